@@ -1,0 +1,117 @@
+"""JAX: every step through `jit`. float64 needs JAX_ENABLE_X64=1 before JAX is imported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpy.typing as npt
+from jax import lax
+
+from svgpbench.errors import UserError
+from svgpbench.ops import Array, Capabilities, Tree
+from svgpbench.tree import leaves
+
+F = TypeVar("F", bound=Callable[..., Any])
+S = TypeVar("S")
+
+
+class JaxOps:
+    """JAX on the CPU or one GPU."""
+
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        ("jit", "eager"), ("float64", "float32"), ("cpu", "cuda")
+    )
+    name = "jax"
+
+    def __init__(self, mode: str, dtype: str, device: str) -> None:
+        if dtype == "float64" and not jax.config.read("jax_enable_x64"):
+            raise UserError("backend 'jax' in float64 needs JAX_ENABLE_X64=1 in the environment")
+        self.mode, self.dtype, self.device = mode, dtype, device
+        try:
+            self._device = jax.devices(device)[0]
+        except RuntimeError as error:
+            raise UserError(
+                f"backend 'jax' has no device {device!r} here; see `svgpbench doctor`"
+            ) from error
+
+    def asarray(self, x: npt.ArrayLike) -> Array:
+        x = np.asarray(x)
+        x = x.astype(self.dtype) if x.dtype.kind == "f" else x
+        return jax.device_put(x, self._device)
+
+    def to_numpy(self, x: Array) -> npt.NDArray[Any]:
+        return np.asarray(x)
+
+    def zeros(self, shape: Sequence[int]) -> Array:
+        return jnp.zeros(shape, self.dtype)
+
+    def eye(self, n: int) -> Array:
+        return jnp.eye(n, dtype=self.dtype)
+
+    exp = staticmethod(jnp.exp)
+    log = staticmethod(jnp.log)
+    log1p = staticmethod(jnp.log1p)
+    sqrt = staticmethod(jnp.sqrt)
+    abs = staticmethod(jnp.abs)
+    maximum = staticmethod(jnp.maximum)
+    where = staticmethod(jnp.where)
+    reshape = staticmethod(jnp.reshape)
+    broadcast_to = staticmethod(jnp.broadcast_to)
+    flip = staticmethod(jnp.flip)
+    tril = staticmethod(jnp.tril)
+    matrix_transpose = staticmethod(jnp.matrix_transpose)
+    softplus = staticmethod(jax.nn.softplus)
+
+    def sum(
+        self, x: Array, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False
+    ) -> Array:
+        return jnp.sum(x, axis=axis, keepdims=keepdims)
+
+    def take(self, x: Array, indices: Array, *, axis: int) -> Array:
+        return jnp.take(x, indices, axis=axis)
+
+    def diagonal(self, x: Array) -> Array:
+        return jnp.diagonal(x, axis1=-2, axis2=-1)
+
+    def cholesky(self, a: Array) -> Array:
+        # no symmetrisation: the contract reads the lower triangle only, as LAPACK does
+        return lax.linalg.cholesky(a, symmetrize_input=False)
+
+    def solve_triangular(
+        self, a: Array, b: Array, *, lower: bool = True, transpose: bool = False
+    ) -> Array:
+        batch = jnp.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+        a = jnp.broadcast_to(a, batch + a.shape[-2:])
+        b = jnp.broadcast_to(b, batch + b.shape[-2:])
+        return lax.linalg.triangular_solve(a, b, left_side=True, lower=lower, transpose_a=transpose)
+
+    def index_add(self, x: Array, indices: Array, values: Array) -> Array:
+        return x.at[..., indices].add(values, unique_indices=True)
+
+    def stop_gradient(self, x: Tree) -> Tree:
+        return lax.stop_gradient(x)
+
+    def value_and_grad(self, f: Callable[..., Array]) -> Callable[..., tuple[Array, Tree]]:
+        return jax.value_and_grad(f)  # type: ignore[no-any-return, unused-ignore]
+
+    def scan(self, step: Callable[[S, Tree], S], carry: S, xs: Tree, *, length: int) -> S:
+        if self.mode == "eager":
+            for i in range(length):
+                carry = step(carry, jax.tree.map(lambda leaf, i=i: leaf[i], xs))
+            return carry
+        out, _ = lax.scan(lambda c, x: (step(c, x), None), carry, xs, length=length)
+        return out  # type: ignore[no-any-return, unused-ignore]
+
+    def jit(self, f: F) -> F:
+        return jax.jit(f) if self.mode == "jit" else f
+
+    def sync(self, x: Tree) -> None:
+        jax.block_until_ready(leaves(x))
+
+    def peak_memory(self) -> int | None:
+        stats = self._device.memory_stats() if self.device != "cpu" else None
+        return int(stats["peak_bytes_in_use"]) if stats else None

@@ -1,0 +1,188 @@
+"""NumPy in float64: the reference that every other backend is compared with.
+
+Reverse mode is HIPS autograd, an autodiff independent of the three frameworks; the derivatives of
+the batched Cholesky and triangular solve are stated here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, TypeVar
+
+import autograd
+import autograd.numpy as anp
+import numpy as np
+import numpy.typing as npt
+from autograd.extend import defvjp, primitive
+from scipy.linalg import lapack
+
+from svgpbench.ops import Array, Capabilities, Tree
+from svgpbench.tree import leaves, rebuild
+
+F = TypeVar("F", bound=Callable[..., Any])
+S = TypeVar("S")
+
+
+def _t(x: Array) -> Array:
+    return anp.swapaxes(x, -1, -2)
+
+
+@primitive  # type: ignore[untyped-decorator, unused-ignore]
+def _cholesky(a: Array) -> Array:
+    out = np.empty_like(a)
+    for index in np.ndindex(a.shape[:-2]):
+        factor, info = lapack.dpotrf(a[index], lower=1, clean=1)
+        out[index] = np.tril(np.full_like(factor, np.nan)) if info else factor
+    return out
+
+
+def _cholesky_vjp(chol: Array, a: Array) -> Callable[[Array], Array]:
+    """Murray (2016), arXiv:1602.07527, Eq. 8: symmetric gradient of the factor."""
+
+    def vjp(g: Array) -> Array:
+        phi = anp.tril(_t(chol) @ anp.tril(g))
+        phi = phi - 0.5 * phi * anp.eye(chol.shape[-1])
+        inner = _solve(chol, phi, True, True)  # L⁻ᵀ φ
+        s = _t(_solve(chol, _t(inner), True, True))  # L⁻ᵀ φ L⁻¹
+        return 0.5 * (s + _t(s))
+
+    return vjp
+
+
+@primitive  # type: ignore[untyped-decorator, unused-ignore]
+def _solve(a: Array, b: Array, lower: bool, transpose: bool) -> Array:
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    a = np.broadcast_to(a, batch + a.shape[-2:])
+    b = np.broadcast_to(b, batch + b.shape[-2:])
+    out = np.empty(b.shape)
+    for index in np.ndindex(batch):
+        out[index], info = lapack.dtrtrs(a[index], b[index], lower=lower, trans=int(transpose))
+        if info:
+            out[index] = np.nan
+    return out
+
+
+def _sum_to(x: Array, shape: tuple[int, ...]) -> Array:
+    """Undo broadcasting of the leading axes."""
+    x = anp.sum(x, axis=tuple(range(x.ndim - len(shape)))) if x.ndim > len(shape) else x
+    axes = tuple(i for i, n in enumerate(shape) if n == 1 and x.shape[i] != 1)
+    return anp.sum(x, axis=axes, keepdims=True) if axes else x
+
+
+def _solve_vjp_a(x: Array, a: Array, b: Array, lower: bool, transpose: bool) -> Any:
+    mask = np.tril if lower else np.triu
+
+    def vjp(g: Array) -> Array:
+        b_bar = _solve(a, g, lower, not transpose)
+        a_bar = -x @ _t(b_bar) if transpose else -b_bar @ _t(x)
+        return _sum_to(a_bar * mask(np.ones(a.shape[-2:])), a.shape)
+
+    return vjp
+
+
+def _solve_vjp_b(x: Array, a: Array, b: Array, lower: bool, transpose: bool) -> Any:
+    return lambda g: _sum_to(_solve(a, g, lower, not transpose), b.shape)
+
+
+@primitive  # type: ignore[untyped-decorator, unused-ignore]
+def _constant(x: Array) -> Array:
+    return x
+
+
+defvjp(_cholesky, _cholesky_vjp)
+defvjp(_solve, _solve_vjp_a, _solve_vjp_b)
+defvjp(_constant, lambda _, x: lambda g: anp.zeros(x.shape))
+
+
+class NumpyOps:
+    """The reference: NumPy, float64, CPU, eager."""
+
+    capabilities: ClassVar[Capabilities] = Capabilities(("eager",), ("float64",), ("cpu",))
+    name = "numpy"
+
+    def __init__(self, mode: str, dtype: str, device: str) -> None:
+        self.mode, self.dtype, self.device = mode, dtype, device
+
+    def asarray(self, x: npt.ArrayLike) -> Array:
+        x = np.asarray(x)
+        return x.astype(self.dtype) if x.dtype.kind == "f" else x
+
+    def to_numpy(self, x: Array) -> npt.NDArray[Any]:
+        return np.asarray(x)
+
+    def zeros(self, shape: Sequence[int]) -> Array:
+        return np.zeros(shape)
+
+    def eye(self, n: int) -> Array:
+        return np.eye(n)
+
+    exp = staticmethod(anp.exp)
+    log1p = staticmethod(anp.log1p)
+    abs = staticmethod(anp.abs)
+    maximum = staticmethod(anp.maximum)
+    where = staticmethod(anp.where)
+    reshape = staticmethod(anp.reshape)
+    broadcast_to = staticmethod(anp.broadcast_to)
+    flip = staticmethod(anp.flip)
+    tril = staticmethod(anp.tril)
+    matrix_transpose = staticmethod(_t)
+    cholesky = staticmethod(_cholesky)
+
+    def log(self, x: Array) -> Array:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return anp.log(x)
+
+    def sqrt(self, x: Array) -> Array:
+        with np.errstate(invalid="ignore"):
+            return anp.sqrt(x)
+
+    def sum(
+        self, x: Array, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False
+    ) -> Array:
+        return anp.sum(x, axis=axis, keepdims=keepdims)
+
+    def take(self, x: Array, indices: Array, *, axis: int) -> Array:
+        return x[(slice(None),) * (axis % x.ndim) + (indices,)]  # autograd has no VJP for take
+
+    def diagonal(self, x: Array) -> Array:
+        return anp.diagonal(x, axis1=-1, axis2=-2)  # the order that autograd can undo
+
+    def solve_triangular(
+        self, a: Array, b: Array, *, lower: bool = True, transpose: bool = False
+    ) -> Array:
+        return _solve(a, b, lower, transpose)
+
+    def softplus(self, x: Array) -> Array:
+        return anp.logaddexp(x, 0.0)
+
+    def index_add(self, x: Array, indices: Array, values: Array) -> Array:
+        out = np.array(x)
+        out[..., indices] += values
+        return out
+
+    def stop_gradient(self, x: Tree) -> Tree:
+        return rebuild(x, iter([_constant(leaf) for leaf in leaves(x)]))
+
+    def value_and_grad(self, f: Callable[..., Array]) -> Callable[..., tuple[Array, Tree]]:
+        def call(tree: Tree, *rest: Tree) -> tuple[Array, Tree]:
+            flat = [np.asarray(leaf) for leaf in leaves(tree)]
+            value, grads = autograd.value_and_grad(lambda xs: f(rebuild(tree, iter(xs)), *rest))(
+                flat
+            )
+            return np.asarray(value), rebuild(tree, iter(grads))
+
+        return call
+
+    def scan(self, step: Callable[[S, Tree], S], carry: S, xs: Tree, *, length: int) -> S:
+        for i in range(length):
+            carry = step(carry, rebuild(xs, iter([leaf[i] for leaf in leaves(xs)])))
+        return carry
+
+    def jit(self, f: F) -> F:
+        return f
+
+    def sync(self, x: Tree) -> None:
+        """NumPy has computed everything when it returns."""
+
+    def peak_memory(self) -> int | None:
+        return None

@@ -1,0 +1,140 @@
+"""TensorFlow: `tf.function` by default, XLA (`jit_compile`) as a named mode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from svgpbench.errors import UserError
+from svgpbench.ops import Array, Capabilities, Tree
+from svgpbench.tree import leaves, rebuild, tree_map
+
+F = TypeVar("F", bound=Callable[..., Any])
+S = TypeVar("S")
+
+
+class TensorFlowOps:
+    """TensorFlow on the CPU or one GPU."""
+
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        ("function", "xla", "eager"), ("float64", "float32"), ("cpu", "cuda")
+    )
+    name = "tensorflow"
+
+    def __init__(self, mode: str, dtype: str, device: str) -> None:
+        if device == "cuda" and not tf.config.list_physical_devices("GPU"):
+            raise UserError(
+                "backend 'tensorflow' has no device 'cuda' here; see `svgpbench doctor`"
+            )
+        self.mode, self.dtype, self.device = mode, dtype, device
+        self._dtype = getattr(tf, dtype)
+        self._place = "/GPU:0" if device == "cuda" else "/CPU:0"
+
+    def asarray(self, x: npt.ArrayLike) -> Array:
+        x = np.asarray(x)
+        with tf.device(self._place):
+            return tf.constant(x.astype(self.dtype) if x.dtype.kind == "f" else x)
+
+    def to_numpy(self, x: Array) -> npt.NDArray[Any]:
+        return np.asarray(x)
+
+    def zeros(self, shape: Sequence[int]) -> Array:
+        return tf.zeros(shape, self._dtype)
+
+    def eye(self, n: int) -> Array:
+        return tf.eye(n, dtype=self._dtype)
+
+    exp = staticmethod(tf.exp)
+    log = staticmethod(tf.math.log)
+    log1p = staticmethod(tf.math.log1p)
+    sqrt = staticmethod(tf.sqrt)
+    abs = staticmethod(tf.abs)
+    maximum = staticmethod(tf.maximum)
+    where = staticmethod(tf.where)
+    reshape = staticmethod(tf.reshape)
+    broadcast_to = staticmethod(tf.broadcast_to)
+    matrix_transpose = staticmethod(tf.linalg.matrix_transpose)
+    softplus = staticmethod(tf.math.softplus)
+
+    def sum(
+        self, x: Array, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False
+    ) -> Array:
+        return tf.reduce_sum(x, axis=axis, keepdims=keepdims)
+
+    def flip(self, x: Array, *, axis: tuple[int, ...]) -> Array:
+        return tf.reverse(x, axis)
+
+    def tril(self, x: Array) -> Array:
+        return tf.linalg.band_part(x, -1, 0)
+
+    def take(self, x: Array, indices: Array, *, axis: int) -> Array:
+        return tf.gather(x, indices, axis=axis)
+
+    def diagonal(self, x: Array) -> Array:
+        return tf.linalg.diag_part(x)
+
+    def cholesky(self, a: Array) -> Array:
+        # of a matrix that is not positive definite the upper triangle is uninitialised memory
+        return tf.linalg.band_part(tf.linalg.cholesky(a), -1, 0)
+
+    def solve_triangular(
+        self, a: Array, b: Array, *, lower: bool = True, transpose: bool = False
+    ) -> Array:
+        return tf.linalg.triangular_solve(a, b, lower=lower, adjoint=transpose)
+
+    def index_add(self, x: Array, indices: Array, values: Array) -> Array:
+        moved = tf.transpose(x)  # tensor_scatter indexes the first axis
+        moved = tf.tensor_scatter_nd_add(moved, indices[:, None], tf.transpose(values))
+        return tf.transpose(moved)
+
+    def stop_gradient(self, x: Tree) -> Tree:
+        return tree_map(tf.stop_gradient, x)
+
+    def value_and_grad(self, f: Callable[..., Array]) -> Callable[..., tuple[Array, Tree]]:
+        def call(tree: Tree, *rest: Tree) -> tuple[Array, Tree]:
+            flat = leaves(tree)
+            with tf.GradientTape(watch_accessed_variables=False) as tape:
+                tape.watch(flat)
+                value = f(tree, *rest)
+            grads = tape.gradient(value, flat, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+            return value, rebuild(tree, iter(grads))
+
+        return call
+
+    def scan(self, step: Callable[[S, Tree], S], carry: S, xs: Tree, *, length: int) -> S:
+        if self.mode == "eager":
+            for i in range(length):
+                carry = step(carry, tree_map(lambda leaf, i=i: leaf[i], xs))
+            return carry
+
+        # the loop carries flat tensors: tf.while_loop refuses empty NamedTuples
+        def body(i: Array, *flat: Array) -> tuple[Array, ...]:
+            state = rebuild(carry, iter(flat))
+            return (i + 1, *leaves(step(state, tree_map(lambda leaf: leaf[i], xs))))
+
+        _, *out = tf.while_loop(
+            lambda i, *_: i < length,
+            body,
+            (tf.constant(0), *leaves(carry)),
+            parallel_iterations=1,
+            maximum_iterations=length,
+        )
+        return rebuild(carry, iter(out))  # type: ignore[no-any-return, unused-ignore]
+
+    def jit(self, f: F) -> F:
+        if self.mode == "eager":
+            return f
+        return tf.function(f, autograph=False, jit_compile=self.mode == "xla")  # type: ignore[no-any-return, unused-ignore]
+
+    def sync(self, x: Tree) -> None:
+        if self.device == "cuda":
+            tf.test.experimental.sync_devices()
+
+    def peak_memory(self) -> int | None:
+        if self.device == "cpu":
+            return None
+        return int(tf.config.experimental.get_memory_info("GPU:0")["peak"])

@@ -1,0 +1,136 @@
+"""PyTorch: eager by default, `torch.compile` as a named mode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from svgpbench.errors import UserError
+from svgpbench.ops import Array, Capabilities, Tree
+from svgpbench.tree import leaves, rebuild, tree_map
+
+F = TypeVar("F", bound=Callable[..., Any])
+S = TypeVar("S")
+
+
+class TorchOps:
+    """PyTorch on the CPU or one CUDA GPU."""
+
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        ("eager", "compile"), ("float64", "float32"), ("cpu", "cuda")
+    )
+    name = "torch"
+
+    def __init__(self, mode: str, dtype: str, device: str) -> None:
+        if device == "cuda" and not torch.cuda.is_available():
+            raise UserError("backend 'torch' has no device 'cuda' here; see `svgpbench doctor`")
+        self.mode, self.dtype, self.device = mode, dtype, device
+        self._dtype = getattr(torch, dtype)
+
+    def asarray(self, x: npt.ArrayLike) -> Array:
+        x = np.asarray(x)
+        x = x.astype(self.dtype) if x.dtype.kind == "f" else x
+        return torch.tensor(x, device=self.device)  # a copy: NumPy's memory may be read-only
+
+    def to_numpy(self, x: Array) -> npt.NDArray[Any]:
+        return x.detach().cpu().numpy()  # type: ignore[no-any-return, unused-ignore]
+
+    def zeros(self, shape: Sequence[int]) -> Array:
+        return torch.zeros(tuple(shape), dtype=self._dtype, device=self.device)
+
+    def eye(self, n: int) -> Array:
+        return torch.eye(n, dtype=self._dtype, device=self.device)
+
+    exp = staticmethod(torch.exp)
+    log = staticmethod(torch.log)
+    log1p = staticmethod(torch.log1p)
+    sqrt = staticmethod(torch.sqrt)
+    abs = staticmethod(torch.abs)
+    where = staticmethod(torch.where)
+    tril = staticmethod(torch.tril)
+
+    def maximum(self, x: Array, y: Array | float) -> Array:
+        return torch.clamp_min(x, y) if isinstance(y, float) else torch.maximum(x, y)
+
+    def sum(
+        self, x: Array, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False
+    ) -> Array:
+        return torch.sum(x, dim=axis, keepdim=keepdims) if axis is not None else torch.sum(x)
+
+    def reshape(self, x: Array, shape: Sequence[int]) -> Array:
+        return torch.reshape(x, tuple(shape))
+
+    def broadcast_to(self, x: Array, shape: Sequence[int]) -> Array:
+        return torch.broadcast_to(x, tuple(shape))
+
+    def matrix_transpose(self, x: Array) -> Array:
+        return x.mT
+
+    def flip(self, x: Array, *, axis: tuple[int, ...]) -> Array:
+        return torch.flip(x, axis)
+
+    def take(self, x: Array, indices: Array, *, axis: int) -> Array:
+        return torch.index_select(x, axis, indices)
+
+    def diagonal(self, x: Array) -> Array:
+        return torch.diagonal(x, dim1=-2, dim2=-1)
+
+    def cholesky(self, a: Array) -> Array:
+        factor, info = torch.linalg.cholesky_ex(a)
+        nan = torch.tril(torch.full_like(factor, torch.nan))
+        return torch.where(info[..., None, None] == 0, factor, nan)
+
+    def solve_triangular(
+        self, a: Array, b: Array, *, lower: bool = True, transpose: bool = False
+    ) -> Array:
+        if transpose:
+            a, lower = a.mT, not lower
+        return torch.linalg.solve_triangular(a, b, upper=not lower)
+
+    def softplus(self, x: Array) -> Array:
+        # torch's own softplus turns linear at 20, where it is still off by 2e-9
+        return torch.logaddexp(x, torch.zeros((), dtype=x.dtype, device=x.device))
+
+    def index_add(self, x: Array, indices: Array, values: Array) -> Array:
+        return torch.index_add(x, -1, indices, values)
+
+    def stop_gradient(self, x: Tree) -> Tree:
+        return tree_map(lambda leaf: leaf.detach(), x)
+
+    def value_and_grad(self, f: Callable[..., Array]) -> Callable[..., tuple[Array, Tree]]:
+        def call(tree: Tree, *rest: Tree) -> tuple[Array, Tree]:
+            with torch.enable_grad():
+                flat = [leaf.detach().requires_grad_() for leaf in leaves(tree)]
+                value = f(rebuild(tree, iter(flat)), *rest)
+                grads = torch.autograd.grad(value, flat, allow_unused=True)
+            filled = [
+                torch.zeros_like(x) if g is None else g for x, g in zip(flat, grads, strict=True)
+            ]
+            return value.detach(), rebuild(tree, iter(filled))
+
+        return call
+
+    def scan(self, step: Callable[[S, Tree], S], carry: S, xs: Tree, *, length: int) -> S:
+        for i in range(length):
+            carry = step(carry, tree_map(lambda leaf, i=i: leaf[i], xs))
+        return carry
+
+    def jit(self, f: F) -> F:
+        inner = torch.compile(f) if self.mode == "compile" else f
+
+        def call(*args: Any) -> Any:
+            with torch.no_grad():  # value_and_grad switches it on where it is wanted
+                return inner(*args)
+
+        return call  # type: ignore[return-value, unused-ignore]
+
+    def sync(self, x: Tree) -> None:
+        if self.device == "cuda":
+            torch.cuda.synchronize()
+
+    def peak_memory(self) -> int | None:
+        return int(torch.cuda.max_memory_allocated()) if self.device == "cuda" else None

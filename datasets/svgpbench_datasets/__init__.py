@@ -1,0 +1,27 @@
+"""Data sets for the benchmark: shipped and the user's own, splits, standardisation."""
+
+from svgpbench_datasets.dataset import Dataset, Task, fingerprint
+from svgpbench_datasets.entry import DataFile, DatasetEntry
+from svgpbench_datasets.errors import DataError
+from svgpbench_datasets.registry import REGISTRY, Registry
+from svgpbench_datasets.splits import Split, k_fold, random_split
+from svgpbench_datasets.standardise import Prepared, Standardiser, prepare
+from svgpbench_datasets.user_table import load_user_table
+
+__all__ = [
+    "REGISTRY",
+    "DataError",
+    "DataFile",
+    "Dataset",
+    "DatasetEntry",
+    "Prepared",
+    "Registry",
+    "Split",
+    "Standardiser",
+    "Task",
+    "fingerprint",
+    "k_fold",
+    "load_user_table",
+    "prepare",
+    "random_split",
+]

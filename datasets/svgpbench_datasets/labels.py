@@ -1,0 +1,65 @@
+"""Class labels as written, to the numbers 0..K-1."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from svgpbench_datasets.dataset import Floats
+from svgpbench_datasets.errors import DataError
+from svgpbench_datasets.readers import finite_number, shown
+
+_EXACT = 2.0**53  # beyond it two whole numbers can share one float: keep their text apart
+
+
+def canonical_label(text: str) -> str:
+    """One spelling for each label: `1`, `1.0` and `1.000e+00` are the same class."""
+    value = finite_number(text)
+    if value is None or abs(value) >= _EXACT:
+        return text.strip()
+    return repr(value + 0.0).removesuffix(".0")
+
+
+def binary_labels(labels: Iterable[str], where: str) -> tuple[Floats, tuple[str, str]]:
+    """Map two distinct labels to 0 and 1 in sorted order: numbers by value, else as text.
+
+    Returns:
+        y [N] in {0, 1}, and the labels of class 0 and class 1.
+
+    Raises:
+        DataError: other than two distinct labels.
+    """
+    canonical = [canonical_label(label) for label in labels]
+    classes = _sorted_labels(set(canonical))
+    if len(classes) != 2:
+        few = ", ".join([shown(label) for label in classes[:5]] + ["..."] * (len(classes) > 5))
+        values = "value" if len(classes) == 1 else "values"
+        raise DataError(
+            f"{where} has {len(classes)} distinct {values} ({few}); "
+            "classification needs exactly two: choose another target or task 'regression'"
+        )
+    y = np.array([label == classes[1] for label in canonical], dtype=np.float64)
+    return y, (classes[0], classes[1])
+
+
+def mapped_labels(labels: Iterable[str], mapping: Mapping[str, int], where: str) -> Floats:
+    """Map labels to the class numbers that a registry entry gives them, [N].
+
+    Raises:
+        DataError: a label that the mapping does not name.
+    """
+    y = []
+    for label in labels:
+        canonical = canonical_label(label)
+        if canonical not in mapping:
+            raise DataError(f"{where}: label {shown(label)} is not among {', '.join(mapping)}")
+        y.append(mapping[canonical])
+    return np.array(y, dtype=np.float64)
+
+
+def _sorted_labels(labels: set[str]) -> Sequence[str]:
+    values = {label: finite_number(label) for label in labels}
+    if None in values.values():
+        return sorted(labels)
+    return sorted(labels, key=float)

@@ -1,0 +1,157 @@
+"""One cell: from its configuration to its outcome, inside a worker."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from svgpbench.config import CellConfig, DataConfig, cell_id
+from svgpbench.errors import UserError, unknown
+from svgpbench.inducing import initial_inducing_inputs
+from svgpbench.kernels import KernelParameters, kernel, lengthscale_count
+from svgpbench.likelihoods import build_likelihood
+from svgpbench.methods import build_method
+from svgpbench.model import Model, Theta
+from svgpbench.plugins import DATASETS, load_backend, plugins
+from svgpbench.training import Trainer, TrainingData
+from svgpbench.tree import tree_map
+from svgpbench_datasets import (
+    DataError,
+    Dataset,
+    Prepared,
+    k_fold,
+    load_user_table,
+    prepare,
+    random_split,
+)
+
+
+@dataclass(frozen=True)
+class CellOutcome:
+    """What a cell gave; a failure of the numbers is an outcome, not an exception."""
+
+    status: str  # "ok", "not_pd" or "diverged"
+    message: str
+    trace: list[dict[str, float | int | None]]
+    metrics: dict[str, float | None]
+    data: dict[str, object] = field(default_factory=dict)
+    timing: dict[str, float] = field(default_factory=dict)
+
+
+@functools.lru_cache
+def load_data(config: DataConfig) -> Dataset:
+    """The data set of a configuration; raises `UserError` for a mistake in the file or the name."""
+    try:
+        if config.path is not None:
+            return load_user_table(
+                config.path,
+                target=str(config.target),
+                task=config.task or "regression",
+                features=config.features,
+                name=config.name,
+            )
+        registries = [point.load() for point in plugins(DATASETS).values()]
+        for registry in registries:
+            if config.name in registry.names():
+                dataset: Dataset = registry.load(config.name)
+                return dataset
+    except DataError as error:
+        raise UserError(str(error)) from error
+    raise unknown("data set", config.name, [n for r in registries for n in r.names()])
+
+
+def identify(config: CellConfig) -> tuple[str, str]:
+    """(cell id, data fingerprint); imports no framework."""
+    fingerprint = load_data(config.data).fingerprint
+    version = build_method(config.method.name, config.method.options).version
+    return cell_id(config, fingerprint, version), fingerprint
+
+
+def prepare_data(config: CellConfig, dataset: Dataset) -> Prepared:
+    """Split and standardise with the training part's statistics."""
+    s = config.split
+    try:
+        if s.kind == "k-fold":
+            split = k_fold(len(dataset.y), s.folds, s.fold, s.seed)
+        else:
+            split = random_split(len(dataset.y), s.test_fraction, s.seed)
+        return prepare(dataset, split, standardise_y=config.data.standardise_y)
+    except DataError as error:
+        raise UserError(str(error)) from error
+
+
+def build_model(config: CellConfig) -> Model:
+    """Kernel, likelihood and jitter."""
+    return Model(kernel(config.kernel.name), build_likelihood(config.likelihood), config.jitter)
+
+
+def initial_theta(config: CellConfig, model: Model, X: np.ndarray[Any, Any]) -> Theta:
+    """θ at the start, from training inputs X [n, D]."""
+    count = lengthscale_count(config.kernel.ard, X.shape[1])
+    given = config.kernel.lengthscale
+    if isinstance(given, tuple) and len(given) != count:
+        raise UserError(f"kernel.lengthscale has {len(given)} values for {count} lengthscales")
+    lengthscales = np.broadcast_to(np.asarray(given, dtype=np.float64), (count,))
+    return Theta(
+        KernelParameters(np.array([config.kernel.variance]), lengthscales[None].copy()),
+        tree_map(np.float64, model.likelihood.initial_parameters()),
+        initial_inducing_inputs(X, config.inducing.count, config.inducing.init, config.seed),
+    )
+
+
+def perturbed(y: np.ndarray[Any, Any], size: float, seed: int) -> np.ndarray[Any, Any]:
+    """Y · (1 + size·ε): how far rounding alone carries a trajectory."""
+    noise = np.random.default_rng([seed, 3]).standard_normal(y.shape)
+    return np.asarray(y * (1.0 + size * noise))
+
+
+def build_trainer(config: CellConfig) -> tuple[Trainer, Prepared]:
+    """Everything of a cell up to its first step."""
+    dataset = load_data(config.data)
+    ready = prepare_data(config, dataset)
+    model = build_model(config)
+    if model.likelihood.task != dataset.task:
+        raise UserError(
+            f"likelihood {model.likelihood.name!r} is for {model.likelihood.task}, "
+            f"but data {config.data.name!r} is for {dataset.task}"
+        )
+    method = build_method(config.method.name, config.method.options)
+    b = config.backend
+    data = TrainingData(
+        ready.X_train,
+        perturbed(ready.y_train, config.perturbation, config.seed),
+        ready.X_test,
+        ready.y_test,
+        ready.y_scale,
+    )
+    if (config.training.batch_size or 0) > len(data.y):
+        raise UserError(
+            f"training.batch_size {config.training.batch_size} exceeds {len(data.y)} rows"
+        )
+    ops = load_backend(b.name, b.mode, b.dtype, b.device)
+    theta = initial_theta(config, model, ready.X_train)
+    return Trainer(ops, model, method, data, theta, config.training, config.seed), ready
+
+
+def run_cell(config: CellConfig) -> CellOutcome:
+    """Train and evaluate; raises `UserError` for a configuration that cannot run."""
+    trainer, ready = build_trainer(config)
+    trained = trainer.run()
+    last = trained.trace[-1] if trained.trace else {}
+    return CellOutcome(
+        trained.status,
+        trained.message,
+        trained.trace,
+        {k: v for k, v in last.items() if k not in ("iteration", "seconds")},
+        data={
+            "fingerprint": ready.fingerprint,
+            "split_hash": ready.split_hash,
+            "n_train": len(ready.y_train),
+            "n_test": len(ready.y_test),
+            "dimensions": int(ready.X_train.shape[1]),
+        },
+        timing={"train_s": float(last["seconds"] or 0.0)} if last else {},
+    )

@@ -1,0 +1,18 @@
+"""The two kinds of failure that the harness tells apart."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class UserError(ValueError):
+    """A mistake in what the user gave: one line saying what, where and what to do; exit code 2."""
+
+
+def unknown(kind: str, name: str, known: Iterable[str]) -> UserError:
+    """The error for a name that nothing answers to, with the nearest one that exists."""
+    names = sorted(known)
+    near = difflib.get_close_matches(name, names, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return UserError(f"unknown {kind} {name!r}{hint} (known: {', '.join(names) or 'none'})")

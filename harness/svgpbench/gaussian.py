@@ -1,0 +1,72 @@
+"""The Gaussian algebra that every family shares: the values that pass from kernels to methods."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from svgpbench.ops import Array, Ops
+
+
+class Prior(NamedTuple):
+    """p(u) = N(0, K): depends on θ only, so a training loop holds it while θ stands still."""
+
+    Kuu: Array  # [Q, M, M], jitter added; Q is 1 (shared kernel) or P
+    L: Array  # [Q, M, M], lower Cholesky factor of Kuu
+
+
+class Gram(NamedTuple):
+    """Raw blocks of the Gram matrix; the adjoint of a bound has this same type."""
+
+    Kuu: Array  # [Q, M, M]
+    Kuf: Array  # [Q, M, b]
+    kff: Array  # [Q, b]
+
+
+class Factor(NamedTuple):
+    """What a coupled method sees of θ and a batch."""
+
+    L: Array  # [Q, M, M]
+    W: Array  # [Q, M, b], L⁻¹ Kuf
+    kff: Array  # [Q, b]
+
+
+def prior(ops: Ops, Kuu: Array) -> Prior:
+    """Factorise K(Z, Z) [Q, M, M]; a matrix that is not positive definite gives NaN."""
+    return Prior(Kuu, ops.cholesky(Kuu))
+
+
+def factor(ops: Ops, p: Prior, Kuf: Array, kff: Array) -> Factor:
+    """Whiten the cross-covariance: W = L⁻¹ Kuf."""
+    return Factor(p.L, ops.solve_triangular(p.L, Kuf), kff)
+
+
+def matvec(a: Array, x: Array) -> Array:
+    """A [..., n, k] times x [..., k]."""
+    return (a @ x[..., None])[..., 0]
+
+
+def log_determinant(ops: Ops, chol: Array) -> Array:
+    """log|A| [...] from a triangular factor of A whose diagonal may have any sign."""
+    d = ops.diagonal(chol)
+    return ops.sum(ops.log(d * d), axis=-1)
+
+
+def symmetrise(ops: Ops, x: Array) -> Array:
+    """(X + Xᵀ)/2 of the last two axes."""
+    return 0.5 * (x + ops.matrix_transpose(x))
+
+
+def lower_inverse(ops: Ops, chol: Array) -> Array:
+    """L⁻¹ [..., n, n] of a lower triangular factor."""
+    return ops.solve_triangular(chol, ops.broadcast_to(ops.eye(chol.shape[-1]), chol.shape))
+
+
+def cholesky_of_inverse(ops: Ops, precision: Array) -> Array:
+    """Lower Cholesky factor of Λ⁻¹ from Λ [..., n, n], with one factorisation of Λ.
+
+    Λ = UUᵀ with U upper triangular (a Cholesky of Λ read backwards), so Λ⁻¹ = U⁻ᵀU⁻¹ and U⁻ᵀ is lower.
+    """
+    flipped = ops.cholesky(ops.flip(precision, axis=(-2, -1)))
+    upper = ops.flip(flipped, axis=(-2, -1))
+    identity = ops.broadcast_to(ops.eye(upper.shape[-1]), upper.shape)
+    return ops.solve_triangular(upper, identity, lower=False, transpose=True)

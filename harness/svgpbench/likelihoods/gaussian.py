@@ -1,0 +1,51 @@
+"""Gaussian noise: everything in closed form."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Literal, NamedTuple
+
+from svgpbench.likelihoods.likelihood import Likelihood
+from svgpbench.ops import Array, Ops, Tree
+
+LOG_2PI = math.log(2.0 * math.pi)
+
+
+class GaussianParameters(NamedTuple):
+    """Parameters of Gaussian noise."""
+
+    noise_variance: Array  # []
+
+
+@dataclass(frozen=True)
+class GaussianLikelihood(Likelihood):
+    """y = f + N(0, σ²)."""
+
+    noise_variance: float = 1.0
+    name: ClassVar[str] = "gaussian"
+    task: ClassVar[Literal["regression", "classification"]] = "regression"
+
+    def initial_parameters(self) -> Tree:
+        return GaussianParameters(self.noise_variance)
+
+    def variational_expectations(self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array) -> Array:
+        s2 = p.noise_variance
+        error = y - mu
+        V = -0.5 * (LOG_2PI + ops.log(s2)) - (error * error + v) / (2.0 * s2)
+        return ops.sum(V, axis=0)
+
+    def gradients(self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array) -> tuple[Array, Array]:
+        precision = 1.0 / p.noise_variance
+        return (y - mu) * precision, ops.broadcast_to(precision, mu.shape)
+
+    def log_predictive_density(self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array) -> Array:
+        total = v + p.noise_variance
+        error = y - mu
+        return ops.sum(-0.5 * (LOG_2PI + ops.log(total) + error * error / total), axis=0)
+
+    def predict(self, ops: Ops, p: Tree, mu: Array, v: Array) -> Array:
+        return mu[0]
+
+    def site_precision(self, ops: Ops, p: Tree) -> Array:
+        return 1.0 / p.noise_variance

@@ -1,0 +1,117 @@
+"""t-SVGP: the dual parameterization (Adam, Chang, Khan and Solin 2021).
+
+q(u) has S⁻¹ = K⁻¹ + K⁻¹Λ̄₂K⁻¹ and S⁻¹m = K⁻¹λ̄₁ with Λ̄₂ = Σ β_i k_i k_iᵀ and λ̄₁ = Σ (β_i μ_i + α_i) k_i
+(Eqs. 22–24; their λ₂ is −β/2, here +β throughout, and the minibatch factor n/b, which Eqs. 22–23
+leave out, is written). The state is whitened, c = L⁻¹λ̄₁ and C = L⁻¹Λ̄₂L⁻ᵀ, so that with B = I + C
+no step at fixed θ solves against K.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from svgpbench.errors import unknown
+from svgpbench.gaussian import Factor, Prior, log_determinant, lower_inverse, matvec
+from svgpbench.likelihoods import Conditional
+from svgpbench.methods.method import Method
+from svgpbench.methods.tying import TYINGS, DualState, Sites
+from svgpbench.ops import Array, Ops
+
+
+class FactorisedDual(NamedTuple):
+    """B = I + C, factorised."""
+
+    L_B: Array  # [P, M, M], Cholesky factor of B
+    c_half: Array  # [P, M], L_B⁻¹c
+
+
+@dataclass(frozen=True)
+class DualSVGP(Method):
+    """t-SVGP; `tying` names what the M-step holds fixed while θ moves (see `tying.py`)."""
+
+    tying: str = "tied-projected"
+    name: ClassVar[str] = "t-svgp"
+    version: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        if self.tying not in TYINGS:
+            raise unknown("tying of t-svgp", self.tying, TYINGS)
+
+    @property
+    def needs_all_data(self) -> bool:  # type: ignore[override]
+        """Whether the M-step rebuilds its sums from every site."""
+        return TYINGS[self.tying].keeps_sites
+
+    def initial_state(self, ops: Ops, p: Prior, latents: int, n: int) -> DualState:
+        M = p.L.shape[-1]
+        sites = Sites(ops.zeros((latents, n)), ops.zeros((latents, n)))
+        return DualState(
+            ops.zeros((latents, M)),
+            ops.zeros((latents, M, M)),
+            sites if TYINGS[self.tying].keeps_sites else (),
+        )
+
+    def e_step(
+        self,
+        ops: Ops,
+        f: Factor,
+        likelihood: Conditional,
+        y: Array,
+        index: Array,
+        state: DualState,
+        rate: Array,
+        scale: Array,
+    ) -> DualState:
+        """One natural-gradient step on the dual parameters, without autodiff.
+
+        Source: Adam et al. 2021, Eqs. 22–24, with w_i = L⁻¹k_i for k_i.
+        """
+        mu, v = self.marginals(ops, f, self.factorise(ops, f.L, state))
+        alpha, beta = likelihood.gradients(ops, y, mu, v)  # [P, b]
+        lambda1 = beta * mu + alpha
+        step = rate * scale
+        c = (1.0 - rate) * state.c + step * matvec(f.W, lambda1)
+        C = (1.0 - rate) * state.C + (f.W * (step * beta)[..., None, :]) @ ops.matrix_transpose(f.W)
+        if not TYINGS[self.tying].keeps_sites:
+            return DualState(c, C, ())
+        # every site decays, so that the sums over sites stay (c, C) on minibatches too
+        sites = Sites(
+            ops.index_add((1.0 - rate) * state.sites.lambda1, index, step * lambda1),
+            ops.index_add((1.0 - rate) * state.sites.beta, index, step * beta),
+        )
+        return DualState(c, C, sites)
+
+    def factorise(self, ops: Ops, L: Array, state: DualState) -> FactorisedDual:
+        L_B = ops.cholesky(ops.eye(state.c.shape[-1]) + state.C)
+        return FactorisedDual(L_B, ops.solve_triangular(L_B, state.c[..., None])[..., 0])
+
+    def marginals(self, ops: Ops, f: Factor, q: FactorisedDual) -> tuple[Array, Array]:
+        """μ = wᵀB⁻¹c, v = κ − wᵀw + wᵀB⁻¹w (Adam et al. 2021, App. C, Eq. 49)."""
+        half = ops.solve_triangular(q.L_B, f.W)  # [P, M, b]
+        mu = ops.sum(half * q.c_half[..., None], axis=-2)
+        v = f.kff - ops.sum(f.W * f.W, axis=-2) + ops.sum(half * half, axis=-2)
+        return mu, v
+
+    def kl(self, ops: Ops, q: FactorisedDual) -> Array:
+        """½(tr B⁻¹ − M + ‖B⁻¹c‖² + log|B|) (Adam et al. 2021, App. C, Eq. 51)."""
+        inverse = lower_inverse(ops, q.L_B)
+        mean = matvec(ops.matrix_transpose(inverse), q.c_half)
+        terms = (
+            ops.sum(inverse * inverse, axis=(-2, -1))
+            - q.L_B.shape[-1]
+            + ops.sum(mean * mean, axis=-1)
+            + log_determinant(ops, q.L_B)
+        )
+        return 0.5 * ops.sum(terms)
+
+    def posterior(self, ops: Ops, L: Array, q: FactorisedDual) -> tuple[Array, Array]:
+        """M = L B⁻¹c, S = L B⁻¹Lᵀ (Adam et al. 2021, App. C, Eqs. 47–48)."""
+        half = ops.solve_triangular(q.L_B, ops.matrix_transpose(L))  # [P, M, M]
+        return matvec(ops.matrix_transpose(half), q.c_half), ops.matrix_transpose(half) @ half
+
+    def hold(self, ops: Ops, L: Array, likelihood: Conditional, state: DualState) -> DualState:
+        return TYINGS[self.tying].hold(ops, L, likelihood, state)
+
+    def tie(self, ops: Ops, f: Factor, likelihood: Conditional, held: DualState) -> DualState:
+        return TYINGS[self.tying].tie(ops, f, likelihood, held)

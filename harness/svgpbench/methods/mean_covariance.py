@@ -1,0 +1,188 @@
+"""q-SVGP: mean and Cholesky factor of q(u) (Hensman et al. 2013, 2015; Salimbeni et al. 2018a).
+
+Whitened, the state is (m_v, L_v) of u = Lv; unwhitened, it is (m, L_S) of u itself. E-steps: `adam` on
+the state, or `natgrad`, whose gradient is taken in closed form or, as today's libraries do, by autodiff
+through the maps between parameterizations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+from svgpbench.errors import unknown
+from svgpbench.gaussian import (
+    Factor,
+    Prior,
+    cholesky_of_inverse,
+    log_determinant,
+    lower_inverse,
+    matvec,
+    symmetrise,
+)
+from svgpbench.likelihoods import Conditional
+from svgpbench.methods.method import Method, elbo
+from svgpbench.ops import Array, Ops
+from svgpbench.optimisers import adam_ascent, adam_start
+
+E_STEPS = ("natgrad", "adam")
+GRADIENTS = ("closed-form", "autodiff")
+
+
+class MeanCholesky(NamedTuple):
+    """Mean and lower factor of the covariance."""
+
+    mean: Array  # [P, M]
+    chol: Array  # [P, M, M]
+
+
+class QState(NamedTuple):
+    """q, and Adam's moments where the E-step is Adam (else the empty tuple)."""
+
+    q: MeanCholesky
+    adam: Any  # AdamState, or ()
+
+
+@dataclass(frozen=True)
+class MeanCholeskySVGP(Method):
+    """q-SVGP, whitened or not.
+
+    Options: `whiten`; `optimiser` of the E-step (natgrad or adam); `gradient` (closed-form, or
+    autodiff).
+    """
+
+    whiten: bool = True
+    optimiser: str = "natgrad"
+    gradient: str = "closed-form"
+    name: ClassVar[str] = "q-svgp"
+    version: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        if self.optimiser not in E_STEPS:
+            raise unknown("E-step of q-svgp", self.optimiser, E_STEPS)
+        if self.gradient not in GRADIENTS:
+            raise unknown("gradient of q-svgp", self.gradient, GRADIENTS)
+
+    def initial_state(self, ops: Ops, p: Prior, latents: int, n: int) -> QState:
+        M = p.L.shape[-1]
+        start = ops.eye(M) if self.whiten else p.L
+        q = MeanCholesky(ops.zeros((latents, M)), ops.broadcast_to(start, (latents, M, M)))
+        return QState(q, adam_start(ops, q) if self.optimiser == "adam" else ())
+
+    def e_step(
+        self,
+        ops: Ops,
+        f: Factor,
+        likelihood: Conditional,
+        y: Array,
+        index: Array,
+        state: QState,
+        rate: Array,
+        scale: Array,
+    ) -> QState:
+        if self.gradient == "closed-form":
+            g_mean, pull = self._gradients(ops, f, likelihood, y, state, scale)
+        else:
+            g_mean, g_chol = self._gradients_by_autodiff(ops, f, likelihood, y, state, scale)
+        closed = self.gradient == "closed-form"
+        if self.optimiser == "adam":
+            g = MeanCholesky(g_mean, _chol_gradient(ops, state.q.chol, pull) if closed else g_chol)
+            return QState(*adam_ascent(ops, state.adam, state.q, g, rate))
+        precision = _precision(ops, state.q.chol)
+        g_cov = (
+            0.5 * (precision - pull) if closed else _covariance_gradient(ops, state.q.chol, g_chol)
+        )
+        return QState(natural_gradient_step(ops, state.q, precision, g_mean, g_cov, rate), ())
+
+    def _gradients(
+        self, ops: Ops, f: Factor, likelihood: Conditional, y: Array, state: QState, scale: Array
+    ) -> tuple[Array, Array]:
+        """∂ELBO/∂m = sAα − P₀m, and P₀ + sA diag(β)Aᵀ, which S⁻¹ must balance: ∂_S = ½(S⁻¹ − that).
+
+        Source: Salimbeni et al. 2018a, Sec. 2; Adam et al. 2021, App. D. P₀ is the prior precision.
+        """
+        mu, v = self.marginals(ops, f, self.factorise(ops, f.L, state))
+        alpha, beta = likelihood.gradients(ops, y, mu, v)
+        A, P0 = self._projection(ops, f)
+        g_mean = scale * matvec(A, alpha) - matvec(P0, state.q.mean)
+        return g_mean, P0 + (A * (scale * beta)[..., None, :]) @ ops.matrix_transpose(A)
+
+    def _gradients_by_autodiff(
+        self, ops: Ops, f: Factor, likelihood: Conditional, y: Array, state: QState, scale: Array
+    ) -> MeanCholesky:
+        def objective(q: MeanCholesky) -> Array:
+            lower = MeanCholesky(q.mean, ops.tril(q.chol))
+            return elbo(ops, self, f, likelihood, y, QState(lower, ()), scale)
+
+        _, g = ops.value_and_grad(objective)(state.q)
+        return g  # type: ignore[no-any-return]
+
+    def _projection(self, ops: Ops, f: Factor) -> tuple[Array, Array]:
+        """A with μ = Aᵀm, and the prior precision, in the state's own coordinates."""
+        identity = ops.broadcast_to(ops.eye(f.L.shape[-1]), f.L.shape)
+        if self.whiten:
+            return f.W, identity
+        half = ops.solve_triangular(f.L, identity)
+        return ops.solve_triangular(f.L, f.W, transpose=True), ops.matrix_transpose(half) @ half
+
+    def factorise(self, ops: Ops, L: Array, state: QState) -> MeanCholesky:
+        """(m_v, L_v) of the whitened u = Lv."""
+        if self.whiten:
+            return state.q
+        mean = ops.solve_triangular(L, state.q.mean[..., None])[..., 0]
+        return MeanCholesky(mean, ops.solve_triangular(L, state.q.chol))
+
+    def marginals(self, ops: Ops, f: Factor, q: MeanCholesky) -> tuple[Array, Array]:
+        """μ = wᵀm_v, v = κ − wᵀw + ‖L_vᵀw‖² (Hensman et al. 2013, Eq. 5)."""
+        mu = ops.sum(f.W * q.mean[..., None], axis=-2)
+        half = ops.matrix_transpose(q.chol) @ f.W
+        v = f.kff - ops.sum(f.W * f.W, axis=-2) + ops.sum(half * half, axis=-2)
+        return mu, v
+
+    def kl(self, ops: Ops, q: MeanCholesky) -> Array:
+        """½(tr S_v + m_vᵀm_v − M − log|S_v|)."""
+        terms = (
+            ops.sum(q.chol * q.chol, axis=(-2, -1))
+            + ops.sum(q.mean * q.mean, axis=-1)
+            - q.chol.shape[-1]
+            - log_determinant(ops, q.chol)
+        )
+        return 0.5 * ops.sum(terms)
+
+    def posterior(self, ops: Ops, L: Array, q: MeanCholesky) -> tuple[Array, Array]:
+        """Mean L m_v and covariance L S_v Lᵀ of q(u)."""
+        chol = L @ q.chol
+        return matvec(L, q.mean), chol @ ops.matrix_transpose(chol)
+
+
+def natural_gradient_step(
+    ops: Ops, q: MeanCholesky, precision: Array, g_mean: Array, g_cov: Array, rate: Array
+) -> MeanCholesky:
+    """(S⁻¹m, −½S⁻¹) ← + ρ ∂ELBO/∂(m, S + mmᵀ), from ∂ELBO/∂m and ∂ELBO/∂S.
+
+    Source: Salimbeni et al. 2018a, Eq. 10; Adam et al. 2021, Alg. 1, lines 9–11.
+    """
+    theta1 = matvec(precision, q.mean) + rate * (g_mean - 2.0 * matvec(g_cov, q.mean))
+    chol = cholesky_of_inverse(ops, precision - 2.0 * rate * g_cov)
+    return MeanCholesky(matvec(chol, matvec(ops.matrix_transpose(chol), theta1)), chol)
+
+
+def _precision(ops: Ops, chol: Array) -> Array:
+    half = lower_inverse(ops, chol)
+    return ops.matrix_transpose(half) @ half
+
+
+def _chol_gradient(ops: Ops, chol: Array, pull: Array) -> Array:
+    """tril(2 ∂_S L_S) = diag(1/L_S) − tril((P₀ + sA diag(β)Aᵀ) L_S), without S⁻¹."""
+    reciprocal = ops.eye(chol.shape[-1]) * (1.0 / ops.diagonal(chol))[..., None]
+    return reciprocal - ops.tril(pull @ chol)
+
+
+def _covariance_gradient(ops: Ops, chol: Array, g_chol: Array) -> Array:
+    """∂/∂S from ∂/∂L_S by autodiff through S ↦ chol(S), as today's libraries do."""
+
+    def pairing(S: Array) -> Array:
+        return ops.sum(g_chol * ops.cholesky(symmetrise(ops, S)))
+
+    _, g_cov = ops.value_and_grad(pairing)(chol @ ops.matrix_transpose(chol))
+    return g_cov  # [P, M, M], symmetric

@@ -1,0 +1,29 @@
+"""Methods by name, built from the options of an experiment file."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from svgpbench.errors import UserError, unknown
+from svgpbench.methods.method import Method
+from svgpbench.plugins import METHODS, find
+
+
+def build_method(name: str, options: dict[str, Any]) -> Method:
+    """A method with its options.
+
+    Raises `UserError` for an unknown method, an option that it does not have, or a value of another
+    type than the option's default.
+    """
+    cls: type[Method] = find(METHODS, "method", name).load()
+    fields = {f.name: f for f in dataclasses.fields(cls)}
+    for key, value in options.items():
+        if key not in fields:
+            raise unknown(f"option of method {name}", key, fields)
+        wanted = type(fields[key].default)
+        if type(value) is not wanted:
+            raise UserError(
+                f"option {key!r} of method {name!r} must be {wanted.__name__}, got {value!r}"
+            )
+    return cls(**options)

@@ -1,0 +1,108 @@
+"""What a dual M-step holds fixed while θ moves: one pair of small functions a tying.
+
+The dual parameters are sums over sites projected through the kernel, so "the dual parameters are
+fixed" can mean several things, and the M-step objectives differ (Adam et al. 2021, Eqs. 15 and 21):
+
+* `untied`: every site (λ₁ᵢ, βᵢ); the sums are rebuilt with k_i(θ). With a Gaussian likelihood this is
+  the collapsed bound, the tightest. Needs a full pass.
+* `tied-projected`: T₁ = K⁻¹λ̄₁ and T₂ = K⁻¹Λ̄₂K⁻¹; unbiased on minibatches.
+* `tied`: λ̄₁ and Λ̄₂, Eq. 21 as printed. It can lie below even the standard objective.
+* `whitened`: L⁻¹λ̄₁ and L⁻¹Λ̄₂L⁻ᵀ, that is q(v) of the whitened u = Lv.
+* `standard`: q(u) itself, the objective of q-SVGP.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from svgpbench.gaussian import Factor, matvec
+from svgpbench.likelihoods import Conditional
+from svgpbench.ops import Array, Ops
+
+
+class Sites(NamedTuple):
+    """Gaussian sites t_i(f_i) ∝ exp(λ₁ᵢ f_i − ½βᵢ f_i²)."""
+
+    lambda1: Array  # [P, n]
+    beta: Array  # [P, n]
+
+
+class DualState(NamedTuple):
+    """Whitened dual parameters, and the sites where a tying keeps them (else the empty tuple)."""
+
+    c: Array  # [P, M], L⁻¹λ̄₁
+    C: Array  # [P, M, M], L⁻¹Λ̄₂L⁻ᵀ
+    sites: Any  # Sites, or ()
+
+
+@dataclass(frozen=True)
+class Tying:
+    """`hold` at the old θ gives what stays fixed; `tie` gives the state at a new θ."""
+
+    hold: Callable[[Ops, Array, Conditional, DualState], DualState]
+    tie: Callable[[Ops, Factor, Conditional, DualState], DualState]
+    keeps_sites: bool = False
+
+
+def _hold_projected(ops: Ops, L: Array, _: Conditional, s: DualState) -> DualState:
+    T1 = ops.solve_triangular(L, s.c[..., None], transpose=True)[..., 0]  # K⁻¹λ̄₁ = L⁻ᵀc
+    return DualState(T1, _unwhiten_precision(ops, L, s.C), ())
+
+
+def _tie_projected(ops: Ops, f: Factor, _: Conditional, h: DualState) -> DualState:
+    return DualState(matvec(ops.matrix_transpose(f.L), h.c), _whiten_precision(ops, f.L, h.C), ())
+
+
+def _hold_tied(ops: Ops, L: Array, _: Conditional, s: DualState) -> DualState:
+    return DualState(matvec(L, s.c), L @ s.C @ ops.matrix_transpose(L), ())
+
+
+def _tie_tied(ops: Ops, f: Factor, _: Conditional, h: DualState) -> DualState:
+    c = ops.solve_triangular(f.L, h.c[..., None])[..., 0]
+    half = ops.solve_triangular(f.L, h.C)  # L⁻¹Λ̄₂
+    return DualState(c, ops.solve_triangular(f.L, ops.matrix_transpose(half)), ())
+
+
+def _hold_untied(ops: Ops, L: Array, p: Conditional, s: DualState) -> DualState:
+    # Gaussian sites scale with 1/σ²: held per unit precision, the bound stays tight when σ² moves
+    unit = p.site_precision(ops)
+    return DualState(s.c, s.C, Sites(s.sites.lambda1 / unit, s.sites.beta / unit))
+
+
+def _tie_untied(ops: Ops, f: Factor, p: Conditional, h: DualState) -> DualState:
+    unit = p.site_precision(ops)
+    sites = Sites(h.sites.lambda1 * unit, h.sites.beta * unit)
+    C = (f.W * sites.beta[..., None, :]) @ ops.matrix_transpose(f.W)
+    return DualState(matvec(f.W, sites.lambda1), C, sites)
+
+
+def _hold_standard(ops: Ops, L: Array, p: Conditional, s: DualState) -> DualState:
+    B = ops.eye(s.c.shape[-1]) + s.C
+    return _hold_projected(ops, L, p, DualState(s.c, B, ()))  # S⁻¹m and S⁻¹
+
+
+def _tie_standard(ops: Ops, f: Factor, p: Conditional, h: DualState) -> DualState:
+    s = _tie_projected(ops, f, p, h)
+    return DualState(s.c, s.C - ops.eye(s.c.shape[-1]), ())
+
+
+def _unwhiten_precision(ops: Ops, L: Array, C: Array) -> Array:
+    """L⁻ᵀ C L⁻¹ of a symmetric C."""
+    half = ops.solve_triangular(L, C, transpose=True)
+    return ops.solve_triangular(L, ops.matrix_transpose(half), transpose=True)
+
+
+def _whiten_precision(ops: Ops, L: Array, T: Array) -> Array:
+    """Lᵀ T L."""
+    return ops.matrix_transpose(L) @ T @ L
+
+
+TYINGS: dict[str, Tying] = {
+    "tied-projected": Tying(_hold_projected, _tie_projected),
+    "tied": Tying(_hold_tied, _tie_tied),
+    "untied": Tying(_hold_untied, _tie_untied, keeps_sites=True),
+    "whitened": Tying(lambda ops, L, p, s: s, lambda ops, f, p, h: h),
+    "standard": Tying(_hold_standard, _tie_standard),
+}

@@ -1,0 +1,169 @@
+"""The `Ops` protocol: everything a method may ask of a framework, frozen in one file.
+
+A method is written once, as pure functions over an `Ops`. A backend is one module that implements
+this protocol for a framework. An `Ops` is an instance that carries its dtype and device; nothing is
+global. There is no random operation: the harness draws every random number with NumPy and hands
+arrays in, which is the only way to get the same minibatches and starts on every framework.
+
+Beyond these functions a method uses the operators `+ - * / @ **`, comparisons, and indexing with
+`...`, `None` and slices, which every framework's arrays have. Names and signatures follow the Python
+array API standard where it has one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+Array: TypeAlias = Any
+"""An array of the backend at hand; shapes stand beside each name as `# [P, M, b]`."""
+
+Tree: TypeAlias = Any
+"""An array, or a (named) tuple of trees. No None and no Python number enters a compiled function."""
+
+F = TypeVar("F", bound=Callable[..., Any])
+S = TypeVar("S")
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What a backend offers, readable without a device: modes, dtypes and devices, default first."""
+
+    modes: tuple[str, ...]
+    dtypes: tuple[str, ...]
+    devices: tuple[str, ...]
+
+
+@runtime_checkable
+class Ops(Protocol):
+    """Linear algebra, elementwise functions, autodiff and compilation of one framework."""
+
+    capabilities: ClassVar[Capabilities]
+    name: str  # "numpy", "jax", "torch", "tensorflow"
+    mode: str  # how steps run: "eager", "jit", "compile", "function", "xla"
+    dtype: str  # "float64" or "float32"
+    device: str  # "cpu" or "cuda"
+
+    def __hash__(self) -> int:
+        """By identity: compiled steps are kept for each instance."""
+
+    # --- making and reading arrays -------------------------------------------------------------
+    def asarray(self, x: npt.ArrayLike) -> Array:
+        """Copy numbers to the device; floats take the instance's dtype, integers stay integers."""
+
+    def to_numpy(self, x: Array) -> npt.NDArray[Any]:
+        """Copy an array to the host, dtype kept."""
+
+    def zeros(self, shape: Sequence[int]) -> Array:
+        """Zeros of the instance's dtype."""
+
+    def eye(self, n: int) -> Array:
+        """Identity [n, n]."""
+
+    # --- elementwise, array-API names ----------------------------------------------------------
+    def exp(self, x: Array) -> Array:
+        """e**x."""
+
+    def log(self, x: Array) -> Array:
+        """Natural logarithm; NaN below 0, -inf at 0."""
+
+    def log1p(self, x: Array) -> Array:
+        """log(1 + x), accurate near 0."""
+
+    def sqrt(self, x: Array) -> Array:
+        """Square root; NaN below 0."""
+
+    def abs(self, x: Array) -> Array:
+        """Absolute value."""
+
+    def maximum(self, x: Array, y: Array | float) -> Array:
+        """Elementwise maximum; the derivative at a tie is not specified, so no step may rest on it."""
+
+    def where(self, condition: Array, x: Array, y: Array) -> Array:
+        """`x` where `condition`, else `y`."""
+
+    # --- shapes and sums, array-API names ------------------------------------------------------
+    def sum(
+        self, x: Array, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False
+    ) -> Array:
+        """Sum over `axis`, or over everything."""
+
+    def reshape(self, x: Array, shape: Sequence[int]) -> Array:
+        """The same numbers in another shape."""
+
+    def broadcast_to(self, x: Array, shape: Sequence[int]) -> Array:
+        """Repeat along new or length-1 axes."""
+
+    def matrix_transpose(self, x: Array) -> Array:
+        """Swap the last two axes."""
+
+    def flip(self, x: Array, *, axis: tuple[int, ...]) -> Array:
+        """Reverse the order along `axis`."""
+
+    def tril(self, x: Array) -> Array:
+        """Lower triangle of the last two axes, the rest zero."""
+
+    def take(self, x: Array, indices: Array, *, axis: int) -> Array:
+        """Pick `indices` along `axis`."""
+
+    # --- linear algebra ------------------------------------------------------------------------
+    def diagonal(self, x: Array) -> Array:
+        """Diagonal of the last two axes, [..., n]."""
+
+    def cholesky(self, a: Array) -> Array:
+        """Lower Cholesky factor [..., n, n]; reads the lower triangle only.
+
+        A matrix that is not positive definite gives NaN in its whole lower triangle, never an
+        exception; other matrices of the batch are untouched. Differentiable; a caller that needs a
+        symmetric gradient symmetrises the input itself.
+        """
+
+    # --- extensions ----------------------------------------------------------------------------
+    def solve_triangular(
+        self, a: Array, b: Array, *, lower: bool = True, transpose: bool = False
+    ) -> Array:
+        """Solve a x = b (or aᵀ x = b) for triangular a [..., n, n] and b [..., n, k].
+
+        Leading axes broadcast. Reads only the triangle named by `lower`. Differentiable in both.
+        """
+
+    def softplus(self, x: Array) -> Array:
+        """log(1 + eˣ), accurate at both ends. Differentiable."""
+
+    def index_add(self, x: Array, indices: Array, values: Array) -> Array:
+        """A copy of x [..., n] with values [..., k] added at distinct indices [k]. Not differentiated."""
+
+    def stop_gradient(self, x: Tree) -> Tree:
+        """The same value, a constant for `value_and_grad`."""
+
+    def value_and_grad(self, f: Callable[..., Array]) -> Callable[..., tuple[Array, Tree]]:
+        """Value and gradient of scalar `f(tree, *rest)` with respect to every leaf of `tree`.
+
+        The gradient has the structure of `tree`; a leaf that f does not use gets zeros.
+        """
+
+    def scan(self, step: Callable[[S, Tree], S], carry: S, xs: Tree, *, length: int) -> S:
+        """Fold `carry = step(carry, xs[i])` for i = 0 … length−1 and return the last carry.
+
+        Every leaf of `xs` has a leading axis of `length`; `xs` may be the empty tuple. Compiled, it
+        is one loop in the framework's graph. Not differentiated through.
+        """
+
+    def jit(self, f: F) -> F:
+        """Compile `f` (trees in, trees out) in the instance's mode; identity where that is eager."""
+
+    # --- measuring -----------------------------------------------------------------------------
+    def sync(self, x: Tree) -> None:
+        """Wait until every array of the tree has been computed."""
+
+    def peak_memory(self) -> int | None:
+        """Peak bytes allocated on the accelerator so far, None on the CPU."""
+
+
+def eps(dtype: str) -> float:
+    """Machine epsilon of a dtype's name."""
+    return float(np.finfo(dtype).eps)

@@ -1,0 +1,59 @@
+"""Backends, methods and data sets found through entry points; a listing never imports them."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+from importlib.metadata import EntryPoint, entry_points
+
+from svgpbench.errors import UserError, unknown
+from svgpbench.ops import Ops
+
+BACKENDS, METHODS, DATASETS = "svgpbench.backends", "svgpbench.methods", "svgpbench.datasets"
+FRAMEWORK_EXTRAS = ("jax", "torch", "tensorflow")
+"""Backends whose framework comes with an extra of the same name."""
+
+
+def plugins(group: str) -> dict[str, EntryPoint]:
+    """Entry points of a group by name, without loading any of them."""
+    return {point.name: point for point in entry_points(group=group)}
+
+
+def find(group: str, kind: str, name: str) -> EntryPoint:
+    """One entry point; raises `UserError` with the nearest known name."""
+    found = plugins(group)
+    if name not in found:
+        raise unknown(kind, name, found)
+    return found[name]
+
+
+def framework_missing(backend: str) -> str | None:
+    """What to install for a backend whose framework is absent; None where it is present."""
+    if backend in FRAMEWORK_EXTRAS and importlib.util.find_spec(backend) is None:
+        return f"backend {backend!r} needs its framework: pip install 'svgpbench[{backend}]'"
+    return None
+
+
+@functools.lru_cache
+def load_backend(name: str, mode: str = "", dtype: str = "float64", device: str = "cpu") -> Ops:
+    """An `Ops` of a backend; `mode` "" is its default.
+
+    Raises `UserError` for an unknown backend, a missing framework, or a mode, dtype or device that
+    the backend does not offer.
+    """
+    point = find(BACKENDS, "backend", name)
+    if missing := framework_missing(name):
+        raise UserError(missing)
+    cls = point.load()
+    offers = cls.capabilities
+    mode = mode or offers.modes[0]
+    for what, value, known in (
+        ("mode", mode, offers.modes),
+        ("dtype", dtype, offers.dtypes),
+        ("device", device, offers.devices),
+    ):
+        if value not in known:
+            raise UserError(
+                f"backend {name!r} offers no {what} {value!r} (it has: {', '.join(known)})"
+            )
+    return cls(mode, dtype, device)  # type: ignore[no-any-return]

@@ -1,0 +1,1 @@
+"""Cells to isolated worker processes to records."""

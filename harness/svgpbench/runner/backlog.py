@@ -1,0 +1,69 @@
+"""Which cells a run has to do, and which of them a job takes next."""
+
+from __future__ import annotations
+
+import importlib
+import threading
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from svgpbench.config import CellConfig
+from svgpbench.records import is_final, read_record, record_path
+from svgpbench.runner.process import WorkerKind
+from svgpbench.runner.protocol import TARGET
+
+
+@dataclass(frozen=True)
+class Task:
+    """A cell to run and where its record belongs."""
+
+    config: CellConfig
+    cell_id: str
+    fingerprint: str
+
+    @property
+    def alone(self) -> bool:
+        """Whether nothing else may run meanwhile."""
+        return self.config.measures or self.config.backend.device != "cpu"
+
+
+def identified(cells: Sequence[CellConfig], target: str = TARGET) -> list[Task]:
+    """Each different cell once, in declared order, with its id and the fingerprint of its data."""
+    identify: Callable[[CellConfig], tuple[str, str]] = importlib.import_module(target).identify
+    tasks: dict[str, Task] = {}
+    for config in cells:
+        cell_id, fingerprint = identify(config)
+        tasks.setdefault(cell_id, Task(config, cell_id, fingerprint))
+    return list(tasks.values())
+
+
+def has_final_record(results: Path, task: Task) -> bool:
+    """Whether an earlier run ended this cell for good."""
+    path = record_path(results, task.config, task.cell_id)
+    return path.exists() and is_final(read_record(path))
+
+
+class Backlog:
+    """Cells that wait, by kind of worker; a job keeps to its kind while that lasts."""
+
+    def __init__(self, tasks: Sequence[Task]) -> None:
+        self._lock = threading.Lock()
+        self._waiting: dict[WorkerKind, deque[Task]] = {}
+        self._taken_by: dict[int, WorkerKind] = {}
+        for task in tasks:
+            self._waiting.setdefault(WorkerKind.of(task.config), deque()).append(task)
+
+    def take(self, job: int) -> Task | None:
+        """The next cell of the job's kind, or else of the kind that the fewest jobs work on."""
+        with self._lock:
+            kinds = [kind for kind, tasks in self._waiting.items() if tasks]
+            if not kinds:
+                return None
+            kind = self._taken_by.pop(job, None)
+            if kind not in kinds:
+                crowd = Counter(self._taken_by.values())
+                kind = min(kinds, key=lambda kind: crowd[kind])
+            self._taken_by[job] = kind
+            return self._waiting[kind].popleft()

@@ -1,0 +1,61 @@
+"""Which cores a run may use, and how many jobs fit on them without sharing one."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import psutil
+
+from svgpbench.environment import affinity
+from svgpbench.errors import UserError
+
+
+def usable_cores() -> tuple[int, ...]:
+    """One logical core of each physical core that this process may use, within its CPU quota."""
+    allowed = affinity()
+    if allowed is None:
+        allowed = tuple(range(psutil.cpu_count(logical=False) or 1))
+    first_siblings = {_siblings(core): core for core in reversed(allowed)}
+    cores = tuple(sorted(first_siblings.values()))
+    quota = cpu_quota(Path("/sys/fs/cgroup/cpu.max"))
+    return cores if quota is None else cores[: max(1, quota)]
+
+
+def _siblings(core: int) -> str:
+    """The name of the physical core: the logical cores on it, as the kernel lists them."""
+    path = Path(f"/sys/devices/system/cpu/cpu{core}/topology/thread_siblings_list")
+    try:
+        return path.read_text(encoding="ascii").strip()
+    except OSError:
+        return str(core)
+
+
+def cpu_quota(path: Path) -> int | None:
+    """Whole cores that a container's CPU limit is worth; None without a limit."""
+    try:
+        limit, period = path.read_text(encoding="ascii").split()[:2]
+        return None if limit == "max" else math.floor(int(limit) / int(period))
+    except (OSError, ValueError):
+        return None
+
+
+def job_cores(jobs: int | None, threads: int) -> list[tuple[int, ...]]:
+    """The cores of each job: `threads` of its own; `jobs` None takes as many jobs as fit.
+
+    Raises `UserError` where they do not fit: two jobs that share a core time each other.
+    """
+    cores = usable_cores()
+    most = len(cores) // threads
+    if most == 0:
+        raise UserError(f"a cell wants {threads} threads, this machine offers {len(cores)} cores")
+    if jobs is None:
+        jobs = most
+    if jobs < 1:
+        raise UserError(f"--jobs {jobs}: at least 1 is needed")
+    if jobs > most:
+        raise UserError(
+            f"--jobs {jobs} of {threads} threads need {jobs * threads} cores, "
+            f"this machine offers {len(cores)}: at most --jobs {most}"
+        )
+    return [cores[slot * threads : (slot + 1) * threads] for slot in range(jobs)]

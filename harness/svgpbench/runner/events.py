@@ -1,0 +1,58 @@
+"""What a run tells its caller while it goes on, and when it has ended."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from svgpbench.config import CellConfig
+from svgpbench.records import Record
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A run begins: it has `total` cells to run, `resumed` more have a final record already."""
+
+    total: int
+    resumed: int
+    jobs: int
+
+
+@dataclass(frozen=True)
+class Started:
+    """A cell begins, in job `job`; `done` of `total` have ended."""
+
+    cell_id: str
+    config: CellConfig
+    job: int
+    done: int
+    total: int
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A cell has ended and its record is on disk; `done` of `total` have, this one included."""
+
+    record: Record
+    job: int
+    done: int
+    total: int
+
+
+Event: TypeAlias = Planned | Started | Finished
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a run did: the records it wrote, and how many cells it left as they were."""
+
+    records: list[Record]
+    resumed: int
+    total: int  # cells that were to run
+    interrupted: bool
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Number of records this run wrote, by status."""
+        return dict(Counter(record.status for record in self.records))

@@ -1,0 +1,202 @@
+"""Run cells in local worker processes, some at a time, and keep a record of each.
+
+A run goes in two parts: the cells that only compute, spread over jobs with cores of their own and
+warm workers, then one at a time those that measure time or memory or use the GPU. A cell whose
+record is final (`svgpbench.records.FINAL`) is not run again, so a run stopped anywhere resumes.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TypeAlias
+
+from svgpbench.config import CellConfig
+from svgpbench.errors import UserError
+from svgpbench.records import Record, WorkerFacts, write_record
+from svgpbench.runner.backlog import Backlog, Task, has_final_record, identified
+from svgpbench.runner.cores import job_cores
+from svgpbench.runner.events import Event, Finished, Planned, Started, Summary
+from svgpbench.runner.process import Stopped, WorkerKind, WorkerProcess
+from svgpbench.runner.protocol import TARGET, Answer
+
+__all__ = ["Event", "Finished", "Planned", "Started", "Summary", "identified", "run_cells"]
+
+KEEPS_WORKER = frozenset({"ok", "not_pd", "diverged", "skipped"})
+"""Statuses after which a worker may run another cell; after any other it is replaced."""
+
+
+def run_cells(
+    cells: Sequence[CellConfig],
+    *,
+    results: Path,
+    jobs: int | None = None,
+    timeout: float | None = None,
+    on_event: Callable[[Event], None] = lambda event: None,
+    force: bool = False,
+    target: str = TARGET,
+) -> Summary:
+    """Run every cell that has no final record under `results`, `jobs` at a time.
+
+    Args:
+        cells: the cells; two of the same id run once.
+        results: folder of records.
+        jobs: workers at a time, each with cores of its own; None: as many as fit.
+        timeout: seconds that a cell may take, its worker's start not counted; None: any.
+        on_event: called in the calling thread.
+        force: run cells that have a final record too.
+        target: module that offers `run_cell` and `identify`.
+
+    Returns:
+        A summary; after Ctrl-C it is marked `interrupted`, and every finished cell has its record.
+
+    Raises:
+        UserError: for more jobs than cores, an existing record that cannot be read, a cell that
+            cannot be identified, or a folder that cannot be written.
+    """
+    allotment = job_cores(jobs, max((cell.threads for cell in cells), default=1))
+    tasks = identified(cells, target)
+    waiting = [task for task in tasks if force or not has_final_record(results, task)]
+    run = _Run(results, timeout, target, total=len(waiting))
+    resumed = len(tasks) - len(waiting)
+    check_writable(results)
+    on_event(Planned(len(waiting), resumed, len(allotment)))
+    try:
+        run.work_through([task for task in waiting if not task.alone], allotment, on_event)
+        run.work_through([task for task in waiting if task.alone], allotment[:1], on_event)
+        interrupted = False
+    except KeyboardInterrupt:
+        interrupted = True
+    return Summary(run.records, resumed, len(waiting), interrupted)
+
+
+def check_writable(results: Path) -> None:
+    """Make the folder of records, so that one that cannot be written is known before hours pass."""
+    try:
+        results.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"cannot write into {results}: {error.strerror}") from error
+    if not os.access(results, os.W_OK | os.X_OK):
+        raise UserError(f"cannot write into {results}: permission denied")
+
+
+_News: TypeAlias = Event | Exception | None  # None: the job has no more to say
+
+
+@dataclass
+class _Run:
+    """State that the jobs of one run share."""
+
+    results: Path
+    timeout: float | None
+    target: str
+    total: int
+    records: list[Record] = field(default_factory=list)
+    stop: threading.Event = field(default_factory=threading.Event)
+
+    def work_through(
+        self,
+        tasks: Sequence[Task],
+        allotment: Sequence[tuple[int, ...]],
+        on_event: Callable[[Event], None],
+    ) -> None:
+        """Run `tasks` in a thread a job; events are handed out here, in the calling thread."""
+        news: queue.Queue[_News] = queue.Queue()
+        backlog = Backlog(tasks)
+        allotment = allotment[: len(tasks)]
+        threads = [
+            threading.Thread(target=self._job, args=(job, cores, backlog, news), name=f"job {job}")
+            for job, cores in enumerate(allotment)
+        ]
+        try:
+            for thread in threads:
+                thread.start()
+            for _ in threads:
+                while (item := news.get()) is not None:
+                    if isinstance(item, Exception):
+                        raise item
+                    on_event(item)
+        except BaseException:
+            self.stop.set()
+            for thread in threads:
+                if thread.ident is not None:
+                    thread.join()
+            raise
+
+    def _job(
+        self, job: int, cores: tuple[int, ...], backlog: Backlog, news: queue.Queue[_News]
+    ) -> None:
+        """One job: cell after cell, in a worker that is kept while it fits and works."""
+        worker: WorkerProcess | None = None
+        try:
+            while not self.stop.is_set() and (task := backlog.take(job)) is not None:
+                if worker is not None and not fits(worker, task):
+                    worker.close()
+                    worker = None
+                if worker is None:
+                    kind = WorkerKind.of(task.config)
+                    worker = WorkerProcess(kind, cores[: kind.threads], self.target)
+                done = len(self.records)
+                news.put(Started(task.cell_id, task.config, job, done, self.total))
+                record = self._run_one(task, worker)
+                self.records.append(record)
+                news.put(Finished(record, job, len(self.records), self.total))
+                if record.status not in KEEPS_WORKER or task.config.measures:
+                    worker.close()
+                    worker = None
+        except Stopped:
+            pass
+        except Exception as error:  # raised again in the calling thread
+            news.put(error)
+        finally:
+            if worker is not None:
+                worker.close()
+            news.put(None)
+
+    def _run_one(self, task: Task, worker: WorkerProcess) -> Record:
+        cells_before = worker.cells
+        started, clock = datetime.now(UTC), time.monotonic()
+        answer = worker.run(task.config, self.timeout, self.stop)
+        record = make_record(
+            task,
+            answer.model_copy(update={"environment": worker.environment}),
+            WorkerFacts(fresh=cells_before == 0, cells_before=cells_before),
+            started,
+            time.monotonic() - clock,
+        )
+        write_record(self.results, record)
+        return record
+
+
+def fits(worker: WorkerProcess, task: Task) -> bool:
+    """Whether a warm worker may run the cell."""
+    same_kind = worker.kind == WorkerKind.of(task.config)
+    return same_kind and worker.alive and not task.config.measures
+
+
+def make_record(
+    task: Task, answer: Answer, worker: WorkerFacts, started: datetime, wall_s: float
+) -> Record:
+    """The record of a cell from its worker's answer."""
+    return Record(
+        cell_id=task.cell_id,
+        config=task.config,
+        status=answer.status,
+        message=answer.message,
+        traceback=answer.traceback,
+        data={"fingerprint": task.fingerprint} | answer.data,
+        environment=answer.environment,
+        trace=answer.trace,
+        metrics=answer.metrics,
+        timing=answer.timing,
+        started=started,
+        wall_s=wall_s,
+        peak_memory_bytes=answer.peak_memory_bytes,
+        worker=worker,
+    )

@@ -1,0 +1,40 @@
+"""What a worker and the process that started it say to each other: one line of JSON a message."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from svgpbench.config import CellConfig, Strict
+from svgpbench.environment import Environment
+from svgpbench.records import Number, Status
+
+TARGET = "svgpbench.cell"
+"""The module whose `run_cell` a worker calls and whose `identify` the parent calls."""
+
+
+class Hello(Strict):
+    """The worker is set up and waits for cells."""
+
+    environment: Environment
+
+
+class Request(Strict):
+    """Run this cell."""
+
+    config: CellConfig
+
+
+class Answer(Strict):
+    """How the cell ended."""
+
+    status: Status
+    message: str = ""
+    traceback: str = ""
+    trace: dict[str, list[Number]] = Field(default_factory=dict)
+    metrics: dict[str, Number] = Field(default_factory=dict)
+    data: dict[str, Any] = Field(default_factory=dict)
+    timing: dict[str, Number] = Field(default_factory=dict)
+    environment: Environment | None = None
+    peak_memory_bytes: int | None = None

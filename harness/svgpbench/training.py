@@ -1,0 +1,200 @@
+"""The EM loop of Adam et al. 2021, Sec. 4: K E-steps on q, S M-steps on θ, a trace point between them.
+
+Batches come from the harness's own NumPy generator, so every backend sees the same ones.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from svgpbench.config import TrainingConfig
+from svgpbench.methods.method import Method
+from svgpbench.model import Model, Theta, constrain, unconstrain
+from svgpbench.ops import Ops, Tree
+from svgpbench.optimisers import adam_start
+from svgpbench.steps import Batch, compile_steps, learned
+from svgpbench.tree import leaves, tree_map
+
+Floats = npt.NDArray[np.float64]
+EVALUATION_ROWS = 8192
+"""Rows evaluated at a time where training is by minibatch."""
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """Standardised data; `y_scale` turns errors back into original units."""
+
+    X: Floats  # [n, D]
+    y: Floats  # [n]
+    X_test: Floats  # [t, D]
+    y_test: Floats  # [t]
+    y_scale: float = 1.0
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What a run leaves: a trace point an EM iteration, and the last θ and state on the host."""
+
+    status: str  # "ok", "not_pd" or "diverged"
+    message: str
+    trace: list[dict[str, float | int | None]]
+    theta: Theta
+    state: Tree
+
+
+class Trainer:
+    """One model, method and data set on one backend; `run` is the whole EM loop."""
+
+    def __init__(
+        self,
+        ops: Ops,
+        model: Model,
+        method: Method,
+        data: TrainingData,
+        theta: Theta,
+        settings: TrainingConfig,
+        seed: int = 0,
+    ) -> None:
+        self.ops, self.model, self.method, self.settings = ops, model, method, settings
+        self.data = data
+        self.steps = compile_steps(
+            ops, model, method, settings.e_steps, max(settings.m_steps, 1), settings.learn
+        )
+        self.rng = np.random.default_rng([seed, 2])
+        self.full = self._batch(np.arange(len(data.y)))
+        self.test = (ops.asarray(data.X_test), ops.asarray(data.y_test))
+        self.one = ops.asarray(np.float64(1.0))
+        self.e_rate = ops.asarray(np.float64(settings.e_rate))
+        self.m_rate = ops.asarray(np.float64(settings.m_rate))
+        self.scale = ops.asarray(np.float64(len(data.y) / (settings.batch_size or len(data.y))))
+        self.raw = tree_map(ops.asarray, unconstrain(theta))
+        self.prior = self.steps.prior(self.raw)
+        self.state = method.initial_state(ops, self.prior, model.latents, len(data.y))
+        self.adam = adam_start(ops, learned(self.raw, settings.learn))
+        self.factor: Any = None  # W of the full batch, while θ stands still
+
+    def _batch(self, rows: npt.NDArray[np.int64]) -> Batch:
+        ops, d = self.ops, self.data
+        return Batch(ops.asarray(d.X[rows]), ops.asarray(d.y[rows]), ops.asarray(rows))
+
+    def _batches(self, count: int) -> Batch:
+        n, b = len(self.data.y), self.settings.batch_size
+        return self._batch(np.stack([self.rng.choice(n, b, replace=False) for _ in range(count)]))
+
+    def e_phase(self) -> None:
+        """K E-steps at the current θ."""
+        if self.settings.batch_size is None:
+            self.factor = self.steps.factor(self.raw, self.prior, self.full.X)
+            self.state = self.steps.e_phase(
+                self.raw, self.factor, self.full, self.state, self.e_rate, self.scale
+            )
+        else:
+            batches = self._batches(self.settings.e_steps)
+            self.state = self.steps.e_phase_batches(
+                self.raw, self.prior, batches, self.state, self.e_rate, self.scale
+            )
+
+    def m_phase(self) -> None:
+        """S M-steps of Adam on the learned parts of θ; Adam's moments live on between phases."""
+        s = self.settings
+        if s.batch_size is None or self.method.needs_all_data:
+            run, batch, scale = self.steps.m_phase, self.full, self.one
+        else:
+            run, batch, scale = self.steps.m_phase_batches, self._batches(s.m_steps), self.scale
+        self.raw, self.adam, self.state = run(
+            self.raw, self.prior, self.state, self.adam, batch, self.m_rate, scale
+        )
+        self.prior = self.steps.prior(self.raw)
+        self.factor = None
+
+    def elbo(self) -> float:
+        """The full-data bound at the current θ and q."""
+        if self.factor is not None:
+            value = self.steps.bound(self.raw, self.factor, self.full.y, self.state, self.one)
+            return float(self.ops.to_numpy(value))
+        # Σ_chunks [ΣV − KL] counts the KL once a chunk; scale 0 gives −KL alone
+        total, negative_kl = 0.0, 0.0
+        zero = self.ops.asarray(np.float64(0.0))
+        for rows in _chunks(len(self.data.y)):
+            batch = self._batch(rows)
+            f = self.steps.factor(self.raw, self.prior, batch.X)
+            whole = self.steps.bound(self.raw, f, batch.y, self.state, self.one)
+            negative_kl = float(
+                self.ops.to_numpy(self.steps.bound(self.raw, f, batch.y, self.state, zero))
+            )
+            total += float(self.ops.to_numpy(whole)) - negative_kl
+        return total + negative_kl
+
+    def metrics(self) -> dict[str, float]:
+        """Test NLPD and error: RMSE for regression, error rate for classification."""
+        ops, d = self.ops, self.data
+        X, y = self.test
+        density, prediction = self.steps.predict(self.raw, self.prior, self.state, X, y)
+        nlpd = -float(np.mean(np.float64(ops.to_numpy(density))))
+        guess = np.float64(ops.to_numpy(prediction))
+        if self.model.likelihood.task == "classification":
+            return {"nlpd": nlpd, "error_rate": float(np.mean((guess > 0.5) != (d.y_test > 0.5)))}
+        rmse = float(np.sqrt(np.mean((guess - d.y_test) ** 2)))
+        return {
+            "nlpd": nlpd,
+            "nlpd_original": nlpd + float(np.log(d.y_scale)),
+            "rmse": rmse,
+            "rmse_original": rmse * d.y_scale,
+        }
+
+    def hyperparameters(self) -> dict[str, float]:
+        """Kernel and likelihood parameters; of the lengthscales the least, geometric mean, greatest."""
+        theta = tree_map(self.ops.to_numpy, constrain(self.ops, self.raw))
+        lengthscales = np.asarray(theta.kernel.lengthscales, dtype=np.float64)
+        rows = {
+            "variance": float(np.ravel(theta.kernel.variance)[0]),
+            "lengthscale_min": float(lengthscales.min()),
+            "lengthscale_mean": float(np.exp(np.mean(np.log(lengthscales)))),
+            "lengthscale_max": float(lengthscales.max()),
+        }
+        names = getattr(theta.likelihood, "_fields", ())
+        return rows | {k: float(x) for k, x in zip(names, theta.likelihood, strict=True)}
+
+    def theta(self) -> Theta:
+        """θ on the host, constrained."""
+        host: Theta = tree_map(self.ops.to_numpy, constrain(self.ops, self.raw))
+        return host
+
+    def run(self) -> Trained:
+        """All EM iterations; a bound that is not finite ends the run with its status."""
+        trace: list[dict[str, float | int | None]] = []
+        status, message, seconds = "ok", "", 0.0
+        for iteration in range(1, self.settings.em_iterations + 1):
+            start = time.perf_counter()
+            if iteration > 1 and self.settings.m_steps:
+                self.m_phase()
+            self.e_phase()
+            self.ops.sync(self.state)
+            seconds += time.perf_counter() - start
+            bound = self.elbo()
+            if not np.isfinite(bound):
+                status, message = self._failure(iteration, bound)
+                break
+            point: dict[str, float | int | None] = {"iteration": iteration, "elbo": bound}
+            trace.append({**point, **self.metrics(), **self.hyperparameters(), "seconds": seconds})
+        state = tree_map(self.ops.to_numpy, self.state)
+        return Trained(status, message, trace, self.theta(), state)
+
+    def _failure(self, iteration: int, bound: float) -> tuple[str, str]:
+        where = f"at EM iteration {iteration}"
+        if not all(np.all(np.isfinite(self.ops.to_numpy(x))) for x in leaves(self.raw)):
+            return "diverged", f"θ is not finite {where}"
+        if np.any(np.isnan(self.ops.to_numpy(self.prior.L))):
+            return "not_pd", f"K(Z, Z) is not positive definite {where}"
+        if np.isinf(bound):
+            return "diverged", f"the bound is infinite {where}"
+        return "not_pd", f"the posterior's precision is not positive definite {where}"
+
+
+def _chunks(n: int) -> list[npt.NDArray[np.int64]]:
+    return [np.arange(i, min(i + EVALUATION_ROWS, n)) for i in range(0, n, EVALUATION_ROWS)]

@@ -1,0 +1,165 @@
+"""The registry loads only what it declares, and says which name or file is wrong."""
+
+from __future__ import annotations
+
+import lzma
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from svgpbench_datasets import REGISTRY, DataError, DatasetEntry, Registry
+
+PACKAGE = Path(str(files("svgpbench_datasets")))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A copy of the registry and its files, free to be damaged."""
+    shutil.copy(PACKAGE / "registry.toml", tmp_path)
+    shutil.copytree(PACKAGE / "data", tmp_path / "data")
+    return tmp_path
+
+
+def replace(folder: Path, old: str, new: str) -> None:
+    text = (folder / "registry.toml").read_text(encoding="utf-8")
+    assert old in text
+    (folder / "registry.toml").write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+def test_names_list_each_data_set_followed_by_its_variants() -> None:
+    assert REGISTRY.names() == (
+        "airfoil",
+        "boston",
+        "boston:no-rad",
+        "concrete",
+        "concrete:5",
+        "sonar",
+        "ionosphere",
+        "pima",
+        "banana",
+        "banana:full",
+    )
+
+
+def test_describe_tells_what_a_user_should_know() -> None:
+    entry = REGISTRY.describe("boston:no-rad")
+    assert isinstance(entry, DatasetEntry)
+    assert entry.name == "boston:no-rad"
+    assert entry.target == "MEDV"
+    assert "RAD" in entry.columns
+    assert "RAD" not in entry.features
+    assert any("capped" in defect for defect in entry.defects)
+    for name in REGISTRY.names():
+        described = REGISTRY.describe(name)
+        assert described.upstream.startswith("https://")
+        assert described.licence
+        assert described.citation
+
+
+@pytest.mark.parametrize(
+    ("name", "near"), [("bostn", "boston"), ("concrete:55", "concrete:5"), ("Banana", "banana")]
+)
+def test_an_unknown_name_suggests_the_nearest_and_lists_all(name: str, near: str) -> None:
+    with pytest.raises(DataError) as caught:
+        REGISTRY.load(name)
+    message = str(caught.value)
+    assert message.startswith(f"unknown data set {name!r}; did you mean {near!r}? (known: airfoil")
+    assert "\n" not in message
+
+
+def test_importing_the_registry_reads_no_file_and_no_heavy_module() -> None:
+    program = (
+        "import sys, lzma, tomllib\n"
+        "def refuse(*arguments): raise SystemExit('a file was read at import')\n"
+        "lzma.decompress = tomllib.loads = tomllib.load = refuse\n"
+        "import svgpbench_datasets.registry\n"
+        "heavy = {'pandas', 'pyarrow', 'scipy', 'svgpbench', 'svgpbench_backends'}\n"
+        "print(sorted(heavy & set(sys.modules)))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(PACKAGE.parent)},
+    )
+    assert (done.stdout.strip(), done.stderr, done.returncode) == ("[]", "", 0)
+
+
+def test_a_changed_byte_in_a_shipped_file_is_refused(folder: Path) -> None:
+    path = folder / "data" / "housing.data.xz"
+    raw = lzma.decompress(path.read_bytes())
+    path.write_bytes(lzma.compress(raw.replace(b"24.00", b"24.01", 1)))
+    with pytest.raises(DataError, match=r"housing\.data\.xz has changed: sha256"):
+        Registry(folder).load("boston")
+
+
+def test_a_changed_number_with_a_matching_file_hash_is_refused(folder: Path) -> None:
+    entry = REGISTRY.describe("boston")
+    replace(folder, entry.fingerprint, "sha256:" + "0" * 64)
+    with pytest.raises(DataError, match="'boston' does not hold the declared numbers"):
+        Registry(folder).load("boston")
+    assert Registry(folder).load("boston:no-rad").fingerprint != entry.fingerprint
+
+
+@pytest.mark.parametrize("damage", [b"", b"not xz", b"\xfd7zXZ\x00\x00"])
+def test_a_damaged_shipped_file_is_named(folder: Path, damage: bytes) -> None:
+    (folder / "data" / "sonar.all-data.xz").write_bytes(damage)
+    with pytest.raises(DataError, match=r"sonar\.all-data\.xz cannot be read|has changed"):
+        Registry(folder).load("sonar")
+
+
+def test_a_missing_shipped_file_is_named(folder: Path) -> None:
+    (folder / "data" / "sonar.all-data.xz").unlink()
+    with pytest.raises(DataError, match=r"sonar\.all-data\.xz cannot be read"):
+        Registry(folder).load("sonar")
+
+
+def test_a_wrong_row_count_is_refused(folder: Path) -> None:
+    replace(folder, "rows = 208", "rows = 207")
+    with pytest.raises(DataError, match=r"sonar\.all-data\.xz has 208 rows where 207"):
+        Registry(folder).load("sonar")
+
+
+def test_a_label_outside_the_mapping_is_refused(folder: Path) -> None:
+    replace(folder, "labels = { R = 0, M = 1 }", "labels = { R = 0, X = 1 }")
+    with pytest.raises(DataError, match=r"label 'M' is not among R, X"):
+        Registry(folder).load("sonar")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("rows = 208", "rows = 208\ncolour = 1", r"\[sonar\] colour: Extra inputs"),
+        ("rows = 208", "rows = -1", r"\[sonar\] rows: Input should be greater than 0"),
+        ('target = "label"', 'target = "lable"', "not among the columns"),
+        ("labels = { R = 0, M = 1 }", "", "labels belong to classification"),
+        ("labels = { R = 0, M = 1 }", "labels = { R = 0, M = 0 }", "labels must be numbered"),
+        ("labels = { R = 0, M = 1 }", "labels = { R = 0 }", "labels must be numbered"),
+        ('"CRIM",', '"CRIM", "CRIM",', "a column is named twice"),
+    ],
+)
+def test_an_entry_that_is_not_of_the_form_is_refused(
+    folder: Path, old: str, new: str, message: str
+) -> None:
+    replace(folder, old, new)
+    with pytest.raises(DataError, match=message) as caught:
+        Registry(folder).names()
+    assert "\n" not in str(caught.value)
+
+
+def test_a_registry_that_is_not_toml_is_refused(folder: Path) -> None:
+    (folder / "registry.toml").write_text("[boston", encoding="utf-8")
+    with pytest.raises(DataError, match=r"registry\.toml cannot be read"):
+        Registry(folder).names()
+
+
+def test_the_declaration_is_plain_toml() -> None:
+    declared = tomllib.loads((PACKAGE / "registry.toml").read_text(encoding="utf-8"))
+    assert set(declared["banana"]["variants"]) == {"full"}

@@ -1,0 +1,132 @@
+"""Splits partition the rows, and are the same on every machine."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from svgpbench_datasets import DataError, Split, k_fold, random_split
+
+
+@st.composite
+def fold_requests(draw: st.DrawFn) -> tuple[int, int, int]:
+    n = draw(st.integers(2, 300))
+    return n, draw(st.integers(2, min(n, 20))), draw(st.integers(0, 2**40))
+
+
+@settings(deadline=None)
+@given(fold_requests())
+def test_the_test_parts_of_all_folds_partition_the_rows(request: tuple[int, int, int]) -> None:
+    n, folds, seed = request
+    splits = [k_fold(n, folds, fold, seed) for fold in range(folds)]
+    together = np.concatenate([split.test for split in splits])
+    assert sorted(together.tolist()) == list(range(n))
+    sizes = [split.test.size for split in splits]
+    assert max(sizes) - min(sizes) <= 1
+    for fold, split in enumerate(splits):
+        assert sorted([*split.train.tolist(), *split.test.tolist()]) == list(range(n))
+        assert (np.diff(split.train) > 0).all()
+        assert (np.diff(split.test) > 0).all()
+        assert (split.kind, split.fold, split.folds, split.seed) == ("k-fold", fold, folds, seed)
+    assert len({split.hash for split in splits}) == folds
+
+
+@settings(deadline=None)
+@given(st.integers(2, 300), st.floats(0.01, 0.99), st.integers(0, 2**40))
+def test_a_random_split_partitions_the_rows(n: int, fraction: float, seed: int) -> None:
+    try:
+        split = random_split(n, fraction, seed)
+    except DataError as error:
+        assert "leaves no" in str(error)
+        return
+    assert sorted([*split.train.tolist(), *split.test.tolist()]) == list(range(n))
+    assert abs(split.test.size - n * fraction) <= 0.5
+    assert (split.kind, split.fold, split.folds) == ("random", 0, 1)
+
+
+PINNED = [
+    (506, 5, 0, 0, "sha256:5f99c8fa13b7c5981ba4b16774ac8c9a602ae3d4fcc02ced18b8eeefcbd9911d"),
+    (506, 5, 4, 0, "sha256:5e01450537843b342e79472639d67a85127953f1f5351746fe720c36aa5eda31"),
+    (1503, 5, 2, 19, "sha256:3ab9d6838b242b25da0b0fecee3650a89db364b00075c017f3c203f57a4ce64d"),
+    (1030, 10, 9, 7, "sha256:28e90645269e41e3e29a9775d196503d4c8710df90748080317f27ce8b6ad867"),
+    (208, 5, 1, 12345, "sha256:8b396bd050cf6e450c0f161265ff29da25d16af595ce36836b652491e5460658"),
+    (400, 3, 2, 2**40, "sha256:aca9e142c7392a607b821756dc91450f5a5f6870dc38cb30ebd3e68de5691255"),
+]
+
+
+@pytest.mark.parametrize(("n", "folds", "fold", "seed", "expected"), PINNED)
+def test_folds_are_the_same_on_every_machine(
+    n: int, folds: int, fold: int, seed: int, expected: str
+) -> None:
+    assert k_fold(n, folds, fold, seed).hash == expected
+
+
+def test_a_fold_is_pinned_row_by_row() -> None:
+    assert k_fold(10, 5, 0, 0).test.tolist() == [4, 6]
+
+
+def test_a_random_split_is_the_same_on_every_machine() -> None:
+    expected = "sha256:dad31a89485c7a864f3e65e0726bef4dc835fd34edeedb3333bfaf55e36a78f2"
+    assert random_split(506, 0.1, 0).hash == expected
+
+
+def test_the_hash_is_of_the_rows_alone() -> None:
+    split = k_fold(10, 2, 0, 0)
+    same = Split(split.train[::-1].copy(), split.test, "random", 0, 1, 9)
+    other = Split(split.test, split.train, "k-fold", 0, 2, 0)
+    assert same.hash == split.hash
+    assert other.hash != split.hash
+
+
+def test_seeds_give_different_splits_and_repeat_themselves() -> None:
+    assert k_fold(50, 5, 0, 1).hash != k_fold(50, 5, 0, 2).hash
+    assert k_fold(50, 5, 0, 1).hash == k_fold(50, 5, 0, 1).hash
+
+
+def test_rows_of_a_split_cannot_be_changed() -> None:
+    split = k_fold(10, 2, 0, 0)
+    with pytest.raises(ValueError, match="read-only"):
+        split.train[0] = 5
+
+
+@pytest.mark.parametrize(
+    ("n", "folds", "fold", "seed", "message"),
+    [
+        (10, 1, 0, 0, "1 folds: cross-validation needs at least 2"),
+        (10, 0, 0, 0, "0 folds"),
+        (10, 11, 0, 0, "11 folds of 10 rows: some would be empty; use at most 10"),
+        (10, 5, 5, 0, "fold 5 of 5: folds are numbered from 0 to 4"),
+        (10, 5, -1, 0, "fold -1 of 5"),
+        (10, 5, 0, -1, "seed -1: give a whole number from 0"),
+    ],
+)
+def test_a_number_out_of_range_is_refused(
+    n: int, folds: int, fold: int, seed: int, message: str
+) -> None:
+    with pytest.raises(DataError, match=message):
+        k_fold(n, folds, fold, seed)
+
+
+@pytest.mark.parametrize("fraction", [0.0, 1.0, -0.5, 2.0, float("nan")])
+def test_a_fraction_out_of_range_is_refused(fraction: float) -> None:
+    with pytest.raises(DataError, match="give a number between 0 and 1"):
+        random_split(10, fraction, 0)
+
+
+def test_a_fraction_that_leaves_a_part_empty_is_refused() -> None:
+    with pytest.raises(DataError, match=r"0\.01 of 10 rows leaves no test row"):
+        random_split(10, 0.01, 0)
+    with pytest.raises(DataError, match=r"0\.99 of 10 rows leaves no training row"):
+        random_split(10, 0.99, 0)
+    with pytest.raises(DataError, match="seed -1"):
+        random_split(10, 0.5, -1)
+
+
+@pytest.mark.parametrize(
+    ("train", "test"), [([0, 1], [1, 2]), ([0, 0], [1]), ([-1, 0], [1]), ([], [1]), ([[0]], [1])]
+)
+def test_parts_that_overlap_or_are_empty_are_refused(train: list[int], test: list[int]) -> None:
+    with pytest.raises(DataError):
+        Split(np.array(train), np.array(test), "random", 0, 1, 0)

@@ -1,0 +1,142 @@
+"""Standardisation uses the training part's statistics and no others."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from svgpbench_datasets import (
+    REGISTRY,
+    DataError,
+    Dataset,
+    Split,
+    Standardiser,
+    k_fold,
+    prepare,
+)
+
+
+def table(X: np.ndarray, y: np.ndarray) -> Dataset:
+    names = tuple(f"x{column}" for column in range(X.shape[1]))
+    return Dataset("t", "regression", X, y, names, "y", "made in a test")
+
+
+def test_test_rows_leave_the_training_part_as_it_is() -> None:
+    """Fails if any statistic were taken over the test rows too."""
+    dataset, split = REGISTRY.load("boston"), k_fold(506, 5, 2, 0)
+    X, y = dataset.X.copy(), dataset.y.copy()
+    X[split.test] = 1e6 * (X[split.test] + 1.0)
+    y[split.test] += 1e6
+    original, changed = prepare(dataset, split), prepare(table(X, y), split)
+    np.testing.assert_array_equal(changed.X_train, original.X_train)
+    np.testing.assert_array_equal(changed.y_train, original.y_train)
+    np.testing.assert_array_equal(changed.standardiser.mean, original.standardiser.mean)
+    assert (changed.y_mean, changed.y_scale) == (original.y_mean, original.y_scale)
+    assert np.abs(changed.X_test).min() > np.abs(original.X_test).min()
+
+
+def test_training_part_has_mean_zero_and_spread_one_and_test_part_follows() -> None:
+    dataset, split = REGISTRY.load("concrete"), k_fold(1030, 5, 0, 3)
+    prepared = prepare(dataset, split)
+    np.testing.assert_allclose(prepared.X_train.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(prepared.X_train.std(axis=0), 1, rtol=1e-12)
+    np.testing.assert_allclose(prepared.y_train.std(), 1, rtol=1e-12)
+    X_train, X_test = dataset.X[split.train], dataset.X[split.test]
+    np.testing.assert_allclose(
+        prepared.X_test, (X_test - X_train.mean(axis=0)) / X_train.std(axis=0), rtol=1e-9, atol=1e-9
+    )
+    np.testing.assert_allclose(
+        prepared.y_test * prepared.y_scale + prepared.y_mean, dataset.y[split.test], rtol=1e-12
+    )
+
+
+def test_prepared_parts_record_where_they_came_from() -> None:
+    dataset, split = REGISTRY.load("airfoil"), k_fold(1503, 5, 4, 1)
+    prepared = prepare(dataset, split)
+    assert prepared.fingerprint == dataset.fingerprint
+    assert prepared.split_hash == split.hash
+    assert prepared.X_train.dtype == prepared.y_test.dtype == np.float64
+    for array in (prepared.X_train, prepared.y_train, prepared.X_test, prepared.y_test):
+        assert not array.flags.writeable
+
+
+def test_the_constant_column_of_ionosphere_becomes_zero() -> None:
+    prepared = prepare(REGISTRY.load("ionosphere"), k_fold(351, 5, 0, 0))
+    assert (prepared.X_train[:, 1] == 0).all()
+    assert (prepared.X_test[:, 1] == 0).all()
+    assert prepared.standardiser.scale[1] == 1.0
+    assert np.isfinite(prepared.X_train).all()
+
+
+def test_a_column_constant_in_the_training_part_only_stays_finite() -> None:
+    X = np.array([[0.1, 1.0], [0.1, 2.0], [0.1, 4.0], [7.1, 3.0]])
+    split = Split(np.array([0, 1, 2]), np.array([3]), "random", 0, 1, 0)
+    prepared = prepare(table(X, np.arange(4.0)), split)
+    assert (prepared.X_train[:, 0] == 0).all()
+    assert prepared.X_test[0, 0] == 7.1 - 0.1
+
+
+@pytest.mark.parametrize("offset", [0.0, 1.0, 1e9])
+def test_a_spread_below_the_threshold_counts_as_constant(offset: float) -> None:
+    limit = 1e-12 * max(1.0, offset)
+    below = np.array([[offset - limit / 4], [offset + limit / 4]])
+    assert Standardiser.fit(below).scale[0] == 1.0
+    above = np.array([[offset - 8 * limit], [offset + 8 * limit]])
+    assert Standardiser.fit(above).scale[0] == pytest.approx(8 * limit, rel=1e-3)
+
+
+def test_labels_are_untouched() -> None:
+    for name in ("sonar", "banana", "pima"):
+        dataset = REGISTRY.load(name)
+        split = k_fold(dataset.y.size, 5, 0, 0)
+        prepared = prepare(dataset, split)
+        np.testing.assert_array_equal(prepared.y_train, dataset.y[split.train])
+        np.testing.assert_array_equal(prepared.y_test, dataset.y[split.test])
+        assert (prepared.y_mean, prepared.y_scale) == (0.0, 1.0)
+
+
+def test_a_regression_target_can_keep_its_units() -> None:
+    dataset, split = REGISTRY.load("boston"), k_fold(506, 5, 0, 0)
+    prepared = prepare(dataset, split, standardise_y=False)
+    np.testing.assert_array_equal(prepared.y_train, dataset.y[split.train])
+    assert (prepared.y_mean, prepared.y_scale) == (0.0, 1.0)
+
+
+def test_a_constant_regression_target_becomes_zero() -> None:
+    dataset = table(np.arange(6.0)[:, None], np.full(6, 0.3))
+    prepared = prepare(dataset, k_fold(6, 3, 0, 0))
+    assert (prepared.y_train == 0).all()
+    assert (prepared.y_mean, prepared.y_scale) == (0.3, 1.0)
+
+
+def test_a_split_of_other_rows_is_refused() -> None:
+    dataset = REGISTRY.load("banana")
+    with pytest.raises(DataError, match="split is of 506 rows but data set 'banana' has 400"):
+        prepare(dataset, k_fold(506, 5, 0, 0))
+    beyond = Split(np.arange(399), np.array([400]), "random", 0, 1, 0)
+    with pytest.raises(DataError, match="make the split for this data set"):
+        prepare(dataset, beyond)
+
+
+def test_numbers_too_large_to_square_are_refused() -> None:
+    X = np.array([[1.0, 1e200], [2.0, -1e200]])
+    with pytest.raises(DataError, match="column 2 is too large"):
+        Standardiser.fit(X)
+
+
+@given(
+    arrays(
+        np.float64,
+        st.tuples(st.integers(1, 20), st.integers(1, 4)),
+        elements=st.floats(-1e100, 1e100, allow_subnormal=False),
+    )
+)
+def test_any_moderate_numbers_standardise_to_finite_numbers(X: np.ndarray) -> None:
+    standardiser = Standardiser.fit(X)
+    scaled = standardiser.apply(X)
+    assert np.isfinite(scaled).all()
+    assert (standardiser.scale > 0).all()
+    assert (scaled[:, X.min(axis=0) == X.max(axis=0)] == 0).all()

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from svgpbench.config import CellConfig
+from svgpbench.records import Record
+from svgpbench.runner.events import Summary
+from svgpbench.runner.pool import run_cells
+
+
+@pytest.fixture(autouse=True)
+def workers_find_the_fake_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = str(Path(__file__).parent)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([here, os.environ.get("PYTHONPATH", "")]))
+    monkeypatch.syspath_prepend(here)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Callable[..., Summary]:
+    """`run_cells` with the fake cells, one job, into a temporary folder."""
+
+    def call(*cells: CellConfig, **options: object) -> Summary:
+        settings = {"results": tmp_path / "results", "jobs": 1, "target": "fake_cells"} | options
+        return run_cells(cells, **settings)  # type: ignore[arg-type]
+
+    return call
+
+
+@pytest.fixture
+def run_one(run: Callable[..., Summary]) -> Callable[..., Record]:
+    def call(cell: CellConfig, **options: object) -> Record:
+        (record,) = run(cell, **options).records
+        return record
+
+    return call

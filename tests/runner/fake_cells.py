@@ -1,0 +1,132 @@
+"""Cells that do as their method's name says; what a worker runs in these tests."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from svgpbench.config import CellConfig, cell_id
+from svgpbench.errors import UserError
+
+
+@dataclass(frozen=True)
+class Outcome:
+    status: str = "ok"
+    message: str = ""
+    trace: list[dict[str, float | int | None]] = field(default_factory=list)
+    metrics: dict[str, float | None] = field(default_factory=dict)
+    data: dict[str, object] = field(default_factory=dict)
+    timing: dict[str, float] = field(default_factory=dict)
+
+
+def make_config(do: str, seed: int = 0, **changes: object) -> CellConfig:
+    options = changes.pop("options", {})
+    return CellConfig.model_validate(
+        {
+            "experiment": "fake",
+            "data": {"name": "none"},
+            "split": {},
+            "kernel": {},
+            "likelihood": {},
+            "inducing": {},
+            "training": {},
+            "method": {"name": do, "options": options},
+            "backend": {"name": "numpy"},
+            "seed": seed,
+        }
+        | changes
+    )
+
+
+def identify(config: CellConfig) -> tuple[str, str]:
+    return cell_id(config, "fingerprint", 1), "fingerprint"
+
+
+def run_cell(config: CellConfig) -> Outcome:
+    return globals()[f"do_{config.method.name}"](config)
+
+
+def do_finish(config: CellConfig) -> Outcome:
+    rows: list[dict[str, float | int | None]] = [
+        {"iteration": 1, "elbo": -0.1 - 0.2},
+        {"iteration": 2, "elbo": -1 / 3, "nlpd": np.float64(0.5)},
+    ]
+    return Outcome(
+        trace=rows,
+        metrics={"nlpd": 0.1 + 0.2},
+        data={"n_train": np.int64(9), "pid": os.getpid()},
+        timing={"steady_s": 0.25},
+    )
+
+
+def do_give_nan(config: CellConfig) -> Outcome:
+    rows: list[dict[str, float | int | None]] = [{"elbo": float("nan")}, {"elbo": float("-inf")}]
+    return Outcome("diverged", "no longer finite", rows, {"nlpd": float("nan"), "rmse": np.inf})
+
+
+def do_tell_environment(config: CellConfig) -> Outcome:
+    names = [name for name in os.environ if name.endswith("_THREADS") or name.startswith("JAX_")]
+    return Outcome(data={name: os.environ[name] for name in [*names, "CUDA_VISIBLE_DEVICES"]})
+
+
+def do_sleep(config: CellConfig) -> Outcome:
+    time.sleep(float(config.method.options["seconds"]))
+    return Outcome()
+
+
+def do_sleep_with_child(config: CellConfig) -> Outcome:
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    Path(str(config.method.options["pids"])).write_text(f"{os.getpid()} {child.pid}")
+    time.sleep(60)
+    return Outcome()
+
+
+def do_get_killed_once(config: CellConfig) -> Outcome:
+    mark = Path(str(config.method.options["mark"]))
+    if not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return Outcome()
+
+
+def do_segfault(config: CellConfig) -> Outcome:
+    os.kill(os.getpid(), signal.SIGSEGV)
+    return Outcome()
+
+
+def do_exit(config: CellConfig) -> Outcome:
+    os._exit(3)
+
+
+def do_fail(config: CellConfig) -> Outcome:
+    raise RuntimeError("first line\nsecond line")
+
+
+def do_refuse(config: CellConfig) -> Outcome:
+    raise UserError("backend 'numpy' offers no dtype 'float32'")
+
+
+def do_run_out_of_host_memory(config: CellConfig) -> Outcome:
+    raise MemoryError("Unable to allocate 8.00 TiB")
+
+
+def do_run_out_of_device_memory(config: CellConfig) -> Outcome:
+    raise RuntimeError("CUDA out of memory. Tried to allocate 20.00 GiB")
+
+
+def do_return_what_json_lacks(config: CellConfig) -> Outcome:
+    return Outcome(data={"what": object()})
+
+
+def do_chatter(config: CellConfig) -> Outcome:
+    print('{"status": "ok"}')
+    os.write(1, b"a C++ library was here\n")
+    subprocess.run(["echo", "and a child"], check=True)
+    return Outcome(message=f"read {len(sys.stdin.read())} characters")

@@ -1,0 +1,88 @@
+"""A run that is stopped, politely or not, loses no finished cell and leaves no process behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from fake_cells import make_config
+from process_watch import running, until_gone
+
+from svgpbench.records import read_records
+from svgpbench.runner.events import Summary
+
+RUN = """
+import signal
+import sys
+from pathlib import Path
+from fake_cells import make_config
+from svgpbench.runner.pool import run_cells
+
+# a shell that runs the tests in the background has turned Ctrl-C off
+signal.signal(signal.SIGINT, signal.default_int_handler)
+folder = Path(sys.argv[1])
+slow = make_config("sleep_with_child", options={"pids": str(folder / "pids")})
+cells = [make_config("finish"), slow, make_config("finish", 1)]
+summary = run_cells(cells, results=folder, jobs=1, target="fake_cells")
+print(summary.interrupted, len(summary.records), summary.total)
+"""
+
+
+def start_run(folder: Path) -> tuple[subprocess.Popen[str], list[int]]:
+    """A process that runs cells, in its second one by now, and the ids of what that started."""
+    parent = subprocess.Popen(
+        [sys.executable, "-c", RUN, str(folder)],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    end = time.monotonic() + 20
+    while not (folder / "pids").exists() or not (folder / "pids").read_text():
+        assert time.monotonic() < end and parent.poll() is None
+        time.sleep(0.05)
+    return parent, [int(pid) for pid in (folder / "pids").read_text().split()]
+
+
+def test_ctrl_c_keeps_finished_records(tmp_path: Path, run: Callable[..., Summary]) -> None:
+    parent, pids = start_run(tmp_path)
+    parent.send_signal(signal.SIGINT)
+    printed, _ = parent.communicate(timeout=10)
+    assert printed.split() == ["True", "1", "3"]
+    assert parent.returncode == 0
+    until_gone(pids)
+    (record,) = read_records(tmp_path, "fake")
+    assert record.status == "ok"
+
+    rest = run(make_config("finish"), make_config("finish", 1), results=tmp_path)
+    assert (rest.resumed, len(rest.records)) == (1, 1)
+
+
+def test_a_worker_does_not_outlive_a_killed_parent(tmp_path: Path) -> None:
+    parent, (worker, child) = start_run(tmp_path)
+    try:
+        parent.kill()
+        parent.communicate(timeout=10)
+        until_gone([worker])
+    finally:
+        if running(child):
+            os.kill(child, signal.SIGKILL)
+    assert [record.status for record in read_records(tmp_path, "fake")] == ["ok"]
+
+
+@pytest.mark.parametrize("parent_is_known", [True, False])
+def test_a_worker_ends_when_its_requests_do(parent_is_known: bool) -> None:
+    parent = ["--parent", str(os.getpid())] if parent_is_known else []
+    arguments = ["--backend", "numpy", "--target", "fake_cells", *parent]
+    worker = subprocess.Popen(
+        [sys.executable, "-m", "svgpbench.runner.worker", *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    printed, _ = worker.communicate(timeout=20)
+    assert worker.returncode == 0
+    assert printed.startswith(b'{"environment"') or printed == b""

@@ -1,0 +1,128 @@
+"""Who runs which cell: jobs, cores, warm workers, events."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from fake_cells import make_config
+
+from svgpbench.errors import UserError
+from svgpbench.records import Record, read_records
+from svgpbench.runner.backlog import Backlog, Task
+from svgpbench.runner.cores import cpu_quota, job_cores, usable_cores
+from svgpbench.runner.events import Event, Finished, Planned, Started, Summary
+
+Run = Callable[..., Summary]
+
+
+def test_a_warm_worker_is_reused_and_a_measuring_cell_gets_a_fresh_one(run: Run) -> None:
+    cells = [make_config("finish", seed) for seed in range(3)]
+    measuring = [make_config("finish", seed, measures=True) for seed in range(2)]
+    records = run(*measuring, *cells).records
+    assert [record.worker.cells_before for record in records] == [0, 1, 2, 0, 0]
+    assert [record.worker.fresh for record in records] == [True, False, False, True, True]
+    # measuring cells run last, when nothing else does
+    assert [record.config.measures for record in records] == [False, False, False, True, True]
+    assert len({record.data["pid"] for record in records}) == 3
+
+
+def test_a_worker_is_replaced_after_a_failure_but_not_after_a_refusal(run: Run) -> None:
+    names = ["finish", "refuse", "finish", "fail", "finish"]
+    records = run(*(make_config(name, seed) for seed, name in enumerate(names))).records
+    assert [record.worker.cells_before for record in records] == [0, 1, 2, 3, 0]
+
+
+def test_a_cell_named_twice_runs_once(run: Run) -> None:
+    assert len(run(make_config("finish"), make_config("finish")).records) == 1
+
+
+def test_events_count_up_to_the_total(run: Run) -> None:
+    cells = [make_config("finish", seed) for seed in range(2)]
+    run(cells[0])
+    events: list[Event] = []
+    run(*cells, on_event=events.append)
+    planned, started, finished = events
+    assert planned == Planned(total=1, resumed=1, jobs=1)
+    assert isinstance(started, Started) and (started.done, started.total) == (0, 1)
+    assert isinstance(finished, Finished) and (finished.done, finished.total) == (1, 1)
+    assert finished.record.cell_id == started.cell_id
+
+
+def test_a_worker_sees_its_threads(run_one: Callable[..., Record]) -> None:
+    data = run_one(make_config("tell_environment")).data
+    for name in ("OMP", "OPENBLAS", "MKL"):
+        assert data[f"{name}_NUM_THREADS"] == "1"
+    assert data["TF_NUM_INTRAOP_THREADS"] == data["TF_NUM_INTEROP_THREADS"] == "1"
+    assert (data["JAX_ENABLE_X64"], data["JAX_PLATFORMS"]) == ("1", "cpu")
+    assert data["CUDA_VISIBLE_DEVICES"] == ""
+
+
+@pytest.mark.skipif(len(usable_cores()) < 2, reason="two jobs need two cores")
+def test_two_jobs_have_workers_of_their_own_cores(run: Run) -> None:
+    cells = [make_config("sleep", seed, options={"seconds": 0.3}) for seed in range(4)]
+    records = run(*cells, jobs=2).records
+    affinities = [r.environment.affinity for r in records if r.environment is not None]
+    assert len(affinities) == 4
+    assert len(set(affinities)) == 2
+
+
+def test_more_jobs_than_cores_are_refused() -> None:
+    cores = len(usable_cores())
+    assert len(job_cores(None, 1)) == cores
+    with pytest.raises(UserError, match=f"at most --jobs {cores}"):
+        job_cores(cores + 1, 1)
+    with pytest.raises(UserError, match="threads"):
+        job_cores(None, cores + 1)
+    with pytest.raises(UserError, match="at least 1"):
+        job_cores(0, 1)
+
+
+def test_a_containers_cpu_limit_counts(tmp_path: Path) -> None:
+    limit = tmp_path / "cpu.max"
+    for text, cores in (("250000 100000\n", 2), ("max 100000\n", None), ("", None)):
+        limit.write_text(text)
+        assert cpu_quota(limit) == cores
+    assert cpu_quota(tmp_path / "absent") is None
+
+
+def test_a_failing_listener_ends_the_run_but_not_its_records(run: Run, tmp_path: Path) -> None:
+    def fail(event: Event) -> None:
+        if isinstance(event, Finished):
+            raise BrokenPipeError
+
+    cells = [make_config("finish"), make_config("sleep", options={"seconds": 60})]
+    with pytest.raises(BrokenPipeError):
+        run(*cells, on_event=fail)
+    assert [record.status for record in read_records(tmp_path / "results", "fake")] == ["ok"]
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("job")]
+
+
+def test_jobs_keep_their_kind_and_spread_over_kinds() -> None:
+    def task(backend: str, seed: int) -> Task:
+        return Task(make_config("finish", seed, backend={"name": backend}), f"{backend}{seed}", "")
+
+    order = [task("torch", 0), task("jax", 0), task("torch", 1), task("jax", 1), task("torch", 2)]
+    backlog = Backlog(order)
+    taken = [backlog.take(job) for job in (0, 1, 0, 1, 1, 0)]
+    ids = [task.cell_id if task else None for task in taken]
+    assert ids == ["torch0", "jax0", "torch1", "jax1", "torch2", None]
+
+
+def test_a_broken_record_stops_a_resumed_run_before_it_starts(run: Run, tmp_path: Path) -> None:
+    cell = make_config("finish")
+    run(cell)
+    (file,) = (tmp_path / "results").rglob("*.json")
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"schema_version": 0}))
+    with pytest.raises(UserError, match="record schema 0"):
+        run(cell)
+    assert len(run(cell, force=True).records) == 1
+
+
+def test_a_folder_that_cannot_be_written_is_a_users_mistake(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "results").write_text("a file, not a folder")
+    with pytest.raises(UserError, match="cannot write"):
+        run(make_config("finish"))
