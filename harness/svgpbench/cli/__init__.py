@@ -1,0 +1,5 @@
+"""The command line: `svgpbench list | run | table | plot | check | doctor`."""
+
+from svgpbench.cli.application import app, main
+
+__all__ = ["app", "main"]

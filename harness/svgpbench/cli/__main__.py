@@ -1,0 +1,5 @@
+"""`python -m svgpbench.cli`."""
+
+from svgpbench.cli import main
+
+main()

@@ -1,0 +1,74 @@
+"""The commands put together, and the one place that turns a user's mistake into one line."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+from svgpbench import __version__
+from svgpbench.cli import checking, diagnosing, listing, reporting, running
+from svgpbench.errors import UserError
+
+USER_MISTAKE = 2
+INTERRUPTED = 130
+
+app = typer.Typer(
+    name="svgpbench",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("list")(listing.list_command)
+app.command("run")(running.run_command)
+app.command("table")(reporting.table_command)
+app.command("plot")(reporting.plot_command)
+app.command("check")(checking.check_command)
+app.command("doctor")(diagnosing.doctor_command)
+
+
+@app.callback(invoke_without_command=True)
+def overview(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    """Benchmark and reproducibility harness for sparse variational Gaussian processes.
+
+    Start with `svgpbench doctor`, then `svgpbench list` and `svgpbench run adam2021-fig3`.
+    """
+    if version:
+        typer.echo(f"svgpbench {__version__}")
+    elif context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and exit: 0 fine, 1 a cell or check failed, 2 the user's mistake."""
+    sys.exit(exit_code(arguments))
+
+
+def exit_code(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; a mistake of the user's becomes one line on stderr."""
+    command: Any = typer.main.get_command(app)
+    args = None if arguments is None else list(arguments)
+    try:
+        return int(command.main(args, prog_name="svgpbench", standalone_mode=False) or 0)
+    except UserError as error:
+        return _refuse(str(error))
+    except (KeyboardInterrupt, typer.Abort):
+        return INTERRUPTED
+    except Exception as error:
+        # usage errors; their class moved when typer took click in, their method did not
+        explain = getattr(error, "format_message", None)
+        if explain is None:
+            raise
+        return _refuse(f"{explain()} (see `svgpbench --help`)")
+
+
+def _refuse(message: str) -> int:
+    text = " ".join(message.replace("Value error, ", "").split())
+    print(f"error: {text}", file=sys.stderr)
+    return USER_MISTAKE

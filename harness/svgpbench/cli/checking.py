@@ -1,0 +1,39 @@
+"""`svgpbench check`: do all backends compute the same numbers, and are they right."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from svgpbench.cli.listing import known_backends
+from svgpbench.cli.options import AsJson, Backends
+from svgpbench.plugins import BACKENDS, find
+
+FAILED = 1
+
+
+def check_command(
+    full: Annotated[bool, typer.Option("--full", help="Every case, not just a few each.")] = False,
+    backend: Backends = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check that backends agree, and with independent oracles."""
+    for name in backend or ():
+        find(BACKENDS, "backend", name.partition(":")[0])
+    from svgpbench.checks import run_checks
+
+    progress = Console(stderr=True)
+    report = run_checks(
+        backends=known_backends(backend),
+        full=full,
+        on_progress=lambda text: progress.print(text, markup=False, highlight=False, style="dim"),
+    )
+    if as_json:
+        typer.echo(json.dumps(report.to_json(), indent=2, ensure_ascii=False))
+    else:
+        Console().print(report.table())
+    if not report.ok:
+        raise typer.Exit(FAILED)

@@ -1,0 +1,175 @@
+"""`svgpbench list`: what there is to choose from; reads names, imports no framework."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable
+from enum import StrEnum
+from importlib.metadata import PackageNotFoundError, version
+from typing import Annotated, Any, TypeAlias
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from svgpbench.cli.options import AsJson
+from svgpbench.errors import UserError
+from svgpbench.experiments import load_experiment, shipped_experiments
+from svgpbench.kernels import KERNELS
+from svgpbench.likelihoods import LIKELIHOODS
+from svgpbench.plugins import (
+    BACKENDS,
+    DATASETS,
+    FRAMEWORK_EXTRAS,
+    METHODS,
+    framework_missing,
+    plugins,
+)
+
+Row: TypeAlias = dict[str, Any]
+
+
+class Section(StrEnum):
+    """What can be listed."""
+
+    methods = "methods"
+    backends = "backends"
+    datasets = "datasets"
+    experiments = "experiments"
+    kernels = "kernels"
+    likelihoods = "likelihoods"
+
+
+def list_command(
+    section: Annotated[Section | None, typer.Argument(help="One section; all by default.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List what there is to choose from."""
+    sections = [section] if section else list(Section)
+    content = {each.value: ROWS[each]() for each in sections}
+    if as_json:
+        typer.echo(json.dumps(content, indent=2, ensure_ascii=False))
+        return
+    console = Console()
+    for title, rows in content.items():
+        console.print(_table(title, rows))
+
+
+def _methods() -> list[Row]:
+    rows = []
+    for name, point in plugins(METHODS).items():
+        try:  # a method imports no framework, so that its options can be shown
+            cls = point.load()
+            options = {field.name: field.default for field in dataclasses.fields(cls)}
+            row = {"about": _first_line(cls.__doc__), "options": options}
+        except Exception as error:  # somebody else's plugin must not take the list down
+            row = {"about": f"cannot be loaded: {_first_line(str(error))}", "options": {}}
+        rows.append({"name": name, **row})
+    return rows
+
+
+def _backends() -> list[Row]:
+    return [
+        {
+            "name": name,
+            "installed": (missing := framework_missing(name)) is None,
+            "version": None if missing else _framework_version(name),
+            "install": missing.partition(": ")[2] if missing else None,
+        }
+        for name in plugins(BACKENDS)
+    ]
+
+
+def _framework_version(backend: str) -> str | None:
+    if backend in FRAMEWORK_EXTRAS:
+        distributions = [backend, f"{backend}-cpu"]  # TensorFlow comes under two names
+    elif backend == "numpy":
+        distributions = ["numpy"]
+    else:
+        owner = plugins(BACKENDS)[backend].dist
+        distributions = [owner.name] if owner else []
+    for distribution in distributions:
+        try:
+            return version(distribution)
+        except PackageNotFoundError:
+            continue
+    return None
+
+
+def _datasets() -> list[Row]:
+    rows = []
+    for point in plugins(DATASETS).values():
+        registry = point.load()
+        for name in registry.names():
+            entry = registry.describe(name)
+            size = {"rows": entry.rows, "features": len(entry.features)}
+            rows.append({"name": name, "task": entry.task, **size, "about": entry.title})
+    return rows
+
+
+def _experiments() -> list[Row]:
+    rows = []
+    for name in shipped_experiments():
+        experiment = load_experiment(name)
+        presets = list(experiment.presets)
+        rows.append({"name": name, "presets": presets, "about": experiment.title})
+    return rows
+
+
+def _kernels() -> list[Row]:
+    return [{"name": name, "about": _first_line(cls.__doc__)} for name, cls in KERNELS.items()]
+
+
+def _likelihoods() -> list[Row]:
+    return [
+        {"name": name, "task": cls.task, "about": _first_line(cls.__doc__)}
+        for name, cls in LIKELIHOODS.items()
+    ]
+
+
+ROWS: dict[Section, Callable[[], list[Row]]] = {
+    Section.methods: _methods,
+    Section.backends: _backends,
+    Section.datasets: _datasets,
+    Section.experiments: _experiments,
+    Section.kernels: _kernels,
+    Section.likelihoods: _likelihoods,
+}
+
+
+def known_backends(names: list[str] | None) -> list[str]:
+    """The backends asked for, or all that are installed; raises `UserError` for one that is not."""
+    if names is None:
+        return [name for name in plugins(BACKENDS) if framework_missing(name) is None]
+    for name in names:
+        if missing := framework_missing(name.partition(":")[0]):
+            raise UserError(missing)
+    return names
+
+
+def _first_line(text: str | None) -> str:
+    return (text or "").strip().partition("\n")[0]
+
+
+def _table(title: str, rows: list[Row]) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold", box=None)
+    table.padding = (0, 2, 0, 0)
+    for column in rows[0] if rows else ():
+        table.add_column(column, overflow="fold", header_style="dim")
+    for row in rows:
+        table.add_row(*(Text(_cell(value)) for value in row.values()))
+    return table
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, dict):
+        return ", ".join(f"{key}={item!r}" for key, item in value.items())
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return str(value)

@@ -1,0 +1,43 @@
+"""Options that several commands share, spelled and explained the same everywhere."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+RESULTS = Path("runs")
+"""Where records go unless the user says otherwise."""
+
+
+class Dtype(StrEnum):
+    """Floating-point types that a backend may offer."""
+
+    float64 = "float64"
+    float32 = "float32"
+
+
+class Device(StrEnum):
+    """Where a backend may keep its arrays."""
+
+    cpu = "cpu"
+    cuda = "cuda"
+
+
+ExperimentName: TypeAlias = Annotated[
+    str,
+    typer.Argument(metavar="EXPERIMENT", help="A shipped experiment, or a .toml file of your own."),
+]
+PresetName: TypeAlias = Annotated[
+    str | None, typer.Option("--preset", help="Size of the experiment, such as quick or paper.")
+]
+ResultsFolder: TypeAlias = Annotated[
+    Path, typer.Option("--results", metavar="DIR", help="Folder of records.")
+]
+Backends: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--backend", metavar="NAME[:MODE]", help="Repeat for several."),
+]
+AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]

@@ -1,0 +1,79 @@
+"""What a run shows while it runs, on stderr: a bar on a terminal, a line a cell elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from svgpbench.config import CellConfig
+
+if TYPE_CHECKING:
+    from svgpbench.runner.pool import Event
+
+
+def cell_title(config: CellConfig) -> str:
+    """A cell in the words of the tables: `airfoil, fold 0, t-SVGP, jax`."""
+    parts = [config.data.name, f"fold {config.split.fold}"]
+    if config.split.kind == "random":
+        parts[1] = f"split {config.split.seed}"
+    if config.seed:
+        parts.append(f"seed {config.seed}")
+    parts += [config.method.title, config.backend.title]
+    if config.perturbation:
+        parts.append(f"y perturbed by {config.perturbation:g}")
+    return ", ".join(parts)
+
+
+@contextmanager
+def reporter() -> Iterator[Callable[[Event], None]]:
+    """What to call with each event of a run."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda event: _print_line(console, event)
+        return
+    columns = (
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        TextColumn("{task.description}", markup=False),
+    )
+    with Progress(*columns, console=console, transient=True) as progress:
+        bar = progress.add_task("starting", total=None)
+
+        def show(event: Event) -> None:
+            from svgpbench.runner.pool import Finished, Planned
+
+            if isinstance(event, Planned):
+                progress.update(bar, total=event.total, description="starting workers")
+            elif isinstance(event, Finished):
+                progress.update(bar, completed=event.done)
+            else:
+                progress.update(bar, description=cell_title(event.config))
+
+        yield show
+
+
+def _print_line(console: Console, event: Event) -> None:
+    from svgpbench.runner.pool import Finished, Planned
+
+    text = None
+    if isinstance(event, Planned):
+        text = f"{event.total} cells to run, {event.resumed} done earlier, {event.jobs} at a time"
+    elif isinstance(event, Finished):
+        record = event.record
+        text = f"[{event.done}/{event.total}] {cell_title(record.config)}: {record.status}"
+    if text is not None:
+        console.print(text, markup=False, highlight=False, soft_wrap=True)

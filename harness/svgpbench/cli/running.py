@@ -1,0 +1,179 @@
+"""`svgpbench run`: an experiment to records, with progress, and what came of it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from svgpbench.cli.options import (
+    RESULTS,
+    AsJson,
+    Backends,
+    Device,
+    Dtype,
+    ExperimentName,
+    PresetName,
+    ResultsFolder,
+)
+from svgpbench.cli.progress import cell_title, reporter
+from svgpbench.config import CellConfig
+from svgpbench.errors import UserError
+from svgpbench.experiments import Experiment, Selection, check_cells, load_experiment, resolve
+from svgpbench.experiments.loading import is_file_name
+from svgpbench.experiments.resolve import DEFAULT_PRESET
+from svgpbench.records import Record
+
+FAILED, INTERRUPTED = 1, 130
+MOST_FAILURES_SHOWN = 20
+
+
+def run_command(
+    experiment: ExperimentName,
+    *,
+    preset: PresetName = None,
+    backend: Backends = None,
+    method: Annotated[
+        list[str] | None, typer.Option("--method", help="A label or name; repeat for several.")
+    ] = None,
+    dataset: Annotated[
+        list[str] | None, typer.Option("--dataset", help="Repeat for several.")
+    ] = None,
+    seed: Annotated[
+        list[int] | None, typer.Option("--seed", min=0, help="Repeat for several.")
+    ] = None,
+    dtype: Annotated[Dtype | None, typer.Option("--dtype")] = None,
+    device: Annotated[Device | None, typer.Option("--device")] = None,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", help="Workers at a time; as many as fit by default.")
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option("--threads", min=1, help="Threads of a worker.")
+    ] = None,
+    timeout: Annotated[
+        float | None, typer.Option("--timeout", metavar="S", help="Seconds that a cell may take.")
+    ] = None,
+    results: ResultsFolder = RESULTS,
+    force: Annotated[bool, typer.Option("--force", help="Run finished cells again.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run an experiment; finished cells are kept."""
+    from svgpbench.runner.pool import run_cells
+
+    selection = Selection(
+        backends=backend or (),
+        methods=method or (),
+        data=dataset or (),
+        seeds=seed or (),
+        dtype=dtype,
+        device=device,
+        threads=threads,
+    )
+    declared = load_experiment(experiment)
+    cells = checked_cells(experiment, declared, preset, selection)
+    if timeout is not None and not timeout > 0:
+        raise UserError(f"--timeout {timeout:g}: give a number of seconds above 0")
+    _check_writable(results)
+    with reporter() as on_event:
+        summary = run_cells(
+            cells, results=results, jobs=jobs, timeout=timeout, force=force, on_event=on_event
+        )
+    records = records_of(cells, results)
+    following = _next_command(experiment, declared, preset, selection, results)
+    if as_json:
+        _print_json(records, summary.resumed, summary.interrupted, following)
+    else:
+        _print_summary(records, summary.resumed)
+        again = "interrupted; the same command goes on from here"
+        typer.echo(again if summary.interrupted else f"next: {following}")
+    if summary.interrupted:
+        raise typer.Exit(INTERRUPTED)
+    if any(record.status != "ok" for record in records):
+        raise typer.Exit(FAILED)
+
+
+def checked_cells(
+    given: str, experiment: Experiment, preset: str | None, selection: Selection | None = None
+) -> list[CellConfig]:
+    """The cells to run, checked; a mistake in the user's own file is reported with its name."""
+    try:
+        cells = resolve(experiment, preset, selection)
+        check_cells(cells)
+    except UserError as error:
+        raise UserError(f"{given}: {error}" if is_file_name(given) else str(error)) from None
+    return cells
+
+
+def records_of(cells: list[CellConfig], results: Path) -> list[Record]:
+    """The records there are of these cells, from this run or an earlier one."""
+    from svgpbench.records import read_record, record_path
+    from svgpbench.runner.pool import identified
+
+    paths = [record_path(results, task.config, task.cell_id) for task in identified(cells)]
+    return [read_record(path) for path in paths if path.exists()]
+
+
+def _check_writable(results: Path) -> None:
+    """Refuse a folder that cannot be written before anything runs, and leave nothing in it."""
+    folder = next(path for path in (results, *results.absolute().parents) if path.exists())
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise UserError(
+            f"--results {results} cannot be written ({error.strerror}); name another folder"
+        ) from None
+
+
+def _next_command(
+    given: str, experiment: Experiment, preset: str | None, selection: Selection, results: Path
+) -> str:
+    words = ["svgpbench", "table", given]
+    # a selection may go beyond the preset, whose table would leave those cells out
+    if selection == Selection() and (preset or DEFAULT_PRESET in experiment.presets):
+        words += ["--preset", preset or DEFAULT_PRESET]
+    if results != RESULTS:
+        words += ["--results", str(results)]
+    return shlex.join(words)
+
+
+def _print_summary(records: list[Record], resumed: int) -> None:
+    counts = ", ".join(f"{n} {status}" for status, n in _counts(records).items())
+    earlier = f" ({resumed} from earlier runs)" if resumed else ""
+    typer.echo(f"{len(records)} cells: {counts or 'none finished'}{earlier}")
+    failures = [record for record in records if record.status != "ok"]
+    for record in failures[:MOST_FAILURES_SHOWN]:
+        typer.echo(f"  {cell_title(record.config)}: {record.status}: {record.message}")
+    if len(failures) > MOST_FAILURES_SHOWN:
+        typer.echo(f"  and {len(failures) - MOST_FAILURES_SHOWN} more; --json lists all")
+
+
+def _print_json(records: list[Record], resumed: int, interrupted: bool, following: str) -> None:
+    failures = [
+        {
+            "cell_id": record.cell_id,
+            "cell": cell_title(record.config),
+            "status": record.status,
+            "message": record.message,
+        }
+        for record in records
+        if record.status != "ok"
+    ]
+    content = {
+        "cells": len(records),
+        "counts": _counts(records),
+        "from_earlier_runs": resumed,
+        "interrupted": interrupted,
+        "failures": failures,
+        "next": following,
+    }
+    typer.echo(json.dumps(content, indent=2, ensure_ascii=False))
+
+
+def _counts(records: list[Record]) -> dict[str, int]:
+    return dict(Counter(record.status for record in records).most_common())

@@ -1,0 +1,82 @@
+"""Read an experiment file; every mistake in it becomes one line with the file and the key."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from svgpbench.errors import UserError, unknown
+from svgpbench.experiments.mistakes import one_line
+from svgpbench.experiments.schema import Experiment
+
+
+def shipped_experiments() -> dict[str, Traversable]:
+    """The experiments that come with the package, by name."""
+    folder = files("svgpbench.experiments")
+    found = (item for item in folder.iterdir() if item.name.endswith(".toml"))
+    return {item.name.removesuffix(".toml"): item for item in sorted(found, key=lambda i: i.name)}
+
+
+def is_file_name(text: str) -> bool:
+    """Whether the user means a file of their own rather than a shipped experiment."""
+    return text.endswith(".toml") or "/" in text or "\\" in text
+
+
+def load_experiment(text: str) -> Experiment:
+    """An experiment by shipped name, or from the user's file.
+
+    Raises `UserError` for a name or file that is not there and for whatever is wrong in the file.
+    """
+    if is_file_name(text):
+        path = Path(text)
+        return _with_paths_beside(path, _parse(str(path), _read(path)))
+    shipped = shipped_experiments()
+    if text not in shipped:
+        hint = "; for a file of your own give its name with .toml"
+        raise UserError(f"{unknown('experiment', text, shipped)}{hint}")
+    return _parse(f"{text}.toml", shipped[text].read_bytes())
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror or error}") from None
+
+
+def _parse(origin: str, raw: bytes) -> Experiment:
+    try:
+        declared: dict[str, Any] = tomllib.loads(raw.decode("utf-8"))
+    except UnicodeDecodeError:
+        raise UserError(f"{origin} is not UTF-8 text; save it as UTF-8") from None
+    except tomllib.TOMLDecodeError as error:
+        raise UserError(f"{origin} is not well-formed TOML: {error}") from None
+    try:
+        # as JSON, because strict JSON refuses "3" and true for numbers but takes a list for a tuple
+        return Experiment.model_validate_json(json.dumps(declared, default=str), strict=True)
+    except ValidationError as error:
+        raise UserError(f"{origin}: {one_line(error, Experiment, declared)}") from None
+
+
+def _with_paths_beside(file: Path, experiment: Experiment) -> Experiment:
+    """Paths of data are relative to the experiment file, not to where the command runs."""
+    problems = [
+        problem.model_copy(
+            update={
+                "data": tuple(
+                    data.model_copy(update={"path": str(file.parent / data.path)})
+                    if data.path is not None
+                    else data
+                    for data in problem.data
+                )
+            }
+        )
+        for problem in experiment.problems
+    ]
+    return experiment.model_copy(update={"problems": tuple(problems)})

@@ -1,0 +1,163 @@
+"""An experiment, a preset and what the command line selects become a list of cells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from svgpbench.config import BackendConfig, CellConfig, DataConfig, SplitConfig, Strict
+from svgpbench.errors import unknown
+from svgpbench.experiments.schema import Experiment, MethodEntry, Preset, Problem, SplitPlan
+from svgpbench.plugins import BACKENDS, find
+
+DEFAULT_PRESET = "quick"
+AS_DECLARED = Preset()
+
+C = TypeVar("C", bound=Strict)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What the command line narrows or replaces; None or empty leaves the experiment as it is.
+
+    `methods` are labels or names and `data` names of the experiment, and they go before the
+    preset's own choice. `backends`, `seeds`, `dtype`, `device` and `threads` replace.
+    """
+
+    backends: Sequence[str] = ()
+    methods: Sequence[str] = ()
+    data: Sequence[str] = ()
+    seeds: Sequence[int] = ()
+    dtype: str | None = None
+    device: str | None = None
+    threads: int | None = None
+
+
+def resolve(
+    experiment: Experiment, preset: str | None = None, selection: Selection | None = None
+) -> list[CellConfig]:
+    """Every cell to run: data set × seed × fold × method × backend, replicas last of each.
+
+    `preset` None means `quick` where the experiment has it, else the experiment as declared.
+    Raises `UserError` for a preset or selection that matches nothing.
+    """
+    size, selection = chosen_preset(experiment, preset), selection or Selection()
+    problems = list(_problems(experiment, size, selection.data))
+    methods = _methods(experiment, size, selection.methods)
+    backends = _backends(experiment, size, selection)
+    splits = list(_splits(experiment.split, size.run_folds))
+    seeds = tuple(selection.seeds) or size.seeds or experiment.seeds
+    return [
+        CellConfig(
+            experiment=experiment.name,
+            data=data,
+            split=split,
+            kernel=overlay(experiment.kernel, problem.kernel),
+            likelihood=problem.likelihood,
+            inducing=overlay(experiment.inducing, problem.inducing, size.inducing),
+            training=overlay(experiment.training, problem.training, entry.training, size.training),
+            method=entry.method(),
+            backend=backend,
+            jitter=experiment.jitter,
+            seed=seed,
+            threads=selection.threads or experiment.threads,
+            perturbation=perturbation,
+            measures=experiment.measures,
+        )
+        for problem, data in problems
+        for seed in seeds
+        for split in splits
+        for entry in methods
+        for backend, perturbation in backends
+    ]
+
+
+def chosen_preset(experiment: Experiment, name: str | None) -> Preset:
+    """A preset by name; raises `UserError` with the nearest one that exists."""
+    if name is None:
+        return experiment.presets.get(DEFAULT_PRESET, AS_DECLARED)
+    if name not in experiment.presets:
+        raise unknown(f"preset of {experiment.name}", name, experiment.presets)
+    return experiment.presets[name]
+
+
+def overlay(base: C, *layers: C) -> C:
+    """`base` with the keys that each layer names, later layers over earlier ones."""
+    values = base.model_dump()
+    for layer in layers:
+        values |= layer.model_dump(exclude_unset=True)
+    return type(base).model_validate(values)
+
+
+def _problems(
+    experiment: Experiment, size: Preset, names: Sequence[str]
+) -> Iterator[tuple[Problem, DataConfig]]:
+    for name in names:
+        if name not in experiment.data_names:
+            raise unknown(f"data set of {experiment.name}", name, experiment.data_names)
+    wanted = names or size.data or experiment.data_names
+    for problem in experiment.problems:
+        for data in problem.data:
+            if data.name in wanted:
+                yield problem, data
+
+
+def _methods(experiment: Experiment, size: Preset, names: Sequence[str]) -> list[MethodEntry]:
+    titles = {entry.title.casefold() for entry in experiment.methods}
+    for name in names:
+        if name.casefold() not in titles | {entry.name for entry in experiment.methods}:
+            raise unknown(f"method of {experiment.name}", name, _both(experiment.methods))
+    wanted = {name.casefold() for name in names or size.methods or experiment.labels}
+    return [
+        entry
+        for entry in experiment.methods
+        if entry.title.casefold() in wanted or (names and entry.name in wanted)
+    ]
+
+
+def _both(entries: Iterable[MethodEntry]) -> set[str]:
+    return {name for entry in entries for name in (entry.title, entry.name)}
+
+
+def _backends(
+    experiment: Experiment, size: Preset, selection: Selection
+) -> list[tuple[BackendConfig, float]]:
+    """Backends, and after them those whose cells run once more with y perturbed."""
+    declared = size.backends or experiment.backends
+    texts = [
+        text
+        for wanted in selection.backends or declared
+        # `--backend torch` means the experiment's torch:compile where it has that and no torch
+        for text in _matching(wanted, declared)
+    ]
+    dtype, device = selection.dtype or experiment.dtype, selection.device or experiment.device
+    configs = [BackendConfig.parse(text, dtype=dtype, device=device) for text in texts]
+    for config in configs:
+        find(BACKENDS, "backend", config.name)
+    replicas = size.perturbation_replicas
+    if replicas is None:
+        replicas = experiment.perturbation_replicas
+    again = [
+        (config, replica.perturbation)
+        for replica in replicas
+        for text, config in zip(texts, configs, strict=True)
+        if text == replica.backend
+    ]
+    return [(config, 0.0) for config in configs] + again
+
+
+def _matching(wanted: str, declared: Sequence[str]) -> list[str]:
+    if wanted in declared:
+        return [wanted]
+    return [text for text in declared if text.partition(":")[0] == wanted] or [wanted]
+
+
+def _splits(plan: SplitPlan, run_folds: tuple[int, ...] | None) -> Iterator[SplitConfig]:
+    chosen = run_folds or plan.run_folds or tuple(range(plan.folds))
+    common = plan.model_dump(exclude={"run_folds"})
+    for fold in chosen:
+        if plan.kind == "k-fold":
+            yield SplitConfig.model_validate({**common, "fold": fold})
+        else:  # a repeat is a split of its own
+            yield SplitConfig.model_validate({**common, "seed": plan.seed + fold})

@@ -1,0 +1,158 @@
+"""The form of an experiment file, the same for shipped experiments and for a user's own.
+
+Tables named like a `CellConfig` part (`[kernel]`, `[training]`, ...) hold common values. The same
+tables inside a problem, a method or a preset override single keys of them, in that order: a key
+that such a table does not name keeps the value it had.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, NonNegativeInt, PositiveInt, model_validator
+
+from svgpbench.config import (
+    DataConfig,
+    InducingConfig,
+    KernelConfig,
+    LikelihoodConfig,
+    MethodConfig,
+    Positive,
+    Strict,
+    TrainingConfig,
+)
+from svgpbench.errors import unknown
+
+
+def _named(value: Any) -> Any:
+    """A bare name stands for a data set of the registry."""
+    return {"name": value} if isinstance(value, str) else value
+
+
+Some = Field(min_length=1)
+DataEntry = Annotated[DataConfig, BeforeValidator(_named)]
+Seeds = Annotated[tuple[NonNegativeInt, ...], Some]
+BackendNames = Annotated[tuple[str, ...], Some]
+"""Backends as `name` or `name:mode`."""
+
+
+class SplitPlan(Strict):
+    """How rows are split, and which of the folds are run; `run_folds` left out means all."""
+
+    kind: Literal["k-fold", "random"] = "k-fold"
+    folds: Annotated[int, Field(ge=2)] = 5
+    test_fraction: Annotated[float, Field(gt=0, lt=1)] = 0.1  # random only
+    seed: NonNegativeInt = 0
+    run_folds: Annotated[tuple[NonNegativeInt, ...], Some] | None = None
+
+
+class Problem(Strict):
+    """Data sets that share a likelihood and overrides of the common values."""
+
+    data: Annotated[tuple[DataEntry, ...], Some]
+    likelihood: LikelihoodConfig
+    kernel: KernelConfig = KernelConfig()
+    inducing: InducingConfig = InducingConfig()
+    training: TrainingConfig = TrainingConfig()
+
+
+class MethodEntry(MethodConfig):
+    """A method to run, with overrides of how it is trained."""
+
+    training: TrainingConfig = TrainingConfig()
+
+    def method(self) -> MethodConfig:
+        """The part that a cell keeps."""
+        return MethodConfig(name=self.name, label=self.title, options=self.options)
+
+
+class PerturbationReplica(Strict):
+    """Every cell of one backend once more with y perturbed: what rounding does to a result."""
+
+    backend: str
+    perturbation: Positive = 1e-15
+
+
+class Preset(Strict):
+    """A named size of the experiment: which parts of it run, and overrides of training."""
+
+    data: Annotated[tuple[str, ...], Some] | None = None
+    methods: Annotated[tuple[str, ...], Some] | None = None  # labels
+    backends: BackendNames | None = None
+    seeds: Seeds | None = None
+    run_folds: Annotated[tuple[NonNegativeInt, ...], Some] | None = None
+    inducing: InducingConfig = InducingConfig()
+    training: TrainingConfig = TrainingConfig()
+    perturbation_replicas: tuple[PerturbationReplica, ...] | None = None
+
+
+class Experiment(Strict):
+    """Problems × methods × backends × folds × seeds, with the values they share."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+    title: str = ""
+    source: str = ""
+    backends: BackendNames
+    dtype: Literal["float64", "float32"] = "float64"
+    device: Literal["cpu", "cuda"] = "cpu"
+    threads: PositiveInt = 1
+    seeds: Seeds = (0,)
+    jitter: Annotated[float, Field(ge=0)] = 1e-6
+    measures: bool = False  # time and memory: a fresh process a cell
+    perturbation_replicas: tuple[PerturbationReplica, ...] = ()
+    kernel: KernelConfig = KernelConfig()
+    inducing: InducingConfig = InducingConfig()
+    split: SplitPlan = SplitPlan()
+    training: TrainingConfig = TrainingConfig()
+    problems: Annotated[tuple[Problem, ...], Some]
+    methods: Annotated[tuple[MethodEntry, ...], Some]
+    presets: dict[str, Preset] = Field(default_factory=dict)
+
+    @property
+    def data_names(self) -> tuple[str, ...]:
+        """Every data set of every problem, in the order of the file."""
+        return tuple(data.name for problem in self.problems for data in problem.data)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What tables call the methods, in the order of the file."""
+        return tuple(entry.title for entry in self.methods)
+
+    @model_validator(mode="after")
+    def _names_are_unique(self) -> Experiment:
+        # tables and figures tell their rows apart by these names
+        for what, key, names in (
+            ("data set", "name", self.data_names),
+            ("method", "label", self.labels),
+            ("backend", "name", self.backends),
+        ):
+            for name, times in Counter(names).items():
+                if times > 1:
+                    raise ValueError(f"{what} {name!r} is there {times} times; change the {key}")
+        return self
+
+    @model_validator(mode="after")
+    def _presets_name_what_exists(self) -> Experiment:
+        _check_folds("[split]", self.split.run_folds, self.split.folds)
+        for name, preset in self.presets.items():
+            where = f"[presets.{name}]"
+            _check_names(where, "data set", preset.data, self.data_names)
+            _check_names(where, "method label", preset.methods, self.labels)
+            _check_folds(where, preset.run_folds, self.split.folds)
+        return self
+
+
+def _check_names(where: str, kind: str, names: Iterable[str] | None, known: Iterable[str]) -> None:
+    for name in names or ():
+        if name not in known:
+            raise ValueError(f"{where} {unknown(kind, name, known)}")
+
+
+def _check_folds(where: str, run_folds: tuple[int, ...] | None, folds: int) -> None:
+    for fold in run_folds or ():
+        if fold >= folds:
+            raise ValueError(f"{where} run_folds: fold {fold} of {folds} (they count from 0)")
+    if run_folds is not None and len(set(run_folds)) < len(run_folds):
+        raise ValueError(f"{where} run_folds names a fold twice")

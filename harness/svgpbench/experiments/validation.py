@@ -1,0 +1,78 @@
+"""What is refused before anything runs: names, options, settings that do not fit the data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from svgpbench.cell import load_data, prepare_data
+from svgpbench.config import BackendConfig, CellConfig
+from svgpbench.errors import UserError
+from svgpbench.kernels import kernel, lengthscale_count
+from svgpbench.likelihoods import build_likelihood
+from svgpbench.methods import build_method
+from svgpbench.plugins import BACKENDS, find, framework_missing, load_backend
+
+
+def check_cells(cells: Sequence[CellConfig]) -> None:
+    """Raise `UserError` for the first cell that cannot run; imports no framework.
+
+    A mode, dtype or device is checked only for the numpy backend: another backend says what it
+    offers when its worker loads it, and the cell then ends as `skipped` with the reason.
+    """
+    for backend in dict.fromkeys(cell.backend for cell in cells):
+        _check_backend(backend)
+    _check_methods(cells)
+    for cell in _first_of_each_problem(cells):
+        _check_problem(cell)
+
+
+def _check_backend(backend: BackendConfig) -> None:
+    find(BACKENDS, "backend", backend.name)
+    if missing := framework_missing(backend.name):
+        raise UserError(missing)
+    if backend.name == "numpy":
+        load_backend(backend.name, backend.mode, backend.dtype, backend.device)
+
+
+def _check_methods(cells: Iterable[CellConfig]) -> None:
+    for method in {cell.method.title: cell.method for cell in cells}.values():
+        build_method(method.name, method.options)
+
+
+def _first_of_each_problem(cells: Iterable[CellConfig]) -> list[CellConfig]:
+    """One cell for every data set, split and training: what `_check_problem` looks at."""
+    return list(
+        {
+            (cell.data.name, cell.split, cell.inducing.count, cell.training.batch_size): cell
+            for cell in reversed(list(cells))
+        }.values()
+    )[::-1]
+
+
+def _check_problem(cell: CellConfig) -> None:
+    kernel(cell.kernel.name)
+    likelihood = build_likelihood(cell.likelihood)
+    data, name = load_data(cell.data), cell.data.name
+    if likelihood.task != data.task:
+        raise UserError(
+            f"likelihood {likelihood.name!r} is for {likelihood.task}, "
+            f"data set {name!r} is {data.task}"
+        )
+    ready = prepare_data(cell, data)
+    rows, dimensions = ready.X_train.shape
+    for what, count in (
+        ("inducing.count", cell.inducing.count),
+        ("training.batch_size", cell.training.batch_size or 0),
+    ):
+        if count > rows:
+            raise UserError(
+                f"{what} = {count} is more than the {rows} training rows of data set {name!r}; "
+                f"use at most {rows}"
+            )
+    scales = cell.kernel.lengthscale
+    wanted = lengthscale_count(cell.kernel.ard, dimensions)
+    if isinstance(scales, tuple) and len(scales) != wanted:
+        raise UserError(
+            f"kernel.lengthscale has {len(scales)} values where data set {name!r} needs {wanted}; "
+            "one number stands for all"
+        )

@@ -1,0 +1,184 @@
+"""The records that belong in one table or figure; a mixture that does not fit is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from svgpbench.cell import identify
+from svgpbench.config import CellConfig
+from svgpbench.errors import UserError, unknown
+from svgpbench.experiments import Experiment
+from svgpbench.records import Record, read_record, read_records, record_path
+
+REPLICATED = {"experiment", "seed", "backend", "perturbation"}
+"""Keys of a cell in which the records of one data set and one method may differ."""
+
+SHARED = ("training.em_iterations", "training.m_steps", "inducing.count", "split", "jitter")
+"""Settings worth a note where rows of one table differ in them."""
+
+
+@dataclass(frozen=True)
+class Collected:
+    """Records of one experiment, in its order, and what a reader of them must know."""
+
+    experiment: str
+    records: tuple[Record, ...]
+    missing: int  # declared cells without a record
+    notes: tuple[str, ...]
+
+
+def collect(
+    results: Path,
+    experiment: Experiment,
+    cells: Sequence[CellConfig] | None = None,
+    backends: Sequence[str] | None = None,
+) -> Collected:
+    """The records of `cells`, or all of the experiment where `cells` is None.
+
+    Args:
+        results: folder of records.
+        experiment: what they belong to; its order becomes theirs.
+        cells: what was to run.
+        backends: names, with or without mode, to keep; None keeps all.
+
+    Raises:
+        UserError: no records, records that cannot be read or that do not fit together.
+    """
+    notes: list[str] = []
+    if cells is None:
+        found, stale = _current(read_records(results, experiment.name))
+        missing = 0
+        if stale:
+            notes.append(
+                f"{len(stale)} records left out: made from other data or by another version of "
+                "their method"
+            )
+    else:
+        paths = [record_path(results, cell, identify(cell)[0]) for cell in cells]
+        found = [read_record(path) for path in paths if path.exists()]
+        missing = len(paths) - len(found)
+        if missing:
+            notes.append(f"{missing} of {len(paths)} cells have not run")
+    records = _of_backends(found, backends)
+    if not records:
+        raise UserError(
+            f"no records of {experiment.name} in {results}; run it first with `svgpbench run`, "
+            "or name their folder with --results"
+        )
+    refuse_mixture(records)
+    notes += [*_differences_between_rows(records), *_several_versions(records)]
+    ordered = sorted(records, key=_order(experiment))
+    return Collected(experiment.name, tuple(ordered), missing, tuple(notes))
+
+
+def _order(experiment: Experiment) -> Callable[[Record], tuple[int | str, ...]]:
+    """The order of the experiment file, names that it does not have last."""
+
+    def key(record: Record) -> tuple[int | str, ...]:
+        config, split = record.config, record.config.split
+        return (
+            *_place(experiment.data_names, config.data.name),
+            *_place(experiment.labels, config.method.title),
+            *_place([text.partition(":")[0] for text in experiment.backends], config.backend.name),
+            config.backend.title,
+            *(split.seed, split.fold, config.seed),
+        )
+
+    return key
+
+
+def _place(names: Sequence[str], name: str) -> tuple[int, str]:
+    return (names.index(name) if name in names else len(names), name)
+
+
+def _current(records: Iterable[Record]) -> tuple[list[Record], list[Record]]:
+    """Records whose id is still that of their cell, and those that something else has made."""
+    current: list[Record] = []
+    stale: list[Record] = []
+    for record in records:
+        (current if identify(record.config)[0] == record.cell_id else stale).append(record)
+    return current, stale
+
+
+def _of_backends(records: list[Record], names: Sequence[str] | None) -> list[Record]:
+    if not names or not records:
+        return records
+    known = {name for record in records for name in _names(record)}
+    for name in names:
+        if name not in known:
+            raise unknown("backend in these records", name, known)
+    return [record for record in records if _names(record) & set(names)]
+
+
+def _names(record: Record) -> set[str]:
+    backend = record.config.backend
+    return {backend.name, backend.title, f"{backend.name}:{backend.mode}".rstrip(":")}
+
+
+def refuse_mixture(records: Sequence[Record]) -> None:
+    """Raise `UserError` where records of one data set and one method differ in their settings."""
+    first: dict[tuple[str, str], Record] = {}
+    for record in records:
+        config = record.config
+        row = (config.data.name, config.method.title)
+        reference = first.setdefault(row, record)
+        ours, theirs = dict(_settings(record)), dict(_settings(reference))
+        for key in sorted(ours.keys() | theirs.keys()):
+            if ours.get(key) != theirs.get(key):
+                raise UserError(
+                    f"records of {row[0]}, {row[1]} differ in {key} ({theirs.get(key)} and "
+                    f"{ours.get(key)}); choose one with --preset, or another --results folder"
+                )
+
+
+def _settings(record: Record) -> Iterator[tuple[str, Any]]:
+    """Everything that must agree within a row of a table, by dotted key."""
+    config = record.config.model_dump(mode="json", exclude=REPLICATED)
+    config["split"].pop("fold")
+    if config["split"]["kind"] == "random":
+        config["split"].pop("seed")
+    config["data"].pop("path")  # what is in the file counts
+    yield from _flat(config)
+    yield "data.fingerprint", record.data.get("fingerprint")
+
+
+def _flat(values: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in values.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+def _differences_between_rows(records: Sequence[Record]) -> Iterator[str]:
+    """Settings in which rows differ: legitimate, but a reader who compares rows must know."""
+    flat = [dict(_settings(record)) for record in records]
+    for shared in SHARED:
+        for key in sorted(key for key in flat[0] if key == shared or key.startswith(f"{shared}.")):
+            values: dict[Any, set[str]] = {}
+            for record, settings in zip(records, flat, strict=True):
+                row = f"{record.config.data.name}, {record.config.method.title}"
+                values.setdefault(settings.get(key), set()).add(row)
+            if len(values) > 1:
+                told = "; ".join(f"{value}: {_few(rows)}" for value, rows in values.items())
+                yield f"rows differ in {key} ({told})"
+
+
+def _several_versions(records: Sequence[Record]) -> Iterator[str]:
+    """Packages that some records were made with in one version and some in another."""
+    found: dict[str, set[str]] = {}
+    for record in records:
+        if record.environment is not None:
+            for package, version in record.environment.versions.items():
+                found.setdefault(package, set()).add(version)
+    for package, versions in found.items():
+        if len(versions) > 1:
+            yield f"records were made with {package} {' and '.join(sorted(versions))}"
+
+
+def _few(rows: set[str]) -> str:
+    shown = sorted(rows)
+    return " / ".join(shown[:2]) + (f" and {len(shown) - 2} more" if len(shown) > 2 else "")

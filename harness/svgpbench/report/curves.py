@@ -1,0 +1,94 @@
+"""Mean curves with their error bands, and limits that a diverging curve does not spoil."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One method on one data set: mean and standard error [T] at EM iterations [T]."""
+
+    method: str
+    iteration: Floats
+    mean: Floats
+    error: Floats
+    replicates: int
+    broke_at: int | None  # the iteration at which the first replicate had failed
+
+    @property
+    def last(self) -> float:
+        """The value at the end."""
+        return float(self.mean[-1]) if len(self.mean) else math.nan
+
+
+def curves(traces: pd.DataFrame, metric: str, failed_at_once: Sequence[str] = ()) -> list[Curve]:
+    """The curve of each method in `traces`, over the iterations that every replicate reached.
+
+    A mean over the replicates that are left would jump where one fails, and for the better: the
+    curve ends there instead. Methods in `failed_at_once` have a replicate without any iteration.
+    """
+    found = []
+    for method, group in traces.groupby("method", sort=False):
+        keys = ["split_seed", "fold", "seed"]
+        table = group.pivot_table(index="iteration", columns=keys, values=metric, dropna=False)
+        whole = table.dropna(how="any")
+        if method in failed_at_once:
+            whole = whole.iloc[:0]
+        count = table.shape[1]
+        reached = len(whole)
+        error = (
+            whole.std(axis=1, ddof=1) / math.sqrt(count) if count > 1 else whole.mean(axis=1) * 0
+        )
+        found.append(
+            Curve(
+                str(method),
+                np.asarray(whole.index, dtype=np.float64),
+                np.asarray(whole.mean(axis=1), dtype=np.float64),
+                np.asarray(error, dtype=np.float64),
+                count,
+                reached + 1 if reached < int(group["iterations"].max()) else None,
+            )
+        )
+    return found
+
+
+def limits(lines: Sequence[Curve], higher_is_better: bool) -> tuple[float, float]:
+    """Limits that show the better half of the curves whole, and of the others what lies near.
+
+    Better by the last value. "Near" is within the height of the better half's own range.
+    """
+    sign = 1.0 if higher_is_better else -1.0
+    drawn = [line for line in lines if len(line.mean) and np.isfinite(line.mean).all()]
+    if not drawn:
+        return 0.0, 1.0
+    drawn.sort(key=lambda line: (line.broke_at is not None, -sign * line.last))
+    better = drawn[: math.ceil(len(drawn) / 2)]
+    ends = np.concatenate([_ends(line) for line in better])
+    low, high = float(ends.min()), float(ends.max())
+    height = high - low or abs(high) or 1.0
+    near = np.concatenate([_ends(line) for line in drawn])
+    near = near[(near >= low - height) & (near <= high + height)]
+    low, high = min(low, float(near.min())), max(high, float(near.max()))
+    margin = 0.06 * (high - low or height)
+    return low - margin, high + margin
+
+
+def _ends(line: Curve) -> Floats:
+    return np.concatenate([line.mean - line.error, line.mean + line.error])
+
+
+def leaves(line: Curve, low: float, high: float) -> float | None:
+    """The value farthest outside the limits, None where the whole curve is inside."""
+    outside = line.mean[(line.mean < low) | (line.mean > high)]
+    if not len(outside):
+        return None
+    return float(outside[np.argmax(np.abs(outside - (low + high) / 2))])

@@ -1,0 +1,150 @@
+"""A result table for a terminal and for Markdown: numbers rounded to what their error supports."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.table import Table
+from rich.text import Text
+
+from svgpbench.report.table import ResultTable
+
+COLUMNS: dict[str, dict[str, str]] = {
+    "regression": {
+        "elbo": "ELBO",
+        "nlpd": "NLPD",
+        "nlpd_original": "NLPD [y]",
+        "rmse": "RMSE",
+    },
+    "classification": {"elbo": "ELBO", "nlpd": "NLPD", "error_rate": "error rate"},
+}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The rows of one task as text: a header and cells."""
+
+    task: str
+    header: list[str]
+    rows: list[list[str]]
+
+
+def lay_out(table: ResultTable) -> Iterator[Layout]:
+    """One layout a task, with the rows of the shown backends."""
+    rows = table.rows[table.rows["backend"].isin(table.shown)]
+    several = len(table.shown) > 1
+    differ = bool(rows["backends_differ"].notna().any())
+    rounding = bool(rows["rounding_differs"].notna().any())
+    failed = bool((rows["ok"] < rows["cells"]).any())
+    for task, group in rows.groupby("task", sort=False):
+        metrics = COLUMNS[str(task)]
+        header = ["data set", "method"]
+        header += ["backend"] * several + ["n"] + list(metrics.values())
+        header += ["Δ backends"] * differ + ["Δ rounding"] * rounding + ["failed"] * failed
+        text = [
+            [
+                str(row["data"]),
+                str(row["method"]),
+                *[str(row["backend"])] * several,
+                str(row["ok"]),
+                *(plus_minus(row[f"{m}_mean"], row[f"{m}_se"]) for m in metrics),
+                *[difference(row["backends_differ"])] * differ,
+                *[difference(row["rounding_differs"])] * rounding,
+                *[", ".join(f"{n} {status}" for status, n in row["failed"].items())] * failed,
+            ]
+            for row in group.to_dict(orient="records")
+        ]
+        yield Layout(str(task), header, text)
+
+
+def plus_minus(mean: float, error: float) -> str:
+    """`-412.31±0.64`: the error to two digits but at most three places, the mean to that place."""
+    if math.isnan(mean):
+        return "–"
+    if max(abs(mean), 0.0 if math.isnan(error) else error) >= 1e6:
+        return f"{mean:.2e}" if math.isnan(error) else f"{mean:.2e}±{error:.0e}"
+    if math.isnan(error):
+        return f"{mean:.{_places(mean, 4)}f}"
+    if error < 1e-6:
+        return f"{mean:.{_places(mean, 4)}f}±0"
+    places = min(_places(error, 2), 3 if error > 1e-3 else 4)
+    return f"{mean:.{places}f}±{error:.{places}f}"
+
+
+def _places(value: float, digits: int) -> int:
+    """Decimal places that show `digits` significant digits, within 0 and 4."""
+    size = math.floor(math.log10(abs(value))) if value else 0
+    return min(4, max(0, digits - 1 - size))
+
+
+def difference(value: float) -> str:
+    """A relative difference to one digit."""
+    return "" if math.isnan(value) else "0" if value == 0 else f"{value:.0e}"
+
+
+def footnotes(table: ResultTable) -> Iterator[str]:
+    """What the columns mean and what a reader must know."""
+    where = "" if len(table.shown) > 1 else f", on {table.shown[0]}"
+    yield f"mean ± standard error over the n cells (folds × seeds) that ended well{where}"
+    if "regression" in set(table.rows["task"]):
+        yield "NLPD and RMSE of y standardised by the training part; NLPD [y] in the units of y"
+    if table.rows["backends_differ"].notna().any():
+        names = ", ".join(dict.fromkeys(table.rows["backend"]))
+        yield f"Δ backends: largest relative difference of one cell's final ELBO between {names}"
+    if table.rows["rounding_differs"].notna().any():
+        yield "Δ rounding: the same between a cell and its replica with y perturbed by rounding"
+    yield from table.notes
+
+
+class TerminalTable:
+    """A result table as rich renders it."""
+
+    def __init__(self, table: ResultTable) -> None:
+        self.table = table
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """One table a task, then the footnotes."""
+        for layout in lay_out(self.table):
+            yield _rich(f"{self.table.experiment}, {layout.task}", layout)
+            yield Text()
+        for note in footnotes(self.table):
+            yield Text(note, style="dim")
+
+
+def _rich(title: str, layout: Layout) -> Table:
+    table = Table(
+        title=title, title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0)
+    )
+    for at, column in enumerate(layout.header):
+        numeric = at >= layout.header.index("n") and column != "failed"
+        table.add_column(
+            Text(column.replace("Δ ", "Δ\n")),  # narrow: a full row has to fit in 120 columns
+            justify="right" if numeric else "left",
+            header_style="dim",
+            vertical="bottom",
+            no_wrap=numeric,
+        )
+    previous = None
+    for row in layout.rows:
+        if previous is not None and row[0] != previous:
+            table.add_row()
+        name = "" if row[0] == previous else row[0]
+        table.add_row(*(Text(cell) for cell in (name, *row[1:])))
+        previous = row[0]
+    return table
+
+
+def to_markdown(table: ResultTable) -> str:
+    """Pipe tables, one a task, and the footnotes as a list."""
+    parts: list[str] = []
+    for layout in lay_out(table):
+        first = layout.header.index("n")
+        rule = ["---:" if at >= first else "---" for at in range(len(layout.header))]
+        lines: list[list[Any]] = [layout.header, rule, *layout.rows]
+        parts.append("\n".join(f"| {' | '.join(line)} |" for line in lines))
+    parts.append("\n".join(f"- {note}" for note in footnotes(table)))
+    return "\n\n".join(parts)

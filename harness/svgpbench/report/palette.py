@@ -1,0 +1,45 @@
+"""One look for a method in every figure: a colour that colour-blind readers know, and a dash."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple, TypeAlias
+
+Dash: TypeAlias = Any
+"""A matplotlib line style: `-`, or an offset and lengths on and off."""
+
+
+class Look(NamedTuple):
+    """How the line of a method is drawn."""
+
+    colour: str
+    dash: Dash
+
+
+# Okabe and Ito's colours; lines that lie on one another stay visible by their dashes
+KNOWN = {
+    "t-SVGP": Look("#0072B2", "-"),
+    "q-SVGP natgrad": Look("#D55E00", (0, (4, 2))),
+    "q-SVGP Adam": Look("#009E73", (0, (1, 1.3))),
+    "q-SVGP Adam (fair)": Look("#CC79A7", (0, (5, 1.5, 1, 1.5))),
+    "t-SVGP untied": Look("#56B4E9", (0, (2.5, 1.2))),
+}
+OTHERS = (
+    Look("#E69F00", "-"),
+    Look("#000000", (0, (4, 2))),
+    Look("#8C564B", (0, (1, 1.3))),
+    Look("#999999", (0, (5, 1.5, 1, 1.5))),
+)
+
+
+def looks(methods: Iterable[str]) -> dict[str, Look]:
+    """A look for each method; those of unknown methods follow their order and may repeat."""
+    others = 0
+    found = {}
+    for method in methods:
+        if method in KNOWN:
+            found[method] = KNOWN[method]
+        else:
+            found[method] = OTHERS[others % len(OTHERS)]
+            others += 1
+    return found

@@ -1,0 +1,104 @@
+"""The table of an experiment: data set × method × backend, mean ± standard error."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from svgpbench.report.agreement import between_backends, by_rounding
+from svgpbench.report.collect import Collected
+from svgpbench.report.frames import METRICS, count_by, final_frame, reference_backend
+
+
+@dataclass(frozen=True)
+class ResultTable:
+    """A row a data set, method and backend; `shown` are the backends that a terminal gets."""
+
+    experiment: str
+    rows: pd.DataFrame
+    shown: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    def to_csv(self) -> str:
+        """Every row, numbers in full."""
+        return (
+            self.rows.drop(columns="failed")
+            .assign(failed=self.rows["failed"].map(json.dumps))
+            .to_csv(index=False)
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Every row, numbers in full, and the notes; what is not there is null."""
+        rows = [
+            {str(key): _plain(value) for key, value in row.items()}
+            for row in self.rows.to_dict(orient="records")
+        ]
+        return {"experiment": self.experiment, "rows": rows, "notes": list(self.notes)}
+
+
+def _plain(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def build_table(collected: Collected, backends: tuple[str, ...] = ()) -> ResultTable:
+    """Aggregate records; a failed cell is counted under its status and is in no mean.
+
+    `backends`: titles to show in a terminal; empty shows the one that stands for all.
+    """
+    frame = final_frame(collected.records)
+    rows = pd.DataFrame(list(_rows(frame)))
+    shown = backends or (reference_backend(frame),)
+    return ResultTable(
+        collected.experiment, rows, shown, (*collected.notes, *_failures(frame, shown))
+    )
+
+
+def _rows(frame: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    for (data, method), group in frame.groupby(["data", "method"], sort=False):
+        differences = {
+            "backends_differ": between_backends(group),
+            "rounding_differs": by_rounding(group),
+        }
+        plain = group[group["perturbation"] == 0]
+        for backend, cells in plain.groupby("backend", sort=False):
+            good = cells[cells["status"] == "ok"]
+            bad = cells[cells["status"] != "ok"]["status"].value_counts()
+            row: dict[str, Any] = {
+                "data": data,
+                "task": cells["task"].iloc[0],
+                "method": method,
+                "backend": backend,
+                "cells": len(cells),
+                "ok": len(good),
+                "failed": {str(status): int(count) for status, count in bad.items()},
+            }
+            for metric in METRICS:
+                row[f"{metric}_mean"], row[f"{metric}_se"] = mean_and_error(good[metric])
+            yield row | differences
+
+
+def mean_and_error(values: pd.Series[float]) -> tuple[float, float]:
+    """Mean and its standard error; NaN where there are too few values for one."""
+    values = values.dropna()
+    if values.empty:
+        return math.nan, math.nan
+    error = float(values.std(ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else math.nan
+    return float(values.mean()), error
+
+
+def _failures(frame: pd.DataFrame, shown: tuple[str, ...]) -> Iterator[str]:
+    """Failed cells that the rows of the shown backends do not tell of."""
+    told = frame["backend"].isin(shown) & (frame["perturbation"] == 0)
+    hidden = frame[(frame["status"] != "ok") & ~told]
+    hidden = hidden.assign(
+        where=hidden["backend"].where(hidden["perturbation"] == 0, hidden["backend"] + " perturbed")
+    )
+    for (data, method), group in hidden.groupby(["data", "method"], sort=False):
+        counts = count_by(group, "where", "status")
+        listed = ", ".join(f"{where} {n} {status}" for (where, status), n in counts.items())
+        yield f"failed besides: {data}, {method}: {listed}"

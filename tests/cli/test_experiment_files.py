@@ -1,0 +1,95 @@
+"""What experiment files resolve to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from own_experiment import write_own
+
+from svgpbench.config import CellConfig, TrainingConfig
+from svgpbench.experiments import Selection, load_experiment, resolve, shipped_experiments
+from svgpbench.experiments.resolve import overlay
+
+AUTHORS_RAN = {"airfoil", "boston:no-rad", "concrete:5", "sonar", "ionosphere", "pima"}
+
+
+def fig3(preset: str | None = None, **selection: object) -> list[CellConfig]:
+    return resolve(load_experiment("adam2021-fig3"), preset, Selection(**selection))  # type: ignore[arg-type]
+
+
+def test_fig3_at_paper_size_is_6_sets_5_folds_5_methods_3_backends_and_replicas() -> None:
+    cells = fig3("paper")
+    plain = [cell for cell in cells if not cell.perturbation]
+    replicas = [cell for cell in cells if cell.perturbation]
+    assert len(plain) == 6 * 5 * 5 * 3
+    assert len(replicas) == 6 * 5 * 5
+    assert {cell.data.name for cell in plain} == AUTHORS_RAN
+    assert {(cell.backend.name, cell.perturbation) for cell in replicas} == {("jax", 1e-15)}
+
+
+def test_fig3_is_quick_unless_told_otherwise_and_quick_cells_are_cells_of_the_paper() -> None:
+    quick = fig3()
+    assert len(quick) == 6 * 2 * 3 * 3
+    paper = fig3("paper")
+    assert all(cell in paper for cell in quick)
+
+
+def test_fig3_has_the_settings_of_the_paper() -> None:
+    for cell in fig3("paper"):
+        training, kernel = cell.training, cell.kernel
+        assert (kernel.name, kernel.ard, kernel.variance) == ("matern52", True, 1.0)
+        assert (cell.inducing.count, cell.inducing.init, cell.jitter) == (50, "k-means", 1e-6)
+        assert (training.em_iterations, training.m_steps, training.m_rate) == (20, 15, 0.2)
+        assert training.batch_size is None
+        regression = cell.likelihood.name == "gaussian"
+        assert cell.likelihood.noise_variance == (1.0 if regression else None)
+        if cell.method.title != "q-SVGP Adam (fair)":
+            assert (training.e_steps, training.e_rate) == ((1, 1.0) if regression else (8, 0.7))
+
+
+@pytest.mark.parametrize("name", shipped_experiments())
+def test_every_preset_of_every_shipped_experiment_resolves_to_distinct_cells(name: str) -> None:
+    experiment = load_experiment(name)
+    assert experiment.name == name
+    for preset in experiment.presets:
+        cells = Counter(cell.model_dump_json() for cell in resolve(experiment, preset))
+        assert max(cells.values()) == 1
+
+
+def test_a_selection_goes_before_the_preset() -> None:
+    cells = fig3(
+        data=["boston"],
+        methods=["t-svgp untied", "q-svgp"],
+        backends=["numpy"],
+        seeds=[3, 4],
+        threads=2,
+    )
+    assert {cell.data.name for cell in cells} == {"boston"}
+    assert {cell.method.title for cell in cells} == {
+        "t-SVGP untied",
+        "q-SVGP natgrad",
+        "q-SVGP Adam",
+        "q-SVGP Adam (fair)",
+    }
+    assert {(cell.backend.name, cell.seed, cell.threads) for cell in cells} == {
+        ("numpy", 3, 2),
+        ("numpy", 4, 2),
+    }
+
+
+def test_a_layer_overrides_only_the_keys_that_it_names() -> None:
+    base = TrainingConfig(em_iterations=7, e_rate=0.5)
+    assert overlay(base, TrainingConfig(e_rate=1.0)) == TrainingConfig(em_iterations=7, e_rate=1.0)
+
+
+def test_a_users_file_runs_as_declared_with_its_data_beside_it(tmp_path: Path) -> None:
+    cells = resolve(load_experiment(str(write_own(tmp_path))))
+    assert [cell.split.fold for cell in cells] == [0, 1]
+    assert {cell.data.path for cell in cells} == {str(tmp_path / "rows.csv")}
+
+
+def test_repeats_of_a_random_split_are_splits_of_their_own(tmp_path: Path) -> None:
+    path = write_own(tmp_path, ("folds = 4", 'kind = "random"\nseed = 10'))
+    assert [cell.split.seed for cell in resolve(load_experiment(str(path)))] == [10, 11]

@@ -1,0 +1,85 @@
+"""`list`, `doctor` and `--version`: what they say, and that they import no framework."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+from command_line import Cli
+
+import svgpbench
+
+NO_FRAMEWORK = """
+import sys
+from svgpbench.cli.application import exit_code
+code = exit_code(sys.argv[1:])
+loaded = {"jax", "torch", "tensorflow"} & set(sys.modules)
+sys.exit(f"loaded {sorted(loaded)}" if loaded else code)
+"""
+
+
+@pytest.mark.parametrize("arguments", [["list", "--json"], ["doctor", "--json"]])
+def test_json_parses_and_no_framework_is_imported(arguments: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", NO_FRAMEWORK, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)
+
+
+def test_list_names_everything_that_there_is(cli: Cli) -> None:
+    listed = json.loads(cli("list", "--json").out)
+    names = {section: {row["name"] for row in rows} for section, rows in listed.items()}
+    assert {"t-svgp", "q-svgp"} <= names["methods"]
+    assert {"numpy", "jax", "torch", "tensorflow"} <= names["backends"]
+    assert {"airfoil", "boston:no-rad", "concrete:5"} <= names["datasets"]
+    assert "adam2021-fig3" in names["experiments"]
+    assert "matern52" in names["kernels"]
+    assert "bernoulli-probit" in names["likelihoods"]
+
+
+def test_list_of_one_section_shows_only_that(cli: Cli) -> None:
+    out = cli("list", "kernels").out
+    assert "matern52" in out
+    assert "gaussian" not in out
+
+
+def test_a_missing_framework_is_listed_with_the_extra_to_install(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("svgpbench.plugins.importlib.util.find_spec", lambda name: None)
+    assert "pip install 'svgpbench[torch]'" in cli("list", "backends").out
+    assert "pip install 'svgpbench[torch]'" in cli("doctor").out
+
+
+def test_a_plugin_that_does_not_load_does_not_take_the_list_down(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Broken:
+        def load(self) -> object:
+            raise ImportError("no module named 'theirs'")
+
+    monkeypatch.setattr("svgpbench.cli.listing.plugins", lambda group: {"theirs": Broken()})
+    assert "cannot be loaded: no module named 'theirs'" in cli("list", "methods").out
+
+
+def test_the_command_alone_explains_itself(cli: Cli) -> None:
+    outcome = cli()
+    assert outcome.code == 0
+    assert "svgpbench doctor" in outcome.out
+
+
+def test_version(cli: Cli) -> None:
+    assert cli("--version").out == f"svgpbench {svgpbench.__version__}\n"
+
+
+def test_doctor_finds_a_results_folder_that_cannot_be_written(cli: Cli, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    (tmp_path / "file").write_text("")
+    outcome = cli("doctor", "--results", "file/runs")
+    assert outcome.code == 1
+    assert "name one with --results" in outcome.out

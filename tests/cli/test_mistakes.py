@@ -1,0 +1,144 @@
+"""Every mistake of a user's: one line that names it and what to do, exit code 2, nothing written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from command_line import Cli
+from own_experiment import write_own, write_rows
+
+FIG3 = "adam2021-fig3"
+
+
+def refused(cli: Cli, *arguments: str | Path) -> str:
+    before = sorted(Path.cwd().rglob("*"))
+    outcome = cli(*arguments)
+    assert outcome.code == 2
+    assert outcome.out == ""
+    assert outcome.err.startswith("error: ")
+    assert outcome.err.count("\n") == 1
+    assert sorted(Path.cwd().rglob("*")) == before
+    return outcome.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("run", "adam2021-fig4"), "unknown experiment 'adam2021-fig4'; did you mean"),
+        (("run", FIG3, "--backend", "jaxx"), "unknown backend 'jaxx'; did you mean 'jax'?"),
+        (("run", FIG3, "--method", "t-svpg"), "'t-svpg'; did you mean 't-svgp'?"),
+        (("run", FIG3, "--dataset", "airfoyl"), "'airfoyl'; did you mean 'airfoil'?"),
+        (("run", FIG3, "--preset", "papper"), "'papper'; did you mean 'paper'?"),
+        (("run", FIG3, "--dtype", "float16"), "'float16' is not one of 'float64', 'float32'"),
+        (("run", FIG3, "--backend", "numpy", "--dtype", "float32"), "no dtype 'float32'"),
+        (("run", FIG3, "--backend", "numpy", "--jobs", "999"), "this machine offers"),
+        (("run", FIG3, "--backend", "numpy", "--jobs", "0"), "at least 1"),
+        (("run", FIG3, "--backend", "numpy", "--timeout", "-1"), "above 0"),
+        (("run", FIG3, "--seed", "-1"), "--seed"),
+        (("run",), "Missing argument 'EXPERIMENT'"),
+        (("run", "there-is-no.toml"), "there-is-no.toml cannot be read: No such file"),
+        (("rum",), "No such command 'rum'"),
+        (("list", "method"), "'method'"),
+        (("table", FIG3), f"no records of {FIG3} in runs"),
+        (("table", FIG3, "--json", "--csv"), "exclude each other"),
+        (("plot", FIG3, "--out", "figure.doc"), ".png, .pdf, .svg"),
+        (("plot", FIG3, "--out", "nowhere/figure.png"), "no folder nowhere"),
+        (("check", "--backend", "torhc"), "unknown backend 'torhc'; did you mean 'torch'?"),
+    ],
+)
+def test_a_mistake_on_the_command_line_is_one_line(
+    cli: Cli, arguments: tuple[str, ...], words: str
+) -> None:
+    assert words in refused(cli, *arguments)
+
+
+def test_a_missing_framework_is_refused_with_the_extra_to_install(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("svgpbench.plugins.importlib.util.find_spec", lambda name: None)
+    assert "pip install 'svgpbench[jax]'" in refused(cli, "run", FIG3)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (
+            ("em_iterations = 2", "e_rates = 0.5"),
+            "unknown key 'e_rates' in [training]; did you mean 'e_rate'?",
+        ),
+        (("[inducing]", "[inducin]"), "unknown key 'inducin'; did you mean 'inducing'?"),
+        (("label =", "lable ="), "'lable' in [[methods]] no. 1; did you mean 'label'?"),
+        (
+            ('target = "y"', 'targte = "y"'),
+            "'targte' in [[problems]] no. 1: data no. 1; did you mean 'target'?",
+        ),
+        (('name = "mine"', 'title = "mine"'), "missing key 'name'"),
+        (("lengthscale = 1.0", "lengthscale = -1.0"), "[kernel] lengthscale must be greater than"),
+        (("lengthscale = 1.0", "lengthscale = [1.0, -2.0]"), "lengthscale no. 2 must be greater"),
+        (("lengthscale = 1.0", "lengthscale = nan"), "[kernel] lengthscale must be"),
+        (
+            ("lengthscale = 1.0", "lengthscale = [1.0]"),
+            "has 1 values where data set 'rows' needs 2",
+        ),
+        (("lengthscale = 1.0", 'name = "matern12"'), "unknown kernel 'matern12'"),
+        (("m_steps = 2", 'm_steps = "2"'), "[training] m_steps must be a integer, got '2'"),
+        (("m_steps = 2", "m_steps = -2"), "[training] m_steps must be greater than or equal to 0"),
+        (("folds = 4", 'kind = "k_fold"'), "[split] kind must be 'k-fold' or 'random'"),
+        (("run_folds = [0, 1]", "run_folds = [4]"), "fold 4 of 4"),
+        (("count = 5", "count = 31"), "inducing.count = 31 is more than the 30 training rows"),
+        (("m_steps = 2", "batch_size = 31"), "training.batch_size = 31 is more than the 30"),
+        (('"numpy"', '"nunpy"'), "unknown backend 'nunpy'; did you mean 'numpy'?"),
+        (('name = "t-svgp"', 'name = "t-svpg"'), "unknown method 't-svpg'; did you mean"),
+        (
+            ('name = "t-svgp"', 'name = "t-svgp"\noptions = { tieing = "tied" }'),
+            "unknown option of method t-svgp 'tieing'; did you mean 'tying'?",
+        ),
+        (('{ name = "gaussian" }', '{ name = "gausian" }'), "unknown likelihood 'gausian'"),
+        (('{ name = "gaussian" }', '{ name = "bernoulli-probit" }'), "is for classification"),
+        (
+            ('{ name = "gaussian" }', '{ name = "bernoulli-probit", noise_variance = 1.0 }'),
+            "has no noise_variance",
+        ),
+        ((', task = "regression"', ""), "needs `target` and `task` too"),
+        (('target = "y"', 'target = "Y"'), "no column 'Y' for the target"),
+        (("[{ name", '["bostn", { name'), "unknown data set 'bostn'; did you mean 'boston'?"),
+        (("[kernel]", "[kernel"), "is not well-formed TOML"),
+    ],
+)
+def test_a_mistake_in_an_experiment_file_is_one_line_that_names_the_file(
+    cli: Cli, tmp_path: Path, change: tuple[str, str], words: str
+) -> None:
+    write_own(tmp_path, change)
+    line = refused(cli, "run", "mine.toml")
+    assert line.startswith("error: mine.toml")
+    assert words in line
+
+
+@pytest.mark.parametrize(
+    ("replace", "words"),
+    [
+        ((7, "0.1,abc,0.2"), "rows.csv: line 7, column 2 ('z') holds 'abc', not a number"),
+        ((7, "0.1,nan,0.2"), "rows.csv: line 7, column 2 ('z') holds 'nan', a missing value"),
+        ((7, "0.1,0.2,"), "rows.csv: line 7, column 3 ('y') is empty"),
+        ((7, "0.1,0.2"), "rows.csv: line 7 has 2 cells where 3 columns are expected"),
+    ],
+)
+def test_a_mistake_in_a_table_is_one_line_with_its_place(
+    cli: Cli, tmp_path: Path, replace: tuple[int, str], words: str
+) -> None:
+    write_own(tmp_path)
+    write_rows(tmp_path, replace)
+    assert words in refused(cli, "run", "mine.toml")
+
+
+def test_an_empty_table_is_refused(cli: Cli, tmp_path: Path) -> None:
+    write_own(tmp_path)
+    (tmp_path / "rows.csv").write_text("")
+    assert "rows.csv is empty" in refused(cli, "run", "mine.toml")
+
+
+def test_a_results_folder_that_cannot_be_written_is_refused(cli: Cli, tmp_path: Path) -> None:
+    write_own(tmp_path)
+    line = refused(cli, "run", "mine.toml", "--results", "rows.csv/runs")
+    assert "--results rows.csv/runs cannot be written" in line

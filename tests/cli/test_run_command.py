@@ -1,0 +1,41 @@
+"""A user's own table, from experiment file to records to table."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from command_line import Cli
+from own_experiment import write_own
+
+
+def test_an_own_table_runs_and_a_second_run_keeps_what_is_there(cli: Cli, tmp_path: Path) -> None:
+    write_own(tmp_path)
+    first = cli("run", "mine.toml", "--jobs", "1")
+    assert first.code == 0
+    assert "2 cells: 2 ok" in first.out
+    assert "next: svgpbench table mine.toml" in first.out
+    assert "[2/2] rows, fold 1, t-SVGP, numpy: ok" in first.err
+
+    second = json.loads(cli("run", "mine.toml", "--jobs", "1", "--json").out)
+    assert (second["counts"], second["from_earlier_runs"]) == ({"ok": 2}, 2)
+
+    table = json.loads(cli("table", "mine.toml", "--json").out)
+    (row,) = table["rows"]
+    assert (row["data"], row["ok"]) == ("rows", 2)
+    assert row["nlpd_original_mean"] is not None
+    assert cli("plot", "mine.toml").code == 0
+    assert (tmp_path / "mine.png").exists()
+
+
+def test_a_cell_that_ends_badly_makes_the_run_end_with_1(cli: Cli, tmp_path: Path) -> None:
+    write_own(
+        tmp_path,
+        ("m_steps = 2", "m_steps = 2\ne_rate = 0.5\ne_steps = 1"),
+        ('name = "t-svgp"', 'name = "q-svgp"\noptions = { optimiser = "natgrad" }'),
+        ("e_rate = 0.5", "e_rate = 1e9"),
+        ("[kernel]", "jitter = 0.0\n[kernel]"),
+    )
+    outcome = cli("run", "mine.toml", "--jobs", "1")
+    assert outcome.code == 1
+    assert "rows, fold 0, t-SVGP, numpy: " in outcome.out

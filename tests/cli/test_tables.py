@@ -1,0 +1,154 @@
+"""Tables of synthetic records: what they say, and what they refuse to mix."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from pathlib import Path
+
+import pytest
+from command_line import Cli
+from synthetic_records import quick_cells, synthetic_record, write_all
+
+from svgpbench.config import CellConfig
+from svgpbench.experiments import load_experiment, resolve
+from svgpbench.records import write_record
+from svgpbench.report.layout import plus_minus
+
+FIG3 = "adam2021-fig3"
+
+
+def rows(cli: Cli, results: Path, *arguments: str) -> dict[tuple[str, str, str], dict[str, object]]:
+    table = json.loads(cli("table", FIG3, "--results", results, "--json", *arguments).out)
+    return {(row["data"], row["method"], row["backend"]): row for row in table["rows"]}
+
+
+def changed(cell: CellConfig, **training: object) -> CellConfig:
+    return cell.model_copy(update={"training": cell.training.model_copy(update=training)})
+
+
+def test_a_row_is_the_mean_and_standard_error_over_folds(cli: Cli, quick_results: Path) -> None:
+    row = rows(cli, quick_results)["airfoil", "t-SVGP", "jax"]
+    first, second = (
+        synthetic_record(cell).metrics["elbo"]
+        for cell in quick_cells()
+        if (cell.data.name, cell.method.title, cell.backend.name) == ("airfoil", "t-SVGP", "jax")
+    )
+    assert first is not None and second is not None
+    assert row["ok"] == 2
+    assert row["elbo_mean"] == pytest.approx((first + second) / 2)
+    assert row["elbo_se"] == pytest.approx(abs(first - second) / 2)
+
+
+def test_failed_cells_are_counted_by_status_and_in_no_mean(cli: Cli, quick_results: Path) -> None:
+    row = rows(cli, quick_results)["sonar", "q-SVGP Adam", "torch"]
+    assert (row["cells"], row["ok"], row["failed"]) == (2, 1, {"not_pd": 1})
+    assert row["elbo_se"] is None
+    out = cli("table", FIG3, "--results", quick_results).out
+    assert "1 not_pd" in out
+    assert "failed besides: sonar, q-SVGP Adam: torch 1 not_pd, tensorflow 1 not_pd" in out
+
+
+def test_the_difference_between_backends_stands_beside_that_of_rounding(
+    cli: Cli, tmp_path: Path
+) -> None:
+    cells = resolve(load_experiment(FIG3), "paper")
+    write_all(tmp_path / "r", [cell for cell in cells if cell.data.name == "pima"])
+    row = rows(cli, tmp_path / "r")["pima", "t-SVGP", "jax"]
+    assert row["backends_differ"] == pytest.approx(2e-13, rel=0.01)
+    assert row["rounding_differs"] == pytest.approx(1e-12, rel=0.01)
+    assert row["cells"] == 5  # replicas are not replicates
+    assert "Δ rounding" in cli("table", FIG3, "--results", "r").out
+
+
+def test_a_terminal_table_fits_in_120_columns_and_loses_nothing(
+    cli: Cli, quick_results: Path
+) -> None:
+    out = cli("table", FIG3, "--results", quick_results).out
+    assert max(map(len, out.splitlines())) <= 120
+    assert "…" not in out
+    assert [name for name in ("airfoil", "boston:no-rad", "pima") if name not in out] == []
+    assert out.index("airfoil") < out.index("concrete:5") < out.index("sonar")  # as declared
+
+
+def test_every_format_has_every_row(cli: Cli, quick_results: Path) -> None:
+    listed = list(csv.DictReader(io.StringIO(cli(*table(quick_results), "--csv").out)))
+    assert len(listed) == len(rows(cli, quick_results)) == 6 * 3 * 3
+    assert json.loads(listed[0]["failed"]) == {}
+    markdown = cli(*table(quick_results), "--markdown", "--backend", "torch").out
+    assert markdown.count("\n| ") + markdown.startswith("| ") == 2 * 2 + 6 * 3
+
+
+def table(results: Path) -> tuple[str | Path, ...]:
+    return ("table", FIG3, "--results", results)
+
+
+def test_backends_can_be_chosen_and_misspelt(cli: Cli, quick_results: Path) -> None:
+    out = cli(*table(quick_results), "--backend", "torch", "--backend", "jax").out
+    assert "torch" in out
+    assert "tensorflow" not in out
+    outcome = cli(*table(quick_results), "--backend", "torhc")
+    assert (outcome.code, "did you mean 'torch'?" in outcome.err) == (2, True)
+
+
+def test_cells_that_have_not_run_are_told(cli: Cli, tmp_path: Path) -> None:
+    write_all(tmp_path / "r", quick_cells()[:9])
+    out = cli("table", FIG3, "--results", "r", "--preset", "quick").out
+    assert "99 of 108 cells have not run" in out
+
+
+def test_two_lengths_of_training_are_not_mixed(cli: Cli, tmp_path: Path) -> None:
+    cell, other = quick_cells()[0], quick_cells()[1]
+    write_all(tmp_path / "r", [cell, changed(other, em_iterations=10)])
+    outcome = cli("table", FIG3, "--results", "r")
+    assert outcome.code == 2
+    assert "airfoil, t-SVGP differ in training.em_iterations" in outcome.err
+    assert cli("table", FIG3, "--results", "r", "--preset", "quick").code == 0
+
+
+def test_rows_of_different_lengths_of_training_are_noted(cli: Cli, tmp_path: Path) -> None:
+    t_svgp, q_svgp = quick_cells()[0], quick_cells()[3]
+    write_all(tmp_path / "r", [t_svgp, changed(q_svgp, em_iterations=10)])
+    out = cli("table", FIG3, "--results", "r").out
+    assert "rows differ in training.em_iterations" in " ".join(out.split())
+
+
+def test_records_of_another_version_of_a_method_are_left_out_and_told(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from svgpbench.methods.dual import DualSVGP
+
+    cells = [cell for cell in quick_cells() if cell.data.name == "pima"]
+    with monkeypatch.context() as patch:
+        patch.setattr(DualSVGP, "version", DualSVGP.version + 1)
+        write_all(tmp_path / "r", cells)
+    out = cli("table", FIG3, "--results", "r").out
+    assert "6 records left out: made from other data or by another version" in out
+    assert "t-SVGP" not in out.replace("q-SVGP", "")
+
+
+def test_records_of_another_schema_are_refused(cli: Cli, tmp_path: Path) -> None:
+    path = write_record(tmp_path / "r", synthetic_record(quick_cells()[0]))
+    path.write_text(path.read_text().replace('"schema_version": 1', '"schema_version": 99'))
+    outcome = cli("table", FIG3, "--results", "r")
+    assert (outcome.code, "record schema 99" in outcome.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("mean", "error", "text"),
+    [
+        (-412.3142, 5.17, "-412.3±5.2"),
+        (0.50912, 0.00886, "0.509±0.009"),
+        (0.12345, 0.00021, "0.1235±0.0002"),
+        (-5.1e8, 2.2e7, "-5.10e+08±2e+07"),
+        (0.5, 0.0, "0.5000±0"),
+        (-192.63, math.nan, "-192.6"),
+        (math.nan, math.nan, "–"),
+    ],
+)
+def test_numbers_are_rounded_to_what_their_error_supports(
+    mean: float, error: float, text: str
+) -> None:
+    assert plus_minus(mean, error) == text
