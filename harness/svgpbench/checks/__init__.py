@@ -1,0 +1,6 @@
+"""The equivalence check: all backends must give the same numbers before any of them is timed."""
+
+from svgpbench.checks.report import Report
+from svgpbench.checks.run import run_checks
+
+__all__ = ["Report", "run_checks"]

@@ -1,0 +1,120 @@
+"""The arrays of one case on one backend, under names that say what they are."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from svgpbench.checks.cases import Problem
+from svgpbench.methods import Method, elbo
+from svgpbench.model import Model, Theta, constrain, unconstrain
+from svgpbench.ops import Array, Ops, Tree
+from svgpbench.optimisers import adam_start
+from svgpbench.steps import Batch, compile_steps, learned, m_objective
+from svgpbench.tree import named_leaves, tree_map
+
+Arrays = dict[str, npt.NDArray[Any]]
+RATE, ADAM_RATE, STEPS = 0.6, 0.02, 50
+LEARN = ("kernel", "likelihood", "inducing")
+
+
+class Values(NamedTuple):
+    """What a state says at one batch."""
+
+    elbo: Array  # []
+    kl: Array  # []
+    mu: Array  # [P, b]
+    v: Array  # [P, b]
+    log_density: Array  # [b]
+    q_mean: Array  # [P, M]
+    q_cov: Array  # [P, M, M]
+
+
+def evaluate(ops: Ops, model: Model, method: Method, problem: Problem) -> Arrays:
+    """Values, gradients, one E-step and two trajectories.
+
+    The state is that of two E-steps on the first batches from q = p: general, and the same for every
+    method that moves by natural gradients. Names are `group/array`.
+    """
+    steps = compile_steps(ops, model, method, 1, STEPS, LEARN)
+    long = compile_steps(ops, model, method, STEPS, STEPS, LEARN)
+    n, b = len(problem.X), problem.batches.shape[1]
+    y = problem.targets(model.likelihood.task)
+    uses_adam = getattr(method, "optimiser", "natgrad") == "adam"
+    rate = ops.asarray(np.float64(ADAM_RATE if uses_adam else RATE))
+    one, scale = ops.asarray(np.float64(1.0)), ops.asarray(np.float64(n / b))
+
+    def batch(rows: npt.NDArray[np.int64]) -> Batch:
+        return Batch(ops.asarray(problem.X[rows]), ops.asarray(y[rows]), ops.asarray(rows))
+
+    full = batch(np.arange(n))
+    raw = tree_map(ops.asarray, unconstrain(problem.theta(model)))
+    moved = tree_map(ops.asarray, unconstrain(problem.theta(model, moved=True)))
+    prior = steps.prior(raw)
+    start = method.initial_state(ops, prior, model.latents, n)
+
+    def e_step(state: Tree, turn: int) -> Tree:
+        drawn = batch(problem.batches[turn])
+        factor = steps.factor(raw, prior, drawn.X)
+        return steps.e_phase(raw, factor, drawn, state, rate, scale)
+
+    state = e_step(e_step(start, 0), 1)
+    third = e_step(state, 2)
+    # not compiled: the trajectories are, and compiling these too would double the cost of a case
+    values = _values(ops, model, method)
+    gradients = _gradients(ops, model, method)
+    first = batch(problem.batches[0])
+    last = long.e_phase_batches(raw, prior, batch(problem.batches), start, rate, scale)
+    adam = adam_start(ops, learned(raw, LEARN))
+    moved_to, _, _ = long.m_phase(
+        raw, prior, state, adam, full, ops.asarray(np.float64(ADAM_RATE)), one
+    )
+    objective, gradient = gradients(raw, moved, state, full, one)
+    out = {f"values/{k}": x for k, x in named_leaves(values(raw, state, first, scale))}
+    out |= {f"e_step/{k}": x for k, x in named_leaves(values(raw, third, first, scale))}
+    out |= {f"e_trajectory/{k}": x for k, x in named_leaves(values(raw, last, first, scale))}
+    out |= {f"gradients/{k}": x for k, x in named_leaves(gradient)}
+    out |= {"gradients/objective": objective}
+    out |= {f"m_trajectory/{k}": x for k, x in named_leaves(moved_to)}
+    out |= {f"state/{k}": x for k, x in named_leaves(state)}
+    return {k: ops.to_numpy(x) for k, x in out.items()}
+
+
+def _values(ops: Ops, model: Model, method: Method) -> Any:
+    """A function (raw, state, batch, scale) → bound, KL, marginals, densities and q(u)."""
+
+    def values(raw: Theta, state: Tree, batch: Batch, scale: Array) -> Any:
+        theta = constrain(ops, raw)
+        p = model.prior(ops, theta)
+        f = model.factor(ops, theta, p, batch.X)
+        likelihood = model.conditional(theta)
+        q = method.factorise(ops, f.L, state)
+        mu, v = method.marginals(ops, f, q)
+        mean, covariance = method.posterior(ops, f.L, q)
+        return Values(
+            elbo(ops, method, f, likelihood, batch.y, state, scale),
+            method.kl(ops, q),
+            mu,
+            v,
+            likelihood.log_predictive_density(ops, batch.y, mu, v),
+            mean,
+            covariance,
+        )
+
+    return values
+
+
+def _gradients(ops: Ops, model: Model, method: Method) -> Any:
+    """A function (raw, moved, state, batch, scale) → M-step objective at the moved θ and its slope."""
+
+    def gradients(raw: Theta, moved: Theta, state: Tree, batch: Batch, scale: Array) -> Any:
+        theta = constrain(ops, raw)
+        p = model.prior(ops, theta)
+        held = method.hold(ops, p.L, model.conditional(theta), state)
+        return ops.value_and_grad(
+            lambda at: m_objective(ops, model, method, at, held, batch, scale)
+        )(moved)
+
+    return gradients

@@ -1,0 +1,313 @@
+"""Identities of the mathematics that the numbers must satisfy, each under its stated conditions.
+
+Most compare methods with one another on one backend; three compare with textbook bounds in plain NumPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from svgpbench.checks.cases import METHODS, Problem, build_model, small_problem
+from svgpbench.checks.dense import kernel_matrix
+from svgpbench.checks.evaluate import LEARN, RATE
+from svgpbench.checks.matrix import difference
+from svgpbench.likelihoods import LIKELIHOODS
+from svgpbench.methods import Method, build_method, elbo
+from svgpbench.model import Model, Theta, constrain, unconstrain
+from svgpbench.ops import Array, Ops, Tree
+from svgpbench.steps import Batch, compile_steps, learned, m_objective
+from svgpbench.tree import leaves, tree_map
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Identity:
+    """One identity on one backend: how far its two sides are apart, and how far they may be."""
+
+    number: int
+    statement: str
+    backend: str
+    worst: float
+    tolerance: float
+
+    @property
+    def ok(self) -> bool:
+        """Whether the identity holds."""
+        return self.worst <= self.tolerance
+
+
+class Bench:
+    """A model and a method at a θ on one backend, with the few moves that the identities make."""
+
+    def __init__(self, ops: Ops, model: Model, method: Method, problem: Problem) -> None:
+        self.ops, self.model, self.method, self.problem = ops, model, method, problem
+        self.y = problem.targets(model.likelihood.task)
+        self.n = len(problem.X)
+        self.raw: Theta = tree_map(ops.asarray, unconstrain(problem.theta(model)))
+        self.steps = compile_steps(ops, model, method, 1, 1, LEARN)
+        self.prior = self.steps.prior(self.raw)
+        self.start = method.initial_state(ops, self.prior, model.latents, self.n)
+        self.one = self.number(1.0)
+
+    def number(self, x: float) -> Array:
+        """A scalar on the device."""
+        return self.ops.asarray(np.float64(x))
+
+    def batch(self, rows: npt.NDArray[np.int64]) -> Batch:
+        """Rows of the problem on the device."""
+        asarray = self.ops.asarray
+        return Batch(asarray(self.problem.X[rows]), asarray(self.y[rows]), asarray(rows))
+
+    @property
+    def full(self) -> Batch:
+        """All rows."""
+        return self.batch(np.arange(self.n))
+
+    def e_step(self, state: Tree, batch: Batch, rate: float) -> Tree:
+        """One E-step at the fixed θ."""
+        f = self.steps.factor(self.raw, self.prior, batch.X)
+        scale = self.number(self.n / len(batch.y))
+        return self.steps.e_phase(self.raw, f, batch, state, self.number(rate), scale)
+
+    def minibatch_run(self, steps: int) -> Tree:
+        """E-steps over the problem's batches from q = p."""
+        state = self.start
+        for rows in self.problem.batches[:steps]:
+            state = self.e_step(state, self.batch(rows), RATE)
+        return state
+
+    def posterior(self, state: Tree) -> list[Floats]:
+        """Mean and covariance of q(u), and the full-data bound."""
+        ops = self.ops
+        mean, covariance = self.method.posterior(
+            ops, self.prior.L, self.method.factorise(ops, self.prior.L, state)
+        )
+        return [ops.to_numpy(x) for x in (mean, covariance, self.bound(state, self.full))]
+
+    def bound(self, state: Tree, batch: Batch) -> Array:
+        """The bound, or its minibatch estimate."""
+        f = self.steps.factor(self.raw, self.prior, batch.X)
+        scale = self.number(self.n / len(batch.y))
+        return self.steps.bound(self.raw, f, batch.y, state, scale)
+
+    def kl(self, state: Tree) -> float:
+        """KL[q(u) ‖ p(u)]."""
+        q = self.method.factorise(self.ops, self.prior.L, state)
+        return float(self.ops.to_numpy(self.method.kl(self.ops, q)))
+
+    def objective(self, state: Tree, at: Theta) -> tuple[float, list[Floats]]:
+        """M-step objective and its θ-gradient at raw θ `at`, q held as the method says."""
+        ops = self.ops
+        likelihood = self.model.conditional(constrain(ops, self.raw))
+        held = self.method.hold(ops, self.prior.L, likelihood, state)
+
+        def f(part: Tree) -> Array:
+            moved = at._replace(**dict(zip(LEARN, part, strict=True)))
+            return m_objective(ops, self.model, self.method, moved, held, self.full, self.one)
+
+        value, gradient = ops.value_and_grad(f)(learned(at, LEARN))
+        return float(ops.to_numpy(value)), [ops.to_numpy(g) for g in leaves(gradient)]
+
+
+def _bench(ops: Ops, method: str, likelihood: str, *, jitter: float = 1e-6) -> Bench:
+    model = build_model(likelihood, "matern52", jitter=jitter)
+    name, options = METHODS[method]
+    return Bench(ops, model, build_method(name, options), small_problem())
+
+
+def _worst(a: list[Floats], b: list[Floats]) -> float:
+    return max(difference(x, y) for x, y in zip(a, b, strict=True))
+
+
+def steps_agree(ops: Ops) -> float:
+    """1: t-SVGP ≡ q-SVGP natgrad, closed form and autodiff, over 50 minibatch steps."""
+    return max(
+        _worst(reference, b.posterior(b.minibatch_run(50)))
+        for likelihood in LIKELIHOODS
+        for reference in [_posterior_of(ops, "t-svgp tied-projected", likelihood)]
+        for name in ("q-svgp natgrad", "q-svgp natgrad autodiff")
+        for b in [_bench(ops, name, likelihood)]
+    )
+
+
+def _posterior_of(ops: Ops, method: str, likelihood: str) -> list[Floats]:
+    b = _bench(ops, method, likelihood)
+    return b.posterior(b.minibatch_run(50))
+
+
+def tyings_agree_at_fixed_theta(ops: Ops) -> float:
+    """5: untied = tied = tied-projected at fixed θ, on minibatches with decay of all sites."""
+    sums = []
+    for likelihood in LIKELIHOODS:
+        reference = _posterior_of(ops, "t-svgp tied-projected", likelihood)
+        sums += [_worst(reference, _posterior_of(ops, "t-svgp tied", likelihood))]
+        b = _bench(ops, "t-svgp untied", likelihood)
+        state = b.minibatch_run(50)
+        sums += [_worst(reference, b.posterior(state))]
+        # and the sums rebuilt from every site are the state's own
+        f = b.steps.factor(b.raw, b.prior, b.full.X)
+        p = b.model.conditional(constrain(ops, b.raw))
+        rebuilt = b.method.tie(ops, f, p, b.method.hold(ops, b.prior.L, p, state))
+        sums += [difference(ops.to_numpy(rebuilt[i]), ops.to_numpy(state[i])) for i in range(2)]
+    return max(sums)
+
+
+def whitening_keeps_values(ops: Ops) -> float:
+    """7: whitened = unwhitened in value at matched q; θ-gradients equal where ∂ELBO/∂q = 0."""
+    worst = 0.0
+    for likelihood in LIKELIHOODS:
+        a = _bench(ops, "q-svgp natgrad", likelihood)
+        b = _bench(ops, "q-svgp natgrad unwhitened", likelihood)
+        worst = max(worst, _worst(a.posterior(a.minibatch_run(5)), b.posterior(b.minibatch_run(5))))
+    a, b = (_bench(ops, m, "gaussian") for m in ("q-svgp natgrad", "q-svgp natgrad unwhitened"))
+    best = [x.e_step(x.start, x.full, 1.0) for x in (a, b)]
+    slopes = [x.objective(s, x.raw)[1] for x, s in zip((a, b), best, strict=True)]
+    away = [x.objective(x.e_step(x.start, x.full, 0.5), x.raw)[1] for x in (a, b)]
+    if _worst(*away) < 1e-3:  # equal everywhere would prove nothing
+        return float("inf")
+    return max(worst, _worst(*slopes))
+
+
+def minibatches_average(ops: Ops) -> float:
+    """11: bound, its θ-gradient and the dual targets average to the full batch at fixed q."""
+    worst = 0.0
+    for likelihood in LIKELIHOODS:
+        b = _bench(ops, "t-svgp tied-projected", likelihood)
+        state = b.minibatch_run(3)
+        parts = np.random.default_rng(0).permutation(b.n).reshape(3, -1)
+        batches = [b.batch(rows) for rows in parts]
+        bounds = [b.ops.to_numpy(b.bound(state, x)) for x in batches]
+        worst = max(worst, difference(np.mean(bounds), b.ops.to_numpy(b.bound(state, b.full))))
+        # a step of rate 1 is the dual target itself
+        targets = [b.e_step(state, x, 1.0) for x in batches]
+        whole = b.e_step(state, b.full, 1.0)
+        for i in range(2):
+            mean = np.mean([ops.to_numpy(t[i]) for t in targets], axis=0)
+            worst = max(worst, difference(mean, ops.to_numpy(whole[i])))
+        worst = max(worst, _worst(_mean_slope(b, state, batches), _mean_slope(b, state, [b.full])))
+    return worst
+
+
+def _mean_slope(b: Bench, state: Tree, batches: list[Batch]) -> list[Floats]:
+    def f(raw: Theta, batch: Batch, scale: Array) -> Array:
+        theta = constrain(b.ops, raw)
+        factor = b.model.factor(b.ops, theta, b.model.prior(b.ops, theta), batch.X)
+        return elbo(b.ops, b.method, factor, b.model.conditional(theta), batch.y, state, scale)
+
+    slopes = []
+    for x in batches:
+        _, g = b.ops.value_and_grad(f)(b.raw, x, b.number(b.n / len(x.y)))
+        slopes.append([b.ops.to_numpy(leaf) for leaf in leaves(g)])
+    return [np.mean(group, axis=0) for group in zip(*slopes, strict=True)]
+
+
+def divergence_is_positive(ops: Ops) -> float:
+    """12: KL ≥ 0, and 0 at the prior: the largest |KL| at q = p, infinite where a KL is negative."""
+    at_prior = []
+    for method in METHODS:
+        b = _bench(ops, method, "bernoulli-probit")
+        at_prior.append(abs(b.kl(b.start)))
+        if b.kl(b.e_step(b.start, b.full, 0.02 if "adam" in method else RATE)) <= 0.0:
+            return float("inf")
+    return max(at_prior)
+
+
+def sgpr_bound(theta: Theta, kernel: str, X: Floats, y: Floats, jitter: float) -> float:
+    """Titsias (2009): log N(y | 0, Q_ff + σ²I) − tr(K_ff − Q_ff)/(2σ²), dense."""
+    Z, s2 = np.asarray(theta.inducing), float(theta.likelihood.noise_variance)
+    Kuu = kernel_matrix(kernel, theta, Z, Z) + jitter * np.eye(len(Z))
+    Kuf = kernel_matrix(kernel, theta, Z, X)
+    Q = Kuf.T @ np.linalg.solve(Kuu, Kuf)
+    residual = len(X) * float(np.asarray(theta.kernel.variance)[0]) - np.trace(Q)
+    return log_normal(y, Q + s2 * np.eye(len(X))) - float(residual) / (2 * s2)
+
+
+def log_normal(y: Floats, covariance: Floats) -> float:
+    """Log density of N(y | 0, covariance)."""
+    sign, log_det = np.linalg.slogdet(covariance)
+    quadratic = y @ np.linalg.solve(covariance, y)
+    return float(sign * -0.5 * (len(y) * np.log(2 * np.pi) + log_det + quadratic))
+
+
+def one_step_reaches_sgpr(ops: Ops) -> float:
+    """2: Gaussian, rate 1, full batch: one step from q = p gives SGPR's bound."""
+    worst = 0.0
+    for method in METHODS:
+        if "adam" not in method:
+            b = _bench(ops, method, "gaussian")
+            state = b.e_step(b.start, b.full, 1.0)
+            best = sgpr_bound(b.problem.theta(b.model), "matern52", b.problem.X, b.y, 1e-6)
+            worst = max(worst, difference(b.ops.to_numpy(b.bound(state, b.full)), best))
+    return worst
+
+
+def inducing_at_data_gives_gpr(ops: Ops) -> float:
+    """3: Z = X, Gaussian, no jitter, X well spaced: the bound is GPR's log marginal likelihood."""
+    grid = np.stack(np.meshgrid(*[np.linspace(-2, 2, 3)] * 3), axis=-1).reshape(-1, 3)
+    y = np.sin(grid.sum(axis=1))
+    problem = Problem(grid, y, (y > 0) * 1.0, grid, np.arange(len(y))[None])
+    model = build_model("gaussian", "matern32", jitter=0.0)
+    b = Bench(ops, model, build_method("t-svgp", {}), problem)
+    state = b.e_step(b.start, b.full, 1.0)
+    theta = problem.theta(model)
+    exact = log_normal(y, kernel_matrix("matern32", theta, grid, grid) + 0.3 * np.eye(len(y)))
+    return difference(ops.to_numpy(b.bound(state, b.full)), exact)
+
+
+def objectives_meet(ops: Ops) -> float:
+    """9: tyings meet at θ_t, in slope too at the best q; `untied`, Gaussian, is SGPR at every θ."""
+    worst = 0.0
+    tyings = [m for m in METHODS if m.startswith("t-svgp")]
+    for likelihood, steps in (("gaussian", 1), ("bernoulli-logit", 60)):
+        values, slopes = [], []
+        for method in tyings:
+            b = _bench(ops, method, likelihood)
+            generic = b.e_step(b.start, b.full, 0.5)
+            values.append(b.objective(generic, b.raw)[0])
+            best = b.start
+            for _ in range(steps):
+                best = b.e_step(best, b.full, 1.0)
+            slopes.append(b.objective(best, b.raw)[1])
+        worst = max(worst, *(difference(v, values[0]) for v in values))
+        worst = max(worst, *(_worst(s, slopes[0]) for s in slopes))
+    b = _bench(ops, "t-svgp untied", "gaussian")
+    state = b.e_step(b.start, b.full, 1.0)
+    for scale in (0.4, 1.3, 2.0):
+        theta = b.problem.theta(b.model)
+        moved = theta._replace(
+            kernel=tree_map(lambda x, s=scale: x * s, theta.kernel),
+            inducing=theta.inducing + 0.1 * scale,
+        )
+        value, _ = b.objective(state, tree_map(ops.asarray, unconstrain(moved)))
+        exact = sgpr_bound(moved, "matern52", b.problem.X, b.y, 1e-6)
+        worst = max(worst, difference(value, exact))
+    return worst
+
+
+IDENTITIES: dict[int, tuple[Callable[[Ops], float], float]] = {
+    1: (steps_agree, 1e-8),
+    2: (one_step_reaches_sgpr, 1e-8),
+    3: (inducing_at_data_gives_gpr, 1e-8),
+    5: (tyings_agree_at_fixed_theta, 1e-8),
+    7: (whitening_keeps_values, 1e-8),
+    9: (objectives_meet, 1e-8),
+    11: (minibatches_average, 1e-10),
+    12: (divergence_is_positive, 1e-10),
+}
+"""By number, with the tolerance of each."""
+
+
+def statement(number: int) -> str:
+    """What an identity says, in a line."""
+    return " ".join((IDENTITIES[number][0].__doc__ or "").split(": ", 1)[1].split())
+
+
+def identities(ops: Ops) -> Iterator[Identity]:
+    """Every identity on a float64 backend."""
+    for number, (check, tolerance) in IDENTITIES.items():
+        yield Identity(number, statement(number), ops.name, check(ops), tolerance)

@@ -1,0 +1,88 @@
+"""The equivalence matrix: the worst difference of every case between every two sources of numbers."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from svgpbench.checks.cases import Case
+from svgpbench.checks.evaluate import Arrays
+from svgpbench.ops import eps
+
+GROUPS = ("values", "gradients", "e_step", "e_trajectory", "m_trajectory")
+FLOAT64 = {
+    "values": 1e-10,
+    "gradients": 1e-10,
+    "e_step": 1e-10,
+    "e_trajectory": 1e-9,
+    "m_trajectory": 1e-9,
+    "dense": 1e-10,
+}
+CONDITION = 18.0
+"""Largest condition number of K(Z, Z) in the small problem."""
+FLOAT32 = dict.fromkeys(("values", "gradients", "e_step"), 16.0) | dict.fromkeys(
+    ("e_trajectory", "m_trajectory"), 64.0
+)
+"""float32 bounds in units of eps · condition: 3e-5 for a step, 1.4e-4 for fifty."""
+
+
+def bound(group: str, dtype: str) -> float:
+    """The largest difference that a group of arrays may show."""
+    return FLOAT64[group] if dtype == "float64" else FLOAT32[group] * CONDITION * eps(dtype)
+
+
+def difference(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
+    """max|a − b| over max|·|; infinite where one is not finite or shapes differ."""
+    a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    if a.shape != b.shape or not (np.all(np.isfinite(a)) and np.all(np.isfinite(b))):
+        return float("inf")
+    if a.size == 0:
+        return 0.0
+    size = max(np.max(np.abs(a)), np.max(np.abs(b)))
+    return float(np.max(np.abs(a - b)) / size) if size else 0.0
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One cell of the matrix."""
+
+    case: str
+    group: str
+    worst: float
+    array: str
+    pair: tuple[str, str]
+    tolerance: float
+
+    @property
+    def ok(self) -> bool:
+        """Whether the worst difference is within tolerance."""
+        return self.worst <= self.tolerance
+
+
+def compare(case: Case, numbers: dict[str, Arrays], dense: Arrays | None) -> list[Entry]:
+    """Entries of one case from the arrays of each backend; `dense` is compared with numpy's.
+
+    In float32 the reference is numpy's float64 under the key `numpy`.
+    """
+    entries = []
+    for group in GROUPS:
+        names = [k for k in next(iter(numbers.values())) if k.startswith(f"{group}/")]
+        found = [
+            (difference(numbers[a][k], numbers[b][k]), k, (a, b))
+            for a, b in itertools.combinations(numbers, 2)
+            for k in names
+        ]
+        if found:
+            worst, array, pair = max(found)
+            tolerance = bound(group, case.dtype)
+            entries.append(Entry(case.name, group, worst, array, pair, tolerance))
+    if dense is not None and "numpy" in numbers:
+        found = [
+            (difference(numbers["numpy"][k], x), k, ("numpy", "dense")) for k, x in dense.items()
+        ]
+        worst, array, pair = max(found)
+        entries.append(Entry(case.name, "dense", worst, array, pair, FLOAT64["dense"]))
+    return entries

@@ -1,0 +1,85 @@
+"""How rounding grows along a trajectory with learned inducing inputs.
+
+Such trajectories are chaotic: two backends that agree to the last digit at the start part after some
+hundred M-steps. They may part no faster than one backend from itself when y is perturbed by 1e-15.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from svgpbench.checks.cases import build_model
+from svgpbench.config import TrainingConfig
+from svgpbench.inducing import initial_inducing_inputs
+from svgpbench.kernels import KernelParameters
+from svgpbench.likelihoods import GaussianParameters
+from svgpbench.methods import build_method
+from svgpbench.model import Theta
+from svgpbench.ops import Ops
+from svgpbench.training import Trainer, TrainingData
+from svgpbench_datasets import REGISTRY, k_fold, prepare
+
+PERTURBATION, REPLICAS, MARGIN = 1e-15, 4, 10.0
+"""Growth is exponential, so where one run is ahead of another by a few steps it is ahead by a factor:
+the margin is what the replicas of one backend show among themselves."""
+FLOOR = 1e-13
+"""Differences of a few units in the last place, before any growth."""
+ROWS, INDUCING, ITERATIONS, M_STEPS = 300, 15, 20, 15
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """Relative differences of the bound after so many M-steps."""
+
+    m_steps: int
+    backends: float  # largest between two backends
+    perturbed: float  # largest between one backend and its perturbed replicas
+    tolerance: float
+
+    @property
+    def ok(self) -> bool:
+        """Whether backends differ no more than rounding explains."""
+        return self.backends <= self.tolerance
+
+
+def trajectory(ops: Ops, replica: int = 0) -> list[float]:
+    """The bound at every EM iteration on the first rows of airfoil; replica 0 is unperturbed."""
+    dataset = REGISTRY.load("airfoil")
+    ready = prepare(dataset, k_fold(len(dataset.y), 5, 0, 0))
+    rows = np.random.default_rng(0).choice(len(ready.y_train), ROWS, replace=False)
+    X, y = ready.X_train[rows], ready.y_train[rows]
+    if replica:
+        noise = np.random.default_rng([7, replica]).standard_normal(len(y))
+        y = y * (1.0 + PERTURBATION * noise)
+    theta = Theta(
+        KernelParameters(np.ones(1), np.ones((1, X.shape[1]))),
+        GaussianParameters(np.float64(1.0)),
+        initial_inducing_inputs(X, INDUCING, "k-means", 0),
+    )
+    settings = TrainingConfig(em_iterations=ITERATIONS, m_steps=M_STEPS, m_rate=0.2)
+    data = TrainingData(X, y, ready.X_test, ready.y_test)
+    model = build_model("gaussian", "matern52")
+    trained = Trainer(ops, model, build_method("t-svgp", {}), data, theta, settings).run()
+    return [float(point["elbo"] or np.nan) for point in trained.trace]
+
+
+def growth(
+    backends: dict[str, list[float]], replicas: list[list[float]], home: str
+) -> list[Rounding]:
+    """Differences at every fourth EM iteration, each the largest so far."""
+    own = _spread([backends[home], *replicas])
+    between = _spread(list(backends.values()))
+    return [
+        Rounding(i * M_STEPS, float(b), float(p), MARGIN * max(float(p), FLOOR))
+        for i, (b, p) in enumerate(zip(between, own, strict=True))
+        if i % 4 == 3 or i == ITERATIONS - 1
+    ]
+
+
+def _spread(runs: list[list[float]]) -> npt.NDArray[np.float64]:
+    table = np.array(runs)  # [runs, iterations]
+    gap = (table.max(axis=0) - table.min(axis=0)) / np.abs(table).max(axis=0)
+    return np.maximum.accumulate(gap)

@@ -1,0 +1,156 @@
+"""The whole check: tasks to processes, arrays back, and a report."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from svgpbench.checks.cases import Case, cases, small_problem
+from svgpbench.checks.dense import dense_arrays
+from svgpbench.checks.evaluate import Arrays
+from svgpbench.checks.identities import IDENTITIES, Identity, statement
+from svgpbench.checks.matrix import compare
+from svgpbench.checks.report import Report
+from svgpbench.checks.rounding import REPLICAS, growth
+from svgpbench.checks.worker import REFERENCE
+from svgpbench.config import BackendConfig
+from svgpbench.environment import worker_environment
+from svgpbench.errors import UserError
+from svgpbench.plugins import BACKENDS, find, framework_missing
+from svgpbench.runner.cores import usable_cores
+
+CHUNK = 6
+"""Cases a process: enough to repay its start, few enough to share them among cores."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What one process does."""
+
+    backend: str
+    mode: str
+    cases: list[tuple[int, dict[str, str]]] = field(default_factory=list)
+    identities: bool = False
+    replicas: list[int] = field(default_factory=list)
+
+
+def plan(backends: Iterable[BackendConfig], chosen: list[Case]) -> list[Task]:
+    """The tasks of a check; one backend also runs the perturbed replicas of the trajectory."""
+    configs = list(backends)
+    home = _home(configs)
+    tasks = []
+    for b in configs:
+        tasks.append(
+            Task(
+                b.name,
+                b.mode,
+                identities=True,
+                replicas=list(range(REPLICAS + 1)) if b.title == home else [0],
+            )
+        )
+        numbered = [(i, asdict(case)) for i, case in enumerate(chosen)]
+        tasks += [
+            Task(b.name, b.mode, numbered[i : i + CHUNK]) for i in range(0, len(numbered), CHUNK)
+        ]
+    return tasks
+
+
+def _home(configs: list[BackendConfig]) -> str:
+    """The backend whose perturbed replicas say how far rounding alone carries."""
+    others = [b.title for b in configs if b.name != REFERENCE]
+    return others[-1] if others else configs[0].title
+
+
+def run_checks(
+    backends: list[str], *, full: bool = False, on_progress: Callable[[str], None] = lambda _: None
+) -> Report:
+    """Run the equivalence matrix, the identities and the rounding trajectory.
+
+    Args:
+        backends: names such as `jax` or `torch:compile`; the numpy reference always takes part.
+        full: every method × likelihood × kernel × dtype instead of the stated subset.
+        on_progress: called with a line as each process ends.
+
+    Raises:
+        UserError: for an unknown backend or a missing framework.
+    """
+    configs = [BackendConfig.parse(name) for name in backends if name != REFERENCE]
+    for b in configs:
+        find(BACKENDS, "backend", b.name)
+        if missing := framework_missing(b.name):
+            raise UserError(missing)
+    configs = [BackendConfig(name=REFERENCE), *configs]
+    chosen = list(cases(full=full))
+    tasks = plan(configs, chosen)
+    arrays: dict[str, Arrays] = {b.title: {} for b in configs}
+    failures: list[str] = []
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(len(usable_cores())) as pool:
+        futures = {
+            pool.submit(_run, task, Path(folder) / f"{i}.npz"): task for i, task in enumerate(tasks)
+        }
+        for done, future in enumerate(as_completed(futures), 1):
+            task = futures[future]
+            title = BackendConfig(name=task.backend, mode=task.mode).title
+            try:
+                arrays[title] |= future.result()
+            except RuntimeError as error:
+                failures.append(f"{title}: {error}")
+            on_progress(f"{done}/{len(tasks)} {title}")
+    return _report(chosen, arrays, _home(configs), failures, full=full)
+
+
+def _run(task: Task, out: Path) -> Arrays:
+    """One process; raises `RuntimeError` with the end of its error output."""
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "svgpbench.checks.worker", str(out)],
+        input=json.dumps(asdict(task)),
+        text=True,
+        capture_output=True,
+        env={**os.environ, **worker_environment("cpu", 1)},
+        check=False,
+    )
+    if done.returncode:
+        lines = [line for line in done.stderr.splitlines() if line.strip()] or ["no output"]
+        raise RuntimeError(f"exit {done.returncode}: {lines[-1]}")
+    with np.load(out, allow_pickle=False) as stored:
+        return dict(stored)
+
+
+def _report(
+    chosen: list[Case], arrays: dict[str, Arrays], home: str, failures: list[str], *, full: bool
+) -> Report:
+    problem, entries = small_problem(), []
+    for index, case in enumerate(chosen):
+        prefix = f"{index}|"
+        numbers = {
+            backend: {k.removeprefix(prefix): x for k, x in found.items() if k.startswith(prefix)}
+            for backend, found in arrays.items()
+        }
+        numbers = {backend: found for backend, found in numbers.items() if found}
+        if REFERENCE in numbers:
+            dense = dense_arrays(case, problem, numbers[REFERENCE])
+            entries += compare(case, numbers, dense if case.dtype == "float64" else None)
+    found = [
+        Identity(n, statement(n), backend, float(known[f"identity|{n}"]), IDENTITIES[n][1])
+        for backend, known in arrays.items()
+        for n in IDENTITIES
+        if f"identity|{n}" in known
+    ]
+    runs: dict[str, list[float]] = {
+        b: list(map(float, a["trajectory|0"])) for b, a in arrays.items() if "trajectory|0" in a
+    }
+    replicas: list[Any] = [
+        x for k, x in arrays[home].items() if k.startswith("trajectory|") and not k.endswith("|0")
+    ]
+    rounding = growth(runs, replicas, home) if home in runs and len(runs) > 1 else []
+    return Report(list(arrays), full, entries, found, rounding, failures)

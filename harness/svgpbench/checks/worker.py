@@ -1,0 +1,54 @@
+"""One backend's share of the check in a process of its own: cases in as JSON, arrays out as .npz."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from svgpbench.checks.cases import Case, small_problem
+from svgpbench.checks.evaluate import evaluate
+from svgpbench.checks.identities import identities
+from svgpbench.checks.rounding import trajectory
+from svgpbench.environment import pin
+from svgpbench.ops import Ops
+from svgpbench.plugins import load_backend
+
+REFERENCE = "numpy"
+
+
+def ops_for(backend: str, mode: str, case: Case) -> Ops:
+    """The backend in the case's dtype; the reference stays in float64."""
+    return load_backend(backend, mode, "float64" if backend == REFERENCE else case.dtype)
+
+
+def run_task(task: dict[str, Any]) -> dict[str, np.ndarray[Any, Any]]:
+    """The arrays of a task: `cases` under `index|name`, identities and trajectories by number."""
+    backend, mode = str(task["backend"]), str(task["mode"])
+    out: dict[str, np.ndarray[Any, Any]] = {}
+    problem = small_problem()
+    for index, fields in task["cases"]:
+        case = Case(**fields)
+        model, method = case.build()
+        for name, array in evaluate(ops_for(backend, mode, case), model, method, problem).items():
+            out[f"{index}|{name}"] = array
+    if task["identities"]:
+        for identity in identities(load_backend(backend, mode)):
+            out[f"identity|{identity.number}"] = np.array(identity.worst)
+    for replica in task["replicas"]:
+        out[f"trajectory|{replica}"] = np.array(trajectory(load_backend(backend, mode), replica))
+    return out
+
+
+def main() -> None:
+    """`python -m svgpbench.checks.worker OUT.npz` with the task on standard input."""
+    task = json.load(sys.stdin)
+    pin(task["backend"], 1, [])
+    np.savez(Path(sys.argv[1]), **run_task(task))  # type: ignore[arg-type, unused-ignore]
+
+
+if __name__ == "__main__":
+    main()

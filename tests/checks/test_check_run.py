@@ -1,0 +1,107 @@
+"""The check as a user runs it, and what its report says of a red one."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from svgpbench.checks.cases import METHODS, build_model, cases, small_problem
+from svgpbench.checks.dense import kernel_matrix
+from svgpbench.checks.identities import IDENTITIES, Bench, Identity, identities
+from svgpbench.checks.matrix import CONDITION, Entry, bound, difference
+from svgpbench.checks.report import Report
+from svgpbench.checks.rounding import growth
+from svgpbench.errors import UserError
+from svgpbench.kernels import KERNELS
+from svgpbench.likelihoods import LIKELIHOODS
+from svgpbench.methods import build_method
+from svgpbench.ops import Ops
+
+
+def test_full_matrix_crosses_everything_and_the_subset_visits_everything() -> None:
+    full, subset = list(cases(full=True)), list(cases(full=False))
+    product = itertools.product(METHODS, LIKELIHOODS, KERNELS, ("float64", "float32"))
+    assert {(c.method, c.likelihood, c.kernel, c.dtype) for c in full} == set(product)
+    assert {c.method for c in subset} == set(METHODS)
+    pairs = {(c.likelihood, c.kernel) for c in subset}
+    assert pairs == set(itertools.product(LIKELIHOODS, KERNELS))
+    assert set(subset) <= set(full)
+
+
+def test_float32_bounds_rest_on_the_problem_s_condition() -> None:
+    problem = small_problem()
+    theta = problem.theta(build_model("gaussian", "se"))
+    worst = max(np.linalg.cond(kernel_matrix(k, theta, problem.Z, problem.Z)) for k in KERNELS)
+    assert CONDITION / 1.1 < worst <= CONDITION
+    assert bound("values", "float32") < 1e-4
+
+
+def test_difference_is_relative_to_the_array_and_infinite_for_nan() -> None:
+    assert difference([1.0, 1e6], [1.0, 1e6 + 1.0]) == pytest.approx(1e-6, rel=1e-5)
+    assert difference([0.0], [0.0]) == 0.0
+    assert difference([np.nan], [np.nan]) == np.inf
+    assert difference([1.0], [[1.0]]) == np.inf
+
+
+def test_identities_hold(ops: Ops) -> None:
+    if ops.name in ("jax",):
+        pytest.skip("run by `svgpbench check`, where compiling is shared out over processes")
+    found = list(identities(ops))
+    assert [i.number for i in found] == list(IDENTITIES)
+    assert [i for i in found if not i.ok] == []
+
+
+def test_a_step_of_another_size_breaks_identity_2() -> None:
+    from svgpbench.plugins import load_backend
+
+    ops = load_backend("numpy")
+    b = Bench(ops, build_model("gaussian", "se"), build_method("t-svgp", {}), small_problem())
+    best = float(b.bound(b.e_step(b.start, b.full, 1.0), b.full))
+    assert float(b.bound(b.e_step(b.start, b.full, 0.9), b.full)) < best - 1e-3
+
+
+def test_report_is_red_for_each_kind_of_failure() -> None:
+    good = Entry("m | l | k | float64", "values", 1e-15, "values/elbo", ("numpy", "jax"), 1e-10)
+    bad = Entry("m | l | k | float64", "values", float("inf"), "values/mu", ("a", "b"), 1e-10)
+    wrong = Identity(1, "steps agree", "jax", 1.0, 1e-8)
+    assert Report(["numpy"], False, [good], [], [], []).ok
+    assert not Report(["numpy"], False, [bad], [], [], []).ok
+    assert not Report(["numpy"], False, [good], [wrong], [], []).ok
+    assert not Report(["numpy"], False, [good], [], [], ["jax: exit 1"]).ok
+    assert not Report(["numpy"], False, [], [], [], []).ok  # nothing measured proves nothing
+    text = json.dumps(Report(["numpy"], False, [bad], [wrong], [], []).to_json(), allow_nan=False)
+    assert '"worst": null' in text
+
+
+def test_rounding_goes_red_where_backends_part_sooner_than_one_from_itself() -> None:
+    own = [[1.0 + 1e-15] * 20]
+    assert all(r.ok for r in growth({"a": [1.0] * 20, "b": [1.0 + 2e-15] * 20}, own, "a"))
+    assert not any(r.ok for r in growth({"a": [1.0] * 20, "b": [1.0 + 1e-9] * 20}, own, "a"))
+
+
+def test_command_exits_0_and_prints_json() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "svgpbench.cli", "check", "--backend", "torch", "--json"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["ok"] is True
+    assert report["backends"] == ["numpy", "torch"]
+    assert {row["group"] for row in report["matrix"]} >= {"values", "dense", "m_trajectory"}
+    assert len(report["identities"]) == 2 * len(IDENTITIES)
+    assert report["rounding"]
+
+
+def test_unknown_backend_is_one_line() -> None:
+    from svgpbench.checks import run_checks
+
+    with pytest.raises(UserError, match="did you mean 'jax'"):
+        run_checks(["jaxx"])

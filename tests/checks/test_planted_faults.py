@@ -1,0 +1,155 @@
+"""The matrix must go red when a method is broken, on every backend alike or on one alone."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from svgpbench.checks.cases import Case, build_model, small_problem
+from svgpbench.checks.dense import dense_arrays
+from svgpbench.checks.evaluate import evaluate
+from svgpbench.checks.matrix import Entry, compare
+from svgpbench.methods import Method, build_method, dual, mean_covariance, tying
+from svgpbench.plugins import load_backend
+
+PROBLEM = small_problem()
+
+
+def copy_of(module: ModuleType, folder: Path, old: str, new: str) -> ModuleType:
+    """A module made from a changed copy of another's source."""
+    source = Path(str(module.__file__)).read_text()
+    assert source.count(old) == 1, f"{old!r} stands {source.count(old)} times"
+    path = folder / f"faulty_{Path(str(module.__file__)).stem}.py"
+    path.write_text(source.replace(old, new))
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec and spec.loader
+    made = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = made  # dataclasses look their module up
+    spec.loader.exec_module(made)
+    return made
+
+
+def matrix(case: Case, methods: dict[str, Method]) -> list[Entry]:
+    """Entries of a case whose method is given for each backend."""
+    model = build_model(case.likelihood, case.kernel)
+    numbers = {b: evaluate(load_backend(b), model, m, PROBLEM) for b, m in methods.items()}
+    return compare(case, numbers, dense_arrays(case, PROBLEM, numbers["numpy"]))
+
+
+def red(entries: list[Entry]) -> set[str]:
+    """The groups that failed."""
+    return {e.group for e in entries if not e.ok}
+
+
+FAULTS = {
+    "flipped sign of α": (
+        dual,
+        "lambda1 = beta * mu + alpha",
+        "lambda1 = beta * mu - alpha",
+        "t-svgp tied-projected",
+    ),
+    "missing minibatch scale": (
+        dual,
+        "step = rate * scale",
+        "step = rate * 1.0",
+        "t-svgp tied-projected",
+    ),
+    "transposed solve in the marginals": (
+        dual,
+        "half = ops.solve_triangular(q.L_B, f.W)  # [P, M, b]",
+        "half = ops.solve_triangular(q.L_B, f.W, lower=True, transpose=True)",
+        "t-svgp tied-projected",
+    ),
+    "dimension missing from the KL": (
+        dual,
+        "            - q.L_B.shape[-1]\n",
+        "",
+        "t-svgp tied-projected",
+    ),
+    "sites that do not decay": (
+        dual,
+        "ops.index_add((1.0 - rate) * state.sites.lambda1, index, step * lambda1)",
+        "ops.index_add(state.sites.lambda1, index, step * lambda1)",
+        "t-svgp untied",
+    ),
+    "sign of the prior's pull on the mean": (
+        mean_covariance,
+        "g_mean = scale * matvec(A, alpha) - matvec(P0, state.q.mean)",
+        "g_mean = scale * matvec(A, alpha) + matvec(P0, state.q.mean)",
+        "q-svgp natgrad",
+    ),
+    "half a natural step in the covariance": (
+        mean_covariance,
+        "precision - 2.0 * rate * g_cov)",
+        "precision - 1.0 * rate * g_cov)",
+        "q-svgp natgrad",
+    ),
+    "KL of an unwhitened state taken as whitened": (
+        mean_covariance,
+        "return MeanCholesky(mean, ops.solve_triangular(L, state.q.chol))",
+        "return MeanCholesky(mean, state.q.chol)",
+        "q-svgp natgrad unwhitened",
+    ),
+}
+
+
+def build(module: ModuleType, case: Case) -> Method:
+    """The case's method, its class taken from a module."""
+    _, method = case.build()
+    cls = getattr(module, type(method).__name__)
+    made: Method = cls(**dataclasses.asdict(method))
+    return made
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_that_every_backend_repeats_turns_the_matrix_red(
+    fault: str, tmp_path: Path
+) -> None:
+    module, old, new, name = FAULTS[fault]
+    case = Case(name, "bernoulli-logit", "matern52")
+    faulty = build(copy_of(module, tmp_path, old, new), case)
+    assert red(matrix(case, dict.fromkeys(("numpy", "torch"), faulty)))
+
+
+@pytest.mark.parametrize("name", sorted({f[3] for f in FAULTS.values()}))
+def test_an_unchanged_copy_stays_green(name: str, tmp_path: Path) -> None:
+    case = Case(name, "bernoulli-logit", "matern52")
+    module = dual if name.startswith("t-svgp") else mean_covariance
+    old = "from __future__ import annotations"
+    same = build(copy_of(module, tmp_path, old, old), case)
+    assert not red(matrix(case, dict.fromkeys(("numpy", "torch"), same)))
+
+
+def test_a_fault_of_one_backend_alone_turns_every_group_red(tmp_path: Path) -> None:
+    case = Case("t-svgp tied-projected", "gaussian", "se")
+    module, old, new, _ = FAULTS["flipped sign of α"]
+    _, sound = case.build()
+    faulty = build(copy_of(module, tmp_path, old, new), case)
+    groups = red(matrix(case, {"numpy": sound, "torch": faulty}))
+    assert groups == {"values", "gradients", "e_step", "e_trajectory", "m_trajectory"}
+
+
+@pytest.mark.parametrize(("named", "does"), [("tied", "tied-projected"), ("untied", "tied")])
+def test_a_tying_that_holds_the_wrong_thing_is_seen(named: str, does: str) -> None:
+    case = Case(f"t-svgp {named}", "gaussian", "matern32")
+    wrong = build_method("t-svgp", {"tying": does})
+    sound = build_method("t-svgp", {"tying": named})
+    model = build_model(case.likelihood, case.kernel)
+    ops = load_backend("numpy")
+    numbers = evaluate(ops, model, wrong, PROBLEM)
+    if named == "untied":  # the dense column reads the sites that only `untied` keeps
+        state = evaluate(ops, model, sound, PROBLEM)
+        numbers |= {k: x for k, x in state.items() if k.startswith("state/sites")}
+    assert "dense" in red(compare(case, {"numpy": numbers}, dense_arrays(case, PROBLEM, numbers)))
+
+
+def test_every_tying_has_a_case() -> None:
+    from svgpbench.checks.cases import METHODS
+
+    tyings = {o["tying"] for n, o in METHODS.values() if n == "t-svgp"}
+    assert tyings == set(tying.TYINGS)
