@@ -122,8 +122,6 @@ class NumpyOps:
     maximum = staticmethod(anp.maximum)
     where = staticmethod(anp.where)
     reshape = staticmethod(anp.reshape)
-    broadcast_to = staticmethod(anp.broadcast_to)
-    flip = staticmethod(anp.flip)
     tril = staticmethod(anp.tril)
     matrix_transpose = staticmethod(_t)
     cholesky = staticmethod(_cholesky)
@@ -140,6 +138,14 @@ class NumpyOps:
         self, x: Array, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False
     ) -> Array:
         return anp.sum(x, axis=axis, keepdims=keepdims)
+
+    def broadcast_to(self, x: Array, shape: Sequence[int]) -> Array:
+        # autograd knows no new leading axes
+        return anp.broadcast_to(anp.reshape(x, (1,) * (len(shape) - x.ndim) + x.shape), shape)
+
+    def flip(self, x: Array, *, axis: tuple[int, ...]) -> Array:
+        axes = {a % x.ndim for a in axis}  # autograd has no VJP for flip
+        return x[tuple(slice(None, None, -1 if i in axes else 1) for i in range(x.ndim))]
 
     def take(self, x: Array, indices: Array, *, axis: int) -> Array:
         return x[(slice(None),) * (axis % x.ndim) + (indices,)]  # autograd has no VJP for take

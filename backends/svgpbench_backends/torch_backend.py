@@ -81,8 +81,9 @@ class TorchOps:
 
     def cholesky(self, a: Array) -> Array:
         factor, info = torch.linalg.cholesky_ex(a)
-        nan = torch.tril(torch.full_like(factor, torch.nan))
-        return torch.where(info[..., None, None] == 0, factor, nan)
+        # NaN by a product, not by `where`, so that the gradient of a failed factor is NaN too
+        one = torch.ones((), dtype=factor.dtype, device=factor.device)
+        return torch.tril(factor * torch.where(info == 0, one, torch.nan)[..., None, None])
 
     def solve_triangular(
         self, a: Array, b: Array, *, lower: bool = True, transpose: bool = False
@@ -106,7 +107,9 @@ class TorchOps:
             with torch.enable_grad():
                 flat = [leaf.detach().requires_grad_() for leaf in leaves(tree)]
                 value = f(rebuild(tree, iter(flat)), *rest)
-                grads = torch.autograd.grad(value, flat, allow_unused=True)
+            if not flat or not value.requires_grad:  # autograd refuses what depends on no leaf
+                return value.detach(), tree_map(torch.zeros_like, tree)
+            grads = torch.autograd.grad(value, flat, allow_unused=True)
             filled = [
                 torch.zeros_like(x) if g is None else g for x, g in zip(flat, grads, strict=True)
             ]

@@ -53,10 +53,10 @@ class Ops(Protocol):
 
     # --- making and reading arrays -------------------------------------------------------------
     def asarray(self, x: npt.ArrayLike) -> Array:
-        """Copy numbers to the device; floats take the instance's dtype, integers stay integers."""
+        """Numbers on the device; floats take the instance's dtype, integers stay integers."""
 
     def to_numpy(self, x: Array) -> npt.NDArray[Any]:
-        """Copy an array to the host, dtype kept."""
+        """An array on the host, dtype kept; it may share memory, so it is read only."""
 
     def zeros(self, shape: Sequence[int]) -> Array:
         """Zeros of the instance's dtype."""
@@ -118,7 +118,8 @@ class Ops(Protocol):
         """Lower Cholesky factor [..., n, n]; reads the lower triangle only.
 
         A matrix that is not positive definite gives NaN in its whole lower triangle, never an
-        exception; other matrices of the batch are untouched. Differentiable; a caller that needs a
+        exception; other matrices of the batch are untouched. An input with NaN gives some NaN.
+        Differentiable; a caller that needs a
         symmetric gradient symmetrises the input itself.
         """
 

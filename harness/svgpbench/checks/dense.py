@@ -137,6 +137,11 @@ def dense_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays:
         mean, covariance = step.natural_step(m, S, RATE)
         out |= {"e_step/q_mean": mean[None], "e_step/q_cov": covariance[None]}
     old = Dense(case, theta, problem.X, y, 1.0)
+    if "state/sites.beta" in numbers:  # the sums over all sites are the state itself
+        lambda1, beta = numbers["state/sites.lambda1"][0], numbers["state/sites.beta"][0]
+        covariance = np.linalg.inv(old.K_inv + (old.A * beta) @ old.A.T)
+        out |= {"values/q_mean": (covariance @ old.A @ lambda1)[None]}
+        out |= {"values/q_cov": covariance[None]}
     new = Dense(case, moved, problem.X, y, 1.0)
     out["gradients/objective"] = new.elbo(*tied(case, old, new, numbers))
     return {k: np.asarray(x, dtype=np.float64) for k, x in out.items()}

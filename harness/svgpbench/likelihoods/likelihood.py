@@ -6,12 +6,14 @@ Notation: q(f_i) = N(μ_i, v_i) and V_i = E log p(y_i | f_i). Then α_i = ∂V_i
 
 from __future__ import annotations
 
+import functools
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from svgpbench.ops import Array, Ops, Tree
 
@@ -85,6 +87,13 @@ def log_sum_exp(ops: Ops, x: Array, weights: Array) -> Array:
     return ops.log(ops.sum(weights * ops.exp(x), axis=-1))
 
 
+@functools.cache
+def gauss_hermite(nodes: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Nodes and weights [nodes] of expectations under N(0, 1)."""
+    t, w = np.polynomial.hermite_e.hermegauss(nodes)
+    return t, w / math.sqrt(2.0 * math.pi)
+
+
 @dataclass(frozen=True)
 class QuadratureLikelihood(Likelihood):
     """A factorised likelihood of one latent, by Gauss–Hermite quadrature of `nodes` nodes.
@@ -100,8 +109,8 @@ class QuadratureLikelihood(Likelihood):
         """Log p(y | f) and ∇_f log p(y | f) for f [P, b, S] and y [b, 1]."""
 
     def _rule(self, ops: Ops) -> tuple[Array, Array]:
-        t, w = np.polynomial.hermite_e.hermegauss(self.nodes)
-        return ops.asarray(t), ops.asarray(w / math.sqrt(2.0 * math.pi))
+        t, w = gauss_hermite(self.nodes)
+        return ops.asarray(t), ops.asarray(w)
 
     def _at_nodes(
         self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array

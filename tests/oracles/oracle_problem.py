@@ -1,0 +1,185 @@
+"""A reference file turned into a model, θ and a batch on one backend."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from oracle_files import Oracle, OracleError
+
+from svgpbench.gaussian import Factor, Prior
+from svgpbench.kernels import KERNELS, KernelParameters, kernel
+from svgpbench.likelihoods import (
+    BernoulliLogit,
+    BernoulliProbit,
+    Conditional,
+    GaussianLikelihood,
+    GaussianParameters,
+    Likelihood,
+    NoParameters,
+)
+from svgpbench.methods import Method, elbo
+from svgpbench.methods.mean_covariance import MeanCholesky, MeanCholeskySVGP, QState
+from svgpbench.model import Model, Theta
+from svgpbench.ops import Array, Ops, Tree
+
+Floats = npt.NDArray[np.float64]
+
+NOT_YET = ("poisson", "student-t")
+SERVED = ("gaussian", "bernoulli-probit", "bernoulli-logit")
+"""Likelihoods that the package has; a file of another one is skipped by name."""
+
+GPFLOW_NODES, GPFLOW_SQUASH, DENSE_NODES = 20, 1e-3, 200
+
+
+def likelihood_word(oracle: Oracle) -> str:
+    """The likelihood's name: from the inputs, the file's name, or that there is noise."""
+    if oracle.kind == "sgpr":
+        return "gaussian"
+    word = oracle.word("likelihood", [*SERVED, *NOT_YET])
+    if word not in SERVED and oracle.inputs.get("noise_variance") is not None:
+        return "gaussian"
+    return word
+
+
+def build_likelihood(name: str, *, nodes: int, squash: float) -> Likelihood:
+    if name == "gaussian":
+        return GaussianLikelihood()
+    if name == "bernoulli-probit":
+        return BernoulliProbit(nodes=nodes, squash=squash)
+    return BernoulliLogit(nodes=nodes)
+
+
+def oracle_model(oracle: Oracle) -> Model:
+    """Kernel, likelihood (nodes and squash as the file's author had them) and jitter."""
+    name = oracle.word("kernel", list(KERNELS))
+    if name not in KERNELS:
+        raise OracleError(f"{oracle.name}: no kernel named in inputs.kernel or the file's name")
+    dense = oracle.kind == "m_step"
+    likelihood = (
+        GaussianLikelihood()
+        if oracle.kind == "kernel"
+        else build_likelihood(
+            likelihood_word(oracle),
+            nodes=int(oracle.settings.get("nodes", DENSE_NODES if dense else GPFLOW_NODES)),
+            squash=float(oracle.settings.get("squash", 0.0 if dense else GPFLOW_SQUASH)),
+        )
+    )
+    return Model(kernel(name), likelihood, jitter=oracle.jitter)
+
+
+def theta_of(ops: Ops, oracle: Oracle, **changes: npt.ArrayLike) -> Theta:
+    """Constrained θ of the file, with some of its hyperparameters replaced."""
+
+    def value(name: str) -> Floats:
+        return np.asarray(changes.get(name, oracle.number("inputs", name)), dtype=np.float64)
+
+    noise: Any = NoParameters()
+    if oracle.kind != "kernel" and likelihood_word(oracle) == "gaussian":
+        noise = GaussianParameters(ops.asarray(oracle.number("inputs", "noise_variance")))
+    parameters = KernelParameters(
+        ops.asarray(value("variance").reshape(1)),
+        ops.asarray(value("lengthscales").reshape(1, -1)),
+    )
+    return Theta(parameters, noise, ops.asarray(value("Z")))
+
+
+@functools.cache
+def compiled_step(ops: Ops, likelihood: Likelihood, method: Method) -> Callable[..., Tree]:
+    """An E-step sees no kernel, so files that differ in theirs share what is compiled."""
+
+    def step(
+        f: Factor, parameters: Tree, y: Array, index: Array, state: Tree, rate: Array, scale: Array
+    ) -> Tree:
+        bound = Conditional(likelihood, parameters)
+        return method.e_step(ops, f, bound, y, index, state, rate, scale)
+
+    return ops.jit(step)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Everything at the file's θ; `f` is the factor of the training inputs."""
+
+    ops: Ops
+    model: Model
+    theta: Theta
+    prior: Prior
+    f: Factor
+    likelihood: Conditional
+    X: Array
+    y: Array
+    X_test: Array
+    index: Array
+
+    def elbo(self, method: Method, state: Tree, scale: float = 1.0) -> float:
+        """The bound at the file's θ."""
+        value = elbo(self.ops, method, self.f, self.likelihood, self.y, state, self.scalar(scale))
+        return float(self.ops.to_numpy(value))
+
+    def scalar(self, x: float) -> Array:
+        return self.ops.asarray(np.float64(x))
+
+    def start(self, method: Method) -> Tree:
+        """The state of q = p."""
+        return method.initial_state(self.ops, self.prior, 1, self.y.shape[0])
+
+    def stepper(self, method: Method, scale: float = 1.0) -> Callable[[Tree, Array], Tree]:
+        """A compiled E-step on all the problem's rows, (state, rate) → state."""
+        step = compiled_step(self.ops, self.model.likelihood, method)
+        parameters, s = self.theta.likelihood, self.scalar(scale)
+        return lambda state, rate: step(self.f, parameters, self.y, self.index, state, rate, s)
+
+    def whitened(self, method: Method, state: Tree) -> tuple[Floats, Floats]:
+        """Mean [M] and covariance [M, M] of L⁻¹u."""
+        q = method.factorise(self.ops, self.prior.L, state)
+        identity = self.ops.eye(self.prior.L.shape[-1])[None]
+        return self._host(method.posterior(self.ops, identity, q))
+
+    def posterior(self, method: Method, state: Tree) -> tuple[Floats, Floats]:
+        """Mean [M] and covariance [M, M] of u."""
+        q = method.factorise(self.ops, self.prior.L, state)
+        return self._host(method.posterior(self.ops, self.prior.L, q))
+
+    def marginals(self, method: Method, state: Tree) -> tuple[Floats, Floats]:
+        """Mean and variance of f at the test inputs."""
+        f = self.model.factor(self.ops, self.theta, self.prior, self.X_test)
+        q = method.factorise(self.ops, self.prior.L, state)
+        return self._host(method.marginals(self.ops, f, q))
+
+    def _host(self, pair: tuple[Array, Array]) -> tuple[Floats, Floats]:
+        first, second = pair
+        return self.ops.to_numpy(first)[0], self.ops.to_numpy(second)[0]
+
+
+def problem(ops: Ops, oracle: Oracle, *, rows: int | None = None, copies: int = 1) -> Problem:
+    """The file's model at its θ; `rows` keeps the first so many data, `copies` repeats them."""
+    model, theta = oracle_model(oracle), theta_of(ops, oracle)
+    X = ops.asarray(np.tile(oracle.number("inputs", "X")[:rows], (copies, 1)))
+    y = np.tile(oracle.number("inputs", "y")[:rows], copies)
+    p = model.prior(ops, theta)
+    return Problem(
+        ops,
+        model,
+        theta,
+        p,
+        model.factor(ops, theta, p, X),
+        model.conditional(theta),
+        X,
+        ops.asarray(y),
+        ops.asarray(oracle.number("inputs", "Xtest")),
+        ops.asarray(np.arange(len(y))),
+    )
+
+
+def mean_cholesky_state(ops: Ops, mean: Floats, chol: Floats) -> QState:
+    """State of a natural-gradient q-SVGP from host arrays [M] and [M, M]."""
+    return QState(MeanCholesky(ops.asarray(mean[None]), ops.asarray(chol[None])), ())
+
+
+def q_svgp(*, whiten: bool, gradient: str = "closed-form") -> MeanCholeskySVGP:
+    return MeanCholeskySVGP(whiten=whiten, gradient=gradient)
