@@ -1,0 +1,40 @@
+# make demo   the main job: sets everything up, runs it, prints the table and where the figure lies
+# make test   sets everything up and runs the tests
+PYTHON  ?= python3
+VENV    ?= .venv
+RESULTS ?= runs
+JOBS    ?=
+BIN      = $(VENV)/bin
+
+.PHONY: demo test lint check paper clean
+
+demo: $(VENV)/.installed
+	$(BIN)/svgpbench run adam2021-fig3 --preset quick --results $(RESULTS) $(if $(JOBS),--jobs $(JOBS))
+	$(BIN)/svgpbench table adam2021-fig3 --preset quick --results $(RESULTS)
+	$(BIN)/svgpbench plot adam2021-fig3 --preset quick --results $(RESULTS) --out $(RESULTS)/adam2021-fig3.png
+
+test: $(VENV)/.installed
+	$(BIN)/pytest
+
+lint: $(VENV)/.installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+check: $(VENV)/.installed
+	$(BIN)/svgpbench check
+
+# the full figure: 600 cells, about half an hour on two cores; its records are committed
+paper: $(VENV)/.installed
+	$(BIN)/svgpbench run adam2021-fig3 --preset paper --results results
+	$(BIN)/svgpbench table adam2021-fig3 --preset paper --results results
+	$(BIN)/svgpbench plot adam2021-fig3 --preset paper --results results --out results/adam2021-fig3.png
+
+$(VENV)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "svgpbench needs Python 3.11 or newer: make PYTHON=python3.11")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[all,dev]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) build *.egg-info
