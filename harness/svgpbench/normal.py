@@ -19,7 +19,6 @@ _CENTRE, _DEGREE = 3.75, 28
 
 def _coefficients() -> list[float]:
     """(1 + 2z) erfcx(z) on z ∈ [0, ∞) as a polynomial in t = (z − k)/(z + k) ∈ [−1, 1]."""
-
     nodes = chebyshev.chebpts1(_DEGREE + 1)
     z = _CENTRE * (1.0 + nodes) / (1.0 - nodes)
     values = (1.0 + 2.0 * z) * erfcx(z)
