@@ -52,6 +52,23 @@ def expectations(
     return value @ w, slope @ w, -(slope * t) @ w / np.sqrt(v)
 
 
+def sgpr_bound(theta: Theta, kernel: str, X: Floats, y: Floats, jitter: float) -> float:
+    """Titsias (2009): log N(y | 0, Q_ff + σ²I) − tr(K_ff − Q_ff)/(2σ²), dense."""
+    Z, s2 = np.asarray(theta.inducing), float(theta.likelihood.noise_variance)
+    Kuu = kernel_matrix(kernel, theta, Z, Z) + jitter * np.eye(len(Z))
+    Kuf = kernel_matrix(kernel, theta, Z, X)
+    Q = Kuf.T @ np.linalg.solve(Kuu, Kuf)
+    residual = len(X) * float(np.asarray(theta.kernel.variance)[0]) - np.trace(Q)
+    return log_normal(y, Q + s2 * np.eye(len(X))) - float(residual) / (2 * s2)
+
+
+def log_normal(y: Floats, covariance: Floats) -> float:
+    """Log density of N(y | 0, covariance)."""
+    sign, log_det = np.linalg.slogdet(covariance)
+    quadratic = y @ np.linalg.solve(covariance, y)
+    return float(sign * -0.5 * (len(y) * np.log(2 * np.pi) + log_det + quadratic))
+
+
 class Dense:
     """q(u) = N(m, S) at a θ, on a batch, all dense."""
 

@@ -1,0 +1,7 @@
+"""How fast the steps of training are, next to peers: `python -m svgpbench.speed`."""
+
+from svgpbench.speed.compare import run_speed
+from svgpbench.speed.peers import locate_peers
+from svgpbench.speed.report import SpeedReport
+
+__all__ = ["SpeedReport", "locate_peers", "run_speed"]

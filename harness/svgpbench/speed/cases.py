@@ -1,0 +1,142 @@
+"""What is timed: the compiled steps of training on one problem, ready to be called again and again.
+
+`e_step`, `m_step` and `predict` start from θ, so that K(Z, Z) and its Cholesky factor are computed
+inside, as the peers compute them. `e_step_held` is what the dual parameterization and the training
+loop make of an E-phase: θ stands still, so K(Z, Z), its factor and W are computed once.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from svgpbench.errors import unknown
+from svgpbench.gaussian import Prior
+from svgpbench.methods import Method, build_method
+from svgpbench.model import Model, Theta, unconstrain
+from svgpbench.ops import Array, Ops, Tree
+from svgpbench.optimisers import AdamState, adam_start
+from svgpbench.speed.problems import Problem
+from svgpbench.steps import Batch, Steps, compile_steps, learned
+from svgpbench.tree import tree_map
+
+METHODS: dict[str, tuple[str, dict[str, Any]]] = {
+    "t-svgp": ("t-svgp", {}),
+    "q-svgp": ("q-svgp", {"gradient": "closed-form"}),
+    "q-svgp-autodiff": ("q-svgp", {"gradient": "autodiff"}),
+}
+"""Methods that are timed, under the names that tables show."""
+
+HELD = 8
+"""E-steps in one call of `e_step_held`."""
+
+STEPS: dict[str, int] = {"e_step": 1, "e_step_held": HELD, "m_step": 1, "predict": 1}
+"""Timed steps, and how many a call makes: times are reported a step."""
+
+LEARN = ("kernel", "likelihood", "inducing")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A step with its arguments on the device."""
+
+    ops: Ops
+    step: Callable[..., Tree]
+    arguments: tuple[Tree, ...]
+    figure_of: Callable[[Tree], Array]
+
+    def call(self) -> Tree:
+        """Run the step, always from the same start, and wait for the result."""
+        result = self.step(*self.arguments)
+        self.ops.sync(result)
+        return result
+
+    def figure(self, result: Tree) -> float:
+        """The number that must agree: the bound on the batch after the step, or the mean log density."""
+        return float(self.ops.to_numpy(self.figure_of(result)))
+
+
+class _Compiled(NamedTuple):
+    """The steps of training, and those composed of them that start from θ."""
+
+    training: Steps
+    e_step: Callable[[Theta, Batch, Tree, Array, Array], Tree]
+    e_step_held: Callable[[Theta, Prior, Batch, Tree, Array, Array], Tree]
+    m_step: Callable[..., tuple[Theta, AdamState, Tree]]
+    predict: Callable[[Theta, Tree, Array, Array], tuple[Array, Array]]
+
+
+@functools.lru_cache
+def _compile(ops: Ops, model: Model, method: Method) -> _Compiled:
+    steps = compile_steps(ops, model, method, 1, 1, LEARN)
+    held = compile_steps(ops, model, method, HELD, 1, LEARN)
+
+    def e_step(raw: Theta, batch: Batch, state: Tree, rate: Array, scale: Array) -> Tree:
+        f = steps.factor(raw, steps.prior(raw), batch.X)
+        return steps.e_phase(raw, f, batch, state, rate, scale)
+
+    def e_step_held(
+        raw: Theta, p: Prior, batch: Batch, state: Tree, rate: Array, scale: Array
+    ) -> Tree:
+        return held.e_phase(raw, held.factor(raw, p, batch.X), batch, state, rate, scale)
+
+    def predict(raw: Theta, state: Tree, X: Array, y: Array) -> tuple[Array, Array]:
+        return steps.predict(raw, steps.prior(raw), state, X, y)
+
+    return _Compiled(
+        training=steps,
+        e_step=ops.jit(e_step),
+        e_step_held=ops.jit(e_step_held),
+        m_step=steps.m_phase_batches,
+        predict=ops.jit(predict),
+    )
+
+
+def build_case(ops: Ops, problem: Problem, method_title: str, step: str) -> Case:
+    """A case; nothing of it is traced or compiled before its first call.
+
+    `m_step` and `predict` start from the state after one E-step from q = p, the others from q = p.
+    Raises `UserError` for an unknown method or step.
+    """
+    if method_title not in METHODS:
+        raise unknown("speed method", method_title, METHODS)
+    if step not in STEPS:
+        raise unknown("speed step", step, STEPS)
+    name, options = METHODS[method_title]
+    model, method = problem.model(), build_method(name, options)
+    compiled = _compile(ops, model, method)
+    training = compiled.training
+
+    raw = tree_map(ops.asarray, unconstrain(problem.theta(model)))
+    batch = Batch(*map(ops.asarray, (problem.X, problem.y, problem.rows)))
+    e_rate, m_rate = ops.asarray(problem.e_rate), ops.asarray(problem.m_rate)
+    scale = ops.asarray(np.float64(problem.n / len(problem.y)))
+    prior = training.prior(raw)
+    start = method.initial_state(ops, prior, model.latents, int(problem.n))
+
+    def bound(at: Theta, state: Tree) -> Array:
+        f = training.factor(at, training.prior(at), batch.X)
+        return training.bound(at, f, batch.y, state, scale)
+
+    if step == "e_step":
+        arguments: tuple[Tree, ...] = (raw, batch, start, e_rate, scale)
+        return Case(ops, compiled.e_step, arguments, lambda state: bound(raw, state))
+    if step == "e_step_held":
+        arguments = (raw, prior, batch, start, e_rate, scale)
+        return Case(ops, compiled.e_step_held, arguments, lambda state: bound(raw, state))
+    f = training.factor(raw, prior, batch.X)
+    state = training.e_phase(raw, f, batch, start, e_rate, scale)
+    if step == "m_step":
+        adam = adam_start(ops, learned(raw, LEARN))
+        batches = Batch(*(x[None] for x in batch))
+        arguments = (raw, prior, state, adam, batches, m_rate, scale)
+        return Case(ops, compiled.m_step, arguments, lambda moved: bound(moved[0], moved[2]))
+    X_new, y_new = ops.asarray(problem.X_new), ops.asarray(problem.y_new)
+    arguments = (raw, state, X_new, y_new)
+    return Case(
+        ops, compiled.predict, arguments, lambda out: ops.sum(out[0]) / float(len(problem.y_new))
+    )

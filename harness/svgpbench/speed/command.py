@@ -1,0 +1,86 @@
+"""The speed command: time backends, and peers in their own environments, side by side."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from svgpbench.errors import UserError
+from svgpbench.plugins import FRAMEWORK_EXTRAS, framework_missing
+from svgpbench.runner.cores import usable_cores
+from svgpbench.speed.cases import METHODS, STEPS
+from svgpbench.speed.compare import MAX_OTHER_CORES, run_speed
+from svgpbench.speed.peers import PEERS, locate_peers
+from svgpbench.speed.problems import TIMED
+
+FAILED = 1
+WIDTH_WITHOUT_TERMINAL = 140
+
+
+def speed_command(
+    *,
+    problem: Annotated[
+        list[str] | None, typer.Option("--problem", help=f"{', '.join(TIMED)}; repeat for several.")
+    ] = None,
+    backend: Annotated[
+        list[str] | None,
+        typer.Option("--backend", metavar="NAME[:MODE]", help="Repeat for several."),
+    ] = None,
+    method: Annotated[
+        list[str] | None, typer.Option("--method", help=f"{', '.join(METHODS)}; repeat.")
+    ] = None,
+    step: Annotated[
+        list[str] | None, typer.Option("--step", help=f"{', '.join(STEPS)}; repeat for several.")
+    ] = None,
+    peer: Annotated[
+        list[str] | None, typer.Option("--peer", help=f"{', '.join(PEERS)}; repeat for several.")
+    ] = None,
+    peer_python: Annotated[
+        str | None,
+        typer.Option("--peer-python", metavar="PATH", help="Python that has the peer."),
+    ] = None,
+    repeats: Annotated[int, typer.Option("--repeats", min=1, help="Clean rounds wanted.")] = 9,
+    threads: Annotated[
+        int | None, typer.Option("--threads", min=1, help="Of each process; 2 where there are 2.")
+    ] = None,
+    max_other_cores: Annotated[
+        float,
+        typer.Option("--max-other-cores", min=0, help="CPU of others that a round may lose."),
+    ] = MAX_OTHER_CORES,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Write a JSON record.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Time the steps of training, next to peer libraries."""
+    if out is not None and not out.absolute().parent.is_dir():
+        raise UserError(f"--out {out}: its folder does not exist; make it first")
+    progress = Console(stderr=True)
+    report = run_speed(
+        problem or TIMED,
+        backend or [b for b in FRAMEWORK_EXTRAS if framework_missing(b) is None],
+        step or tuple(STEPS),
+        locate_peers(peer, peer_python),
+        repeats,
+        threads or min(2, len(usable_cores())),
+        lambda text: progress.print(text, markup=False, highlight=False, style="dim"),
+        methods=method or tuple(METHODS),
+        max_other_cores=max_other_cores,
+    )
+    text = json.dumps(report.to_json(), indent=2, ensure_ascii=False, allow_nan=False)
+    if out is not None:
+        out.write_text(text + "\n", encoding="utf-8")
+    if as_json:
+        typer.echo(text)
+    else:
+        console = Console()
+        wide = console if console.is_terminal else Console(width=WIDTH_WITHOUT_TERMINAL)
+        wide.print(report.table())
+        for line in report.notes():
+            wide.print(line, markup=False, highlight=False, soft_wrap=True)
+    if not report.ok:
+        raise typer.Exit(FAILED)

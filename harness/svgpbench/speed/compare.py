@@ -1,0 +1,185 @@
+"""Time backends and peers side by side: fresh pinned processes, rounds in turn, equivalence first.
+
+Each problem gets a process a backend and a process a peer. Every cell of a step is prepared and its
+figure compared before any is timed; then the rounds go A B C A B C …, so that drift hits all alike,
+and a ratio is taken round by round. A round during which other processes used the cores is discarded.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from svgpbench.environment import describe
+from svgpbench.errors import UserError, unknown
+from svgpbench.plugins import BACKENDS, find, framework_missing
+from svgpbench.runner.cores import job_cores
+from svgpbench.speed.cases import METHODS, STEPS
+from svgpbench.speed.peers import PEERS
+from svgpbench.speed.problems import SHAPES, make_problem, save_problem
+from svgpbench.speed.process import ProcessFailed, TimedProcess
+from svgpbench.speed.report import Cell, Round, SpeedReport, check_agreement
+
+ROUND_S = 0.4
+FEWEST_CALLS, MOST_CALLS = 3, 1000
+MAX_OTHER_CORES = 0.1
+"""A round is discarded where other processes used more than this many cores' worth of CPU."""
+
+MORE_ROUNDS = 2
+"""Disturbed rounds are replaced, up to this many times the rounds asked for."""
+
+
+def run_speed(
+    problems: Sequence[str],
+    backends: Sequence[str],
+    steps: Sequence[str] = tuple(STEPS),
+    peers: Mapping[str, Path] | None = None,
+    repeats: int = 9,
+    threads: int = 1,
+    on_progress: Callable[[str], None] = lambda text: None,
+    *,
+    methods: Sequence[str] = tuple(METHODS),
+    max_other_cores: float = MAX_OTHER_CORES,
+) -> SpeedReport:
+    """Time every step of every method on every problem.
+
+    Args:
+        problems: names of `SHAPES`.
+        backends: `NAME[:MODE]`, each in processes of its own.
+        steps: names of `STEPS`.
+        peers: the Python of each peer, from `locate_peers`.
+        repeats: clean rounds wanted of each cell.
+        threads: of each process, pinned to as many cores.
+        on_progress: called with a line of text a step.
+        methods: names of `METHODS`.
+        max_other_cores: what a round may lose to other processes before it is discarded.
+
+    Raises:
+        UserError: for a name that does not exist, a missing framework, or more threads than cores.
+    """
+    peers = peers or {}
+    check_names(problems, backends, steps, methods)
+    cores = job_cores(1, threads)[0]
+    report = SpeedReport(
+        cells=[],
+        settings={
+            "problems": list(problems),
+            "backends": list(backends),
+            "methods": list(methods),
+            "steps": list(steps),
+            "peers": list(peers),
+            "repeats": repeats,
+            "threads": threads,
+            "round_s": ROUND_S,
+            "max_other_cores": max_other_cores,
+        },
+        environment={"parent": describe(threads).model_dump(mode="json")},
+    )
+    for problem in problems:
+        with ExitStack() as stack:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            path = folder / f"{problem}.npz"
+            save_problem(make_problem(problem), path)
+            started = [TimedProcess.of_backend(b, threads, cores) for b in backends]
+            started += [
+                TimedProcess.of_peer(p, python, threads, cores) for p, python in peers.items()
+            ]
+            processes = [stack.enter_context(process) for process in started]
+            dead = _wait(processes, report.environment)
+            for step in steps:
+                on_progress(f"{problem} {step}: preparing")
+                cells = [
+                    (process, cell)
+                    for process in processes
+                    for cell in _cells(problem, step, process.name, methods)
+                ]
+                for process, cell in cells:
+                    cell.error = dead.get(process.name, "")
+                report.cells += [cell for _, cell in cells]
+                _time_step(cells, path, repeats, max_other_cores, on_progress)
+    return report
+
+
+def check_names(
+    problems: Sequence[str], backends: Sequence[str], steps: Sequence[str], methods: Sequence[str]
+) -> None:
+    """Refuse what does not exist before anything starts."""
+    for kind, names, known in (
+        ("speed problem", problems, SHAPES),
+        ("speed step", steps, STEPS),
+        ("speed method", methods, METHODS),
+    ):
+        for name in names:
+            if name not in known:
+                raise unknown(kind, name, known)
+    for backend in backends:
+        name = backend.partition(":")[0]
+        find(BACKENDS, "backend", name)
+        if missing := framework_missing(name):
+            raise UserError(missing)
+
+
+def _cells(problem: str, step: str, source: str, methods: Sequence[str]) -> list[Cell]:
+    if source in PEERS:
+        families = PEERS[source].methods
+        return [Cell(problem, step, source, m, family, True) for m, family in families.items()]
+    return [Cell(problem, step, source, m, METHODS[m][0], False) for m in methods]
+
+
+def _wait(processes: Sequence[TimedProcess], environment: dict[str, Any]) -> dict[str, str]:
+    """Wait for all; why, for those that did not start."""
+    dead = {}
+    for process in processes:
+        try:
+            process.wait_until_ready()
+            environment[process.name] = process.environment
+        except ProcessFailed as failure:
+            dead[process.name] = str(failure)
+    return dead
+
+
+def _time_step(
+    cells: Sequence[tuple[TimedProcess, Cell]],
+    path: Path,
+    repeats: int,
+    max_other_cores: float,
+    on_progress: Callable[[str], None],
+) -> None:
+    """Prepare, compare, then time in turn."""
+    calls: dict[int, int] = {}
+    for index, (process, cell) in enumerate(cells):
+        if cell.error:
+            continue
+        try:
+            answer = process.ask(_request("prepare", cell, problem=str(path)))
+        except ProcessFailed as failure:
+            cell.error = str(failure)
+            continue
+        cell.first_call_s, cell.figure = answer["first_call_s"], answer["figure"]
+        wanted = round(ROUND_S / answer["call_s"])
+        calls[index] = min(max(wanted, FEWEST_CALLS), MOST_CALLS)
+    check_agreement([cell for _, cell in cells])
+    complete = 0
+    for turn in range(MORE_ROUNDS * repeats):
+        on_progress(f"{cells[0][1].problem} {cells[0][1].step}: round {turn + 1}")
+        timed = [(i, *pair) for i, pair in enumerate(cells) if not pair[1].error]
+        for index, process, cell in timed:
+            try:
+                answer, load = process.ask_metered(_request("round", cell, calls=calls[index]))
+            except ProcessFailed as failure:
+                cell.error = str(failure)
+                continue
+            steps_per_call = STEPS[cell.step]
+            seconds = tuple(s / steps_per_call for s in answer["seconds"])
+            clean = load.other_cores <= max_other_cores
+            cell.rounds.append(Round(seconds, load.other_cores, clean))
+        complete += all(cell.rounds[-1].clean for _, _, cell in timed if not cell.error)
+        if complete == repeats:
+            break
+
+
+def _request(do: str, cell: Cell, **more: Any) -> dict[str, Any]:
+    return {"do": do, "method": cell.method, "step": cell.step, **more}

@@ -1,0 +1,224 @@
+"""What a speed run found: times, paired ratios, agreement, and the rounds that were discarded."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from rich.table import Table
+
+TOLERANCE = 1e-8
+"""Largest relative difference of two figures of one step."""
+
+M_TOLERANCE = 1e-6
+"""The same for an M-step, because Keras rounds Adam's rate and decays to float32."""
+
+
+class Round(NamedTuple):
+    """Some calls in a row."""
+
+    seconds: tuple[float, ...]  # a step
+    other_cores: float  # cores' worth of CPU that other processes used
+    clean: bool
+
+
+class Spread(NamedTuple):
+    """Median and quartiles of something, its least value, and of how many."""
+
+    median: float
+    q1: float
+    q3: float
+    least: float
+    of: int
+
+
+def spread(values: Sequence[float]) -> Spread | None:
+    """Order statistics; None of nothing."""
+    if not values:
+        return None
+    q1, median, q3 = np.quantile(values, (0.25, 0.5, 0.75))
+    return Spread(float(median), float(q1), float(q3), min(values), len(values))
+
+
+@dataclass
+class Cell:
+    """One step of one method on one problem, timed in the process of one backend or peer."""
+
+    problem: str
+    step: str
+    source: str  # backend or peer
+    method: str
+    family: str  # M-steps agree within it
+    peer: bool
+    first_call_s: float = float("nan")  # trace and compile included
+    figure: float = float("nan")
+    difference: float | None = None  # relative, from the median of those it must agree with
+    rounds: list[Round] = field(default_factory=list)
+    error: str = ""
+
+    @property
+    def title(self) -> str:
+        """Who was timed."""
+        return f"{self.source} {self.method}"
+
+    @property
+    def group(self) -> tuple[str, str, str]:
+        """Cells of one group must show the same figure."""
+        return (self.problem, self.step, self.family if self.step == "m_step" else "")
+
+    def times(self) -> Spread | None:
+        """Seconds a step over every call of the clean rounds; None where no round is clean."""
+        return spread([s for r in self.rounds if r.clean for s in r.seconds])
+
+    def ratio_to(self, other: Cell) -> Spread | None:
+        """How many times faster this is than `other`, from the rounds where both are clean."""
+        pairs = zip(self.rounds, other.rounds, strict=False)
+        return spread(
+            [
+                statistics.median(theirs.seconds) / statistics.median(ours.seconds)
+                for ours, theirs in pairs
+                if ours.clean and theirs.clean
+            ]
+        )
+
+
+def check_agreement(cells: Sequence[Cell]) -> None:
+    """Mark every cell whose figure is not that of its group: its speed is not to be shown."""
+    for group in dict.fromkeys(cell.group for cell in cells):
+        members = [cell for cell in cells if cell.group == group and not cell.error]
+        if not members:
+            continue
+        tolerance = M_TOLERANCE if group[1] == "m_step" else TOLERANCE
+        middle = statistics.median([cell.figure for cell in members])
+        for cell in members:
+            difference = abs(cell.figure - middle) / max(abs(middle), 1e-300)
+            if len(members) > 1:
+                cell.difference = difference
+            if not difference <= tolerance:  # NaN too
+                cell.error = (
+                    f"not timed: {cell.figure:.12g} is {difference:.1e} off the median of "
+                    f"{len(members)}, tolerance {tolerance:g}"
+                )
+
+
+@dataclass
+class SpeedReport:
+    """Every cell of a run, and where it ran."""
+
+    cells: list[Cell]
+    settings: dict[str, Any]
+    environment: dict[str, Any]  # of the parent, of each backend and of each peer
+
+    @property
+    def ok(self) -> bool:
+        """Whether every cell ran and agreed."""
+        return not any(cell.error for cell in self.cells)
+
+    def baselines(self, cell: Cell) -> list[Cell]:
+        """The peers' cells of the same problem and step."""
+        if cell.peer:
+            return []
+        same = (cell.problem, cell.step)
+        return [c for c in self.cells if c.peer and (c.problem, c.step) == same and not c.error]
+
+    def discarded(self) -> tuple[int, int]:
+        """Contaminated rounds, and all."""
+        rounds = [r for cell in self.cells for r in cell.rounds]
+        return sum(not r.clean for r in rounds), len(rounds)
+
+    def table(self) -> Table:
+        """Times in milliseconds a step; ratios above 1 mean faster than the peer."""
+        peers = list(dict.fromkeys(c.source for c in self.cells if c.peer))
+        table = Table(box=None, padding=(0, 2, 0, 0))
+        for name in ("problem", "step", "who"):
+            table.add_column(name, no_wrap=True)
+        for name in ("median, ms", "min", "quartiles", "first call, s", "rounds"):
+            table.add_column(name, justify="right", no_wrap=True)
+        for peer in peers:
+            table.add_column(f"× {peer}", justify="right", no_wrap=True)
+        for cell in self.cells:
+            times = cell.times()
+            if times is not None and not cell.error:
+                table.add_row(*self._row(cell, times, peers))
+        return table
+
+    def _row(self, cell: Cell, times: Spread, peers: Sequence[str]) -> list[str]:
+        clean = sum(r.clean for r in cell.rounds)
+        row = [
+            *(cell.problem, cell.step, cell.title),
+            *(_ms(times.median), _ms(times.least), f"{_ms(times.q1)}–{_ms(times.q3)}"),
+            f"{cell.first_call_s:.2f}",
+            f"{clean}/{len(cell.rounds)}",
+        ]
+        ratios = {c.source: cell.ratio_to(c) for c in self.baselines(cell)}
+        for peer in peers:
+            ratio = ratios.get(peer)
+            row.append(f"{ratio.median:.2f} ({ratio.q1:.2f}–{ratio.q3:.2f})" if ratio else "")
+        return row
+
+    def notes(self) -> list[str]:
+        """What the table does not show: agreement, discarded rounds, and cells without a time."""
+        bad, total = self.discarded()
+        limit = self.settings["max_other_cores"]
+        lines = [f"{bad} of {total} rounds discarded: other processes used over {limit:g} cores"]
+        compared = [cell.difference for cell in self.cells if cell.difference is not None]
+        if compared:
+            lines.append(
+                f"agreement before timing: {len(compared)} cells, worst difference "
+                f"{max(compared):.1e} (tolerance {TOLERANCE:g}, of an M-step {M_TOLERANCE:g})"
+            )
+        for cell in self.cells:
+            where = f"{cell.problem} {cell.step} {cell.title}"
+            if cell.error:
+                lines.append(f"{where}: {cell.error}")
+            elif cell.times() is None:
+                lines.append(f"{where}: every round disturbed, no time to show")
+        return lines
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything but the single calls."""
+        bad, total = self.discarded()
+        return {
+            "settings": self.settings,
+            "environment": self.environment,
+            "rounds": {"total": total, "discarded": bad},
+            "cells": [self._cell_json(cell) for cell in self.cells],
+        }
+
+    def _cell_json(self, cell: Cell) -> dict[str, Any]:
+        times = cell.times()
+        ratios = {c.title: cell.ratio_to(c) for c in self.baselines(cell)}
+        return {
+            "problem": cell.problem,
+            "step": cell.step,
+            "source": cell.source,
+            "method": cell.method,
+            "peer": cell.peer,
+            "error": cell.error,
+            "figure": _finite(cell.figure),
+            "difference": None if cell.difference is None else _finite(cell.difference),
+            "first_call_s": _finite(cell.first_call_s),
+            "seconds": times._asdict() if times else None,
+            "faster_than": {name: r._asdict() for name, r in ratios.items() if r},
+            "rounds": [
+                {
+                    "median_s": statistics.median(r.seconds),
+                    "min_s": min(r.seconds),
+                    "calls": len(r.seconds),
+                    "other_cores": r.other_cores,
+                    "clean": r.clean,
+                }
+                for r in cell.rounds
+            ],
+        }
+
+
+def _ms(seconds: float) -> str:
+    return f"{1000 * seconds:.3g}" if seconds < 1 else f"{1000 * seconds:.0f}"
+
+
+def _finite(x: float) -> float | None:
+    return x if np.isfinite(x) else None

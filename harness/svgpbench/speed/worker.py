@@ -1,0 +1,78 @@
+"""A timed process of one backend: prepares cases and times rounds of calls, a line of JSON a message.
+
+    python -m svgpbench.speed.worker --backend torch --threads 1 --cores 0
+
+Requests: `{"do": "prepare", "problem": FILE, "method": NAME, "step": NAME}` answers `first_call_s`,
+`call_s` and `figure`; `{"do": "round", "calls": K}` answers `seconds`, one a call, of the case
+prepared under that `method` and `step`. A failure answers `error`. The peers speak the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from svgpbench.environment import describe, pin
+from svgpbench.plugins import load_backend
+from svgpbench.runner.worker import die_with, listen, one_line, take_pipes
+from svgpbench.speed.cases import Case, build_case
+from svgpbench.speed.problems import Problem
+from svgpbench.speed.timing import first_call, time_calls, warm_up
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Serve requests until stdin ends."""
+    parser = argparse.ArgumentParser(prog="svgpbench.speed.worker")
+    parser.add_argument("--backend", required=True, help="NAME[:MODE]")
+    parser.add_argument("--threads", type=int, required=True)
+    parser.add_argument("--cores", default="", help="logical cores, as in 0,1; empty: any")
+    parser.add_argument("--parent", type=int, default=0, help="process id to live no longer than")
+    options = parser.parse_args(arguments)
+
+    requests, answers = take_pipes()
+    die_with(options.parent)
+    name, _, mode = options.backend.partition(":")
+    pin(name, options.threads, [int(core) for core in options.cores.split(",") if core])
+    cases: dict[tuple[str, str], Case] = {}
+
+    def say(message: dict[str, Any]) -> None:
+        answers.write(json.dumps(message) + "\n")
+        answers.flush()
+
+    say({"environment": describe(options.threads).model_dump(mode="json")})
+    for line in listen(requests):
+        request = json.loads(line)
+        key = (request["method"], request["step"])
+        try:
+            if request["do"] == "prepare":
+                problem = load_problem(Path(request["problem"]))
+                cases[key] = build_case(load_backend(name, mode), problem, *key)
+                say(prepare(cases[key]))
+            else:
+                say({"seconds": time_calls(cases[key].call, request["calls"])})
+        except Exception as error:
+            say({"error": one_line(error)})
+
+
+def prepare(case: Case) -> dict[str, float]:
+    """First call, figure, and the fastest warm call."""
+    first_s, result = first_call(case.call)
+    return {
+        "first_call_s": first_s,
+        "figure": case.figure(result),
+        "call_s": warm_up(case.call),
+    }
+
+
+def load_problem(path: Path) -> Problem:
+    """The problem that `save_problem` wrote."""
+    with np.load(path, allow_pickle=False) as arrays:
+        return Problem(**arrays)
+
+
+if __name__ == "__main__":
+    main()

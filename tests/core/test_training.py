@@ -1,0 +1,132 @@
+"""The EM loop: what it traces, how it fails, and that every backend sees the same run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from svgpbench.checks.cases import METHODS, build_model, small_problem
+from svgpbench.checks.dense import kernel_matrix, sgpr_bound
+from svgpbench.config import TrainingConfig
+from svgpbench.errors import UserError
+from svgpbench.inducing import initial_inducing_inputs
+from svgpbench.methods import build_method
+from svgpbench.ops import Ops
+from svgpbench.plugins import load_backend
+from svgpbench.training import Trainer, TrainingData
+
+PROBLEM = small_problem()
+
+
+def trainer(ops: Ops, method: str = "t-svgp tied-projected", **changes: Any) -> Trainer:
+    """A run on the small problem; `changes` go to the training settings, or are parts by name."""
+    model = changes.pop("model", build_model("gaussian", "matern52"))
+    theta = changes.pop("theta", PROBLEM.theta(model))
+    targets = PROBLEM.targets(model.likelihood.task)
+    data = TrainingData(PROBLEM.X, targets, PROBLEM.X[:10] + 0.2, targets[:10], y_scale=2.0)
+    name, options = METHODS[method]
+    settings = TrainingConfig(**({"em_iterations": 3, "m_steps": 4, "m_rate": 0.05} | changes))
+    return Trainer(ops, model, build_method(name, options), data, theta, settings)
+
+
+def column(run: Trainer, name: str) -> list[float]:
+    trained = run.run()
+    assert trained.status == "ok", trained.message
+    return [float(point[name] or 0.0) for point in trained.trace]
+
+
+def test_every_backend_gives_the_same_trace(ops: Ops) -> None:
+    reference = trainer(load_backend("numpy")).run()
+    found = trainer(ops).run()
+    for one, other in zip(found.trace, reference.trace, strict=True):
+        for name in set(one) - {"seconds"}:
+            assert one[name] == pytest.approx(other[name], rel=1e-11), name
+
+
+def test_minibatches_are_the_same_on_every_backend(ops: Ops) -> None:
+    settings = {"batch_size": 16, "e_steps": 5, "e_rate": 0.5}
+    expected = column(trainer(load_backend("numpy"), **settings), "elbo")
+    assert column(trainer(ops, **settings), "elbo") == pytest.approx(expected, rel=1e-11)
+
+
+def test_first_trace_point_is_the_collapsed_bound_before_any_m_step() -> None:
+    run = trainer(load_backend("numpy"))
+    bound = sgpr_bound(PROBLEM.theta(run.model), "matern52", PROBLEM.X, PROBLEM.y, 1e-6)
+    assert column(run, "elbo")[0] == pytest.approx(bound, rel=1e-12)
+
+
+def test_untied_m_step_never_lowers_the_bound_of_a_gaussian_fit() -> None:
+    bounds = column(trainer(load_backend("numpy"), "t-svgp untied", em_iterations=8), "elbo")
+    assert all(np.diff(bounds) > 0.0)
+
+
+def test_bound_in_chunks_is_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("svgpbench.training.EVALUATION_ROWS", 13)
+    run = trainer(load_backend("numpy"), batch_size=16)
+    run.e_phase()
+    in_chunks = run.elbo()
+    monkeypatch.setattr("svgpbench.training.EVALUATION_ROWS", 1000)
+    assert in_chunks == pytest.approx(run.elbo(), rel=1e-13)
+
+
+def test_metrics_in_original_units() -> None:
+    point = trainer(load_backend("numpy")).run().trace[-1]
+    assert point["nlpd_original"] == pytest.approx(float(point["nlpd"] or 0) + np.log(2.0))
+    assert point["rmse_original"] == pytest.approx(2.0 * float(point["rmse"] or 0))
+
+
+def test_metrics_agree_with_a_dense_prediction() -> None:
+    run = trainer(load_backend("numpy"), em_iterations=1)
+    point = run.run().trace[-1]
+    theta = PROBLEM.theta(run.model)
+    X, t, s2 = PROBLEM.X, run.data.X_test, 0.3
+    Z = np.asarray(theta.inducing)
+    Kuu = kernel_matrix("matern52", theta, Z, Z) + 1e-6 * np.eye(len(Z))
+    Kuf, Kut = (kernel_matrix("matern52", theta, Z, A) for A in (X, t))
+    precision = Kuu + Kuf @ Kuf.T / s2
+    mean = Kut.T @ np.linalg.solve(precision, Kuf @ PROBLEM.y) / s2
+    v = 1.7 - np.sum(Kut * (np.linalg.solve(Kuu, Kut) - np.linalg.solve(precision, Kut)), axis=0)
+    error = run.data.y_test - mean
+    nlpd = np.mean(0.5 * np.log(2 * np.pi * (v + s2)) + error**2 / (2 * (v + s2)))
+    assert point["rmse"] == pytest.approx(np.sqrt(np.mean(error**2)), rel=1e-9)
+    assert point["nlpd"] == pytest.approx(nlpd, rel=1e-9)
+
+
+def test_classification_reports_an_error_rate() -> None:
+    run = trainer(load_backend("numpy"), model=build_model("bernoulli-probit", "se"), e_steps=4)
+    point = run.run().trace[-1]
+    assert 0.0 <= float(point["error_rate"] or 0.0) < 0.5
+    assert "rmse" not in point
+
+
+def test_only_the_learned_parts_move() -> None:
+    run = trainer(load_backend("numpy"), learn=("likelihood",))
+    before, after = PROBLEM.theta(run.model), run.run().theta
+    assert np.array_equal(after.inducing, before.inducing)
+    assert np.allclose(after.kernel.lengthscales, before.kernel.lengthscales, rtol=1e-14)
+    assert float(after.likelihood.noise_variance) != pytest.approx(0.3, rel=1e-3)
+
+
+def test_a_kernel_matrix_that_is_not_positive_definite_is_a_status(ops: Ops) -> None:
+    model = build_model("gaussian", "se", jitter=0.0)
+    theta = PROBLEM.theta(model)
+    theta = theta._replace(inducing=np.repeat(theta.inducing[:1], 8, axis=0) * (1 + 1e-9))
+    trained = trainer(ops, model=model, theta=theta, em_iterations=1).run()
+    assert trained.status == "not_pd"
+    assert "K(Z, Z)" in trained.message
+
+
+def test_steps_are_compiled_once_for_equal_settings() -> None:
+    one, other = (trainer(load_backend("jax")) for _ in range(2))
+    assert one.steps is other.steps
+
+
+def test_inducing_inputs_are_the_same_for_a_seed_and_no_more_than_the_rows() -> None:
+    a, b = (initial_inducing_inputs(PROBLEM.X, 8, "k-means", 3) for _ in range(2))
+    assert np.array_equal(a, b)
+    chosen = initial_inducing_inputs(PROBLEM.X, 8, "random", 3)
+    assert all((row == PROBLEM.X).all(axis=1).any() for row in chosen)
+    with pytest.raises(UserError, match="49 inducing inputs for 48 training rows"):
+        initial_inducing_inputs(PROBLEM.X, 49, "random", 0)

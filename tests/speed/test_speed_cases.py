@@ -1,0 +1,127 @@
+"""The timed cases do what training does; their times with `pytest tests/speed --benchmark-only`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from svgpbench.config import TrainingConfig
+from svgpbench.errors import UserError
+from svgpbench.methods import build_method
+from svgpbench.ops import Ops
+from svgpbench.speed.cases import HELD, LEARN, METHODS, STEPS, build_case
+from svgpbench.speed.problems import SHAPES, Problem, fingerprint, make_problem
+from svgpbench.training import Trainer, TrainingData
+from svgpbench.tree import leaves
+
+Benchmark = Callable[..., Any]
+TINY = make_problem("tiny")
+
+
+def trainer(ops: Ops, problem: Problem, method_title: str, e_steps: int = 1) -> Trainer:
+    """The EM loop with the problem's batch for all its data, weighted as a batch of the data."""
+    name, options = METHODS[method_title]
+    model = problem.model()
+    data = TrainingData(problem.X, problem.y, problem.X_new, problem.y_new)
+    settings = TrainingConfig(
+        e_steps=e_steps,
+        e_rate=float(problem.e_rate),
+        m_steps=1,
+        m_rate=float(problem.m_rate),
+        learn=LEARN,
+    )
+    loop = Trainer(ops, model, build_method(name, options), data, problem.theta(model), settings)
+    loop.scale = loop.one = ops.asarray(np.float64(problem.n / len(problem.y)))
+    return loop
+
+
+def assert_same(ops: Ops, ours: Any, theirs: Any) -> None:
+    for a, b in zip(leaves(ours), leaves(theirs), strict=True):
+        np.testing.assert_allclose(ops.to_numpy(a), ops.to_numpy(b), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("method", METHODS)
+def test_every_case_runs_and_gives_a_finite_figure(ops: Ops, method: str, step: str) -> None:
+    case = build_case(ops, TINY, method, step)
+    result = case.call()
+    assert all(np.all(np.isfinite(ops.to_numpy(x))) for x in leaves(result))
+    assert np.isfinite(case.figure(result))
+
+
+@pytest.mark.parametrize("problem", [make_problem("tiny-bern")], ids=["tiny-bern"])
+def test_methods_of_natural_gradients_show_one_figure(ops: Ops, problem: Problem) -> None:
+    cases = [build_case(ops, problem, method, "e_step") for method in METHODS]
+    figures = [case.figure(case.call()) for case in cases]
+    np.testing.assert_allclose(figures, figures[0], rtol=1e-10)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(("step", "count"), [("e_step", 1), ("e_step_held", HELD)])
+def test_e_step_case_is_the_e_phase_of_training(
+    ops: Ops, method: str, step: str, count: int
+) -> None:
+    loop = trainer(ops, TINY, method, count)
+    loop.e_phase()
+    assert_same(ops, build_case(ops, TINY, method, step).call(), loop.state)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_m_step_and_predict_cases_are_those_of_training(ops: Ops, method: str) -> None:
+    loop = trainer(ops, TINY, method)
+    loop.e_phase()
+    predicted = loop.steps.predict(loop.raw, loop.prior, loop.state, *loop.test)
+    assert_same(ops, build_case(ops, TINY, method, "predict").call(), predicted)
+    loop.m_phase()
+    expected = (loop.raw, loop.adam, loop.state)
+    assert_same(ops, build_case(ops, TINY, method, "m_step").call(), expected)
+
+
+def test_a_case_starts_from_the_same_state_every_time(ops: Ops) -> None:
+    case = build_case(ops, TINY, "t-svgp", "m_step")
+    assert case.figure(case.call()) == case.figure(case.call())
+
+
+PINNED = {
+    "reg-M100": "d90401e07adde6fe",
+    "reg-M500": "71e40d8e5ef4834b",
+    "bern-M100": "099dd4eb8a4cba2a",
+    "bern-M500": "2b1130a0c16a802d",
+    "tiny": "e77c04a4c29414cf",
+    "tiny-bern": "93b695bb3a159a9c",
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_problem_is_the_same_numbers_everywhere(name: str) -> None:
+    problem, shape = make_problem(name), SHAPES[name]
+    assert fingerprint(problem) == fingerprint(make_problem(name)) == PINNED[name]
+    assert problem.X.shape == (shape.b, shape.D) and problem.Z.shape == (shape.M, shape.D)
+    assert problem.X_new.shape == (shape.t, shape.D) and problem.n == shape.n
+
+
+@pytest.mark.parametrize(
+    ("problem", "method", "step", "near"),
+    [("tiny", "tsvgp", "e_step", "t-svgp"), ("tiny", "t-svgp", "estep", "e_step")],
+)
+def test_unknown_name_is_told_with_the_nearest(
+    ops: Ops, problem: str, method: str, step: str, near: str
+) -> None:
+    with pytest.raises(UserError, match=f"did you mean '{near}'"):
+        build_case(ops, make_problem(problem), method, step)
+
+
+@pytest.mark.parametrize("problem", ["reg-M100", "bern-M100"])
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("method", METHODS)
+def test_speed(benchmark: Benchmark, ops: Ops, method: str, step: str, problem: str) -> None:
+    if ops.name == "numpy":
+        pytest.skip("the numpy backend is the reference for numbers, not for speed")
+    case = build_case(ops, make_problem(problem), method, step)
+    benchmark.group = f"{problem} {step}"  # type: ignore[attr-defined]
+    benchmark.extra_info["steps_per_call"] = STEPS[step]  # type: ignore[attr-defined]
+    case.call()
+    benchmark(case.call)
