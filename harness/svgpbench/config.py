@@ -148,10 +148,14 @@ def digest(value: Any) -> str:
 
 
 def cell_id(config: CellConfig, data_fingerprint: str, method_version: int) -> str:
-    """Identity of a cell: a hash of what determines its numbers."""
+    """Identity of a cell: a hash of what determines its numbers.
+
+    The label in tables and the folder of a user's file do not; the data's content does.
+    """
+    shown_only = {"method": {"label"}, "data": {"path"}}
     return digest(
         {
-            "config": config.model_dump(mode="json"),
+            "config": config.model_dump(mode="json", exclude=shown_only),
             "data": data_fingerprint,
             "method_version": method_version,
         }

@@ -11,6 +11,7 @@ import typer
 from svgpbench import __version__
 from svgpbench.cli import checking, diagnosing, listing, reporting, running
 from svgpbench.errors import UserError
+from svgpbench.speed.command import speed_command
 
 USER_MISTAKE = 2
 INTERRUPTED = 130
@@ -27,6 +28,7 @@ app.command("run")(running.run_command)
 app.command("table")(reporting.table_command)
 app.command("plot")(reporting.plot_command)
 app.command("check")(checking.check_command)
+app.command("speed")(speed_command)
 app.command("doctor")(diagnosing.doctor_command)
 
 

@@ -1,0 +1,115 @@
+"""A cell: what its identity rests on, what it refuses, what it leaves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from svgpbench.cell import identify, load_data, perturbed, run_cell
+from svgpbench.config import (
+    BackendConfig,
+    CellConfig,
+    DataConfig,
+    InducingConfig,
+    KernelConfig,
+    LikelihoodConfig,
+    MethodConfig,
+    SplitConfig,
+    TrainingConfig,
+)
+from svgpbench.errors import UserError
+
+
+def config(**changes: Any) -> CellConfig:
+    parts: dict[str, Any] = {
+        "experiment": "test",
+        "data": DataConfig(name="boston"),
+        "split": SplitConfig(),
+        "kernel": KernelConfig(),
+        "likelihood": LikelihoodConfig(),
+        "inducing": InducingConfig(count=10, init="random"),
+        "training": TrainingConfig(em_iterations=2, m_steps=2),
+        "method": MethodConfig(name="t-svgp"),
+        "backend": BackendConfig(name="numpy"),
+    }
+    return CellConfig(**(parts | changes))
+
+
+def test_identity_rests_on_what_determines_the_numbers() -> None:
+    home, _ = identify(config())
+    same = config(method=MethodConfig(name="t-svgp", label="another label"))
+    assert identify(same)[0] == home
+    others = [
+        config(seed=1),
+        config(threads=2),
+        config(jitter=1e-5),
+        config(perturbation=1e-15),
+        config(backend=BackendConfig(name="torch")),
+        config(data=DataConfig(name="boston:no-rad")),
+        config(method=MethodConfig(name="t-svgp", options={"tying": "untied"})),
+        config(training=TrainingConfig(em_iterations=2, m_steps=3)),
+    ]
+    ids = {identify(other)[0] for other in others}
+    assert home not in ids
+    assert len(ids) == len(others)
+
+
+def test_identity_follows_the_content_of_a_file_and_not_its_folder(tmp_path: Path) -> None:
+    ids = []
+    for folder, last in (("a", "9.0"), ("b", "9.0"), ("c", "8.0")):
+        path = tmp_path / folder / "mine.csv"
+        path.parent.mkdir()
+        path.write_text(f"x,y\n1.0,2.0\n3.0,4.0\n5.0,6.5\n7.0,{last}\n")
+        data = DataConfig(name="mine", path=str(path), target="y", task="regression")
+        ids.append(identify(config(data=data))[0])
+    assert ids[0] == ids[1] != ids[2]
+
+
+def test_an_outcome_has_a_trace_metrics_and_the_facts_of_its_data() -> None:
+    outcome = run_cell(config())
+    assert outcome.status == "ok"
+    assert [point["iteration"] for point in outcome.trace] == [1, 2]
+    assert outcome.metrics["elbo"] == outcome.trace[-1]["elbo"]
+    assert outcome.metrics["rmse"] is not None and 0 < outcome.metrics["rmse"] < 1
+    assert outcome.data["n_train"] == 404
+    assert outcome.data["dimensions"] == 13
+    assert outcome.data["fingerprint"] == load_data(DataConfig(name="boston")).fingerprint
+
+
+def test_float32_runs_where_a_backend_offers_it() -> None:
+    single = run_cell(config(backend=BackendConfig(name="torch", dtype="float32")))
+    double = run_cell(config(backend=BackendConfig(name="torch")))
+    assert single.metrics["elbo"] == pytest.approx(double.metrics["elbo"], rel=1e-4)
+    assert single.metrics["elbo"] != double.metrics["elbo"]
+    with pytest.raises(UserError, match="offers no dtype 'float32'"):
+        run_cell(config(backend=BackendConfig(name="numpy", dtype="float32")))
+
+
+def test_perturbation_is_relative_and_seeded() -> None:
+    y = np.linspace(1.0, 2.0, 50)
+    assert np.array_equal(perturbed(y, 0.0, 0), y)
+    moved = perturbed(y, 1e-15, 0)
+    assert 0 < np.max(np.abs(moved / y - 1)) < 1e-14
+    assert np.array_equal(moved, perturbed(y, 1e-15, 0))
+    assert not np.array_equal(moved, perturbed(y, 1e-15, 1))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"likelihood": LikelihoodConfig(name="bernoulli-logit")}, "is for classification"),
+        ({"inducing": InducingConfig(count=405)}, "405 inducing inputs for 404 training rows"),
+        ({"training": TrainingConfig(batch_size=500)}, "batch_size 500 exceeds 404 rows"),
+        ({"kernel": KernelConfig(lengthscale=(1.0, 2.0))}, "2 values for 13 lengthscales"),
+        ({"data": DataConfig(name="bostom")}, "did you mean 'boston'"),
+        ({"split": SplitConfig(fold=7)}, "fold 7 of 5"),
+        ({"kernel": KernelConfig(variance=1e-7)}, "must be above 1e-06"),
+    ],
+)
+def test_what_cannot_run_is_one_line(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message) as caught:
+        run_cell(config(**changes))
+    assert "\n" not in str(caught.value)
