@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from svgpbench.config import Learnable
 from svgpbench.errors import unknown
 from svgpbench.gaussian import Prior
 from svgpbench.methods import Method, build_method
@@ -37,7 +38,7 @@ HELD = 8
 STEPS: dict[str, int] = {"e_step": 1, "e_step_held": HELD, "m_step": 1, "predict": 1}
 """Timed steps, and how many a call makes: times are reported a step."""
 
-LEARN = ("kernel", "likelihood", "inducing")
+LEARN: tuple[Learnable, ...] = ("kernel", "likelihood", "inducing")
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from svgpbench.speed.compare import MAX_OTHER_CORES, run_speed
 from svgpbench.speed.peers import PEERS, locate_peers
 from svgpbench.speed.problems import TIMED
 
-FAILED = 1
+FAILED, INTERRUPTED = 1, 130
 WIDTH_WITHOUT_TERMINAL = 140
 
 
@@ -82,5 +82,7 @@ def speed_command(
         wide.print(report.table())
         for line in report.notes():
             wide.print(line, markup=False, highlight=False, soft_wrap=True)
+    if report.interrupted:
+        raise typer.Exit(INTERRUPTED)
     if not report.ok:
         raise typer.Exit(FAILED)

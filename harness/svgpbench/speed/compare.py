@@ -57,6 +57,9 @@ def run_speed(
         methods: names of `METHODS`.
         max_other_cores: what a round may lose to other processes before it is discarded.
 
+    Returns:
+        A report; after Ctrl-C it is marked `interrupted` and holds what had been timed.
+
     Raises:
         UserError: for a name that does not exist, a missing framework, or more threads than cores.
     """
@@ -78,28 +81,32 @@ def run_speed(
         },
         environment={"parent": describe(threads).model_dump(mode="json")},
     )
-    for problem in problems:
-        with ExitStack() as stack:
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-            path = folder / f"{problem}.npz"
-            save_problem(make_problem(problem), path)
-            started = [TimedProcess.of_backend(b, threads, cores) for b in backends]
-            started += [
-                TimedProcess.of_peer(p, python, threads, cores) for p, python in peers.items()
-            ]
-            processes = [stack.enter_context(process) for process in started]
-            dead = _wait(processes, report.environment)
-            for step in steps:
-                on_progress(f"{problem} {step}: preparing")
-                cells = [
-                    (process, cell)
-                    for process in processes
-                    for cell in _cells(problem, step, process.name, methods)
+    try:
+        for problem in problems:
+            with ExitStack() as stack:
+                folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+                path = folder / f"{problem}.npz"
+                save_problem(make_problem(problem), path)
+                processes = [
+                    stack.enter_context(TimedProcess.of_backend(backend, threads, cores))
+                    for backend in backends
+                ] + [
+                    stack.enter_context(TimedProcess.of_peer(peer, python, threads, cores))
+                    for peer, python in peers.items()
                 ]
-                for process, cell in cells:
-                    cell.error = dead.get(process.name, "")
-                report.cells += [cell for _, cell in cells]
-                _time_step(cells, path, repeats, max_other_cores, on_progress)
+                dead = _wait(processes, report.environment)
+                for step in steps:
+                    cells = [
+                        (process, cell)
+                        for process in processes
+                        for cell in _cells(problem, step, process.name, methods)
+                    ]
+                    for process, cell in cells:
+                        cell.error = dead.get(process.name, "")
+                    report.cells += [cell for _, cell in cells]
+                    _time_step(cells, path, repeats, max_other_cores, on_progress)
+    except KeyboardInterrupt:
+        report.interrupted = True
     return report
 
 
@@ -149,6 +156,8 @@ def _time_step(
     on_progress: Callable[[str], None],
 ) -> None:
     """Prepare, compare, then time in turn."""
+    what = f"{cells[0][1].problem} {cells[0][1].step}"
+    on_progress(f"{what}: preparing")
     calls: dict[int, int] = {}
     for index, (process, cell) in enumerate(cells):
         if cell.error:
@@ -164,7 +173,7 @@ def _time_step(
     check_agreement([cell for _, cell in cells])
     complete = 0
     for turn in range(MORE_ROUNDS * repeats):
-        on_progress(f"{cells[0][1].problem} {cells[0][1].step}: round {turn + 1}")
+        on_progress(f"{what}: round {turn + 1}, {complete} of {repeats} undisturbed so far")
         timed = [(i, *pair) for i, pair in enumerate(cells) if not pair[1].error]
         for index, process, cell in timed:
             try:

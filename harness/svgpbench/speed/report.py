@@ -111,6 +111,7 @@ class SpeedReport:
     cells: list[Cell]
     settings: dict[str, Any]
     environment: dict[str, Any]  # of the parent, of each backend and of each peer
+    interrupted: bool = False
 
     @property
     def ok(self) -> bool:
@@ -174,7 +175,7 @@ class SpeedReport:
             where = f"{cell.problem} {cell.step} {cell.title}"
             if cell.error:
                 lines.append(f"{where}: {cell.error}")
-            elif cell.times() is None:
+            elif cell.rounds and cell.times() is None:
                 lines.append(f"{where}: every round disturbed, no time to show")
         return lines
 
@@ -183,6 +184,7 @@ class SpeedReport:
         bad, total = self.discarded()
         return {
             "settings": self.settings,
+            "interrupted": self.interrupted,
             "environment": self.environment,
             "rounds": {"total": total, "discarded": bad},
             "cells": [self._cell_json(cell) for cell in self.cells],

@@ -51,7 +51,7 @@ def locate_peers(names: Iterable[str] | None, python: str | None = None) -> dict
                 f"peer {name!r} runs in an environment of its own; give that environment's python "
                 f"by --peer-python or in {peer.variable}"
             )
-        found[name] = check_python(peer, given)
+        found[name] = check_python(peer, given, "--peer-python" if python else peer.variable)
     return found
 
 
@@ -59,11 +59,11 @@ def _given(peer: Peer, python: str | None) -> str | None:
     return python or os.environ.get(peer.variable) or None
 
 
-def check_python(peer: Peer, given: str) -> Path:
-    """The interpreter at `given`, once it says that it has the peer."""
+def check_python(peer: Peer, given: str, origin: str) -> Path:
+    """The interpreter at `given`, once it says that it has the peer; `origin` is who named it."""
     path = shutil.which(given)
     if path is None:
-        raise UserError(f"--peer-python {given}: no such program; give the path of a python")
+        raise UserError(f"{origin} {given}: no such program; give the path of a python")
     question = f"import importlib.util as u; print(u.find_spec({peer.module!r}) is not None)"
     try:
         answer = subprocess.run(
@@ -75,12 +75,12 @@ def check_python(peer: Peer, given: str) -> Path:
             stdin=subprocess.DEVNULL,
         ).stdout.strip()
     except (OSError, subprocess.SubprocessError):
-        raise UserError(f"--peer-python {given}: is not a python that runs") from None
+        raise UserError(f"{origin} {given}: is not a python that runs") from None
     if answer == "False":
         raise UserError(
-            f"--peer-python {given}: has no {peer.module}; install it there: "
+            f"{origin} {given}: has no {peer.module}; install it there: "
             f"{given} -m pip install {peer.module}"
         )
     if answer != "True":
-        raise UserError(f"--peer-python {given}: is not a python that runs")
+        raise UserError(f"{origin} {given}: is not a python that runs")
     return Path(path)
