@@ -26,11 +26,15 @@ from svgpbench.checks.worker import REFERENCE
 from svgpbench.config import BackendConfig
 from svgpbench.environment import worker_environment
 from svgpbench.errors import UserError
+from svgpbench.likelihoods import LIKELIHOODS
 from svgpbench.plugins import BACKENDS, find, framework_missing
 from svgpbench.runner.cores import usable_cores
 
-CHUNK = 6
+CHUNK = 8
 """Cases a process: enough to repay its start, few enough to share them among cores."""
+
+QUICK_LIKELIHOODS = ("bernoulli-logit",)
+"""What the identities run with by default, where they are not about a likelihood of their own."""
 
 
 @dataclass(frozen=True)
@@ -40,11 +44,11 @@ class Task:
     backend: str
     mode: str
     cases: list[tuple[int, dict[str, str]]] = field(default_factory=list)
-    identities: bool = False
+    identities: tuple[str, ...] = ()  # likelihoods to run them with
     replicas: list[int] = field(default_factory=list)
 
 
-def plan(backends: Iterable[BackendConfig], chosen: list[Case]) -> list[Task]:
+def plan(backends: Iterable[BackendConfig], chosen: list[Case], *, full: bool) -> list[Task]:
     """The tasks of a check; one backend also runs the perturbed replicas of the trajectory."""
     configs = list(backends)
     home = _home(configs)
@@ -54,7 +58,7 @@ def plan(backends: Iterable[BackendConfig], chosen: list[Case]) -> list[Task]:
             Task(
                 b.name,
                 b.mode,
-                identities=True,
+                identities=tuple(LIKELIHOODS) if full else QUICK_LIKELIHOODS,
                 replicas=list(range(REPLICAS + 1)) if b.title == home else [0],
             )
         )
@@ -91,7 +95,7 @@ def run_checks(
             raise UserError(missing)
     configs = [BackendConfig(name=REFERENCE), *configs]
     chosen = list(cases(full=full))
-    tasks = plan(configs, chosen)
+    tasks = plan(configs, chosen, full=full)
     arrays: dict[str, Arrays] = {b.title: {} for b in configs}
     failures: list[str] = []
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(len(usable_cores())) as pool:
@@ -116,7 +120,7 @@ def _run(task: Task, out: Path) -> Arrays:
         input=json.dumps(asdict(task)),
         text=True,
         capture_output=True,
-        env={**os.environ, **worker_environment("cpu", 1)},
+        env={**os.environ, **worker_environment("cpu", 1), **_shared_compilations(out.parent)},
         check=False,
     )
     if done.returncode:
@@ -124,6 +128,15 @@ def _run(task: Task, out: Path) -> Arrays:
         raise RuntimeError(f"exit {done.returncode}: {lines[-1]}")
     with np.load(out, allow_pickle=False) as stored:
         return dict(stored)
+
+
+def _shared_compilations(folder: Path) -> dict[str, str]:
+    """JAX compiles every operation of an eager run; its processes share what they compiled."""
+    return {
+        "JAX_COMPILATION_CACHE_DIR": str(folder / "jax"),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+    }
 
 
 def _report(

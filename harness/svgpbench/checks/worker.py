@@ -36,7 +36,7 @@ def run_task(task: dict[str, Any]) -> dict[str, np.ndarray[Any, Any]]:
         for name, array in evaluate(ops_for(backend, mode, case), model, method, problem).items():
             out[f"{index}|{name}"] = array
     if task["identities"]:
-        for identity in identities(load_backend(backend, mode)):
+        for identity in identities(load_backend(backend, mode), tuple(task["identities"])):
             out[f"identity|{identity.number}"] = np.array(identity.worst)
     for replica in task["replicas"]:
         out[f"trajectory|{replica}"] = np.array(trajectory(load_backend(backend, mode), replica))
