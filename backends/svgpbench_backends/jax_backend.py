@@ -65,11 +65,18 @@ class JaxOps:
     tril = staticmethod(jnp.tril)
     matrix_transpose = staticmethod(jnp.matrix_transpose)
     softplus = staticmethod(jax.nn.softplus)
+    lgamma = staticmethod(lax.lgamma)
 
     def sum(
         self, x: Array, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False
     ) -> Array:
         return jnp.sum(x, axis=axis, keepdims=keepdims)
+
+    def max(self, x: Array, *, axis: int, keepdims: bool = False) -> Array:
+        return jnp.max(x, axis=axis, keepdims=keepdims)
+
+    def concat(self, xs: Sequence[Array], *, axis: int) -> Array:
+        return jnp.concatenate(list(xs), axis=axis)
 
     def take(self, x: Array, indices: Array, *, axis: int) -> Array:
         return jnp.take(x, indices, axis=axis)
@@ -105,6 +112,13 @@ class JaxOps:
             return carry
         out, _ = lax.scan(lambda c, x: (step(c, x), None), carry, xs, length=length)
         return out  # type: ignore[no-any-return, unused-ignore]
+
+    def while_loop(self, condition: Callable[[S], Array], step: Callable[[S], S], carry: S) -> S:
+        if self.mode == "eager":
+            while condition(carry):
+                carry = step(carry)
+            return carry
+        return lax.while_loop(condition, step, carry)  # type: ignore[no-any-return, unused-ignore]
 
     def jit(self, f: F) -> F:
         return jax.jit(f) if self.mode == "jit" else f

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from autograd.extend import defvjp, primitive
 from scipy.linalg import lapack
+from scipy.special import gammaln
 
 from svgpbench.ops import Array, Capabilities, Tree
 from svgpbench.tree import leaves, rebuild
@@ -139,6 +140,15 @@ class NumpyOps:
     ) -> Array:
         return anp.sum(x, axis=axis, keepdims=keepdims)
 
+    def lgamma(self, x: Array) -> Array:
+        return gammaln(x)
+
+    def max(self, x: Array, *, axis: int, keepdims: bool = False) -> Array:
+        return anp.max(x, axis=axis, keepdims=keepdims)
+
+    def concat(self, xs: Sequence[Array], *, axis: int) -> Array:
+        return anp.concatenate(list(xs), axis=axis)
+
     def broadcast_to(self, x: Array, shape: Sequence[int]) -> Array:
         # autograd knows no new leading axes
         return anp.broadcast_to(anp.reshape(x, (1,) * (len(shape) - x.ndim) + x.shape), shape)
@@ -182,6 +192,11 @@ class NumpyOps:
     def scan(self, step: Callable[[S, Tree], S], carry: S, xs: Tree, *, length: int) -> S:
         for i in range(length):
             carry = step(carry, rebuild(xs, iter([leaf[i] for leaf in leaves(xs)])))
+        return carry
+
+    def while_loop(self, condition: Callable[[S], Array], step: Callable[[S], S], carry: S) -> S:
+        while condition(carry):
+            carry = step(carry)
         return carry
 
     def jit(self, f: F) -> F:

@@ -59,11 +59,18 @@ class TensorFlowOps:
     broadcast_to = staticmethod(tf.broadcast_to)
     matrix_transpose = staticmethod(tf.linalg.matrix_transpose)
     softplus = staticmethod(tf.math.softplus)
+    lgamma = staticmethod(tf.math.lgamma)
 
     def sum(
         self, x: Array, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False
     ) -> Array:
         return tf.reduce_sum(x, axis=axis, keepdims=keepdims)
+
+    def max(self, x: Array, *, axis: int, keepdims: bool = False) -> Array:
+        return tf.reduce_max(x, axis=axis, keepdims=keepdims)
+
+    def concat(self, xs: Sequence[Array], *, axis: int) -> Array:
+        return tf.concat(list(xs), axis=axis)
 
     def flip(self, x: Array, *, axis: tuple[int, ...]) -> Array:
         return tf.reverse(x, axis)
@@ -122,6 +129,19 @@ class TensorFlowOps:
             (tf.constant(0), *leaves(carry)),
             parallel_iterations=1,
             maximum_iterations=length,
+        )
+        return rebuild(carry, iter(out))  # type: ignore[no-any-return, unused-ignore]
+
+    def while_loop(self, condition: Callable[[S], Array], step: Callable[[S], S], carry: S) -> S:
+        if self.mode == "eager":
+            while condition(carry):
+                carry = step(carry)
+            return carry
+        out = tf.while_loop(
+            lambda *flat: condition(rebuild(carry, iter(flat))),
+            lambda *flat: tuple(leaves(step(rebuild(carry, iter(flat))))),
+            tuple(leaves(carry)),
+            parallel_iterations=1,
         )
         return rebuild(carry, iter(out))  # type: ignore[no-any-return, unused-ignore]
 

@@ -52,6 +52,7 @@ class TorchOps:
     abs = staticmethod(torch.abs)
     where = staticmethod(torch.where)
     tril = staticmethod(torch.tril)
+    lgamma = staticmethod(torch.lgamma)
 
     def maximum(self, x: Array, y: Array | float) -> Array:
         return torch.clamp_min(x, y) if isinstance(y, float) else torch.maximum(x, y)
@@ -60,6 +61,12 @@ class TorchOps:
         self, x: Array, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False
     ) -> Array:
         return torch.sum(x, dim=axis, keepdim=keepdims) if axis is not None else torch.sum(x)
+
+    def max(self, x: Array, *, axis: int, keepdims: bool = False) -> Array:
+        return torch.amax(x, dim=axis, keepdim=keepdims)
+
+    def concat(self, xs: Sequence[Array], *, axis: int) -> Array:
+        return torch.cat(list(xs), dim=axis)
 
     def reshape(self, x: Array, shape: Sequence[int]) -> Array:
         return torch.reshape(x, tuple(shape))
@@ -120,6 +127,11 @@ class TorchOps:
     def scan(self, step: Callable[[S, Tree], S], carry: S, xs: Tree, *, length: int) -> S:
         for i in range(length):
             carry = step(carry, tree_map(lambda leaf, i=i: leaf[i], xs))
+        return carry
+
+    def while_loop(self, condition: Callable[[S], Array], step: Callable[[S], S], carry: S) -> S:
+        while condition(carry):  # waits for the device; a compiled graph ends here and resumes
+            carry = step(carry)
         return carry
 
     def jit(self, f: F) -> F:

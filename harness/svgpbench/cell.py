@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from svgpbench.batches import TrainingData
 from svgpbench.config import CellConfig, DataConfig, cell_id
 from svgpbench.errors import UserError, unknown
 from svgpbench.inducing import initial_inducing_inputs
@@ -16,7 +17,7 @@ from svgpbench.likelihoods import build_likelihood
 from svgpbench.methods import build_method
 from svgpbench.model import Model, Theta
 from svgpbench.plugins import DATASETS, load_backend, plugins
-from svgpbench.training import Trainer, TrainingData
+from svgpbench.training import Trainer
 from svgpbench.tree import tree_map
 from svgpbench_datasets import (
     DataError,

@@ -62,12 +62,27 @@ class MethodConfig(Strict):
         return self.label or self.name
 
 
+class LogLinear(Strict):
+    """A rate that rises from `start` to `end` over `steps` EM iterations, then stays."""
+
+    start: Positive
+    end: Positive
+    steps: PositiveInt
+
+
+class Decay(Strict):
+    """A rate γ₀/(1 + decay·√t)."""
+
+    start: Positive
+    decay: Positive = 0.1
+
+
 class TrainingConfig(Strict):
     """The EM loop: K E-steps, S M-steps, their rates, the batch, and what is learned."""
 
     em_iterations: PositiveInt = 20
     e_steps: PositiveInt = 1
-    e_rate: Positive = 1.0
+    e_rate: Positive | LogLinear | Decay = 1.0
     m_steps: Annotated[int, Field(ge=0)] = 15
     m_rate: Positive = 0.2
     batch_size: PositiveInt | None = None  # None: full batch
@@ -150,12 +165,13 @@ def digest(value: Any) -> str:
 def cell_id(config: CellConfig, data_fingerprint: str, method_version: int) -> str:
     """Identity of a cell: a hash of what determines its numbers.
 
-    The label in tables and the folder of a user's file do not; the data's content does.
+    The label in tables and the folder of a user's file do not; the data's content does. Fields at their
+    default are left out, so that a new field leaves the ids of older records alone.
     """
     shown_only = {"method": {"label"}, "data": {"path"}}
     return digest(
         {
-            "config": config.model_dump(mode="json", exclude=shown_only),
+            "config": config.model_dump(mode="json", exclude=shown_only, exclude_defaults=True),
             "data": data_fingerprint,
             "method_version": method_version,
         }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from svgpbench.ops import Array, Ops
 
@@ -14,12 +14,12 @@ class Prior(NamedTuple):
     L: Array  # [Q, M, M], lower Cholesky factor of Kuu
 
 
-class Gram(NamedTuple):
-    """Raw blocks of the Gram matrix; the adjoint of a bound has this same type."""
+class Whitener(Protocol):
+    """What both `Prior` and `Factor` have."""
 
-    Kuu: Array  # [Q, M, M]
-    Kuf: Array  # [Q, M, b]
-    kff: Array  # [Q, b]
+    @property
+    def L(self) -> Array:  # noqa: N802
+        """Lower Cholesky factor of Kuu [Q, M, M]."""
 
 
 class Factor(NamedTuple):

@@ -1,6 +1,6 @@
 """A model: kernel, likelihood and jitter, with θ = (kernel, likelihood, inducing inputs).
 
-This is the seam: θ goes in, blocks come out, and a method never sees θ.
+This is the seam: θ goes in, a covariance comes out, and a method never sees θ.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from svgpbench import gaussian
+from svgpbench.covariance import Covariance
 from svgpbench.errors import UserError
-from svgpbench.gaussian import Factor, Gram, Prior
 from svgpbench.kernels import Kernel, KernelParameters
 from svgpbench.likelihoods import Conditional, Likelihood
 from svgpbench.ops import Array, Ops
@@ -28,7 +27,7 @@ class Theta(NamedTuple):
 
     kernel: KernelParameters
     likelihood: Any  # the likelihood's own NamedTuple
-    inducing: Array  # Z [M, D]
+    inducing: Any  # Z [M, D], or the tree of bases that the method has
 
 
 def constrain(ops: Ops, raw: Theta) -> Theta:
@@ -52,38 +51,27 @@ def unconstrain(theta: Theta) -> Theta:
     return Theta(
         tree_map(raw, theta.kernel),
         tree_map(raw, theta.likelihood),
-        np.asarray(theta.inducing, dtype=np.float64),
+        tree_map(lambda x: np.asarray(x, dtype=np.float64), theta.inducing),
     )
 
 
 @dataclass(frozen=True)
 class Model:
-    """A sparse GP model of independent latents that share one kernel."""
+    """A GP model of independent latents that share one kernel."""
 
     kernel: Kernel
     likelihood: Likelihood
     jitter: float = 1e-6
-    latents: int = 1
 
-    def prior(self, ops: Ops, theta: Theta) -> Prior:
-        """K(Z, Z) + jitter·I and its Cholesky factor."""
-        Z = theta.inducing
-        Kuu = self.kernel.cross(ops, theta.kernel, Z, Z) + self.jitter * ops.eye(Z.shape[0])
-        return gaussian.prior(ops, Kuu)
+    @property
+    def latents(self) -> int:
+        """Number P of latent functions."""
+        return self.likelihood.latents
 
-    def gram(self, ops: Ops, theta: Theta, p: Prior, X: Array) -> Gram:
-        """The raw blocks at X [b, D]."""
-        return Gram(
-            p.Kuu,
-            self.kernel.cross(ops, theta.kernel, theta.inducing, X),
-            self.kernel.diagonal(ops, theta.kernel, X),
-        )
+    def covariance(self, ops: Ops, theta: Theta) -> Covariance:
+        """The kernel at θ."""
+        return Covariance(ops, self.kernel, theta.kernel, self.jitter)
 
-    def factor(self, ops: Ops, theta: Theta, p: Prior, X: Array) -> Factor:
-        """The whitened blocks at X [b, D]."""
-        g = self.gram(ops, theta, p, X)
-        return gaussian.factor(ops, p, g.Kuf, g.kff)
-
-    def conditional(self, theta: Theta) -> Conditional:
-        """The likelihood bound to its parameters."""
-        return Conditional(self.likelihood, theta.likelihood)
+    def conditional(self, theta: Theta, noise: Array | tuple[()] = ()) -> Conditional:
+        """The likelihood bound to its parameters, and to a batch's noise where it samples."""
+        return Conditional(self.likelihood, self.likelihood.bind(theta.likelihood, noise))

@@ -86,11 +86,20 @@ class Ops(Protocol):
     def where(self, condition: Array, x: Array, y: Array) -> Array:
         """`x` where `condition`, else `y`."""
 
+    def lgamma(self, x: Array) -> Array:
+        """Log Γ(x) for x > 0. Not differentiated."""
+
     # --- shapes and sums, array-API names ------------------------------------------------------
     def sum(
         self, x: Array, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False
     ) -> Array:
         """Sum over `axis`, or over everything."""
+
+    def max(self, x: Array, *, axis: int, keepdims: bool = False) -> Array:
+        """Largest along `axis`. Not differentiated."""
+
+    def concat(self, xs: Sequence[Array], *, axis: int) -> Array:
+        """Arrays joined along an axis that they have."""
 
     def reshape(self, x: Array, shape: Sequence[int]) -> Array:
         """The same numbers in another shape."""
@@ -153,6 +162,9 @@ class Ops(Protocol):
         Every leaf of `xs` has a leading axis of `length`; `xs` may be the empty tuple. Compiled, it
         is one loop in the framework's graph. Not differentiated through.
         """
+
+    def while_loop(self, condition: Callable[[S], Array], step: Callable[[S], S], carry: S) -> S:
+        """Repeat `carry = step(carry)` while `condition(carry)` [] holds. Not differentiated through."""
 
     def jit(self, f: F) -> F:
         """Compile `f` (trees in, trees out) in the instance's mode; identity where that is eager."""

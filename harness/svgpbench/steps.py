@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from svgpbench.gaussian import Factor, Prior
 from svgpbench.methods.method import Method, elbo
 from svgpbench.model import Model, Theta, constrain
 from svgpbench.ops import Array, Ops, Tree
@@ -19,34 +18,48 @@ from svgpbench.optimisers import AdamState, adam_ascent
 
 
 class Batch(NamedTuple):
-    """Rows of the data; stacked batches have one more leading axis."""
+    """Rows of the data and the draws that go with them; stacked batches have one more leading axis."""
 
     X: Array  # [b, D]
     y: Array  # [b]
     index: Array  # [b], row numbers
+    noise: Any = ()  # [S, P], where the likelihood samples
+    rows: Any = ()  # [r], sampled basis points, where the method samples them
 
 
 @dataclass(frozen=True)
 class Steps:
     """Compiled functions; `raw` is unconstrained θ, `rate` and `scale` are arrays []."""
 
-    prior: Callable[[Theta], Prior]
-    factor: Callable[[Theta, Prior, Array], Factor]
+    prior: Callable[[Theta], Any]
+    factor: Callable[[Theta, Any, Batch], Any]
     e_phase: Callable[..., Tree]  # (raw, factor, batch, state, rate, scale) -> state
     e_phase_batches: Callable[..., Tree]  # (raw, prior, batches, state, rate, scale) -> state
     m_phase: Callable[
         ..., tuple[Theta, AdamState, Tree]
     ]  # (raw, prior, state, adam, batch, rate, scale)
     m_phase_batches: Callable[..., tuple[Theta, AdamState, Tree]]
-    bound: Callable[..., Array]  # (raw, factor, y, state, scale) -> ELBO []
+    bound: Callable[..., Array]  # (raw, factor, batch, state, scale) -> ELBO []
     predict: Callable[
         ..., tuple[Array, Array]
-    ]  # (raw, prior, state, X, y) -> log density, prediction
+    ]  # (raw, prior, state, batch) -> log density, prediction
 
 
 def learned(raw: Theta, names: tuple[str, ...]) -> tuple[Any, ...]:
     """The parts of θ that an M-step moves."""
     return tuple(getattr(raw, name) for name in names)
+
+
+def prior_at(ops: Ops, model: Model, method: Method, theta: Theta) -> Any:
+    """The method's blocks at θ."""
+    return method.prior(ops, model.covariance(ops, theta), theta.inducing)
+
+
+def factor_at(
+    ops: Ops, model: Model, method: Method, theta: Theta, p: Any, X: Array, rows: Any = ()
+) -> Any:
+    """The method's blocks at θ and inputs X [b, D]."""
+    return method.factor(ops, model.covariance(ops, theta), theta.inducing, p, X, rows)
 
 
 def m_objective(
@@ -57,10 +70,11 @@ def m_objective(
     Source: Adam et al. 2021, Eq. 15 (dual), Eq. 14 (standard).
     """
     theta = constrain(ops, raw)
-    factor = model.factor(ops, theta, model.prior(ops, theta), batch.X)
-    likelihood = model.conditional(theta)
-    state = method.tie(ops, factor, likelihood, held)
-    return elbo(ops, method, factor, likelihood, batch.y, state, scale)
+    p = prior_at(ops, model, method, theta)
+    f = factor_at(ops, model, method, theta, p, batch.X, batch.rows)
+    likelihood = model.conditional(theta, batch.noise)
+    state = method.tie(ops, f, likelihood, held)
+    return elbo(ops, method, f, likelihood, batch.y, state, scale)
 
 
 @functools.lru_cache
@@ -69,16 +83,14 @@ def compile_steps(
 ) -> Steps:
     """The steps of a method on a backend, compiled lazily at their first call with each shape."""
 
-    def prior(raw: Theta) -> Prior:
-        return model.prior(ops, constrain(ops, raw))
+    def prior(raw: Theta) -> Any:
+        return prior_at(ops, model, method, constrain(ops, raw))
 
-    def factor(raw: Theta, p: Prior, X: Array) -> Factor:
-        return model.factor(ops, constrain(ops, raw), p, X)
+    def factor(raw: Theta, p: Any, batch: Batch) -> Any:
+        return factor_at(ops, model, method, constrain(ops, raw), p, batch.X, batch.rows)
 
-    def e_phase(
-        raw: Theta, f: Factor, batch: Batch, state: Tree, rate: Array, scale: Array
-    ) -> Tree:
-        likelihood = model.conditional(constrain(ops, raw))
+    def e_phase(raw: Theta, f: Any, batch: Batch, state: Tree, rate: Array, scale: Array) -> Tree:
+        likelihood = model.conditional(constrain(ops, raw), batch.noise)
 
         def step(s: Tree, _: Tree) -> Tree:
             return method.e_step(ops, f, likelihood, batch.y, batch.index, s, rate, scale)
@@ -86,13 +98,13 @@ def compile_steps(
         return step(state, ()) if e_steps == 1 else ops.scan(step, state, (), length=e_steps)
 
     def e_phase_batches(
-        raw: Theta, p: Prior, batches: Batch, state: Tree, rate: Array, scale: Array
+        raw: Theta, p: Any, batches: Batch, state: Tree, rate: Array, scale: Array
     ) -> Tree:
         theta = constrain(ops, raw)
-        likelihood = model.conditional(theta)
 
         def step(s: Tree, batch: Batch) -> Tree:
-            f = model.factor(ops, theta, p, batch.X)
+            f = factor_at(ops, model, method, theta, p, batch.X, batch.rows)
+            likelihood = model.conditional(theta, batch.noise)
             return method.e_step(ops, f, likelihood, batch.y, batch.index, s, rate, scale)
 
         return ops.scan(step, state, batches, length=e_steps)
@@ -109,16 +121,16 @@ def compile_steps(
         part, adam = adam_ascent(ops, adam, part, gradient, rate)
         return raw._replace(**dict(zip(learn, part, strict=True))), adam
 
-    def hold(raw: Theta, p: Prior, state: Tree) -> Tree:
-        return method.hold(ops, p.L, model.conditional(constrain(ops, raw)), state)
+    def hold(raw: Theta, p: Any, state: Tree) -> Tree:
+        return method.hold(ops, p, model.conditional(constrain(ops, raw)), state)
 
     def retie(raw: Theta, held: Tree, X: Array) -> Tree:
         theta = constrain(ops, raw)
-        f = model.factor(ops, theta, model.prior(ops, theta), X)
+        f = factor_at(ops, model, method, theta, prior_at(ops, model, method, theta), X)
         return method.tie(ops, f, model.conditional(theta), held)
 
     def m_phase(
-        raw: Theta, p: Prior, state: Tree, adam: AdamState, batch: Batch, rate: Array, scale: Array
+        raw: Theta, p: Any, state: Tree, adam: AdamState, batch: Batch, rate: Array, scale: Array
     ) -> tuple[Theta, AdamState, Tree]:
         held = hold(raw, p, state)
 
@@ -130,7 +142,7 @@ def compile_steps(
 
     def m_phase_batches(
         raw: Theta,
-        p: Prior,
+        p: Any,
         state: Tree,
         adam: AdamState,
         batches: Batch,
@@ -143,17 +155,18 @@ def compile_steps(
             return ascend(carry[0], carry[1], held, batch, rate, scale)
 
         raw, adam = ops.scan(step, (raw, adam), batches, length=m_steps)
-        return raw, adam, retie(raw, held, raw.inducing)
+        return raw, adam, retie(raw, held, batches.X[0])
 
-    def bound(raw: Theta, f: Factor, y: Array, state: Tree, scale: Array) -> Array:
-        return elbo(ops, method, f, model.conditional(constrain(ops, raw)), y, state, scale)
+    def bound(raw: Theta, f: Any, batch: Batch, state: Tree, scale: Array) -> Array:
+        likelihood = model.conditional(constrain(ops, raw), batch.noise)
+        return elbo(ops, method, f, likelihood, batch.y, state, scale)
 
-    def predict(raw: Theta, p: Prior, state: Tree, X: Array, y: Array) -> tuple[Array, Array]:
+    def predict(raw: Theta, p: Any, state: Tree, batch: Batch) -> tuple[Array, Array]:
         theta = constrain(ops, raw)
-        likelihood = model.conditional(theta)
-        f = model.factor(ops, theta, p, X)
-        mu, v = method.marginals(ops, f, method.factorise(ops, f.L, state))
-        density = likelihood.log_predictive_density(ops, y, mu, v)
+        likelihood = model.conditional(theta, batch.noise)
+        f = factor_at(ops, model, method, theta, p, batch.X)
+        mu, v = method.marginals(ops, f, method.factorise(ops, f, state))
+        density = likelihood.log_predictive_density(ops, batch.y, mu, v)
         return density, likelihood.predict(ops, mu, v)
 
     return Steps(

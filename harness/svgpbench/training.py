@@ -10,30 +10,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from svgpbench.batches import Batches, TrainingData
 from svgpbench.config import TrainingConfig
 from svgpbench.methods.method import Method
 from svgpbench.model import Model, Theta, constrain, unconstrain
 from svgpbench.ops import Ops, Tree
 from svgpbench.optimisers import adam_start
+from svgpbench.schedules import rate_at
 from svgpbench.steps import Batch, compile_steps, learned
 from svgpbench.tree import leaves, tree_map
-
-Floats = npt.NDArray[np.float64]
-EVALUATION_ROWS = 8192
-"""Rows evaluated at a time where training is by minibatch."""
-
-
-@dataclass(frozen=True)
-class TrainingData:
-    """Standardised data; `y_scale` turns errors back into original units."""
-
-    X: Floats  # [n, D]
-    y: Floats  # [n]
-    X_test: Floats  # [t, D]
-    y_test: Floats  # [t]
-    y_scale: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -65,36 +51,27 @@ class Trainer:
         self.steps = compile_steps(
             ops, model, method, settings.e_steps, max(settings.m_steps, 1), settings.learn
         )
-        self.rng = np.random.default_rng([seed, 2])
-        self.full = self._batch(np.arange(len(data.y)))
-        self.test = (ops.asarray(data.X_test), ops.asarray(data.y_test))
+        self.batches = Batches(ops, model, method, data, settings.batch_size, seed)
         self.one = ops.asarray(np.float64(1.0))
-        self.e_rate = ops.asarray(np.float64(settings.e_rate))
+        self.e_rate = ops.asarray(np.float64(rate_at(settings.e_rate, 1)))
         self.m_rate = ops.asarray(np.float64(settings.m_rate))
-        self.scale = ops.asarray(np.float64(len(data.y) / (settings.batch_size or len(data.y))))
+        self.scale = ops.asarray(np.float64(self.batches.scale))
         self.raw = tree_map(ops.asarray, unconstrain(theta))
         self.prior = self.steps.prior(self.raw)
         self.state = method.initial_state(ops, self.prior, model.latents, len(data.y))
         self.adam = adam_start(ops, learned(self.raw, settings.learn))
-        self.factor: Any = None  # W of the full batch, while θ stands still
-
-    def _batch(self, rows: npt.NDArray[np.int64]) -> Batch:
-        ops, d = self.ops, self.data
-        return Batch(ops.asarray(d.X[rows]), ops.asarray(d.y[rows]), ops.asarray(rows))
-
-    def _batches(self, count: int) -> Batch:
-        n, b = len(self.data.y), self.settings.batch_size
-        return self._batch(np.stack([self.rng.choice(n, b, replace=False) for _ in range(count)]))
+        self.factor: Any = None  # blocks of the full batch, while θ stands still
 
     def e_phase(self) -> None:
         """K E-steps at the current θ."""
         if self.settings.batch_size is None:
-            self.factor = self.steps.factor(self.raw, self.prior, self.full.X)
+            batch = self.batches.full(self.raw.inducing)
+            self.factor = self.steps.factor(self.raw, self.prior, batch)
             self.state = self.steps.e_phase(
-                self.raw, self.factor, self.full, self.state, self.e_rate, self.scale
+                self.raw, self.factor, batch, self.state, self.e_rate, self.scale
             )
         else:
-            batches = self._batches(self.settings.e_steps)
+            batches = self.batches.minibatches(self.settings.e_steps, self.raw.inducing)
             self.state = self.steps.e_phase_batches(
                 self.raw, self.prior, batches, self.state, self.e_rate, self.scale
             )
@@ -103,9 +80,11 @@ class Trainer:
         """S M-steps of Adam on the learned parts of θ; Adam's moments live on between phases."""
         s = self.settings
         if s.batch_size is None or self.method.needs_all_data:
-            run, batch, scale = self.steps.m_phase, self.full, self.one
+            batch = self.batches.full(self.raw.inducing)
+            run, scale = self.steps.m_phase, self.one
         else:
-            run, batch, scale = self.steps.m_phase_batches, self._batches(s.m_steps), self.scale
+            batch = self.batches.minibatches(s.m_steps, self.raw.inducing)
+            run, scale = self.steps.m_phase_batches, self.scale
         self.raw, self.adam, self.state = run(
             self.raw, self.prior, self.state, self.adam, batch, self.m_rate, scale
         )
@@ -114,31 +93,40 @@ class Trainer:
 
     def elbo(self) -> float:
         """The full-data bound at the current θ and q."""
-        if self.factor is not None:
-            value = self.steps.bound(self.raw, self.factor, self.full.y, self.state, self.one)
-            return float(self.ops.to_numpy(value))
+        chunks = list(self.batches.evaluation())
+        parts = list(self.batches.partition(self.raw.inducing))
+        if len(chunks) == len(parts) == 1:
+            f = self.factor
+            if f is None:
+                f = self.steps.factor(self.raw, self.prior, chunks[0])
+            return self._bound(f, chunks[0], self.one)
         # Σ_chunks [ΣV − KL] counts the KL once a chunk; scale 0 gives −KL alone
-        total, negative_kl = 0.0, 0.0
+        expected, negative_kl = 0.0, 0.0
         zero = self.ops.asarray(np.float64(0.0))
-        for rows in _chunks(len(self.data.y)):
-            batch = self._batch(rows)
-            f = self.steps.factor(self.raw, self.prior, batch.X)
-            whole = self.steps.bound(self.raw, f, batch.y, self.state, self.one)
-            negative_kl = float(
-                self.ops.to_numpy(self.steps.bound(self.raw, f, batch.y, self.state, zero))
-            )
-            total += float(self.ops.to_numpy(whole)) - negative_kl
-        return total + negative_kl
+        for batch in chunks:
+            at = batch._replace(rows=parts[0][1])
+            f = self.steps.factor(self.raw, self.prior, at)
+            expected += self._bound(f, at, self.one) - self._bound(f, at, zero)
+        for share, rows in parts:
+            at = chunks[0]._replace(rows=rows)
+            f = self.steps.factor(self.raw, self.prior, at)
+            negative_kl += share * self._bound(f, at, zero)
+        return expected + negative_kl
+
+    def _bound(self, f: Any, batch: Batch, scale: Any) -> float:
+        value = self.steps.bound(self.raw, f, batch, self.state, scale)
+        return float(self.ops.to_numpy(value))
 
     def metrics(self) -> dict[str, float]:
         """Test NLPD and error: RMSE for regression, error rate for classification."""
         ops, d = self.ops, self.data
-        X, y = self.test
-        density, prediction = self.steps.predict(self.raw, self.prior, self.state, X, y)
+        test = self.batches.test()
+        density, prediction = self.steps.predict(self.raw, self.prior, self.state, test)
         nlpd = -float(np.mean(np.float64(ops.to_numpy(density))))
-        guess = np.float64(ops.to_numpy(prediction))
+        guess = np.asarray(ops.to_numpy(prediction), dtype=np.float64)
         if self.model.likelihood.task == "classification":
-            return {"nlpd": nlpd, "error_rate": float(np.mean((guess > 0.5) != (d.y_test > 0.5)))}
+            label = np.argmax(guess, axis=0) if guess.ndim == 2 else guess > 0.5
+            return {"nlpd": nlpd, "error_rate": float(np.mean(label != d.y_test))}
         rmse = float(np.sqrt(np.mean((guess - d.y_test) ** 2)))
         return {
             "nlpd": nlpd,
@@ -171,6 +159,7 @@ class Trainer:
         status, message, seconds = "ok", "", 0.0
         for iteration in range(1, self.settings.em_iterations + 1):
             start = time.perf_counter()
+            self.e_rate = self.ops.asarray(np.float64(rate_at(self.settings.e_rate, iteration)))
             if iteration > 1 and self.settings.m_steps:
                 self.m_phase()
             self.e_phase()
@@ -189,12 +178,8 @@ class Trainer:
         where = f"at EM iteration {iteration}"
         if not all(np.all(np.isfinite(self.ops.to_numpy(x))) for x in leaves(self.raw)):
             return "diverged", f"θ is not finite {where}"
-        if np.any(np.isnan(self.ops.to_numpy(self.prior.L))):
+        if any(np.any(np.isnan(self.ops.to_numpy(x))) for x in leaves(self.prior)):
             return "not_pd", f"K(Z, Z) is not positive definite {where}"
         if np.isinf(bound):
             return "diverged", f"the bound is infinite {where}"
         return "not_pd", f"the posterior's precision is not positive definite {where}"
-
-
-def _chunks(n: int) -> list[npt.NDArray[np.int64]]:
-    return [np.arange(i, min(i + EVALUATION_ROWS, n)) for i in range(0, n, EVALUATION_ROWS)]

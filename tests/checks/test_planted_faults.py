@@ -91,7 +91,7 @@ FAULTS = {
     ),
     "KL of an unwhitened state taken as whitened": (
         mean_covariance,
-        "return MeanCholesky(mean, ops.solve_triangular(L, state.q.chol))",
+        "return MeanCholesky(mean, ops.solve_triangular(at.L, state.q.chol))",
         "return MeanCholesky(mean, state.q.chol)",
         "q-svgp natgrad unwhitened",
     ),

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from svgpbench.batches import TrainingData
 from svgpbench.checks.cases import METHODS, build_model, small_problem
 from svgpbench.checks.dense import kernel_matrix, sgpr_bound
 from svgpbench.config import TrainingConfig
@@ -15,7 +16,7 @@ from svgpbench.inducing import initial_inducing_inputs
 from svgpbench.methods import build_method
 from svgpbench.ops import Ops
 from svgpbench.plugins import load_backend
-from svgpbench.training import Trainer, TrainingData
+from svgpbench.training import Trainer
 
 PROBLEM = small_problem()
 
@@ -24,7 +25,7 @@ def trainer(ops: Ops, method: str = "t-svgp tied-projected", **changes: Any) -> 
     """A run on the small problem; `changes` go to the training settings, or are parts by name."""
     model = changes.pop("model", build_model("gaussian", "matern52"))
     theta = changes.pop("theta", PROBLEM.theta(model))
-    targets = PROBLEM.targets(model.likelihood.task)
+    targets = PROBLEM.targets(model.likelihood.support)
     data = TrainingData(PROBLEM.X, targets, PROBLEM.X[:10] + 0.2, targets[:10], y_scale=2.0)
     name, options = METHODS[method]
     settings = TrainingConfig(**({"em_iterations": 3, "m_steps": 4, "m_rate": 0.05} | changes))
@@ -63,11 +64,11 @@ def test_untied_m_step_never_lowers_the_bound_of_a_gaussian_fit() -> None:
 
 
 def test_bound_in_chunks_is_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("svgpbench.training.EVALUATION_ROWS", 13)
+    monkeypatch.setattr("svgpbench.batches.EVALUATION_ROWS", 13)
     run = trainer(load_backend("numpy"), batch_size=16)
     run.e_phase()
     in_chunks = run.elbo()
-    monkeypatch.setattr("svgpbench.training.EVALUATION_ROWS", 1000)
+    monkeypatch.setattr("svgpbench.batches.EVALUATION_ROWS", 1000)
     assert in_chunks == pytest.approx(run.elbo(), rel=1e-13)
 
 

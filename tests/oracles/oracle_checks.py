@@ -28,6 +28,7 @@ from svgpbench.methods.dual import DualSVGP
 from svgpbench.methods.mean_covariance import MeanCholesky, QState
 from svgpbench.methods.tying import DualState, Sites
 from svgpbench.ops import Array, Ops, Tree
+from svgpbench.steps import factor_at, prior_at
 
 Check = Callable[[Ops, Oracle], None]
 
@@ -57,7 +58,7 @@ def check_kernel(ops: Ops, oracle: Oracle) -> None:
     agree(ops.to_numpy(k.cross(ops, p, Z, X))[0], oracle.number("expected", "Kzx"), "Kzx")
     agree(ops.to_numpy(k.diagonal(ops, p, X))[0], oracle.number("expected", "Kdiag"), "Kdiag")
     jittered = Kzz + oracle.jitter * np.eye(len(Kzz))
-    agree(ops.to_numpy(model.prior(ops, theta).Kuu)[0], jittered, "Kzz + jitter")
+    agree(ops.to_numpy(model.covariance(ops, theta).square(Z))[0], jittered, "Kzz + jitter")
 
 
 # --- SVGP at a given q -----------------------------------------------------------------------------
@@ -76,8 +77,8 @@ def check_svgp_values(ops: Ops, oracle: Oracle) -> None:
     x, method, state = _svgp(ops, oracle)
     expected = functools.partial(oracle.number, "expected")
     agree(x.elbo(method, state), expected("elbo"), "elbo")
-    q = method.factorise(ops, x.prior.L, state)
-    agree(ops.to_numpy(method.kl(ops, q)), expected("kl"), "kl")
+    q = method.factorise(ops, x.prior, state)
+    agree(ops.to_numpy(method.kl(ops, x.f, q)), expected("kl"), "kl")
     mean, var = x.marginals(method, state)
     agree(mean, expected("mean"), "mean")
     agree(var, expected("var"), "var")
@@ -106,7 +107,7 @@ def check_svgp_gradients(ops: Ops, oracle: Oracle) -> None:
     def bound(tree: Tree) -> Array:
         kernel_parameters, Z, mean = tree
         theta = x.theta._replace(kernel=kernel_parameters, inducing=Z)
-        f = x.model.factor(ops, theta, x.model.prior(ops, theta), x.X)
+        f = factor_at(ops, x.model, method, theta, prior_at(ops, x.model, method, theta), x.X)
         q = QState(MeanCholesky(mean, state.q.chol), ())
         return elbo(ops, method, f, x.model.conditional(theta), x.y, q, one)
 
@@ -135,7 +136,7 @@ def check_svgp_dual(ops: Ops, oracle: Oracle) -> None:
     t_svgp = DualSVGP()
     expected = functools.partial(oracle.number, "expected")
     agree(x.elbo(t_svgp, dual), expected("elbo"), "elbo")
-    kl = t_svgp.kl(ops, t_svgp.factorise(ops, x.prior.L, dual))
+    kl = t_svgp.kl(ops, x.f, t_svgp.factorise(ops, x.prior, dual))
     agree(ops.to_numpy(kl), expected("kl"), "kl")
     got = x.marginals(t_svgp, dual)
     agree(got[0], expected("mean"), "mean")
@@ -220,12 +221,12 @@ def check_e_step_sites(ops: Ops, oracle: Oracle) -> None:
 def _objectives(x: Problem, method: Method, state: Tree, oracle: Oracle, key: str) -> None:
     """The bound at every listed θ, q moving as the method says from the file's θ."""
     ops = x.ops
-    held = method.hold(ops, x.prior.L, x.likelihood, state)
+    held = method.hold(ops, x.prior, x.likelihood, state)
     one = x.scalar(1.0)
 
     def objective(kernel_parameters: Tree) -> Array:
         theta = x.theta._replace(kernel=kernel_parameters)
-        f = x.model.factor(ops, theta, x.model.prior(ops, theta), x.X)
+        f = factor_at(ops, x.model, method, theta, prior_at(ops, x.model, method, theta), x.X)
         likelihood = x.model.conditional(theta)
         tied = method.tie(ops, f, likelihood, held)
         return elbo(ops, method, f, likelihood, x.y, tied, one)

@@ -23,9 +23,11 @@ from svgpbench.likelihoods import (
     NoParameters,
 )
 from svgpbench.methods import Method, elbo
+from svgpbench.methods.dual import DualSVGP
 from svgpbench.methods.mean_covariance import MeanCholesky, MeanCholeskySVGP, QState
 from svgpbench.model import Model, Theta
 from svgpbench.ops import Array, Ops, Tree
+from svgpbench.steps import factor_at, prior_at
 
 Floats = npt.NDArray[np.float64]
 
@@ -136,19 +138,19 @@ class Problem:
 
     def whitened(self, method: Method, state: Tree) -> tuple[Floats, Floats]:
         """Mean [M] and covariance [M, M] of L⁻¹u."""
-        q = method.factorise(self.ops, self.prior.L, state)
+        q = method.factorise(self.ops, self.prior, state)
         identity = self.ops.eye(self.prior.L.shape[-1])[None]
-        return self._host(method.posterior(self.ops, identity, q))
+        return self._host(method.posterior(self.ops, Prior(identity, identity), q))
 
     def posterior(self, method: Method, state: Tree) -> tuple[Floats, Floats]:
         """Mean [M] and covariance [M, M] of u."""
-        q = method.factorise(self.ops, self.prior.L, state)
-        return self._host(method.posterior(self.ops, self.prior.L, q))
+        q = method.factorise(self.ops, self.prior, state)
+        return self._host(method.posterior(self.ops, self.prior, q))
 
     def marginals(self, method: Method, state: Tree) -> tuple[Floats, Floats]:
         """Mean and variance of f at the test inputs."""
-        f = self.model.factor(self.ops, self.theta, self.prior, self.X_test)
-        q = method.factorise(self.ops, self.prior.L, state)
+        f = factor_at(self.ops, self.model, method, self.theta, self.prior, self.X_test)
+        q = method.factorise(self.ops, self.prior, state)
         return self._host(method.marginals(self.ops, f, q))
 
     def _host(self, pair: tuple[Array, Array]) -> tuple[Floats, Floats]:
@@ -161,13 +163,14 @@ def problem(ops: Ops, oracle: Oracle, *, rows: int | None = None, copies: int = 
     model, theta = oracle_model(oracle), theta_of(ops, oracle)
     X = ops.asarray(np.tile(oracle.number("inputs", "X")[:rows], (copies, 1)))
     y = np.tile(oracle.number("inputs", "y")[:rows], copies)
-    p = model.prior(ops, theta)
+    coupled = DualSVGP()  # every coupled method has the same blocks
+    p = prior_at(ops, model, coupled, theta)
     return Problem(
         ops,
         model,
         theta,
         p,
-        model.factor(ops, theta, p, X),
+        factor_at(ops, model, coupled, theta, p, X),
         model.conditional(theta),
         X,
         ops.asarray(y),

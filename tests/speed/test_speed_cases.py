@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from svgpbench.batches import TrainingData
 from svgpbench.config import TrainingConfig
 from svgpbench.errors import UserError
 from svgpbench.methods import build_method
 from svgpbench.ops import Ops
 from svgpbench.speed.cases import HELD, LEARN, METHODS, STEPS, build_case
 from svgpbench.speed.problems import SHAPES, Problem, fingerprint, make_problem
-from svgpbench.training import Trainer, TrainingData
+from svgpbench.training import Trainer
 from svgpbench.tree import leaves
 
 Benchmark = Callable[..., Any]
@@ -73,7 +74,7 @@ def test_e_step_case_is_the_e_phase_of_training(
 def test_m_step_and_predict_cases_are_those_of_training(ops: Ops, method: str) -> None:
     loop = trainer(ops, TINY, method)
     loop.e_phase()
-    predicted = loop.steps.predict(loop.raw, loop.prior, loop.state, *loop.test)
+    predicted = loop.steps.predict(loop.raw, loop.prior, loop.state, loop.batches.test())
     assert_same(ops, build_case(ops, TINY, method, "predict").call(), predicted)
     loop.m_phase()
     expected = (loop.raw, loop.adam, loop.state)

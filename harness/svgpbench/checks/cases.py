@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,33 +9,31 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from svgpbench.bases import Decoupled
 from svgpbench.config import LikelihoodConfig
 from svgpbench.kernels import KERNELS, KernelParameters, kernel
 from svgpbench.likelihoods import LIKELIHOODS, build_likelihood
 from svgpbench.methods import Method, build_method
 from svgpbench.model import Model, Theta
+from svgpbench.ops import Ops
+from svgpbench.plugins import METHODS as ENTRY_POINTS
+from svgpbench.plugins import plugins
 from svgpbench.tree import tree_map
 
 Floats = npt.NDArray[np.float64]
 
-METHODS: dict[str, tuple[str, dict[str, Any]]] = {
-    "t-svgp tied-projected": ("t-svgp", {"tying": "tied-projected"}),
-    "t-svgp tied": ("t-svgp", {"tying": "tied"}),
-    "t-svgp untied": ("t-svgp", {"tying": "untied"}),
-    "t-svgp standard": ("t-svgp", {"tying": "standard"}),
-    "t-svgp whitened": ("t-svgp", {"tying": "whitened"}),
-    "q-svgp natgrad": ("q-svgp", {"whiten": True}),
-    "q-svgp natgrad autodiff": ("q-svgp", {"whiten": True, "gradient": "autodiff"}),
-    "q-svgp natgrad unwhitened": ("q-svgp", {"whiten": False}),
-    "q-svgp natgrad unwhitened autodiff": ("q-svgp", {"whiten": False, "gradient": "autodiff"}),
-    "q-svgp adam": ("q-svgp", {"whiten": True, "optimiser": "adam"}),
-    "q-svgp adam autodiff": (
-        "q-svgp",
-        {"whiten": True, "optimiser": "adam", "gradient": "autodiff"},
-    ),
-    "q-svgp adam unwhitened": ("q-svgp", {"whiten": False, "optimiser": "adam"}),
-}
-"""Every built-in method and option that changes the numbers, under the name the matrix shows."""
+
+def _methods() -> dict[str, tuple[str, dict[str, Any]]]:
+    """Every variant of every method that is installed, third parties' too."""
+    return {
+        f"{name} {variant}".strip(): (name, dict(options))
+        for name, point in plugins(ENTRY_POINTS).items()
+        for variant, options in point.load().facts.variants.items()
+    }
+
+
+METHODS = _methods()
+"""Every method with every option that changes its numbers, under the name the matrix shows."""
 
 
 @dataclass(frozen=True)
@@ -73,21 +70,45 @@ class Problem:
     X: Floats  # [n, D]
     y: Floats  # [n], regression
     labels: Floats  # [n], 0 or 1
+    classes: Floats  # [n], 0, 1 or 2
+    counts: Floats  # [n]
     Z: Floats  # [M, D]
+    gamma: Floats  # [M_γ, D], away from Z
     batches: npt.NDArray[np.int64] = field(repr=False)  # [50, b]
 
-    def targets(self, task: str) -> Floats:
-        """The targets of a task."""
-        return self.y if task == "regression" else self.labels
+    def targets(self, support: str) -> Floats:
+        """Targets of the kind that a likelihood takes."""
+        of = {"real": self.y, "binary": self.labels, "classes": self.classes, "counts": self.counts}
+        return of[support]
 
-    def theta(self, model: Model, *, moved: bool = False) -> Theta:
+    def inducing(self, basis: str) -> Any:
+        """The bases of the kind that a method has."""
+        if basis == "data":
+            return self.X
+        return Decoupled(self.gamma, self.Z) if basis == "decoupled" else self.Z
+
+    def draws(
+        self, ops: Ops, model: Model, method: Method, rows: npt.NDArray[np.int64]
+    ) -> dict[str, Any]:
+        """Noise and sampled basis points for a batch, or for stacked batches `rows` [k, b]."""
+        stack, rng = rows.shape[:-1], np.random.default_rng(int(rows.sum()))
+        out = {}
+        if samples := model.likelihood.samples:
+            out["noise"] = ops.asarray(rng.standard_normal((*stack, samples, model.latents)))
+        if count := method.sampled_rows:
+            turns = rng.random((*stack, len(self.gamma))).argsort(axis=-1)
+            out["rows"] = ops.asarray(turns[..., :count])
+        return out
+
+    def theta(self, model: Model, basis: str = "inducing", *, moved: bool = False) -> Theta:
         """The θ at hand, or another one near it."""
+        shift = 0.05 if moved and basis != "data" else 0.0
         by = 1.15 if moved else 1.0
         likelihood = tree_map(lambda x: np.float64(x) * by, model.likelihood.initial_parameters())
         return Theta(
             KernelParameters(np.array([1.7 / by]), np.array([[0.9, 1.2, 1.6]]) * by),
             likelihood,
-            self.Z + (0.05 if moved else 0.0),
+            tree_map(lambda x: x + shift, self.inducing(basis)),
         )
 
 
@@ -99,19 +120,33 @@ def small_problem(n: int = 48, M: int = 8, D: int = 3, b: int = 16, seed: int = 
     y = f + 0.3 * rng.standard_normal(n)
     labels = (f + 0.3 * rng.standard_normal(n) > 0).astype(np.float64)
     batches = np.stack([rng.choice(n, b, replace=False) for _ in range(50)])
-    return Problem(X, y, labels, X[rng.choice(n, M, replace=False)] + 0.1, batches)
+    Z = X[rng.choice(n, M, replace=False)] + 0.1
+    classes = np.digitize(f, [-0.5, 0.5]).astype(np.float64)
+    counts = rng.poisson(np.exp(0.5 * f)).astype(np.float64)
+    gamma = rng.uniform(-2.0, 2.0, (M + 4, D))
+    return Problem(X, y, labels, classes, counts, Z, gamma, batches)
+
+
+def likelihoods_of(method: str) -> list[str]:
+    """The likelihoods that a method takes."""
+    name, options = METHODS[method]
+    built = build_method(name, options)
+    return [x for x in LIKELIHOODS if not built.refuses(build_model(x, "se").likelihood)]
 
 
 def cases(*, full: bool) -> Iterator[Case]:
-    """Every case, or the stated subset.
+    """Every method with every likelihood that it takes, or the stated subset; kernels take turns.
 
-    The subset runs every method once in float64, the nine pairs of likelihood and kernel taking
-    turns, and every fourth method in float32 too; the full matrix crosses everything.
+    The subset runs every method once in float64, its likelihoods and the kernels taking turns, and every
+    sixth method in float32 too. The full matrix has every pair in both.
     """
-    pairs = list(itertools.product(LIKELIHOODS, KERNELS))
+    kernels = list(KERNELS)
     for i, method in enumerate(METHODS):
-        # a step of 4 visits all nine pairs, and both names change at every method
-        for likelihood, kernel_name in pairs if full else [pairs[4 * i % len(pairs)]]:
+        served = likelihoods_of(method)
+        for j, likelihood in enumerate(served):
+            if not full and j != i % len(served):
+                continue
+            kernel_name = kernels[(i // len(served) + i + j) % len(kernels)]
             yield Case(method, likelihood, kernel_name)
-            if full or i % 4 == 0:
+            if full or i % 6 == 0:
                 yield Case(method, likelihood, kernel_name, "float32")

@@ -13,7 +13,14 @@ from svgpbench.model import Model, Theta, constrain, unconstrain
 from svgpbench.ops import Array, Ops, Tree
 from svgpbench.optimisers import adam_start
 from svgpbench.plugins import load_backend
-from svgpbench.steps import Batch, compile_steps, learned, m_objective
+from svgpbench.steps import (
+    Batch,
+    compile_steps,
+    factor_at,
+    learned,
+    m_objective,
+    prior_at,
+)
 from svgpbench.tree import named_leaves, tree_map
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -44,23 +51,23 @@ def evaluate(ops: Ops, model: Model, method: Method, problem: Problem) -> Arrays
     ops = step_by_step(ops)
     steps = compile_steps(ops, model, method, 1, STEPS, LEARN)
     n, b = len(problem.X), problem.batches.shape[1]
-    y = problem.targets(model.likelihood.task)
-    uses_adam = getattr(method, "optimiser", "natgrad") == "adam"
-    rate = ops.asarray(np.float64(ADAM_RATE if uses_adam else RATE))
+    y = problem.targets(model.likelihood.support)
+    rate = ops.asarray(np.float64(ADAM_RATE if method.first_order else RATE))
     one, scale = ops.asarray(np.float64(1.0)), ops.asarray(np.float64(n / b))
 
     def batch(rows: npt.NDArray[np.int64]) -> Batch:
-        return Batch(ops.asarray(problem.X[rows]), ops.asarray(y[rows]), ops.asarray(rows))
+        drawn = Batch(ops.asarray(problem.X[rows]), ops.asarray(y[rows]), ops.asarray(rows))
+        return drawn._replace(**problem.draws(ops, model, method, rows))
 
     full = batch(np.arange(n))
-    raw = tree_map(ops.asarray, unconstrain(problem.theta(model)))
-    moved = tree_map(ops.asarray, unconstrain(problem.theta(model, moved=True)))
+    raw = tree_map(ops.asarray, unconstrain(problem.theta(model, method.basis)))
+    moved = tree_map(ops.asarray, unconstrain(problem.theta(model, method.basis, moved=True)))
     prior = steps.prior(raw)
     start = method.initial_state(ops, prior, model.latents, n)
 
     def e_step(state: Tree, turn: int) -> Tree:
         drawn = batch(problem.batches[turn])
-        factor = steps.factor(raw, prior, drawn.X)
+        factor = steps.factor(raw, prior, drawn)
         return steps.e_phase(raw, factor, drawn, state, rate, scale)
 
     state = e_step(e_step(start, 0), 1)
@@ -96,15 +103,15 @@ def _values(ops: Ops, model: Model, method: Method) -> Any:
 
     def values(raw: Theta, state: Tree, batch: Batch, scale: Array) -> Any:
         theta = constrain(ops, raw)
-        p = model.prior(ops, theta)
-        f = model.factor(ops, theta, p, batch.X)
-        likelihood = model.conditional(theta)
-        q = method.factorise(ops, f.L, state)
+        p = prior_at(ops, model, method, theta)
+        f = factor_at(ops, model, method, theta, p, batch.X, batch.rows)
+        likelihood = model.conditional(theta, batch.noise)
+        q = method.factorise(ops, f, state)
         mu, v = method.marginals(ops, f, q)
-        mean, covariance = method.posterior(ops, f.L, q)
+        mean, covariance = method.posterior(ops, f, q)
         return Values(
             elbo(ops, method, f, likelihood, batch.y, state, scale),
-            method.kl(ops, q),
+            method.kl(ops, f, q),
             mu,
             v,
             likelihood.log_predictive_density(ops, batch.y, mu, v),
@@ -120,8 +127,8 @@ def _gradients(ops: Ops, model: Model, method: Method) -> Any:
 
     def gradients(raw: Theta, moved: Theta, state: Tree, batch: Batch, scale: Array) -> Any:
         theta = constrain(ops, raw)
-        p = model.prior(ops, theta)
-        held = method.hold(ops, p.L, model.conditional(theta), state)
+        p = prior_at(ops, model, method, theta)
+        held = method.hold(ops, p, model.conditional(theta), state)
         return ops.value_and_grad(
             lambda at: m_objective(ops, model, method, at, held, batch, scale)
         )(moved)

@@ -151,8 +151,9 @@ def _report(
         }
         numbers = {backend: found for backend, found in numbers.items() if found}
         if REFERENCE in numbers:
-            dense = dense_arrays(case, problem, numbers[REFERENCE])
-            entries += compare(case, numbers, dense if case.dtype == "float64" else None)
+            wanted = case.dtype == "float64"
+            dense = dense_arrays(case, problem, numbers[REFERENCE]) if wanted else None
+            entries += compare(case, numbers, dense)
     found = [
         Identity(n, statement(n), backend, float(known[f"identity|{n}"]), IDENTITIES[n][1])
         for backend, known in arrays.items()

@@ -20,6 +20,7 @@ class BernoulliProbit(QuadratureLikelihood):
     squash: float = 0.0
     name: ClassVar[str] = "bernoulli-probit"
     task: ClassVar[Literal["regression", "classification"]] = "classification"
+    support: ClassVar[Literal["real", "binary", "classes", "counts"]] = "binary"
 
     def log_density(self, ops: Ops, p: Tree, y: Array, f: Array) -> tuple[Array, Array]:
         sign = 2.0 * y - 1.0
@@ -46,6 +47,7 @@ class BernoulliLogit(QuadratureLikelihood):
 
     name: ClassVar[str] = "bernoulli-logit"
     task: ClassVar[Literal["regression", "classification"]] = "classification"
+    support: ClassVar[Literal["real", "binary", "classes", "counts"]] = "binary"
 
     def log_density(self, ops: Ops, p: Tree, y: Array, f: Array) -> tuple[Array, Array]:
         margin = (2.0 * y - 1.0) * f

@@ -25,6 +25,7 @@ class GaussianLikelihood(Likelihood):
     noise_variance: float = 1.0
     name: ClassVar[str] = "gaussian"
     task: ClassVar[Literal["regression", "classification"]] = "regression"
+    support: ClassVar[Literal["real", "binary", "classes", "counts"]] = "real"
 
     def initial_parameters(self) -> Tree:
         return GaussianParameters(self.noise_variance)

@@ -15,7 +15,13 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from svgpbench.errors import unknown
 from svgpbench.ops import Array, Ops, Tree
+
+NEGATIVE_BETA = ("damp", "clip", "raw")
+"""Where log p is not concave, β may be negative. `damp` keeps it and halves a natural-gradient step
+until the precision is positive definite; `clip` puts it to 0, so that the fixed point is not
+stationary in S; `raw` keeps it and takes the step as it is."""
 
 
 class NoParameters(NamedTuple):
@@ -28,6 +34,24 @@ class Likelihood(ABC):
 
     name: ClassVar[str]
     task: ClassVar[Literal["regression", "classification"]]
+    support: ClassVar[Literal["real", "binary", "classes", "counts"]]  # what y holds
+    log_concave: ClassVar[bool] = True  # β ≥ 0 everywhere
+    samples: ClassVar[int] = 0  # rows of noise that a batch brings, 0 where nothing is sampled
+
+    negative_beta: str = "damp"
+
+    def __post_init__(self) -> None:
+        if self.negative_beta not in NEGATIVE_BETA:
+            raise unknown("treatment of negative β", self.negative_beta, NEGATIVE_BETA)
+
+    @property
+    def latents(self) -> int:
+        """Number P of latent functions."""
+        return 1
+
+    def bind(self, parameters: Tree, noise: Array | tuple[()]) -> Tree:
+        """What V depends on besides y, μ and v: the parameters, and a batch's noise if it samples."""
+        return parameters
 
     def initial_parameters(self) -> Tree:
         """Starting parameters as plain floats in a NamedTuple."""
@@ -47,7 +71,7 @@ class Likelihood(ABC):
 
     @abstractmethod
     def predict(self, ops: Ops, p: Tree, mu: Array, v: Array) -> Array:
-        """The point prediction [b]: mean of y, or the probability of class 1."""
+        """Mean of y [b], probability of class 1 [b], or probabilities of several classes [C, b]."""
 
     def site_precision(self, ops: Ops, p: Tree) -> Array:
         """Factor [] of every site that the parameters alone determine: 1/σ² for Gaussian noise."""
@@ -61,13 +85,21 @@ class Conditional:
     likelihood: Likelihood
     parameters: Any
 
+    @property
+    def damps(self) -> bool:
+        """Whether natural-gradient steps must watch the precision: raw β that may be negative."""
+        return not self.likelihood.log_concave and self.likelihood.negative_beta == "damp"
+
     def variational_expectations(self, ops: Ops, y: Array, mu: Array, v: Array) -> Array:
         """V [b]."""
         return self.likelihood.variational_expectations(ops, self.parameters, y, mu, v)
 
     def gradients(self, ops: Ops, y: Array, mu: Array, v: Array) -> tuple[Array, Array]:
-        """(α, β), each [P, b]."""
-        return self.likelihood.gradients(ops, self.parameters, y, mu, v)
+        """(α, β), each [P, b]; β at least 0 where negative values are clipped."""
+        alpha, beta = self.likelihood.gradients(ops, self.parameters, y, mu, v)
+        if self.likelihood.negative_beta == "clip" and not self.likelihood.log_concave:
+            beta = ops.maximum(beta, 0.0)
+        return alpha, beta
 
     def log_predictive_density(self, ops: Ops, y: Array, mu: Array, v: Array) -> Array:
         """Log p(y) [b] under q(f)."""

@@ -12,8 +12,16 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from svgpbench.errors import unknown
-from svgpbench.gaussian import Factor, Prior, log_determinant, lower_inverse, matvec
+from svgpbench.gaussian import (
+    Factor,
+    Prior,
+    Whitener,
+    log_determinant,
+    lower_inverse,
+    matvec,
+)
 from svgpbench.likelihoods import Conditional
+from svgpbench.methods.facts import Facts
 from svgpbench.methods.method import Method
 from svgpbench.methods.tying import TYINGS, DualState, Sites
 from svgpbench.ops import Array, Ops
@@ -33,6 +41,16 @@ class DualSVGP(Method):
     tying: str = "tied-projected"
     name: ClassVar[str] = "t-svgp"
     version: ClassVar[int] = 1
+    facts: ClassVar[Facts] = Facts(
+        aliases={"adam2021": "t-SVGP"},
+        parameters="M + M(M+1)/2; untied: 2n more",
+        e_step="O(bM² + M³)",
+        memory="O(bM + M²)",
+        variants={
+            tying: {"tying": tying}
+            for tying in ("tied-projected", "tied", "untied", "standard", "whitened")
+        },
+    )
 
     def __post_init__(self) -> None:
         if self.tying not in TYINGS:
@@ -67,7 +85,7 @@ class DualSVGP(Method):
 
         Source: Adam et al. 2021, Eqs. 22–24, with w_i = L⁻¹k_i for k_i.
         """
-        mu, v = self.marginals(ops, f, self.factorise(ops, f.L, state))
+        mu, v = self.marginals(ops, f, self.factorise(ops, f, state))
         alpha, beta = likelihood.gradients(ops, y, mu, v)  # [P, b]
         lambda1 = beta * mu + alpha
         step = rate * scale
@@ -82,7 +100,7 @@ class DualSVGP(Method):
         )
         return DualState(c, C, sites)
 
-    def factorise(self, ops: Ops, L: Array, state: DualState) -> FactorisedDual:
+    def factorise(self, ops: Ops, at: Whitener, state: DualState) -> FactorisedDual:
         L_B = ops.cholesky(ops.eye(state.c.shape[-1]) + state.C)
         return FactorisedDual(L_B, ops.solve_triangular(L_B, state.c[..., None])[..., 0])
 
@@ -93,7 +111,7 @@ class DualSVGP(Method):
         v = f.kff - ops.sum(f.W * f.W, axis=-2) + ops.sum(half * half, axis=-2)
         return mu, v
 
-    def kl(self, ops: Ops, q: FactorisedDual) -> Array:
+    def kl(self, ops: Ops, f: Factor, q: FactorisedDual) -> Array:
         """½(tr B⁻¹ − M + ‖B⁻¹c‖² + log|B|) (Adam et al. 2021, App. C, Eq. 51)."""
         inverse = lower_inverse(ops, q.L_B)
         mean = matvec(ops.matrix_transpose(inverse), q.c_half)
@@ -105,13 +123,13 @@ class DualSVGP(Method):
         )
         return 0.5 * ops.sum(terms)
 
-    def posterior(self, ops: Ops, L: Array, q: FactorisedDual) -> tuple[Array, Array]:
+    def posterior(self, ops: Ops, at: Whitener, q: FactorisedDual) -> tuple[Array, Array]:
         """M = L B⁻¹c, S = L B⁻¹Lᵀ (Adam et al. 2021, App. C, Eqs. 47–48)."""
-        half = ops.solve_triangular(q.L_B, ops.matrix_transpose(L))  # [P, M, M]
+        half = ops.solve_triangular(q.L_B, ops.matrix_transpose(at.L))  # [P, M, M]
         return matvec(ops.matrix_transpose(half), q.c_half), ops.matrix_transpose(half) @ half
 
-    def hold(self, ops: Ops, L: Array, likelihood: Conditional, state: DualState) -> DualState:
-        return TYINGS[self.tying].hold(ops, L, likelihood, state)
+    def hold(self, ops: Ops, p: Whitener, likelihood: Conditional, state: DualState) -> DualState:
+        return TYINGS[self.tying].hold(ops, p.L, likelihood, state)
 
     def tie(self, ops: Ops, f: Factor, likelihood: Conditional, held: DualState) -> DualState:
         return TYINGS[self.tying].tie(ops, f, likelihood, held)

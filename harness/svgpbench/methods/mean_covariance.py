@@ -14,6 +14,7 @@ from svgpbench.errors import unknown
 from svgpbench.gaussian import (
     Factor,
     Prior,
+    Whitener,
     cholesky_of_inverse,
     log_determinant,
     lower_inverse,
@@ -21,6 +22,7 @@ from svgpbench.gaussian import (
     symmetrise,
 )
 from svgpbench.likelihoods import Conditional
+from svgpbench.methods.facts import Facts
 from svgpbench.methods.method import Method, elbo
 from svgpbench.ops import Array, Ops
 from svgpbench.optimisers import adam_ascent, adam_start
@@ -56,12 +58,36 @@ class MeanCholeskySVGP(Method):
     gradient: str = "closed-form"
     name: ClassVar[str] = "q-svgp"
     version: ClassVar[int] = 1
+    facts: ClassVar[Facts] = Facts(
+        aliases={
+            "adam2021": "q-SVGP",
+            "kobe2021": "NGD, Adam (full covariance)",
+            "salimbeni2018": "COUPLED (adam), COUPLEDNAT (natgrad)",
+            "cheng2017": "SVI",
+        },
+        parameters="M + M(M+1)/2",
+        e_step="O(bM² + M³)",
+        memory="O(bM + M²)",
+        variants={
+            "natgrad": {"whiten": True},
+            "natgrad autodiff": {"whiten": True, "gradient": "autodiff"},
+            "natgrad unwhitened": {"whiten": False},
+            "natgrad unwhitened autodiff": {"whiten": False, "gradient": "autodiff"},
+            "adam": {"whiten": True, "optimiser": "adam"},
+            "adam autodiff": {"whiten": True, "optimiser": "adam", "gradient": "autodiff"},
+            "adam unwhitened": {"whiten": False, "optimiser": "adam"},
+        },
+    )
 
     def __post_init__(self) -> None:
         if self.optimiser not in E_STEPS:
             raise unknown("E-step of q-svgp", self.optimiser, E_STEPS)
         if self.gradient not in GRADIENTS:
             raise unknown("gradient of q-svgp", self.gradient, GRADIENTS)
+
+    @property
+    def first_order(self) -> bool:
+        return self.optimiser == "adam"
 
     def initial_state(self, ops: Ops, p: Prior, latents: int, n: int) -> QState:
         M = p.L.shape[-1]
@@ -101,7 +127,7 @@ class MeanCholeskySVGP(Method):
 
         Source: Salimbeni et al. 2018a, Sec. 2; Adam et al. 2021, App. D. P₀ is the prior precision.
         """
-        mu, v = self.marginals(ops, f, self.factorise(ops, f.L, state))
+        mu, v = self.marginals(ops, f, self.factorise(ops, f, state))
         alpha, beta = likelihood.gradients(ops, y, mu, v)
         A, P0 = self._projection(ops, f)
         g_mean = scale * matvec(A, alpha) - matvec(P0, state.q.mean)
@@ -125,12 +151,12 @@ class MeanCholeskySVGP(Method):
         half = ops.solve_triangular(f.L, identity)
         return ops.solve_triangular(f.L, f.W, transpose=True), ops.matrix_transpose(half) @ half
 
-    def factorise(self, ops: Ops, L: Array, state: QState) -> MeanCholesky:
+    def factorise(self, ops: Ops, at: Whitener, state: QState) -> MeanCholesky:
         """(m_v, L_v) of the whitened u = Lv."""
         if self.whiten:
             return state.q
-        mean = ops.solve_triangular(L, state.q.mean[..., None])[..., 0]
-        return MeanCholesky(mean, ops.solve_triangular(L, state.q.chol))
+        mean = ops.solve_triangular(at.L, state.q.mean[..., None])[..., 0]
+        return MeanCholesky(mean, ops.solve_triangular(at.L, state.q.chol))
 
     def marginals(self, ops: Ops, f: Factor, q: MeanCholesky) -> tuple[Array, Array]:
         """μ = wᵀm_v, v = κ − wᵀw + ‖L_vᵀw‖² (Hensman et al. 2013, Eq. 5)."""
@@ -139,7 +165,7 @@ class MeanCholeskySVGP(Method):
         v = f.kff - ops.sum(f.W * f.W, axis=-2) + ops.sum(half * half, axis=-2)
         return mu, v
 
-    def kl(self, ops: Ops, q: MeanCholesky) -> Array:
+    def kl(self, ops: Ops, f: Factor, q: MeanCholesky) -> Array:
         """½(tr S_v + m_vᵀm_v − M − log|S_v|)."""
         terms = (
             ops.sum(q.chol * q.chol, axis=(-2, -1))
@@ -149,10 +175,10 @@ class MeanCholeskySVGP(Method):
         )
         return 0.5 * ops.sum(terms)
 
-    def posterior(self, ops: Ops, L: Array, q: MeanCholesky) -> tuple[Array, Array]:
+    def posterior(self, ops: Ops, at: Whitener, q: MeanCholesky) -> tuple[Array, Array]:
         """Mean L m_v and covariance L S_v Lᵀ of q(u)."""
-        chol = L @ q.chol
-        return matvec(L, q.mean), chol @ ops.matrix_transpose(chol)
+        chol = at.L @ q.chol
+        return matvec(at.L, q.mean), chol @ ops.matrix_transpose(chol)
 
 
 def natural_gradient_step(

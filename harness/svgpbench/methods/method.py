@@ -1,38 +1,76 @@
 """What a method states: a parameterization of q(u), its E-step, and what its M-step holds fixed.
 
-A method is a frozen value object of pure functions over `Ops`. It sees the factor (L, W, κ) of the
-kernel's blocks and the likelihood bound to its parameters, never θ; it keeps its state in NamedTuples
-of arrays with a leading latent axis P.
+A method is a frozen value object of pure functions over `Ops`. It asks a `Covariance` for the blocks it
+needs and sees the likelihood bound to its parameters, never θ; it keeps its state in NamedTuples of
+arrays with a leading latent axis P. Three values carry the blocks: `p` what θ and the bases determine
+(held while θ stands still), `f` that and what a batch adds, `at` either of them.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from svgpbench.gaussian import Factor, Prior
-from svgpbench.likelihoods import Conditional
+from svgpbench import gaussian
+from svgpbench.covariance import Covariance
+from svgpbench.likelihoods import Conditional, Likelihood
+from svgpbench.methods.facts import Facts
 from svgpbench.ops import Array, Ops, Tree
 
 
 @dataclass(frozen=True)
 class Method(ABC):
-    """A sparse variational method on M inducing variables u ~ N(0, K)."""
+    """A parameterization of q(f), how its E-step moves, and what its M-step holds fixed.
+
+    The default blocks are those of a coupled family on M inducing variables u ~ N(0, K).
+    """
 
     name: ClassVar[str]
     version: ClassVar[int]  # raised whenever the numbers change
+    facts: ClassVar[Facts]
+    basis: ClassVar[str] = (
+        "inducing"  # which bases θ holds: "inducing" Z, "data" X, "decoupled" both
+    )
     needs_all_data: ClassVar[bool] = False
 
+    @property
+    def first_order(self) -> bool:
+        """Whether the E-step's rate is a gradient step's, not a natural gradient's (of order one)."""
+        return False
+
+    @property
+    def sampled_rows(self) -> int:
+        """How many basis points a batch samples for a quadratic form, 0 for all of them."""
+        return 0
+
+    def sampled_basis(self, inducing: Tree) -> Tree:
+        """The basis whose points a batch samples, if any."""
+        return inducing
+
+    def refuses(self, likelihood: Likelihood) -> str:
+        """Why the method cannot take a likelihood; empty where it can."""
+        return ""
+
+    def prior(self, ops: Ops, cov: Covariance, inducing: Tree) -> Any:
+        """The blocks that θ and the bases determine."""
+        return gaussian.prior(ops, cov.square(inducing))
+
+    def factor(
+        self, ops: Ops, cov: Covariance, inducing: Tree, p: Any, X: Array, rows: Array | tuple[()]
+    ) -> Any:
+        """The blocks at a batch X [b, D]; `rows` [r] are the sampled basis points, () for all."""
+        return gaussian.factor(ops, p, cov.cross(inducing, X), cov.diagonal(X))
+
     @abstractmethod
-    def initial_state(self, ops: Ops, p: Prior, latents: int, n: int) -> Tree:
+    def initial_state(self, ops: Ops, p: Any, latents: int, n: int) -> Tree:
         """The state of q(u) = p(u), for n data."""
 
     @abstractmethod
     def e_step(
         self,
         ops: Ops,
-        f: Factor,
+        f: Any,
         likelihood: Conditional,
         y: Array,
         index: Array,
@@ -46,26 +84,29 @@ class Method(ABC):
         """
 
     @abstractmethod
-    def factorise(self, ops: Ops, L: Array, state: Tree) -> Tree:
-        """What marginals, KL and q(u) share, from L = chol K [Q, M, M]: computed once a state."""
+    def factorise(self, ops: Ops, at: Any, state: Tree) -> Any:
+        """What marginals, KL and q(u) share: computed once a state."""
 
     @abstractmethod
-    def marginals(self, ops: Ops, f: Factor, q: Tree) -> tuple[Array, Array]:
+    def marginals(self, ops: Ops, f: Any, q: Any) -> tuple[Array, Array]:
         """Mean and variance of q(f_i), each [P, b], from a factorised state."""
 
     @abstractmethod
-    def kl(self, ops: Ops, q: Tree) -> Array:
-        """KL[q(u) ‖ p(u)] [], summed over latents, from a factorised state."""
+    def kl(self, ops: Ops, f: Any, q: Any) -> Array:
+        """KL[q ‖ p] [], summed over latents, from a factorised state.
+
+        An unbiased estimate, which may be negative, where basis points are sampled.
+        """
 
     @abstractmethod
-    def posterior(self, ops: Ops, L: Array, q: Tree) -> tuple[Array, Array]:
-        """Mean [P, M] and covariance [P, M, M] of q(u), from a factorised state."""
+    def posterior(self, ops: Ops, at: Any, q: Any) -> tuple[Array, Array]:
+        """Mean [P, M] and covariance [P, M, M] of q at the inducing inputs of the covariance."""
 
-    def hold(self, ops: Ops, L: Array, likelihood: Conditional, state: Tree) -> Tree:
+    def hold(self, ops: Ops, p: Any, likelihood: Conditional, state: Tree) -> Tree:
         """What the M-step keeps fixed while θ moves; the state itself unless a method says more."""
         return state
 
-    def tie(self, ops: Ops, f: Factor, likelihood: Conditional, held: Tree) -> Tree:
+    def tie(self, ops: Ops, f: Any, likelihood: Conditional, held: Tree) -> Tree:
         """The state at another θ from what is held fixed."""
         return held
 
@@ -73,7 +114,7 @@ class Method(ABC):
 def elbo(
     ops: Ops,
     method: Method,
-    f: Factor,
+    f: Any,
     likelihood: Conditional,
     y: Array,
     state: Tree,
@@ -83,7 +124,7 @@ def elbo(
 
     Source: Hensman et al. 2013, Eq. 3; Adam et al. 2021, Eq. 8.
     """
-    q = method.factorise(ops, f.L, state)
+    q = method.factorise(ops, f, state)
     mu, v = method.marginals(ops, f, q)
     V = likelihood.variational_expectations(ops, y, mu, v)
-    return scale * ops.sum(V) - method.kl(ops, q)
+    return scale * ops.sum(V) - method.kl(ops, f, q)

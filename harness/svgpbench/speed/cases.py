@@ -16,7 +16,6 @@ import numpy as np
 
 from svgpbench.config import Learnable
 from svgpbench.errors import unknown
-from svgpbench.gaussian import Prior
 from svgpbench.methods import Method, build_method
 from svgpbench.model import Model, Theta, unconstrain
 from svgpbench.ops import Array, Ops, Tree
@@ -66,9 +65,9 @@ class _Compiled(NamedTuple):
 
     training: Steps
     e_step: Callable[[Theta, Batch, Tree, Array, Array], Tree]
-    e_step_held: Callable[[Theta, Prior, Batch, Tree, Array, Array], Tree]
+    e_step_held: Callable[[Theta, Any, Batch, Tree, Array, Array], Tree]
     m_step: Callable[..., tuple[Theta, AdamState, Tree]]
-    predict: Callable[[Theta, Tree, Array, Array], tuple[Array, Array]]
+    predict: Callable[[Theta, Tree, Batch], tuple[Array, Array]]
 
 
 @functools.lru_cache
@@ -77,16 +76,16 @@ def _compile(ops: Ops, model: Model, method: Method) -> _Compiled:
     held = compile_steps(ops, model, method, HELD, 1, LEARN)
 
     def e_step(raw: Theta, batch: Batch, state: Tree, rate: Array, scale: Array) -> Tree:
-        f = steps.factor(raw, steps.prior(raw), batch.X)
+        f = steps.factor(raw, steps.prior(raw), batch)
         return steps.e_phase(raw, f, batch, state, rate, scale)
 
     def e_step_held(
-        raw: Theta, p: Prior, batch: Batch, state: Tree, rate: Array, scale: Array
+        raw: Theta, p: Any, batch: Batch, state: Tree, rate: Array, scale: Array
     ) -> Tree:
-        return held.e_phase(raw, held.factor(raw, p, batch.X), batch, state, rate, scale)
+        return held.e_phase(raw, held.factor(raw, p, batch), batch, state, rate, scale)
 
-    def predict(raw: Theta, state: Tree, X: Array, y: Array) -> tuple[Array, Array]:
-        return steps.predict(raw, steps.prior(raw), state, X, y)
+    def predict(raw: Theta, state: Tree, batch: Batch) -> tuple[Array, Array]:
+        return steps.predict(raw, steps.prior(raw), state, batch)
 
     return _Compiled(
         training=steps,
@@ -120,8 +119,8 @@ def build_case(ops: Ops, problem: Problem, method_title: str, step: str) -> Case
     start = method.initial_state(ops, prior, model.latents, int(problem.n))
 
     def bound(at: Theta, state: Tree) -> Array:
-        f = training.factor(at, training.prior(at), batch.X)
-        return training.bound(at, f, batch.y, state, scale)
+        f = training.factor(at, training.prior(at), batch)
+        return training.bound(at, f, batch, state, scale)
 
     if step == "e_step":
         arguments: tuple[Tree, ...] = (raw, batch, start, e_rate, scale)
@@ -129,15 +128,15 @@ def build_case(ops: Ops, problem: Problem, method_title: str, step: str) -> Case
     if step == "e_step_held":
         arguments = (raw, prior, batch, start, e_rate, scale)
         return Case(ops, compiled.e_step_held, arguments, lambda state: bound(raw, state))
-    f = training.factor(raw, prior, batch.X)
+    f = training.factor(raw, prior, batch)
     state = training.e_phase(raw, f, batch, start, e_rate, scale)
     if step == "m_step":
         adam = adam_start(ops, learned(raw, LEARN))
-        batches = Batch(*(x[None] for x in batch))
+        batches = tree_map(lambda x: x[None], batch)
         arguments = (raw, prior, state, adam, batches, m_rate, scale)
         return Case(ops, compiled.m_step, arguments, lambda moved: bound(moved[0], moved[2]))
-    X_new, y_new = ops.asarray(problem.X_new), ops.asarray(problem.y_new)
-    arguments = (raw, state, X_new, y_new)
+    rows = np.arange(len(problem.y_new))
+    arguments = (raw, state, Batch(*map(ops.asarray, (problem.X_new, problem.y_new, rows))))
     return Case(
         ops, compiled.predict, arguments, lambda out: ops.sum(out[0]) / float(len(problem.y_new))
     )

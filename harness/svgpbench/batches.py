@@ -1,0 +1,125 @@
+"""Batches and every random number of a run, drawn with NumPy: the same on every backend.
+
+A batch carries rows of the data, the noise of a likelihood that samples, and the basis points that a
+method samples for a quadratic form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from svgpbench.methods.method import Method
+from svgpbench.model import Model
+from svgpbench.ops import Ops
+from svgpbench.steps import Batch
+from svgpbench.tree import leaves
+
+Floats = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.int64]
+EVALUATION_ROWS = 8192
+"""Rows evaluated at a time where training is by minibatch."""
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """Standardised data; `y_scale` turns errors back into original units."""
+
+    X: Floats  # [n, D]
+    y: Floats  # [n]
+    X_test: Floats  # [t, D]
+    y_test: Floats  # [t]
+    y_scale: float = 1.0
+
+
+class Batches:
+    """Draws batches for one run; evaluation has noise of its own, the same at every trace point."""
+
+    def __init__(
+        self,
+        ops: Ops,
+        model: Model,
+        method: Method,
+        data: TrainingData,
+        size: int | None,
+        seed: int,
+    ) -> None:
+        self.ops, self.model, self.method, self.data, self.size = ops, model, method, data, size
+        self.rng = np.random.default_rng([seed, 2])
+        self._evaluation_noise = self._noise(np.random.default_rng([seed, 4]))
+        self._full = self._of(np.arange(len(data.y)), self._evaluation_noise)
+        self._test = Batch(
+            ops.asarray(data.X_test),
+            ops.asarray(data.y_test),
+            ops.asarray(np.arange(len(data.y_test))),
+            self._evaluation_noise,
+        )
+
+    @property
+    def scale(self) -> float:
+        """n/b of a drawn batch."""
+        return len(self.data.y) / (self.size or len(self.data.y))
+
+    def full(self, inducing: Any) -> Batch:
+        """All rows, with fresh draws where the likelihood or the method samples."""
+        drawn = self._full
+        if self.model.likelihood.samples:
+            drawn = drawn._replace(noise=self._noise(self.rng))
+        if self.method.sampled_rows:
+            drawn = drawn._replace(rows=self.ops.asarray(self._rows(inducing)))
+        return drawn
+
+    def minibatches(self, count: int, inducing: Any) -> Batch:
+        """`count` batches drawn without replacement, stacked on a leading axis."""
+        n, size = len(self.data.y), self.size or len(self.data.y)
+        rows = np.stack([self.rng.choice(n, size, replace=False) for _ in range(count)])
+        drawn = self._of(rows, self._noise(self.rng, count))
+        if self.method.sampled_rows:
+            sampled = np.stack([self._rows(inducing) for _ in range(count)])
+            drawn = drawn._replace(rows=self.ops.asarray(sampled))
+        return drawn
+
+    def evaluation(self) -> Iterator[Batch]:
+        """All training rows in chunks, with the evaluation's noise."""
+        n = len(self.data.y)
+        if self.size is None:
+            yield self._full
+            return
+        for i in range(0, n, EVALUATION_ROWS):
+            yield self._of(np.arange(i, min(i + EVALUATION_ROWS, n)), self._evaluation_noise)
+
+    def test(self) -> Batch:
+        """All test rows, with the evaluation's noise."""
+        return self._test
+
+    def partition(self, inducing: Any) -> Iterator[tuple[float, Any]]:
+        """Chunks of basis points that cover all, each with its share: their estimates sum exactly."""
+        size = self.method.sampled_rows
+        if not size:
+            yield 1.0, ()
+            return
+        count = self._basis_points(inducing)
+        for i in range(0, count, size):
+            rows = np.arange(i, min(i + size, count))
+            yield len(rows) / count, self.ops.asarray(rows)
+
+    def _of(self, rows: Rows, noise: Any) -> Batch:
+        ops, d = self.ops, self.data
+        return Batch(ops.asarray(d.X[rows]), ops.asarray(d.y[rows]), ops.asarray(rows), noise)
+
+    def _noise(self, rng: np.random.Generator, count: int = 0) -> Any:
+        shape = (self.model.likelihood.samples, self.model.latents)
+        if not shape[0]:
+            return ()
+        return self.ops.asarray(rng.standard_normal((count, *shape) if count else shape))
+
+    def _rows(self, inducing: Any) -> Rows:
+        count = self._basis_points(inducing)
+        return self.rng.choice(count, min(self.method.sampled_rows, count), replace=False)
+
+    def _basis_points(self, inducing: Any) -> int:
+        return int(leaves(self.method.sampled_basis(inducing))[0].shape[0])

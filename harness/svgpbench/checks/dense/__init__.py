@@ -1,0 +1,28 @@
+"""The same quantities by dense Gaussian algebra in plain NumPy: explicit inverses, no `Ops`.
+
+It shares no code with the methods, so a fault in a method, which every backend would repeat, shows
+as a difference from this column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from svgpbench.checks.cases import METHODS, Case, Problem
+from svgpbench.checks.dense.coupled import coupled_arrays
+from svgpbench.checks.dense.gaussians import kernel_matrix, log_normal, sgpr_bound
+from svgpbench.checks.evaluate import Arrays
+
+__all__ = ["dense_arrays", "kernel_matrix", "log_normal", "sgpr_bound"]
+
+FAMILIES: dict[str, Callable[[Case, Problem, Arrays], Arrays]] = {
+    "t-svgp": coupled_arrays,
+    "q-svgp": coupled_arrays,
+}
+"""By method name; a third party's method has no dense column."""
+
+
+def dense_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays | None:
+    """What dense algebra says of the state that the numpy backend reached."""
+    family = FAMILIES.get(METHODS[case.method][0])
+    return family(case, problem, numbers) if family else None

@@ -1,0 +1,37 @@
+"""Step control of natural gradients: halve the rate until the new precision is positive definite."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from svgpbench.ops import Array, Ops, Tree
+
+MOST_HALVINGS = 40
+"""2⁻⁴⁰ of a rate is no step: what still fails then has failed before the step."""
+
+
+def halve_until_positive(
+    ops: Ops, trial: Callable[[Array], tuple[Tree, Array]], rate: Array
+) -> tuple[Tree, Array]:
+    """The first state of trial(rate), trial(rate/2), … whose factor exists, and the number of halvings.
+
+    `trial` gives a state and the Cholesky factor [..., M, M] of the precision that it implies, NaN where
+    that is not positive definite. Without a halving the cost is that of one trial.
+    """
+    zero = ops.zeros(())
+
+    def failed(chol: Array) -> Array:
+        d = ops.diagonal(chol)
+        return ops.sum(ops.where(d > 0.0, ops.zeros(d.shape), ops.zeros(d.shape) + 1.0)) > 0.0
+
+    def again(carry: tuple[Array, Tree, Array, Array]) -> tuple[Array, Tree, Array, Array]:
+        rate, _, _, count = carry
+        state, chol = trial(0.5 * rate)
+        return 0.5 * rate, state, chol, count + 1.0
+
+    def unfinished(carry: tuple[Array, Tree, Array, Array]) -> Array:
+        _, _, chol, count = carry
+        return failed(chol) & (count < MOST_HALVINGS)
+
+    _, state, _, count = ops.while_loop(unfinished, again, (rate, *trial(rate), zero))
+    return state, count

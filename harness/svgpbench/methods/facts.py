@@ -1,0 +1,19 @@
+"""What is known of a method beside its numbers: one table drives the listing, `check` and test skips."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Names, size and cost of a method, in the symbols n, b, M, D, P (M_γ and M_β where decoupled)."""
+
+    aliases: Mapping[str, str]  # paper → what it calls the method
+    parameters: str  # variational parameters of one latent, as a formula
+    e_step: str  # leading cost of one E-step
+    memory: str  # leading memory of one E-step
+    variants: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: {"": {}})
+    """Options that change the numbers, each under the name that `check` shows after the method's."""
