@@ -28,18 +28,18 @@ class KernelConfig(Strict):
 
 
 class LikelihoodConfig(Strict):
-    """A likelihood and its initial parameters."""
+    """A likelihood and its settings: a key left out is at the likelihood's own default."""
 
     name: str = "gaussian"
-    noise_variance: Positive | None = None  # gaussian only; 1.0 where it is not given
-    nodes: Annotated[int, Field(ge=2, le=400)] = 20  # Gauss–Hermite
-    squash: Annotated[float, Field(ge=0, lt=0.5)] = 0.0  # probit: squash + (1 − 2 squash) Φ
-
-    @model_validator(mode="after")
-    def _noise_is_gaussian(self) -> LikelihoodConfig:
-        if self.noise_variance is not None and self.name != "gaussian":
-            raise ValueError(f"likelihood {self.name!r} has no noise_variance; remove the key")
-        return self
+    noise_variance: Positive | None = None  # gaussian, initial
+    scale: Positive | None = None  # student-t, initial
+    df: Annotated[FiniteFloat, Field(gt=1)] | None = None  # student-t, constant
+    nodes: Annotated[int, Field(ge=2, le=400)] | None = None  # Gauss–Hermite
+    squash: Annotated[float, Field(ge=0, lt=0.5)] | None = None  # squash + (1 − 2 squash) Φ
+    classes: Annotated[int, Field(ge=2)] | None = None  # as many as the data set has
+    epsilon: Annotated[FiniteFloat, Field(gt=0, lt=0.5)] | None = None  # robust-max
+    samples: PositiveInt | None = None  # softmax, Monte Carlo
+    negative_beta: Literal["damp", "clip", "raw"] | None = None  # where log p is not concave
 
 
 class InducingConfig(Strict):

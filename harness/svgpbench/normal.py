@@ -54,3 +54,12 @@ def log_ndtr_and_slope(ops: Ops, x: Array) -> tuple[Array, Array]:
     phi = gauss * (1.0 / math.sqrt(2.0 * math.pi))
     slope = ops.where(negative, math.sqrt(2.0 / math.pi) / scaled, phi / (1.0 - tail))
     return value, slope
+
+
+def squashed_log_ndtr(ops: Ops, x: Array, squash: float) -> tuple[Array, Array]:
+    """Log(ε + (1 − 2ε) Φ(x)) and its derivative, ε being `squash`; that of Φ itself where ε is 0."""
+    value, slope = log_ndtr_and_slope(ops, x)
+    if not squash:
+        return value, slope
+    density = (1.0 - 2.0 * squash) * ops.exp(value)
+    return ops.log(squash + density), slope * density / (squash + density)

@@ -43,6 +43,7 @@ class Steps:
     predict: Callable[
         ..., tuple[Array, Array]
     ]  # (raw, prior, state, batch) -> log density, prediction
+    negative_beta: Callable[..., Array]  # (raw, prior, state, batch) -> number of rows []
 
 
 def learned(raw: Theta, names: tuple[str, ...]) -> tuple[Any, ...]:
@@ -161,13 +162,20 @@ def compile_steps(
         likelihood = model.conditional(constrain(ops, raw), batch.noise)
         return elbo(ops, method, f, likelihood, batch.y, state, scale)
 
-    def predict(raw: Theta, p: Any, state: Tree, batch: Batch) -> tuple[Array, Array]:
+    def marginals(raw: Theta, p: Any, state: Tree, batch: Batch) -> tuple[Any, Array, Array]:
         theta = constrain(ops, raw)
-        likelihood = model.conditional(theta, batch.noise)
         f = factor_at(ops, model, method, theta, p, batch.X)
         mu, v = method.marginals(ops, f, method.factorise(ops, f, state))
+        return model.conditional(theta, batch.noise), mu, v
+
+    def predict(raw: Theta, p: Any, state: Tree, batch: Batch) -> tuple[Array, Array]:
+        likelihood, mu, v = marginals(raw, p, state, batch)
         density = likelihood.log_predictive_density(ops, batch.y, mu, v)
         return density, likelihood.predict(ops, mu, v)
+
+    def negative_beta(raw: Theta, p: Any, state: Tree, batch: Batch) -> Array:
+        likelihood, mu, v = marginals(raw, p, state, batch)
+        return likelihood.negative_beta(ops, batch.y, mu, v)
 
     return Steps(
         prior=ops.jit(prior),
@@ -178,4 +186,5 @@ def compile_steps(
         m_phase_batches=ops.jit(m_phase_batches),
         bound=ops.jit(bound),
         predict=ops.jit(predict),
+        negative_beta=ops.jit(negative_beta),
     )

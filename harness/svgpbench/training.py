@@ -135,6 +135,18 @@ class Trainer:
             "rmse_original": rmse * d.y_scale,
         }
 
+    def step_control(self) -> dict[str, int]:
+        """Halvings of the E-step's rate so far, and training rows with β < 0 where β may be."""
+        out, count = {}, self.steps.negative_beta
+        if hasattr(self.state, "halvings"):
+            out["halvings"] = int(self.ops.to_numpy(self.state.halvings))
+        if not self.model.likelihood.log_concave:
+            out["negative_beta"] = sum(
+                int(self.ops.to_numpy(count(self.raw, self.prior, self.state, batch)))
+                for batch in self.batches.evaluation()
+            )
+        return out
+
     def hyperparameters(self) -> dict[str, float]:
         """Kernel and likelihood parameters; of the lengthscales the least, geometric mean, greatest."""
         theta = tree_map(self.ops.to_numpy, constrain(self.ops, self.raw))
@@ -170,7 +182,8 @@ class Trainer:
                 status, message = self._failure(iteration, bound)
                 break
             point: dict[str, float | int | None] = {"iteration": iteration, "elbo": bound}
-            trace.append({**point, **self.metrics(), **self.hyperparameters(), "seconds": seconds})
+            point |= {**self.metrics(), **self.hyperparameters(), **self.step_control()}
+            trace.append({**point, "seconds": seconds})
         state = tree_map(self.ops.to_numpy, self.state)
         return Trained(status, message, trace, self.theta(), state)
 

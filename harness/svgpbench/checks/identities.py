@@ -142,13 +142,14 @@ def _worst(a: list[Floats], b: list[Floats]) -> float:
 
 
 def steps_agree(ops: Ops, likelihoods: Names) -> float:
-    """1: t-SVGP ≡ q-SVGP natgrad, closed form and autodiff, over 50 minibatch steps."""
+    """1: t-SVGP ≡ q-SVGP natgrad, closed form and (not sampled) autodiff, over 50 minibatch steps."""
     return max(
-        _worst(reference, b.posterior(b.minibatch_run(50)))
+        _worst(reference, _posterior_of(ops, name, likelihood))
         for likelihood in likelihoods
         for reference in [_posterior_of(ops, "t-svgp tied-projected", likelihood)]
         for name in ("q-svgp natgrad", "q-svgp natgrad autodiff")
-        for b in [_bench(ops, name, likelihood)]
+        # a sampled V̂ has its own slope in v, which is not −β/2
+        if "autodiff" not in name or not build_model(likelihood, "se").likelihood.samples
     )
 
 
@@ -197,7 +198,8 @@ def minibatches_average(ops: Ops, likelihoods: Names) -> float:
         b = _bench(ops, "t-svgp tied-projected", likelihood)
         state = b.minibatch_run(3)
         parts = np.random.default_rng(0).permutation(b.n).reshape(3, -1)
-        batches = [b.batch(rows) for rows in parts]
+        # where the likelihood samples, the parts share the noise of the whole
+        batches = [b.batch(rows)._replace(noise=b.full.noise) for rows in parts]
         bounds = [b.ops.to_numpy(b.bound(state, x)) for x in batches]
         worst = max(worst, difference(np.mean(bounds), b.ops.to_numpy(b.bound(state, b.full))))
         # a step of rate 1 is the dual target itself
@@ -215,7 +217,8 @@ def _mean_slope(b: Bench, state: Tree, batches: list[Batch]) -> list[Floats]:
         theta = constrain(b.ops, raw)
         p = prior_at(b.ops, b.model, b.method, theta)
         f = factor_at(b.ops, b.model, b.method, theta, p, batch.X, batch.rows)
-        return elbo(b.ops, b.method, f, b.model.conditional(theta), batch.y, state, scale)
+        likelihood = b.model.conditional(theta, batch.noise)
+        return elbo(b.ops, b.method, f, likelihood, batch.y, state, scale)
 
     slopes = []
     for x in batches:

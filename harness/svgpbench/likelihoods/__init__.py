@@ -3,7 +3,11 @@
 from svgpbench.likelihoods.bernoulli import BernoulliLogit, BernoulliProbit
 from svgpbench.likelihoods.gaussian import GaussianLikelihood, GaussianParameters
 from svgpbench.likelihoods.likelihood import Conditional, Likelihood, NoParameters
+from svgpbench.likelihoods.poisson import Poisson
 from svgpbench.likelihoods.registry import LIKELIHOODS, build_likelihood
+from svgpbench.likelihoods.robust_max import RobustMax
+from svgpbench.likelihoods.softmax import Softmax, WeightedNoise
+from svgpbench.likelihoods.student_t import StudentT, StudentTParameters
 
 __all__ = [
     "LIKELIHOODS",
@@ -14,5 +18,11 @@ __all__ = [
     "GaussianParameters",
     "Likelihood",
     "NoParameters",
+    "Poisson",
+    "RobustMax",
+    "Softmax",
+    "StudentT",
+    "StudentTParameters",
+    "WeightedNoise",
     "build_likelihood",
 ]

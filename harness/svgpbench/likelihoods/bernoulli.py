@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from svgpbench.likelihoods.likelihood import QuadratureLikelihood
-from svgpbench.normal import log_ndtr, log_ndtr_and_slope
+from svgpbench.likelihoods.quadrature import QuadratureLikelihood
+from svgpbench.normal import squashed_log_ndtr
 from svgpbench.ops import Array, Ops, Tree
 
 
@@ -22,20 +22,18 @@ class BernoulliProbit(QuadratureLikelihood):
     task: ClassVar[Literal["regression", "classification"]] = "classification"
     support: ClassVar[Literal["real", "binary", "classes", "counts"]] = "binary"
 
+    @property
+    def log_concave(self) -> bool:
+        return not self.squash
+
     def log_density(self, ops: Ops, p: Tree, y: Array, f: Array) -> tuple[Array, Array]:
         sign = 2.0 * y - 1.0
-        value, slope = log_ndtr_and_slope(ops, sign * f)
-        if self.squash:
-            density = (1.0 - 2.0 * self.squash) * ops.exp(value)  # compiled away where ε is 0
-            value = ops.log(self.squash + density)
-            slope = slope * density / (self.squash + density)
+        value, slope = squashed_log_ndtr(ops, sign * f, self.squash)
         return value, sign * slope
 
     def log_predictive_density(self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array) -> Array:
-        value = log_ndtr(ops, (2.0 * y - 1.0) * mu / ops.sqrt(1.0 + v))
-        if self.squash:
-            value = ops.log(self.squash + (1.0 - 2.0 * self.squash) * ops.exp(value))
-        return ops.sum(value, axis=0)
+        margin = (2.0 * y - 1.0) * mu / ops.sqrt(1.0 + v)
+        return ops.sum(squashed_log_ndtr(ops, margin, self.squash)[0], axis=0)
 
     def predict(self, ops: Ops, p: Tree, mu: Array, v: Array) -> Array:
         return ops.exp(self.log_predictive_density(ops, p, mu[0] * 0.0 + 1.0, mu, v))

@@ -1,4 +1,4 @@
-"""What a likelihood states, and the quadrature that those without closed forms share.
+"""What a likelihood states, and a likelihood bound to its parameters: what a method sees.
 
 Notation: q(f_i) = N(μ_i, v_i) and V_i = E log p(y_i | f_i). Then α_i = ∂V_i/∂μ_i and
 β_i = −2 ∂V_i/∂v_i (Bonnet, Price). Shapes: y [b]; μ, v, α, β [P, b]; V [b].
@@ -6,14 +6,9 @@ Notation: q(f_i) = N(μ_i, v_i) and V_i = E log p(y_i | f_i). Then α_i = ∂V_i
 
 from __future__ import annotations
 
-import functools
-import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
-
-import numpy as np
-import numpy.typing as npt
 
 from svgpbench.errors import unknown
 from svgpbench.ops import Array, Ops, Tree
@@ -35,8 +30,6 @@ class Likelihood(ABC):
     name: ClassVar[str]
     task: ClassVar[Literal["regression", "classification"]]
     support: ClassVar[Literal["real", "binary", "classes", "counts"]]  # what y holds
-    log_concave: ClassVar[bool] = True  # β ≥ 0 everywhere
-    samples: ClassVar[int] = 0  # rows of noise that a batch brings, 0 where nothing is sampled
 
     negative_beta: str = "damp"
 
@@ -48,6 +41,26 @@ class Likelihood(ABC):
     def latents(self) -> int:
         """Number P of latent functions."""
         return 1
+
+    @property
+    def log_concave(self) -> bool:
+        """Whether log p(y | f) is concave in f, so that β ≥ 0 everywhere."""
+        return True
+
+    @property
+    def damps(self) -> bool:
+        """Whether natural-gradient steps must watch the precision: raw β that may be negative."""
+        return not self.log_concave and self.negative_beta == "damp"
+
+    @property
+    def clips(self) -> bool:
+        """Whether β that may be negative is put to 0."""
+        return not self.log_concave and self.negative_beta == "clip"
+
+    @property
+    def samples(self) -> int:
+        """Rows of noise that a batch brings, 0 where nothing is sampled."""
+        return 0
 
     def bind(self, parameters: Tree, noise: Array | tuple[()]) -> Tree:
         """What V depends on besides y, μ and v: the parameters, and a batch's noise if it samples."""
@@ -88,7 +101,12 @@ class Conditional:
     @property
     def damps(self) -> bool:
         """Whether natural-gradient steps must watch the precision: raw β that may be negative."""
-        return not self.likelihood.log_concave and self.likelihood.negative_beta == "damp"
+        return self.likelihood.damps
+
+    @property
+    def sampled(self) -> bool:
+        """Whether expectations are by Monte Carlo."""
+        return self.likelihood.samples > 0
 
     def variational_expectations(self, ops: Ops, y: Array, mu: Array, v: Array) -> Array:
         """V [b]."""
@@ -97,78 +115,25 @@ class Conditional:
     def gradients(self, ops: Ops, y: Array, mu: Array, v: Array) -> tuple[Array, Array]:
         """(α, β), each [P, b]; β at least 0 where negative values are clipped."""
         alpha, beta = self.likelihood.gradients(ops, self.parameters, y, mu, v)
-        if self.likelihood.negative_beta == "clip" and not self.likelihood.log_concave:
+        if self.likelihood.clips:
             beta = ops.maximum(beta, 0.0)
         return alpha, beta
+
+    def negative_beta(self, ops: Ops, y: Array, mu: Array, v: Array) -> Array:
+        """Number [] of data with β < 0 in some latent, before any clipping."""
+        _, beta = self.likelihood.gradients(ops, self.parameters, y, mu, v)
+        zero = ops.zeros(beta.shape)
+        latents = ops.sum(ops.where(beta < 0.0, zero + 1.0, zero), axis=0)
+        return ops.sum(ops.where(latents > 0.0, zero[0] + 1.0, zero[0]))
 
     def log_predictive_density(self, ops: Ops, y: Array, mu: Array, v: Array) -> Array:
         """Log p(y) [b] under q(f)."""
         return self.likelihood.log_predictive_density(ops, self.parameters, y, mu, v)
 
     def predict(self, ops: Ops, mu: Array, v: Array) -> Array:
-        """Point predictions [b]."""
+        """Point predictions [b], or probabilities of several classes [C, b]."""
         return self.likelihood.predict(ops, self.parameters, mu, v)
 
     def site_precision(self, ops: Ops) -> Array:
         """Factor [] of every site."""
         return self.likelihood.site_precision(ops, self.parameters)
-
-
-def log_sum_exp(ops: Ops, x: Array, weights: Array) -> Array:
-    """Log Σ_s w_s exp(x_s) over the last axis, for x ≤ 0 of moderate range."""
-    return ops.log(ops.sum(weights * ops.exp(x), axis=-1))
-
-
-@functools.cache
-def gauss_hermite(nodes: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Nodes and weights [nodes] of expectations under N(0, 1)."""
-    t, w = np.polynomial.hermite_e.hermegauss(nodes)
-    return t, w / math.sqrt(2.0 * math.pi)
-
-
-@dataclass(frozen=True)
-class QuadratureLikelihood(Likelihood):
-    """A factorised likelihood of one latent, by Gauss–Hermite quadrature of `nodes` nodes.
-
-    β is the quadrature of t·∇log p, which is exactly −2 ∂V̂/∂v of the discretised V̂; the quadrature
-    of −∇²log p is not, and would break the equivalence of the natural-gradient steps.
-    """
-
-    nodes: int = 20
-
-    @abstractmethod
-    def log_density(self, ops: Ops, p: Tree, y: Array, f: Array) -> tuple[Array, Array]:
-        """Log p(y | f) and ∇_f log p(y | f) for f [P, b, S] and y [b, 1]."""
-
-    def _rule(self, ops: Ops) -> tuple[Array, Array]:
-        t, w = gauss_hermite(self.nodes)
-        return ops.asarray(t), ops.asarray(w)
-
-    def _at_nodes(
-        self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array
-    ) -> tuple[Array, Array, Array]:
-        """(V, α, β), each [P, b], from one pass over the nodes."""
-        t, w = self._rule(ops)
-        sd = ops.sqrt(v)[..., None]
-        value, slope = self.log_density(ops, p, y[:, None], mu[..., None] + sd * t)
-        V = ops.sum(w * value, axis=-1)
-        alpha = ops.sum(w * slope, axis=-1)
-        beta = -ops.sum((w * t) * slope, axis=-1) / sd[..., 0]
-        return V, alpha, beta
-
-    def gradients(self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array) -> tuple[Array, Array]:
-        _, alpha, beta = self._at_nodes(ops, p, y, mu, v)
-        return alpha, beta
-
-    def variational_expectations(self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array) -> Array:
-        mu0, v0 = ops.stop_gradient(mu), ops.stop_gradient(v)
-        V, alpha, beta = self._at_nodes(ops, p, y, mu0, v0)
-        alpha, beta = ops.stop_gradient(alpha), ops.stop_gradient(beta)
-        # a first-order expansion at the point itself: adds zero, and carries the known derivatives,
-        # so that no autodiff passes through the nodes
-        return ops.sum(V + alpha * (mu - mu0) - 0.5 * beta * (v - v0), axis=0)
-
-    def log_predictive_density(self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array) -> Array:
-        t, w = self._rule(ops)
-        value, _ = self.log_density(ops, p, y[:, None], mu[..., None] + ops.sqrt(v)[..., None] * t)
-        return ops.sum(log_sum_exp(ops, value, w), axis=0)

@@ -16,7 +16,8 @@ def halve_until_positive(
     """The first state of trial(rate), trial(rate/2), … whose factor exists, and the number of halvings.
 
     `trial` gives a state and the Cholesky factor [..., M, M] of the precision that it implies, NaN where
-    that is not positive definite. Without a halving the cost is that of one trial.
+    that is not positive definite. Without a halving the cost is that of one trial. A method that damps
+    keeps the sum of the halvings in its state, as `halvings` [].
     """
     zero = ops.zeros(())
 

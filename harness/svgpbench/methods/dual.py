@@ -21,6 +21,7 @@ from svgpbench.gaussian import (
     matvec,
 )
 from svgpbench.likelihoods import Conditional
+from svgpbench.methods.control import halve_until_positive
 from svgpbench.methods.facts import Facts
 from svgpbench.methods.method import Method
 from svgpbench.methods.tying import TYINGS, DualState, Sites
@@ -68,6 +69,7 @@ class DualSVGP(Method):
             ops.zeros((latents, M)),
             ops.zeros((latents, M, M)),
             sites if TYINGS[self.tying].keeps_sites else (),
+            ops.zeros(()),
         )
 
     def e_step(
@@ -83,22 +85,50 @@ class DualSVGP(Method):
     ) -> DualState:
         """One natural-gradient step on the dual parameters, without autodiff.
 
+        Where β may be negative and is not clipped, the rate is halved until B is positive definite.
         Source: Adam et al. 2021, Eqs. 22–24, with w_i = L⁻¹k_i for k_i.
         """
         mu, v = self.marginals(ops, f, self.factorise(ops, f, state))
         alpha, beta = likelihood.gradients(ops, y, mu, v)  # [P, b]
         lambda1 = beta * mu + alpha
+
+        def at(rate: Array) -> DualState:
+            return self._step(ops, f, lambda1, beta, index, state, rate, scale)
+
+        if not likelihood.damps:
+            return at(rate)
+
+        def trial(rate: Array) -> tuple[DualState, Array]:
+            moved = at(rate)
+            return moved, self.factorise(ops, f, moved).L_B
+
+        moved: DualState
+        moved, halvings = halve_until_positive(ops, trial, rate)
+        return moved._replace(halvings=state.halvings + halvings)
+
+    def _step(
+        self,
+        ops: Ops,
+        f: Factor,
+        lambda1: Array,
+        beta: Array,
+        index: Array,
+        state: DualState,
+        rate: Array,
+        scale: Array,
+    ) -> DualState:
+        """The state at a rate, from the batch's targets β_iμ_i + α_i and β_i, each [P, b]."""
         step = rate * scale
         c = (1.0 - rate) * state.c + step * matvec(f.W, lambda1)
         C = (1.0 - rate) * state.C + (f.W * (step * beta)[..., None, :]) @ ops.matrix_transpose(f.W)
         if not TYINGS[self.tying].keeps_sites:
-            return DualState(c, C, ())
+            return state._replace(c=c, C=C)
         # every site decays, so that the sums over sites stay (c, C) on minibatches too
         sites = Sites(
             ops.index_add((1.0 - rate) * state.sites.lambda1, index, step * lambda1),
             ops.index_add((1.0 - rate) * state.sites.beta, index, step * beta),
         )
-        return DualState(c, C, sites)
+        return state._replace(c=c, C=C, sites=sites)
 
     def factorise(self, ops: Ops, at: Whitener, state: DualState) -> FactorisedDual:
         L_B = ops.cholesky(ops.eye(state.c.shape[-1]) + state.C)

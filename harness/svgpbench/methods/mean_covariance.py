@@ -21,7 +21,8 @@ from svgpbench.gaussian import (
     matvec,
     symmetrise,
 )
-from svgpbench.likelihoods import Conditional
+from svgpbench.likelihoods import Conditional, Likelihood
+from svgpbench.methods.control import halve_until_positive
 from svgpbench.methods.facts import Facts
 from svgpbench.methods.method import Method, elbo
 from svgpbench.ops import Array, Ops
@@ -39,10 +40,11 @@ class MeanCholesky(NamedTuple):
 
 
 class QState(NamedTuple):
-    """q, and Adam's moments where the E-step is Adam (else the empty tuple)."""
+    """q, Adam's moments where the E-step is Adam, and how often a natural gradient's rate was halved."""
 
     q: MeanCholesky
     adam: Any  # AdamState, or ()
+    halvings: Array  # [], since the start
 
 
 @dataclass(frozen=True)
@@ -89,11 +91,16 @@ class MeanCholeskySVGP(Method):
     def first_order(self) -> bool:
         return self.optimiser == "adam"
 
+    def refuses(self, likelihood: Likelihood) -> str:
+        if likelihood.clips and (self.optimiser == "adam" or self.gradient == "autodiff"):
+            return "negative β is clipped in closed-form natural gradients only"
+        return ""
+
     def initial_state(self, ops: Ops, p: Prior, latents: int, n: int) -> QState:
         M = p.L.shape[-1]
         start = ops.eye(M) if self.whiten else p.L
         q = MeanCholesky(ops.zeros((latents, M)), ops.broadcast_to(start, (latents, M, M)))
-        return QState(q, adam_start(ops, q) if self.optimiser == "adam" else ())
+        return QState(q, adam_start(ops, q) if self.optimiser == "adam" else (), ops.zeros(()))
 
     def e_step(
         self,
@@ -113,12 +120,29 @@ class MeanCholeskySVGP(Method):
         closed = self.gradient == "closed-form"
         if self.optimiser == "adam":
             g = MeanCholesky(g_mean, _chol_gradient(ops, state.q.chol, pull) if closed else g_chol)
-            return QState(*adam_ascent(ops, state.adam, state.q, g, rate))
+            q, adam = adam_ascent(ops, state.adam, state.q, g, rate)
+            return QState(q, adam, state.halvings)
         precision = _precision(ops, state.q.chol)
         g_cov = (
             0.5 * (precision - pull) if closed else _covariance_gradient(ops, state.q.chol, g_chol)
         )
-        return QState(natural_gradient_step(ops, state.q, precision, g_mean, g_cov, rate), ())
+
+        def at(rate: Array) -> MeanCholesky:
+            return natural_gradient_step(ops, state.q, precision, g_mean, g_cov, rate)
+
+        if not self._damps(likelihood):
+            return state._replace(q=at(rate))
+
+        def trial(rate: Array) -> tuple[MeanCholesky, Array]:
+            q = at(rate)
+            return q, q.chol  # NaN where the new precision is not positive definite
+
+        q, halvings = halve_until_positive(ops, trial, rate)
+        return QState(q, (), state.halvings + halvings)
+
+    def _damps(self, likelihood: Conditional) -> bool:
+        """Whether a new precision may fail: β < 0, which the autodiff of a sampled V̂ has too."""
+        return likelihood.damps or (self.gradient == "autodiff" and likelihood.sampled)
 
     def _gradients(
         self, ops: Ops, f: Factor, likelihood: Conditional, y: Array, state: QState, scale: Array
@@ -138,7 +162,7 @@ class MeanCholeskySVGP(Method):
     ) -> MeanCholesky:
         def objective(q: MeanCholesky) -> Array:
             lower = MeanCholesky(q.mean, ops.tril(q.chol))
-            return elbo(ops, self, f, likelihood, y, QState(lower, ()), scale)
+            return elbo(ops, self, f, likelihood, y, state._replace(q=lower), scale)
 
         _, g = ops.value_and_grad(objective)(state.q)
         return g  # type: ignore[no-any-return]

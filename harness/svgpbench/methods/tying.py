@@ -35,6 +35,7 @@ class DualState(NamedTuple):
     c: Array  # [P, M], L⁻¹λ̄₁
     C: Array  # [P, M, M], L⁻¹Λ̄₂L⁻ᵀ
     sites: Any  # Sites, or ()
+    halvings: Array  # [], halvings of the E-step's rate since the start
 
 
 @dataclass(frozen=True)
@@ -48,44 +49,45 @@ class Tying:
 
 def _hold_projected(ops: Ops, L: Array, _: Conditional, s: DualState) -> DualState:
     T1 = ops.solve_triangular(L, s.c[..., None], transpose=True)[..., 0]  # K⁻¹λ̄₁ = L⁻ᵀc
-    return DualState(T1, _unwhiten_precision(ops, L, s.C), ())
+    return s._replace(c=T1, C=_unwhiten_precision(ops, L, s.C))
 
 
 def _tie_projected(ops: Ops, f: Factor, _: Conditional, h: DualState) -> DualState:
-    return DualState(matvec(ops.matrix_transpose(f.L), h.c), _whiten_precision(ops, f.L, h.C), ())
+    c = matvec(ops.matrix_transpose(f.L), h.c)
+    return h._replace(c=c, C=_whiten_precision(ops, f.L, h.C))
 
 
 def _hold_tied(ops: Ops, L: Array, _: Conditional, s: DualState) -> DualState:
-    return DualState(matvec(L, s.c), L @ s.C @ ops.matrix_transpose(L), ())
+    return s._replace(c=matvec(L, s.c), C=L @ s.C @ ops.matrix_transpose(L))
 
 
 def _tie_tied(ops: Ops, f: Factor, _: Conditional, h: DualState) -> DualState:
     c = ops.solve_triangular(f.L, h.c[..., None])[..., 0]
     half = ops.solve_triangular(f.L, h.C)  # L⁻¹Λ̄₂
-    return DualState(c, ops.solve_triangular(f.L, ops.matrix_transpose(half)), ())
+    return h._replace(c=c, C=ops.solve_triangular(f.L, ops.matrix_transpose(half)))
 
 
 def _hold_untied(ops: Ops, L: Array, p: Conditional, s: DualState) -> DualState:
     # Gaussian sites scale with 1/σ²: held per unit precision, the bound stays tight when σ² moves
     unit = p.site_precision(ops)
-    return DualState(s.c, s.C, Sites(s.sites.lambda1 / unit, s.sites.beta / unit))
+    return s._replace(sites=Sites(s.sites.lambda1 / unit, s.sites.beta / unit))
 
 
 def _tie_untied(ops: Ops, f: Factor, p: Conditional, h: DualState) -> DualState:
     unit = p.site_precision(ops)
     sites = Sites(h.sites.lambda1 * unit, h.sites.beta * unit)
     C = (f.W * sites.beta[..., None, :]) @ ops.matrix_transpose(f.W)
-    return DualState(matvec(f.W, sites.lambda1), C, sites)
+    return h._replace(c=matvec(f.W, sites.lambda1), C=C, sites=sites)
 
 
 def _hold_standard(ops: Ops, L: Array, p: Conditional, s: DualState) -> DualState:
     B = ops.eye(s.c.shape[-1]) + s.C
-    return _hold_projected(ops, L, p, DualState(s.c, B, ()))  # S⁻¹m and S⁻¹
+    return _hold_projected(ops, L, p, s._replace(C=B))  # S⁻¹m and S⁻¹
 
 
 def _tie_standard(ops: Ops, f: Factor, p: Conditional, h: DualState) -> DualState:
     s = _tie_projected(ops, f, p, h)
-    return DualState(s.c, s.C - ops.eye(s.c.shape[-1]), ())
+    return s._replace(C=s.C - ops.eye(s.c.shape[-1]))
 
 
 def _unwhiten_precision(ops: Ops, L: Array, C: Array) -> Array:

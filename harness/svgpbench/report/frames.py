@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from svgpbench.likelihoods import LIKELIHOODS
 from svgpbench.records import Record
 
 METRICS = ("elbo", "nlpd", "nlpd_original", "rmse", "rmse_original", "error_rate")
@@ -40,7 +41,7 @@ def _identity(record: Record) -> dict[str, Any]:
     config = record.config
     return {
         "data": config.data.name,
-        "task": "classification" if config.likelihood.name != "gaussian" else "regression",
+        "task": LIKELIHOODS[config.likelihood.name].task,
         "method": config.method.title,
         "backend": config.backend.title,
         "dtype": config.backend.dtype,

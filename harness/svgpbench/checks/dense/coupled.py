@@ -6,63 +6,69 @@ import numpy as np
 import numpy.typing as npt
 
 from svgpbench.checks.cases import Case, Problem
-from svgpbench.checks.dense.gaussians import Dense
+from svgpbench.checks.dense.gaussians import Dense, times
 from svgpbench.checks.evaluate import RATE, Arrays
+from svgpbench.model import Theta
 
 Floats = npt.NDArray[np.float64]
 
 
 def tied(case: Case, old: Dense, new: Dense, numbers: Arrays) -> tuple[Floats, Floats]:
-    """q(u) at the new θ with what the case's tying holds fixed."""
-    m, S = numbers["values/q_mean"][0], numbers["values/q_cov"][0]
-    T1, T2 = np.linalg.solve(S, m), np.linalg.inv(S) - old.K_inv
+    """q(u) at the new θ with what the case's tying holds fixed: means [P, M], covariances [P, M, M]."""
+    m, S = numbers["values/q_mean"], numbers["values/q_cov"]
+    precision: Floats = np.asarray(np.linalg.inv(S), dtype=np.float64)
+    T1, T2 = times(precision, m), precision - old.K_inv
     tying = case.method.removeprefix("t-svgp ")
     if tying == "untied":
-        lambda1, beta = numbers["state/sites.lambda1"][0], numbers["state/sites.beta"][0]
+        lambda1, beta = numbers["state/sites.lambda1"], numbers["state/sites.beta"]
         if case.likelihood == "gaussian":  # sites per unit precision
             ratio = float(old.theta.likelihood.noise_variance) / float(
                 new.theta.likelihood.noise_variance
             )
             lambda1, beta = lambda1 * ratio, beta * ratio
-        T1, T2 = new.A @ lambda1, (new.A * beta) @ new.A.T
+        T1, T2 = lambda1 @ new.A.T, new.weighted(beta)
     elif tying == "tied":
-        T1 = new.K_inv @ old.K @ T1
+        T1 = T1 @ old.K @ new.K_inv
         T2 = new.K_inv @ old.K @ T2 @ old.K @ new.K_inv
     elif tying == "standard" or "unwhitened" in case.method:
         return m, S
     elif tying == "whitened" or case.method.startswith("q-svgp"):
         turn = np.linalg.cholesky(new.K) @ np.linalg.inv(np.linalg.cholesky(old.K))
-        return turn @ m, turn @ S @ turn.T
+        return m @ turn.T, turn @ S @ turn.T
     covariance: Floats = np.linalg.inv(new.K_inv + T2)
-    return covariance @ T1, covariance
+    return times(covariance, T1), covariance
 
 
 def coupled_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays:
     """What dense algebra says of the state that the numpy backend reached."""
     model, _ = case.build()
     y, n = problem.targets(model.likelihood.support), len(problem.X)
+
+    def dense(theta: Theta, rows: npt.NDArray[np.int64]) -> Dense:
+        noise = problem.noise(model, rows)
+        return Dense(case, theta, problem.X[rows], y[rows], n / len(rows), noise)
+
     theta, moved = problem.theta(model), problem.theta(model, moved=True)
-    first, third = problem.batches[0], problem.batches[2]
-    scale = n / len(first)
-    at = Dense(case, theta, problem.X[first], y[first], scale)
-    m, S = numbers["values/q_mean"][0], numbers["values/q_cov"][0]
+    first, third, every = problem.batches[0], problem.batches[2], np.arange(n)
+    at = dense(theta, first)
+    m, S = numbers["values/q_mean"], numbers["values/q_cov"]
     mu, v = at.marginals(m, S)
     out: dict[str, npt.ArrayLike] = {
         "values/elbo": at.elbo(m, S),
         "values/kl": at.kl(m, S),
-        "values/mu": mu[None],
-        "values/v": v[None],
+        "values/mu": mu,
+        "values/v": v,
     }
     if "adam" not in case.method:
-        step = Dense(case, theta, problem.X[third], y[third], scale)
-        mean, covariance = step.natural_step(m, S, RATE)
-        out |= {"e_step/q_mean": mean[None], "e_step/q_cov": covariance[None]}
-    old = Dense(case, theta, problem.X, y, 1.0)
+        # autodiff of a sampled V̂ has that V̂'s own slope in v, so each form has its own numbers here
+        pathwise = "autodiff" in case.method
+        mean, covariance = dense(theta, third).natural_step(m, S, RATE, pathwise=pathwise)
+        out |= {"e_step/q_mean": mean, "e_step/q_cov": covariance}
+    old = dense(theta, every)
     if "state/sites.beta" in numbers:  # the sums over all sites are the state itself
-        lambda1, beta = numbers["state/sites.lambda1"][0], numbers["state/sites.beta"][0]
-        covariance = np.linalg.inv(old.K_inv + (old.A * beta) @ old.A.T)
-        out |= {"values/q_mean": (covariance @ old.A @ lambda1)[None]}
-        out |= {"values/q_cov": covariance[None]}
-    new = Dense(case, moved, problem.X, y, 1.0)
+        lambda1, beta = numbers["state/sites.lambda1"], numbers["state/sites.beta"]
+        of_sites: Floats = np.linalg.inv(old.K_inv + old.weighted(beta))
+        out |= {"values/q_mean": times(of_sites, lambda1 @ old.A.T), "values/q_cov": of_sites}
+    new = dense(moved, every)
     out["gradients/objective"] = new.elbo(*tied(case, old, new, numbers))
     return {k: np.asarray(x, dtype=np.float64) for k, x in out.items()}

@@ -1,15 +1,16 @@
-"""Kernels, expectations and Gaussians of inducing variables in plain NumPy."""
+"""Kernels and Gaussians of inducing variables in plain NumPy."""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit, log_expit, log_ndtr
 
 from svgpbench.checks.cases import Case
+from svgpbench.checks.dense.expectations import expectations
 from svgpbench.model import Theta
 
 Floats = npt.NDArray[np.float64]
+NO_NOISE: Floats = np.zeros((0, 0))
 
 
 def kernel_matrix(name: str, theta: Theta, A: Floats, B: Floats) -> Floats:
@@ -24,27 +25,6 @@ def kernel_matrix(name: str, theta: Theta, A: Floats, B: Floats) -> Floats:
         return np.asarray(variance * (1 + r) * np.exp(-r))
     r = np.sqrt(5 * d2)
     return np.asarray(variance * (1 + r + r**2 / 3) * np.exp(-r))
-
-
-def expectations(
-    likelihood: str, theta: Theta, y: Floats, mu: Floats, v: Floats, nodes: int = 20
-) -> tuple[Floats, Floats, Floats]:
-    """(V, α, β), each [b], with SciPy's own distribution functions."""
-    if likelihood == "gaussian":
-        s2 = float(theta.likelihood.noise_variance)
-        V = -0.5 * np.log(2 * np.pi * s2) - ((y - mu) ** 2 + v) / (2 * s2)
-        return V, (y - mu) / s2, np.full_like(mu, 1 / s2)
-    t, w = np.polynomial.hermite_e.hermegauss(nodes)
-    w = w / np.sqrt(2 * np.pi)
-    sign = (2 * y - 1)[:, None]
-    f = mu[:, None] + np.sqrt(v)[:, None] * t
-    if likelihood == "bernoulli-probit":
-        value = log_ndtr(sign * f)
-        slope = sign * np.exp(-(f**2) / 2 - value) / np.sqrt(2 * np.pi)
-    else:
-        value = log_expit(sign * f)
-        slope = sign * expit(-sign * f)
-    return value @ w, slope @ w, -(slope * t) @ w / np.sqrt(v)
 
 
 def sgpr_bound(theta: Theta, kernel: str, X: Floats, y: Floats, jitter: float) -> float:
@@ -65,10 +45,19 @@ def log_normal(y: Floats, covariance: Floats) -> float:
 
 
 class Dense:
-    """q(u) = N(m, S) at a θ, on a batch, all dense."""
+    """q(u_p) = N(m_p, S_p) at a θ, on a batch, all dense; m is [P, M], or [M] for a single latent."""
 
-    def __init__(self, case: Case, theta: Theta, X: Floats, y: Floats, scale: float) -> None:
-        self.case, self.theta, self.y, self.scale = case, theta, y, scale
+    def __init__(
+        self,
+        case: Case,
+        theta: Theta,
+        X: Floats,
+        y: Floats,
+        scale: float,
+        noise: Floats = NO_NOISE,
+    ) -> None:
+        self.case, self.theta, self.y, self.scale, self.noise = case, theta, y, scale, noise
+        self.likelihood = case.build()[0].likelihood
         Z = np.asarray(theta.inducing)
         self.K = kernel_matrix(case.kernel, theta, Z, Z) + 1e-6 * np.eye(len(Z))
         self.K_inv = np.linalg.inv(self.K)
@@ -78,26 +67,52 @@ class Dense:
 
     def marginals(self, m: Floats, S: Floats) -> tuple[Floats, Floats]:
         """μ = Aᵀm, v = κ − diag Aᵀ(K − S)A."""
-        return self.A.T @ m, self.kff - np.sum(self.A * ((self.K - S) @ self.A), axis=0)
+        return m @ self.A, self.kff - np.sum(self.A * ((self.K - S) @ self.A), axis=-2)
 
     def kl(self, m: Floats, S: Floats) -> float:
-        """KL[N(m, S) ‖ N(0, K)]."""
+        """KL[N(m, S) ‖ N(0, K)], summed over latents."""
         log_ratio = np.linalg.slogdet(self.K)[1] - np.linalg.slogdet(S)[1]
-        return float(0.5 * (np.trace(self.K_inv @ S) + m @ self.K_inv @ m - len(m) + log_ratio))
+        trace = np.trace(self.K_inv @ S, axis1=-2, axis2=-1)
+        distance = np.sum((m @ self.K_inv) * m, axis=-1)
+        return float(np.sum(0.5 * (trace + distance - m.shape[-1] + log_ratio)))
+
+    def expectations(
+        self, m: Floats, S: Floats, *, pathwise: bool = False
+    ) -> tuple[Floats, Floats, Floats]:
+        """(V, α, β) under q."""
+        mu, v = self.marginals(m, S)
+        parameters = self.theta.likelihood
+        return expectations(
+            self.likelihood, parameters, self.y, mu, v, self.noise, pathwise=pathwise
+        )
 
     def elbo(self, m: Floats, S: Floats) -> float:
         """The bound, s ΣV − KL."""
-        V, _, _ = expectations(self.case.likelihood, self.theta, self.y, *self.marginals(m, S))
+        V, _, _ = self.expectations(m, S)
         return float(self.scale * V.sum() - self.kl(m, S))
 
-    def natural_step(self, m: Floats, S: Floats, rate: float) -> tuple[Floats, Floats]:
-        """(S⁻¹m, −½S⁻¹) ← + ρ ∂ELBO/∂(m, S + mmᵀ), term by term."""
-        _, alpha, beta = expectations(
-            self.case.likelihood, self.theta, self.y, *self.marginals(m, S)
-        )
+    def weighted(self, beta: Floats) -> Floats:
+        """A diag(β) Aᵀ [..., M, M]."""
+        return np.asarray((self.A * beta[..., None, :]) @ self.A.T)
+
+    def natural_step(
+        self, m: Floats, S: Floats, rate: float, *, pathwise: bool = False
+    ) -> tuple[Floats, Floats]:
+        """(S⁻¹m, −½S⁻¹) ← + ρ ∂ELBO/∂(m, S + mmᵀ), term by term.
+
+        ρ is halved until every new S⁻¹ has positive eigenvalues.
+        """
+        _, alpha, beta = self.expectations(m, S, pathwise=pathwise)
         precision: Floats = np.asarray(np.linalg.inv(S), dtype=np.float64)
-        d_m = self.scale * self.A @ alpha - self.K_inv @ m
-        d_S = 0.5 * (precision - self.K_inv - self.scale * (self.A * beta) @ self.A.T)
-        theta1 = precision @ m + rate * (d_m - 2 * d_S @ m)
+        d_m = self.scale * alpha @ self.A.T - m @ self.K_inv
+        d_S = 0.5 * (precision - self.K_inv - self.scale * self.weighted(beta))
+        while np.linalg.eigvalsh(precision - 2 * rate * d_S).min() <= 0:
+            rate = 0.5 * rate
+        theta1 = times(precision, m) + rate * (d_m - 2 * times(d_S, m))
         covariance: Floats = np.asarray(np.linalg.inv(precision - 2 * rate * d_S))
-        return covariance @ theta1, covariance
+        return times(covariance, theta1), covariance
+
+
+def times(a: Floats, x: Floats) -> Floats:
+    """A [..., k, n] times x [..., n]."""
+    return np.asarray(np.einsum("...kn,...n->...k", a, x))

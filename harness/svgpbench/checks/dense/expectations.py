@@ -1,0 +1,124 @@
+"""V, α and β of every likelihood from SciPy's own distributions, point by point: no `Ops`.
+
+Where a likelihood discretises its integral, so does this, by the same nodes or the same noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.special as sc
+import scipy.stats
+
+from svgpbench.likelihoods import Likelihood
+
+Floats = npt.NDArray[np.float64]
+Expectations = tuple[Floats, Floats, Floats]
+"""V [b] or [1, b]; α and β, shaped as μ."""
+
+
+def expectations(
+    likelihood: Likelihood,
+    parameters: Any,
+    y: Floats,
+    mu: Floats,
+    v: Floats,
+    noise: Floats,
+    *,
+    pathwise: bool = False,
+) -> Expectations:
+    """(V, α, β) at μ and v, [b] or [P, b], by the settings of a likelihood.
+
+    Args:
+        likelihood: whose name and settings (nodes, ε, …) are read; none of its functions is called.
+        parameters: the likelihood's part of θ.
+        y: targets [b].
+        mu: means.
+        v: variances.
+        noise: [S, P], where the likelihood samples.
+        pathwise: β as −2 ∂V̂/∂v of a sampled V̂, which is what autodiff gives.
+    """
+    if likelihood.name == "gaussian":
+        s2 = float(parameters.noise_variance)
+        V = -0.5 * np.log(2 * np.pi * s2) - ((y - mu) ** 2 + v) / (2 * s2)
+        return V, (y - mu) / s2, np.full_like(mu, 1 / s2)
+    if likelihood.name == "softmax":
+        return _softmax(y, mu, v, noise, pathwise=pathwise)
+    t, w = np.polynomial.hermite_e.hermegauss(likelihood.nodes)  # type: ignore[attr-defined]
+    w = w / np.sqrt(2 * np.pi)
+    if likelihood.name == "robust-max":
+        return _robust_max(likelihood, y, mu, v, t, w)
+    value, slope = ONE_LATENT[likelihood.name](
+        likelihood, parameters, y[:, None], mu[..., None] + np.sqrt(v)[..., None] * t
+    )
+    return value @ w, slope @ w, -(slope * t) @ w / np.sqrt(v)
+
+
+def _probit(x: Any, _: Any, y: Floats, f: Floats) -> tuple[Floats, Floats]:
+    sign, wide = 2 * y - 1, 1 - 2 * x.squash
+    if not x.squash:
+        value = sc.log_ndtr(sign * f)
+        return value, sign * np.exp(-(f**2) / 2 - value) / np.sqrt(2 * np.pi)
+    density = x.squash + wide * sc.ndtr(sign * f)
+    return np.log(density), sign * wide * scipy.stats.norm.pdf(f) / density
+
+
+def _logit(_: Any, __: Any, y: Floats, f: Floats) -> tuple[Floats, Floats]:
+    sign = 2 * y - 1
+    return sc.log_expit(sign * f), sign * sc.expit(-sign * f)
+
+
+def _student_t(x: Any, parameters: Any, y: Floats, f: Floats) -> tuple[Floats, Floats]:
+    scale = float(parameters.scale)
+    error = y - f
+    value = scipy.stats.t.logpdf(error, x.df, scale=scale)
+    return np.asarray(value), (x.df + 1) * error / (x.df * scale**2 + error**2)
+
+
+def _poisson(_: Any, __: Any, y: Floats, f: Floats) -> tuple[Floats, Floats]:
+    return np.asarray(scipy.stats.poisson.logpmf(y, np.exp(f))), y - np.exp(f)
+
+
+ONE_LATENT: dict[str, Callable[[Any, Any, Floats, Floats], tuple[Floats, Floats]]] = {
+    "bernoulli-probit": _probit,
+    "bernoulli-logit": _logit,
+    "student-t": _student_t,
+    "poisson": _poisson,
+}
+"""Log p(y | f) and its slope in f, for f [..., b, S] and y [b, 1]."""
+
+
+def _softmax(y: Floats, mu: Floats, v: Floats, noise: Floats, *, pathwise: bool) -> Expectations:
+    V, alpha, beta = np.zeros(len(y)), np.zeros_like(mu), np.zeros_like(mu)
+    for i, label in enumerate(y.astype(int)):
+        log_p = sc.log_softmax(mu[:, i] + np.sqrt(v[:, i]) * noise, axis=1)  # [S, C]
+        p, one_hot = np.exp(log_p), np.eye(len(mu))[label]
+        V[i] = log_p[:, label].mean()
+        alpha[:, i] = (one_hot - p).mean(axis=0)
+        slope_in_v = ((one_hot - p) * noise).mean(axis=0) / (2 * np.sqrt(v[:, i]))
+        beta[:, i] = -2 * slope_in_v if pathwise else (p * (1 - p)).mean(axis=0)
+    return V, alpha, beta
+
+
+def _robust_max(x: Any, y: Floats, mu: Floats, v: Floats, t: Floats, w: Floats) -> Expectations:
+    V, alpha, beta = np.zeros(len(y)), np.zeros_like(mu), np.zeros_like(mu)
+    wrong = np.log(x.epsilon / (x.classes - 1))
+    gain = np.log(1 - x.epsilon) - wrong
+    Phi, phi = scipy.stats.norm.cdf, scipy.stats.norm.pdf
+    for i, own in enumerate(y.astype(int)):
+        others = [c for c in range(x.classes) if c != own]
+        f = mu[own, i] + np.sqrt(v[own, i]) * t  # [S]
+        z = {c: (f - mu[c, i]) / np.sqrt(v[c, i]) for c in others}
+        P = np.prod([x.squash + (1 - 2 * x.squash) * Phi(z[c]) for c in others], axis=0) @ w
+        V[i] = P * np.log(1 - x.epsilon) + (1 - P) * wrong
+        for c in others:
+            rest = [x.squash + (1 - 2 * x.squash) * Phi(z[k]) for k in others if k != c]
+            density = (1 - 2 * x.squash) * phi(z[c]) * np.prod(rest, axis=0)  # ∂∏Φ/∂z_c
+            alpha[c, i] = -gain * (density @ w) / np.sqrt(v[c, i])
+            beta[c, i] = gain * ((z[c] * density) @ w) / v[c, i]
+            alpha[own, i] += gain * (density @ w) / np.sqrt(v[c, i])
+            beta[own, i] -= gain * ((density * t) @ w) / np.sqrt(v[c, i] * v[own, i])
+    return V, alpha, beta

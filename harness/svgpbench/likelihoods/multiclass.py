@@ -1,0 +1,38 @@
+"""What likelihoods of several classes share: a latent function a class, labels 0 … C−1."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from svgpbench.errors import UserError
+from svgpbench.likelihoods.likelihood import Likelihood
+from svgpbench.ops import Array, Ops
+
+
+@dataclass(frozen=True)
+class MulticlassLikelihood(Likelihood):
+    """P(y | f_1 … f_C) with a latent a class; `classes` 0 stands for a number yet to be read from data."""
+
+    classes: int = 0
+    task: ClassVar[Literal["regression", "classification"]] = "classification"
+    support: ClassVar[Literal["real", "binary", "classes", "counts"]] = "classes"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.classes < 0 or self.classes == 1:
+            raise UserError(
+                f"likelihood {self.name!r} needs at least 2 classes, not {self.classes}"
+            )
+
+    @property
+    def latents(self) -> int:
+        return self.classes
+
+    def one_hot(self, ops: Ops, y: Array) -> Array:
+        """1 at the label's class, else 0 [C, b], from labels y [b]."""
+        labels = ops.asarray(np.arange(self.classes, dtype=np.float64))[:, None]
+        zero = ops.zeros((self.classes, y.shape[0]))
+        return ops.where(ops.abs(y - labels) < 0.5, zero + 1.0, zero)

@@ -1,0 +1,29 @@
+"""Counts with a log link: the shortest likelihood there is, and so the one to copy for a new one.
+
+What it takes: `log_density` with its slope in f (quadrature does V, α, β and the predictive density),
+the mean of y, a line in `registry.py`, and parameters in a NamedTuple if it has any.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from svgpbench.likelihoods.quadrature import QuadratureLikelihood
+from svgpbench.ops import Array, Ops, Tree
+
+
+@dataclass(frozen=True)
+class Poisson(QuadratureLikelihood):
+    """Counts y = 0, 1, 2, … with mean exp(f)."""
+
+    name: ClassVar[str] = "poisson"
+    task: ClassVar[Literal["regression", "classification"]] = "regression"
+    support: ClassVar[Literal["real", "binary", "classes", "counts"]] = "counts"
+
+    def log_density(self, ops: Ops, p: Tree, y: Array, f: Array) -> tuple[Array, Array]:
+        rate = ops.exp(f)
+        return y * f - rate - ops.lgamma(y + 1.0), y - rate
+
+    def predict(self, ops: Ops, p: Tree, mu: Array, v: Array) -> Array:
+        return ops.exp(mu + 0.5 * v)[0]

@@ -1,0 +1,101 @@
+"""Robust-max over C classes: the largest latent names the class, save for errors of probability ε."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from svgpbench.likelihoods.multiclass import MulticlassLikelihood
+from svgpbench.likelihoods.quadrature import rule, with_known_slopes
+from svgpbench.normal import squashed_log_ndtr
+from svgpbench.ops import Array, Ops, Tree
+
+
+class Nodes(NamedTuple):
+    """The chance that f_y is the largest, at each node of f_y."""
+
+    weighted: Array  # [b, S], w ∏_{c≠y} Φ(z_c)
+    z: Array  # [C, b, S], (f_y − μ_c)/√v_c
+    slope: Array  # [C, b, S], ∂ log Φ(z_c)/∂f_y of every competitor, 0 for y itself
+    sd: Array  # [C, b, 1]
+    t: Array  # [S]
+
+
+@dataclass(frozen=True)
+class RobustMax(MulticlassLikelihood):
+    """p(y | f) = 1 − ε where f_y is the largest latent, else ε/(C − 1); ε is `epsilon`.
+
+    Not log-concave. The quadrature runs over f_y with a product of normal distribution functions as its
+    integrand, which is nearly a step where a competitor varies much less than f_y, and Gauss–Hermite is
+    slow on steps: hence more `nodes` by default than for a smooth log density. Where competitors have a
+    tenth of f_y's variance the probability is off by 9e-3 with 20 nodes and by 5e-6 with 100; at a
+    thirtieth, by 4e-2 and 7e-4. `squash` ε' makes every Φ into ε' + (1 − 2ε') Φ; GPflow's is 1e-6.
+    """
+
+    epsilon: float = 1e-3
+    nodes: int = 100
+    squash: float = 0.0
+    name: ClassVar[str] = "robust-max"
+
+    @property
+    def log_concave(self) -> bool:
+        return False
+
+    @property
+    def _log_error(self) -> float:
+        """Log ε/(C − 1)."""
+        return math.log(self.epsilon / (self.classes - 1))
+
+    @property
+    def _gain(self) -> float:
+        """Δ: what V gains where f_y is surely the largest."""
+        return math.log1p(-self.epsilon) - self._log_error
+
+    def _at_nodes(self, ops: Ops, one_hot: Array, mu: Array, v: Array) -> Nodes:
+        t, w = rule(ops, self.nodes)
+        sd = ops.sqrt(v)[..., None]
+        mean = ops.sum(one_hot * mu, axis=0)[:, None]
+        f = mean + ops.sum(one_hot[..., None] * sd, axis=0) * t  # [b, S]
+        z = (f - mu[..., None]) / sd
+        log_phi, slope = squashed_log_ndtr(ops, z, self.squash)
+        other = 1.0 - one_hot[..., None]
+        weighted = w * ops.exp(ops.sum(other * log_phi, axis=0))
+        return Nodes(weighted, z, other * slope / sd, sd, t)
+
+    def _expectations(self, ops: Ops, y: Array, mu: Array, v: Array) -> tuple[Array, Array, Array]:
+        """(V [b], α [C, b], β [C, b]): exact derivatives of the discretised V."""
+        one_hot = self.one_hot(ops, y)
+        at = self._at_nodes(ops, one_hot, mu, v)
+        competitors = at.weighted * at.slope  # [C, b, S]
+        own = ops.sum(competitors, axis=0)  # [b, S], w ∂∏Φ/∂f_y
+        alpha = one_hot * ops.sum(own, axis=-1) - ops.sum(competitors, axis=-1)
+        beta_own = one_hot * ops.sum(own * at.t, axis=-1)
+        beta = (ops.sum(competitors * at.z, axis=-1) - beta_own) / at.sd[..., 0]
+        V = self._log_error + self._gain * ops.sum(at.weighted, axis=-1)
+        return V, self._gain * alpha, self._gain * beta
+
+    def variational_expectations(self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array) -> Array:
+        return with_known_slopes(ops, lambda m, s: self._expectations(ops, y, m, s), mu, v)
+
+    def gradients(self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array) -> tuple[Array, Array]:
+        _, alpha, beta = self._expectations(ops, y, mu, v)
+        return alpha, beta
+
+    def _probability(self, ops: Ops, one_hot: Array, mu: Array, v: Array) -> Array:
+        """p(y) [b] of the classes that `one_hot` [C, b] names."""
+        largest = ops.sum(self._at_nodes(ops, one_hot, mu, v).weighted, axis=-1)
+        error = math.exp(self._log_error)
+        return error + (1.0 - self.epsilon - error) * largest
+
+    def log_predictive_density(self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array) -> Array:
+        return ops.log(self._probability(ops, self.one_hot(ops, y), mu, v))
+
+    def predict(self, ops: Ops, p: Tree, mu: Array, v: Array) -> Array:
+        rows = []
+        for c in range(self.classes):
+            one_hot = self.one_hot(ops, ops.asarray(np.full(1, float(c)))) + 0.0 * mu
+            rows.append(self._probability(ops, one_hot, mu, v)[None])
+        return ops.concat(rows, axis=0)

@@ -1,0 +1,56 @@
+"""Student-t noise: regression that outliers do not sway."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Literal, NamedTuple
+
+from svgpbench.errors import UserError
+from svgpbench.likelihoods.quadrature import QuadratureLikelihood
+from svgpbench.ops import Array, Ops, Tree
+
+
+class StudentTParameters(NamedTuple):
+    """Parameters of Student-t noise."""
+
+    scale: Array  # []
+
+
+@dataclass(frozen=True)
+class StudentT(QuadratureLikelihood):
+    """y = f + scale · t_df; the scale is learned, the degrees of freedom `df` are constant.
+
+    Not log-concave: beyond |y − f| = scale · √df the log density curves upwards, so β may be negative.
+    """
+
+    scale: float = 1.0
+    df: float = 3.0
+    name: ClassVar[str] = "student-t"
+    task: ClassVar[Literal["regression", "classification"]] = "regression"
+    support: ClassVar[Literal["real", "binary", "classes", "counts"]] = "real"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.df > 1.0:
+            raise UserError(f"likelihood 'student-t' has no mean with df {self.df}; give df > 1")
+
+    @property
+    def log_concave(self) -> bool:
+        return False
+
+    def initial_parameters(self) -> Tree:
+        return StudentTParameters(self.scale)
+
+    def log_density(self, ops: Ops, p: Tree, y: Array, f: Array) -> tuple[Array, Array]:
+        half = 0.5 * (self.df + 1.0)
+        constant = math.lgamma(half) - math.lgamma(0.5 * self.df)
+        constant -= 0.5 * math.log(math.pi * self.df)
+        spread = self.df * p.scale * p.scale
+        error = y - f
+        square = error * error
+        value = constant - ops.log(p.scale) - half * ops.log1p(square / spread)
+        return value, 2.0 * half * error / (spread + square)
+
+    def predict(self, ops: Ops, p: Tree, mu: Array, v: Array) -> Array:
+        return mu[0]
