@@ -84,6 +84,8 @@ def evaluate(ops: Ops, model: Model, method: Method, problem: Problem) -> Arrays
         raw, prior, state, adam, full, ops.asarray(np.float64(ADAM_RATE)), one
     )
     objective, gradient = gradients(raw, moved, state, full, one)
+    if "inducing" not in learn:
+        gradient = gradient._replace(inducing=())
     out = {f"values/{k}": x for k, x in named_leaves(values(raw, state, first, scale))}
     out |= {f"e_step/{k}": x for k, x in named_leaves(values(raw, third, first, scale))}
     out |= {f"e_trajectory/{k}": x for k, x in named_leaves(values(raw, last, first, scale))}

@@ -95,17 +95,18 @@ class SitePosterior(Method):
         root = _root(ops, ops.where(beta > 0.0, beta, nothing) if self.indefinite else beta)
         scaled = root[..., None] * K  # D^½K [P, n, n]
         L_B = ops.cholesky(ops.eye(K.shape[-1]) + scaled * root[..., None, :])
-        gain = ops.solve_triangular(L_B, matvec(scaled, state.lambda1)[..., None])
-        inner = ops.solve_triangular(L_B, gain, transpose=True)[..., 0]  # B⁻¹D^½Kλ₁
-        weights = state.lambda1 - root * inner
-        mean = matvec(K, weights)
+
+        def weigh(x: Array) -> Array:  # K⁻¹(K⁻¹ + D)⁻¹x = x − D^½B⁻¹D^½Kx
+            return x - root * _cholesky_solve(ops, L_B, matvec(scaled, x))
+
+        weights = weigh(state.lambda1)
         if not self.indefinite:
-            return FactorisedSites(root, L_B, mean, weights, ())
+            return FactorisedSites(root, L_B, matvec(K, weights), weights, ())
         out = _withdraw(ops, K, L_B, scaled, _root(ops, ops.where(beta < 0.0, -beta, nothing)))
-        gain = ops.solve_triangular(out.L_C, (out.root * mean)[..., None])
-        inner = ops.solve_triangular(out.L_C, gain, transpose=True)[..., 0]
-        mean = mean + _covary(ops, K, out.half, out.root * inner)
-        return FactorisedSites(root, L_B, mean, state.lambda1 - beta * mean, out)
+        # Sλ₁ = S₊x with x = λ₁ + D₋^½C⁻¹D₋^½S₊λ₁
+        inner = _cholesky_solve(ops, out.L_C, out.root * matvec(K, weights))
+        weights = weigh(state.lambda1 + out.root * inner)
+        return FactorisedSites(root, L_B, matvec(K, weights), weights, out)
 
     def marginals(self, ops: Ops, f: FullFactor, q: FactorisedSites) -> tuple[Array, Array]:
         """μ = k_fiᵀa, v = κ − ‖L_B⁻¹D^½k_fi‖² (Rasmussen and Williams 2006, Alg. 3.2)."""
@@ -244,7 +245,8 @@ class DualVGP(SitePosterior):
 class MeanCholeskyVGP(MeanCholeskySVGP):
     """q-VGP: mean and Cholesky factor of q(f) on all data, which is q-SVGP with Z = X.
 
-    Its options are q-svgp's. Unlike t-VGP it needs a Cholesky factor of K_ff, and so its jitter.
+    Its options are q-svgp's. Unlike t-VGP it needs a Cholesky factor of K_ff, and so its jitter. Adam
+    wants the full batch: away from a minibatch's rows W is zero but for rounding, which Adam scales up.
     """
 
     name: ClassVar[str] = "q-vgp"
@@ -258,7 +260,6 @@ class MeanCholeskyVGP(MeanCholeskySVGP):
         variants={
             "natgrad": {"whiten": True},
             "natgrad unwhitened": {"whiten": False},
-            "adam": {"whiten": True, "optimiser": "adam"},
         },
     )
 
@@ -276,6 +277,7 @@ def _withdraw(ops: Ops, K: Array, L_B: Array, scaled: Array, root: Array) -> Wit
     return Withdrawn(root, half, ops.cholesky(C))
 
 
-def _covary(ops: Ops, K: Array, half: Array, x: Array) -> Array:
-    """S₊x = Kx − halfᵀ(half x)."""
-    return matvec(K, x) - matvec(ops.matrix_transpose(half), matvec(half, x))
+def _cholesky_solve(ops: Ops, chol: Array, x: Array) -> Array:
+    """A⁻¹x [..., n] from A's factor."""
+    half = ops.solve_triangular(chol, x[..., None])
+    return ops.solve_triangular(chol, half, transpose=True)[..., 0]

@@ -10,6 +10,8 @@ from svgpbench.checks.cases import Case
 from svgpbench.model import Theta
 
 Floats = npt.NDArray[np.float64]
+JITTER = 1e-6
+"""Of the check's models, on K(Z, Z)."""
 
 
 def kernel_matrix(name: str, theta: Theta, A: Floats, B: Floats) -> Floats:
@@ -67,10 +69,18 @@ def log_normal(y: Floats, covariance: Floats) -> float:
 class Dense:
     """q(u) = N(m, S) at a θ, on a batch, all dense."""
 
-    def __init__(self, case: Case, theta: Theta, X: Floats, y: Floats, scale: float) -> None:
+    def __init__(
+        self,
+        case: Case,
+        theta: Theta,
+        X: Floats,
+        y: Floats,
+        scale: float,
+        jitter: float = JITTER,
+    ) -> None:
         self.case, self.theta, self.y, self.scale = case, theta, y, scale
         Z = np.asarray(theta.inducing)
-        self.K = kernel_matrix(case.kernel, theta, Z, Z) + 1e-6 * np.eye(len(Z))
+        self.K = kernel_matrix(case.kernel, theta, Z, Z) + jitter * np.eye(len(Z))
         self.K_inv = np.linalg.inv(self.K)
         self.A: Floats = self.K_inv @ kernel_matrix(case.kernel, theta, Z, X)  # [M, b]
         self.Kuf = self.K @ self.A
