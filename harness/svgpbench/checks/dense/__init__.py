@@ -10,11 +10,11 @@ from collections.abc import Callable
 
 from svgpbench.checks.cases import METHODS, Case, Problem
 from svgpbench.checks.dense.coupled import coupled_arrays
-from svgpbench.checks.dense.exact import gpr_arrays, sgpr_arrays
+from svgpbench.checks.dense.exact import gpr_arrays, gpr_bound, sgpr_arrays
 from svgpbench.checks.dense.gaussians import kernel_matrix, log_normal, sgpr_bound
 from svgpbench.checks.evaluate import Arrays
 
-__all__ = ["dense_arrays", "kernel_matrix", "log_normal", "sgpr_bound"]
+__all__ = ["dense_arrays", "gpr_bound", "kernel_matrix", "log_normal", "sgpr_bound"]
 
 FAMILIES: dict[str, Callable[[Case, Problem, Arrays], Arrays]] = {
     "t-svgp": coupled_arrays,
