@@ -22,7 +22,7 @@ from svgpbench.tree import leaves
 Floats = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int64]
 EVALUATION_ROWS = 8192
-"""Rows evaluated at a time where training is by minibatch."""
+"""Rows evaluated at a time where training is by minibatch, or where sums over data are taken."""
 
 
 @dataclass(frozen=True)
@@ -84,11 +84,15 @@ class Batches:
         return drawn
 
     def evaluation(self) -> Iterator[Batch]:
-        """All training rows in chunks, with the evaluation's noise."""
-        n = len(self.data.y)
+        """All training rows with the evaluation's noise, in chunks where training is by minibatch."""
         if self.size is None:
             yield self._full
-            return
+        else:
+            yield from self.chunks()
+
+    def chunks(self) -> Iterator[Batch]:
+        """All training rows in chunks, with the evaluation's noise."""
+        n = len(self.data.y)
         for i in range(0, n, EVALUATION_ROWS):
             yield self._of(np.arange(i, min(i + EVALUATION_ROWS, n)), self._evaluation_noise)
 

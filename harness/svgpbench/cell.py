@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from svgpbench.accumulation import trainer_class
 from svgpbench.batches import TrainingData
 from svgpbench.config import CellConfig, DataConfig, cell_id
 from svgpbench.errors import UserError, unknown
@@ -89,8 +90,10 @@ def build_model(config: CellConfig) -> Model:
     return Model(kernel(config.kernel.name), build_likelihood(config.likelihood), config.jitter)
 
 
-def initial_theta(config: CellConfig, model: Model, X: np.ndarray[Any, Any]) -> Theta:
-    """θ at the start, from training inputs X [n, D]."""
+def initial_theta(
+    config: CellConfig, model: Model, X: np.ndarray[Any, Any], basis: str = "inducing"
+) -> Theta:
+    """θ at the start, from training inputs X [n, D], for a method with such a basis."""
     count = lengthscale_count(config.kernel.ard, X.shape[1])
     given = config.kernel.lengthscale
     if isinstance(given, tuple) and len(given) != count:
@@ -99,7 +102,9 @@ def initial_theta(config: CellConfig, model: Model, X: np.ndarray[Any, Any]) -> 
     return Theta(
         KernelParameters(np.array([config.kernel.variance]), lengthscales[None].copy()),
         tree_map(np.float64, model.likelihood.initial_parameters()),
-        initial_inducing_inputs(X, config.inducing.count, config.inducing.init, config.seed),
+        X
+        if basis == "data"
+        else initial_inducing_inputs(X, config.inducing.count, config.inducing.init, config.seed),
     )
 
 
@@ -133,8 +138,9 @@ def build_trainer(config: CellConfig) -> tuple[Trainer, Prepared]:
             f"training.batch_size {config.training.batch_size} exceeds {len(data.y)} rows"
         )
     ops = load_backend(b.name, b.mode, b.dtype, b.device)
-    theta = initial_theta(config, model, ready.X_train)
-    return Trainer(ops, model, method, data, theta, config.training, config.seed), ready
+    theta = initial_theta(config, model, ready.X_train, method.basis)
+    make = trainer_class(method)
+    return make(ops, model, method, data, theta, config.training, config.seed), ready
 
 
 def run_cell(config: CellConfig) -> CellOutcome:

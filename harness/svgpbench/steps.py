@@ -39,6 +39,11 @@ class Steps:
         ..., tuple[Theta, AdamState, Tree]
     ]  # (raw, prior, state, adam, batch, rate, scale)
     m_phase_batches: Callable[..., tuple[Theta, AdamState, Tree]]
+    hold: Callable[[Theta, Any, Tree], Tree]  # (raw, prior, state) -> held
+    slope: Callable[
+        ..., tuple[Array, Tree]
+    ]  # (raw, held, batch, scale) -> M-step objective, its gradient in the learned parts
+    retie: Callable[[Theta, Tree, Array], Tree]  # (raw, held, X) -> state
     bound: Callable[..., Array]  # (raw, factor, batch, state, scale) -> ELBO []
     predict: Callable[
         ..., tuple[Array, Array]
@@ -49,6 +54,16 @@ class Steps:
 def learned(raw: Theta, names: tuple[str, ...]) -> tuple[Any, ...]:
     """The parts of θ that an M-step moves."""
     return tuple(getattr(raw, name) for name in names)
+
+
+def with_learned(raw: Theta, names: tuple[str, ...], parts: tuple[Any, ...]) -> Theta:
+    """θ with those parts replaced."""
+    return raw._replace(**dict(zip(names, parts, strict=True)))
+
+
+def learnable(method: Method, names: tuple[str, ...]) -> tuple[str, ...]:
+    """The parts that may be learned: where the basis is the data, it stays where the data are."""
+    return tuple(x for x in names if not (x == "inducing" and method.basis == "data"))
 
 
 def prior_at(ops: Ops, model: Model, method: Method, theta: Theta) -> Any:
@@ -110,17 +125,19 @@ def compile_steps(
 
         return ops.scan(step, state, batches, length=e_steps)
 
+    def slope(raw: Theta, held: Tree, batch: Batch, scale: Array) -> tuple[Array, Tree]:
+        def objective(parts: Tree) -> Array:
+            moved = with_learned(raw, learn, parts)
+            return m_objective(ops, model, method, moved, held, batch, scale)
+
+        return ops.value_and_grad(objective)(learned(raw, learn))
+
     def ascend(
         raw: Theta, adam: AdamState, held: Tree, batch: Batch, rate: Array, scale: Array
     ) -> tuple[Theta, AdamState]:
-        def objective(part: Tree) -> Array:
-            moved = raw._replace(**dict(zip(learn, part, strict=True)))
-            return m_objective(ops, model, method, moved, held, batch, scale)
-
-        part = learned(raw, learn)
-        _, gradient = ops.value_and_grad(objective)(part)
-        part, adam = adam_ascent(ops, adam, part, gradient, rate)
-        return raw._replace(**dict(zip(learn, part, strict=True))), adam
+        _, gradient = slope(raw, held, batch, scale)
+        parts, adam = adam_ascent(ops, adam, learned(raw, learn), gradient, rate)
+        return with_learned(raw, learn, parts), adam
 
     def hold(raw: Theta, p: Any, state: Tree) -> Tree:
         return method.hold(ops, p, model.conditional(constrain(ops, raw)), state)
@@ -184,6 +201,9 @@ def compile_steps(
         e_phase_batches=ops.jit(e_phase_batches),
         m_phase=ops.jit(m_phase),
         m_phase_batches=ops.jit(m_phase_batches),
+        hold=ops.jit(hold),
+        slope=ops.jit(slope),
+        retie=ops.jit(retie),
         bound=ops.jit(bound),
         predict=ops.jit(predict),
         negative_beta=ops.jit(negative_beta),

@@ -6,6 +6,7 @@ Batches come from the harness's own NumPy generator, so every backend sees the s
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,12 +14,14 @@ import numpy as np
 
 from svgpbench.batches import Batches, TrainingData
 from svgpbench.config import TrainingConfig
+from svgpbench.lbfgs import lbfgs_ascent
 from svgpbench.methods.method import Method
+from svgpbench.misfits import refuse_misfits
 from svgpbench.model import Model, Theta, constrain, unconstrain
-from svgpbench.ops import Ops, Tree
+from svgpbench.ops import Array, Ops, Tree
 from svgpbench.optimisers import adam_start
 from svgpbench.schedules import rate_at
-from svgpbench.steps import Batch, compile_steps, learned
+from svgpbench.steps import Batch, compile_steps, learnable, learned, with_learned
 from svgpbench.tree import leaves, tree_map
 
 
@@ -34,7 +37,10 @@ class Trained:
 
 
 class Trainer:
-    """One model, method and data set on one backend; `run` is the whole EM loop."""
+    """One model, method and data set on one backend; `run` is the whole EM loop.
+
+    Raises `UserError` where method, likelihood and settings do not go together.
+    """
 
     def __init__(
         self,
@@ -47,9 +53,11 @@ class Trainer:
         seed: int = 0,
     ) -> None:
         self.ops, self.model, self.method, self.settings = ops, model, method, settings
+        refuse_misfits(method, model.likelihood, settings, ops.dtype)
         self.data = data
+        self.learn = learnable(method, settings.learn)
         self.steps = compile_steps(
-            ops, model, method, settings.e_steps, max(settings.m_steps, 1), settings.learn
+            ops, model, method, settings.e_steps, max(settings.m_steps, 1), self.learn
         )
         self.batches = Batches(ops, model, method, data, settings.batch_size, seed)
         self.one = ops.asarray(np.float64(1.0))
@@ -59,7 +67,7 @@ class Trainer:
         self.raw = tree_map(ops.asarray, unconstrain(theta))
         self.prior = self.steps.prior(self.raw)
         self.state = method.initial_state(ops, self.prior, model.latents, len(data.y))
-        self.adam = adam_start(ops, learned(self.raw, settings.learn))
+        self.adam = adam_start(ops, learned(self.raw, self.learn))
         self.factor: Any = None  # blocks of the full batch, while θ stands still
 
     def e_phase(self) -> None:
@@ -77,7 +85,16 @@ class Trainer:
             )
 
     def m_phase(self) -> None:
-        """S M-steps of Adam on the learned parts of θ; Adam's moments live on between phases."""
+        """S M-steps on the learned parts of θ."""
+        if self.settings.optimiser == "l-bfgs":
+            self.climb()
+        else:
+            self.adam_phase()
+        self.prior = self.steps.prior(self.raw)
+        self.factor = None
+
+    def adam_phase(self) -> None:
+        """S steps of Adam, whose moments live on between phases."""
         s = self.settings
         if s.batch_size is None or self.method.needs_all_data:
             batch = self.batches.full(self.raw.inducing)
@@ -88,8 +105,27 @@ class Trainer:
         self.raw, self.adam, self.state = run(
             self.raw, self.prior, self.state, self.adam, batch, self.m_rate, scale
         )
-        self.prior = self.steps.prior(self.raw)
-        self.factor = None
+
+    def climb(self) -> None:
+        """S iterations of L-BFGS, which starts anew in every phase, as its function does."""
+        batch = self.batches.full(self.raw.inducing)
+        held = self.steps.hold(self.raw, self.prior, self.state)
+        self.raw = self.ascended(lambda raw: self.steps.slope(raw, held, batch, self.one))
+        self.state = self.steps.retie(self.raw, held, batch.X)
+
+    def ascended(self, slope: Callable[[Theta], tuple[Array, Tree]]) -> Theta:
+        """θ after S iterations of L-BFGS up a function whose value and gradient `slope` gives."""
+        ops, raw = self.ops, self.raw
+
+        def at(parts: Tree) -> Theta:
+            return with_learned(raw, self.learn, tree_map(ops.asarray, parts))
+
+        def on_host(parts: Tree) -> tuple[float, Tree]:
+            value, gradient = slope(at(parts))
+            return float(ops.to_numpy(value)), tree_map(ops.to_numpy, gradient)
+
+        start = tree_map(ops.to_numpy, learned(raw, self.learn))
+        return at(lbfgs_ascent(on_host, start, self.settings.m_steps))
 
     def elbo(self) -> float:
         """The full-data bound at the current θ and q."""
@@ -172,7 +208,7 @@ class Trainer:
         for iteration in range(1, self.settings.em_iterations + 1):
             start = time.perf_counter()
             self.e_rate = self.ops.asarray(np.float64(rate_at(self.settings.e_rate, iteration)))
-            if iteration > 1 and self.settings.m_steps:
+            if iteration > 1 and self.settings.m_steps and self.learn:
                 self.m_phase()
             self.e_phase()
             self.ops.sync(self.state)

@@ -41,7 +41,13 @@ KINDS = (
         ("X", "Z", "variance", "lengthscales"),
         ("Kzz", "Kzx", "Kdiag"),
     ),
-    Kind("gpr", r"gpr_", "log_marginal_likelihood"),
+    Kind(
+        "gpr",
+        r"gpr_",
+        "log_marginal_likelihood",
+        (*DATA, "noise_variance"),
+        ("log_marginal_likelihood", "mean", "var"),
+    ),
     Kind(
         "sgpr",
         r"sgpr_",
@@ -78,7 +84,7 @@ KINDS = (
     Kind("m_step", r"m_step_", "objectives", DATA, ("site_lambda1", "site_beta")),
     Kind("softmax", r"softmax_expectations", "softmax"),
     Kind("scalar", r"scalar_expectations", "rows"),
-    Kind("vgp", r"vgp_", "elbo_at_optimum"),
+    Kind("vgp", r"vgp_", "elbo_at_optimum", DATA, ("elbo_at_optimum", "mean", "var")),
     Kind("decoupled", r"decoupled", "decoupled"),
 )
 LISTS = {"m_step": "objectives", "scalar": "rows"}  # lists of tables, not of numbers

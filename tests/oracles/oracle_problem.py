@@ -40,7 +40,7 @@ GPFLOW_NODES, GPFLOW_SQUASH, DENSE_NODES = 20, 1e-3, 200
 
 def likelihood_word(oracle: Oracle) -> str:
     """The likelihood's name: from the inputs, the file's name, or that there is noise."""
-    if oracle.kind == "sgpr":
+    if oracle.kind in ("gpr", "sgpr"):
         return "gaussian"
     word = oracle.word("likelihood", [*SERVED, *NOT_YET])
     if word not in SERVED and oracle.inputs.get("noise_variance") is not None:

@@ -95,6 +95,12 @@ class Problem:
         of = {"real": self.y, "binary": self.labels, "classes": self.classes, "counts": self.counts}
         return of[support]
 
+    def batches_of(self, method: Method) -> npt.NDArray[np.int64]:
+        """Rows of every batch [50, b]; all rows [50, n] for a method that takes no part of them."""
+        if method.minibatches:
+            return self.batches
+        return np.tile(np.arange(len(self.X)), (len(self.batches), 1))
+
     def inducing(self, basis: str) -> Any:
         """The bases of the kind that a method has."""
         if basis == "data":

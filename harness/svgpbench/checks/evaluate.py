@@ -17,6 +17,7 @@ from svgpbench.steps import (
     Batch,
     compile_steps,
     factor_at,
+    learnable,
     learned,
     m_objective,
     prior_at,
@@ -46,11 +47,13 @@ def evaluate(ops: Ops, model: Model, method: Method, problem: Problem) -> Arrays
     The state is that of two E-steps on the first batches from q = p: general, and the same for every
     method that moves by natural gradients. Names are `group/array`.
     """
-    compiled = compile_steps(ops, model, method, STEPS, STEPS, LEARN)
+    learn = learnable(method, LEARN)
+    compiled = compile_steps(ops, model, method, STEPS, STEPS, learn)
     # the trajectories are compiled; compiling single steps too would triple the cost of a case
     ops = step_by_step(ops)
-    steps = compile_steps(ops, model, method, 1, STEPS, LEARN)
-    n, b = len(problem.X), problem.batches.shape[1]
+    steps = compile_steps(ops, model, method, 1, STEPS, learn)
+    batches = problem.batches_of(method)
+    n, b = len(problem.X), batches.shape[1]
     y = problem.targets(model.likelihood.support)
     rate = ops.asarray(np.float64(ADAM_RATE if method.first_order else RATE))
     one, scale = ops.asarray(np.float64(1.0)), ops.asarray(np.float64(n / b))
@@ -66,7 +69,7 @@ def evaluate(ops: Ops, model: Model, method: Method, problem: Problem) -> Arrays
     start = method.initial_state(ops, prior, model.latents, n)
 
     def e_step(state: Tree, turn: int) -> Tree:
-        drawn = batch(problem.batches[turn])
+        drawn = batch(batches[turn])
         factor = steps.factor(raw, prior, drawn)
         return steps.e_phase(raw, factor, drawn, state, rate, scale)
 
@@ -74,13 +77,15 @@ def evaluate(ops: Ops, model: Model, method: Method, problem: Problem) -> Arrays
     third = e_step(state, 2)
     values = _values(ops, model, method)
     gradients = _gradients(ops, model, method)
-    first = batch(problem.batches[0])
-    last = compiled.e_phase_batches(raw, prior, batch(problem.batches), start, rate, scale)
-    adam = adam_start(ops, learned(raw, LEARN))
+    first = batch(batches[0])
+    last = compiled.e_phase_batches(raw, prior, batch(batches), start, rate, scale)
+    adam = adam_start(ops, learned(raw, learn))
     moved_to, _, _ = compiled.m_phase(
         raw, prior, state, adam, full, ops.asarray(np.float64(ADAM_RATE)), one
     )
     objective, gradient = gradients(raw, moved, state, full, one)
+    if "inducing" not in learn:
+        gradient = gradient._replace(inducing=())
     out = {f"values/{k}": x for k, x in named_leaves(values(raw, state, first, scale))}
     out |= {f"e_step/{k}": x for k, x in named_leaves(values(raw, third, first, scale))}
     out |= {f"e_trajectory/{k}": x for k, x in named_leaves(values(raw, last, first, scale))}

@@ -10,6 +10,7 @@ from svgpbench.errors import UserError
 from svgpbench.kernels import kernel, lengthscale_count
 from svgpbench.likelihoods import build_likelihood
 from svgpbench.methods import build_method
+from svgpbench.misfits import refuse_misfits
 from svgpbench.plugins import BACKENDS, find, framework_missing, load_backend
 
 
@@ -35,18 +36,35 @@ def _check_backend(backend: BackendConfig) -> None:
 
 
 def _check_methods(cells: Iterable[CellConfig]) -> None:
-    for method in {cell.method.title: cell.method for cell in cells}.values():
-        build_method(method.name, method.options)
+    ways = {
+        (cell.method.title, cell.likelihood, cell.training, cell.backend.dtype): cell
+        for cell in cells
+    }
+    for cell in ways.values():
+        method = build_method(cell.method.name, cell.method.options)
+        likelihood = build_likelihood(cell.likelihood)
+        refuse_misfits(method, likelihood, cell.training, cell.backend.dtype)
 
 
 def _first_of_each_problem(cells: Iterable[CellConfig]) -> list[CellConfig]:
-    """One cell for every data set, split and training: what `_check_problem` looks at."""
+    """One cell for every data set, split, basis and training: what `_check_problem` looks at."""
     return list(
         {
-            (cell.data.name, cell.split, cell.inducing.count, cell.training.batch_size): cell
+            (
+                cell.data.name,
+                cell.split,
+                _inducing_inputs(cell),
+                cell.training.batch_size,
+            ): cell
             for cell in reversed(list(cells))
         }.values()
     )[::-1]
+
+
+def _inducing_inputs(cell: CellConfig) -> int:
+    """How many the cell chooses among its rows; none where the data are the basis."""
+    basis = build_method(cell.method.name, cell.method.options).basis
+    return 0 if basis == "data" else cell.inducing.count
 
 
 def _check_problem(cell: CellConfig) -> None:
@@ -61,7 +79,7 @@ def _check_problem(cell: CellConfig) -> None:
     ready = prepare_data(cell, data)
     rows, dimensions = ready.X_train.shape
     for what, count in (
-        ("inducing.count", cell.inducing.count),
+        ("inducing.count", _inducing_inputs(cell)),
         ("training.batch_size", cell.training.batch_size or 0),
     ):
         if count > rows:

@@ -24,7 +24,7 @@ from svgpbench.likelihoods import Conditional
 from svgpbench.methods.control import halve_until_positive
 from svgpbench.methods.facts import Facts
 from svgpbench.methods.method import Method
-from svgpbench.methods.tying import TYINGS, DualState, Sites
+from svgpbench.methods.tying import TYINGS, DualState, Sites, moved_sites
 from svgpbench.ops import Array, Ops
 
 
@@ -35,8 +35,46 @@ class FactorisedDual(NamedTuple):
     c_half: Array  # [P, M], L_B⁻¹c
 
 
+def factorised(ops: Ops, state: DualState) -> FactorisedDual:
+    """B = I + C and c against its factor: the state is whitened, so no prior enters."""
+    L_B = ops.cholesky(ops.eye(state.c.shape[-1]) + state.C)
+    return FactorisedDual(L_B, ops.solve_triangular(L_B, state.c[..., None])[..., 0])
+
+
 @dataclass(frozen=True)
-class DualSVGP(Method):
+class DualPosterior(Method):
+    """Q(u) by its whitened dual parameters: what every method that has them shares."""
+
+    def factorise(self, ops: Ops, at: Whitener, state: DualState) -> FactorisedDual:
+        return factorised(ops, state)
+
+    def marginals(self, ops: Ops, f: Factor, q: FactorisedDual) -> tuple[Array, Array]:
+        """μ = wᵀB⁻¹c, v = κ − wᵀw + wᵀB⁻¹w (Adam et al. 2021, App. C, Eq. 49)."""
+        half = ops.solve_triangular(q.L_B, f.W)  # [P, M, b]
+        mu = ops.sum(half * q.c_half[..., None], axis=-2)
+        v = f.kff - ops.sum(f.W * f.W, axis=-2) + ops.sum(half * half, axis=-2)
+        return mu, v
+
+    def kl(self, ops: Ops, f: Factor, q: FactorisedDual) -> Array:
+        """½(tr B⁻¹ − M + ‖B⁻¹c‖² + log|B|) (Adam et al. 2021, App. C, Eq. 51)."""
+        inverse = lower_inverse(ops, q.L_B)
+        mean = matvec(ops.matrix_transpose(inverse), q.c_half)
+        terms = (
+            ops.sum(inverse * inverse, axis=(-2, -1))
+            - q.L_B.shape[-1]
+            + ops.sum(mean * mean, axis=-1)
+            + log_determinant(ops, q.L_B)
+        )
+        return 0.5 * ops.sum(terms)
+
+    def posterior(self, ops: Ops, at: Whitener, q: FactorisedDual) -> tuple[Array, Array]:
+        """M = L B⁻¹c, S = L B⁻¹Lᵀ (Adam et al. 2021, App. C, Eqs. 47–48)."""
+        half = ops.solve_triangular(q.L_B, ops.matrix_transpose(at.L))  # [P, M, M]
+        return matvec(ops.matrix_transpose(half), q.c_half), ops.matrix_transpose(half) @ half
+
+
+@dataclass(frozen=True)
+class DualSVGP(DualPosterior):
     """t-SVGP; `tying` names what the M-step holds fixed while θ moves (see `tying.py`)."""
 
     tying: str = "tied-projected"
@@ -123,40 +161,8 @@ class DualSVGP(Method):
         C = (1.0 - rate) * state.C + (f.W * (step * beta)[..., None, :]) @ ops.matrix_transpose(f.W)
         if not TYINGS[self.tying].keeps_sites:
             return state._replace(c=c, C=C)
-        # every site decays, so that the sums over sites stay (c, C) on minibatches too
-        sites = Sites(
-            ops.index_add((1.0 - rate) * state.sites.lambda1, index, step * lambda1),
-            ops.index_add((1.0 - rate) * state.sites.beta, index, step * beta),
-        )
+        sites = moved_sites(ops, state.sites, index, lambda1, beta, rate, scale)
         return state._replace(c=c, C=C, sites=sites)
-
-    def factorise(self, ops: Ops, at: Whitener, state: DualState) -> FactorisedDual:
-        L_B = ops.cholesky(ops.eye(state.c.shape[-1]) + state.C)
-        return FactorisedDual(L_B, ops.solve_triangular(L_B, state.c[..., None])[..., 0])
-
-    def marginals(self, ops: Ops, f: Factor, q: FactorisedDual) -> tuple[Array, Array]:
-        """μ = wᵀB⁻¹c, v = κ − wᵀw + wᵀB⁻¹w (Adam et al. 2021, App. C, Eq. 49)."""
-        half = ops.solve_triangular(q.L_B, f.W)  # [P, M, b]
-        mu = ops.sum(half * q.c_half[..., None], axis=-2)
-        v = f.kff - ops.sum(f.W * f.W, axis=-2) + ops.sum(half * half, axis=-2)
-        return mu, v
-
-    def kl(self, ops: Ops, f: Factor, q: FactorisedDual) -> Array:
-        """½(tr B⁻¹ − M + ‖B⁻¹c‖² + log|B|) (Adam et al. 2021, App. C, Eq. 51)."""
-        inverse = lower_inverse(ops, q.L_B)
-        mean = matvec(ops.matrix_transpose(inverse), q.c_half)
-        terms = (
-            ops.sum(inverse * inverse, axis=(-2, -1))
-            - q.L_B.shape[-1]
-            + ops.sum(mean * mean, axis=-1)
-            + log_determinant(ops, q.L_B)
-        )
-        return 0.5 * ops.sum(terms)
-
-    def posterior(self, ops: Ops, at: Whitener, q: FactorisedDual) -> tuple[Array, Array]:
-        """M = L B⁻¹c, S = L B⁻¹Lᵀ (Adam et al. 2021, App. C, Eqs. 47–48)."""
-        half = ops.solve_triangular(q.L_B, ops.matrix_transpose(at.L))  # [P, M, M]
-        return matvec(ops.matrix_transpose(half), q.c_half), ops.matrix_transpose(half) @ half
 
     def hold(self, ops: Ops, p: Whitener, likelihood: Conditional, state: DualState) -> DualState:
         return TYINGS[self.tying].hold(ops, p.L, likelihood, state)

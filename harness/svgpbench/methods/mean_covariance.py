@@ -83,9 +83,9 @@ class MeanCholeskySVGP(Method):
 
     def __post_init__(self) -> None:
         if self.optimiser not in E_STEPS:
-            raise unknown("E-step of q-svgp", self.optimiser, E_STEPS)
+            raise unknown(f"E-step of {self.name}", self.optimiser, E_STEPS)
         if self.gradient not in GRADIENTS:
-            raise unknown("gradient of q-svgp", self.gradient, GRADIENTS)
+            raise unknown(f"gradient of {self.name}", self.gradient, GRADIENTS)
 
     @property
     def first_order(self) -> bool:

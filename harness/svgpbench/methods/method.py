@@ -32,7 +32,10 @@ class Method(ABC):
     basis: ClassVar[str] = (
         "inducing"  # which bases θ holds: "inducing" Z, "data" X, "decoupled" both
     )
-    needs_all_data: ClassVar[bool] = False
+    needs_all_data: ClassVar[bool] = False  # whether an M-step does
+    minibatches: ClassVar[bool] = True
+    """Whether a step may take a part of the data. False where the bound is collapsed: a function of θ
+    and all data alone, with q the best there is, which the E-step finds in one go."""
 
     @property
     def first_order(self) -> bool:
@@ -102,6 +105,24 @@ class Method(ABC):
     def posterior(self, ops: Ops, at: Any, q: Any) -> tuple[Array, Array]:
         """Mean [P, M] and covariance [P, M, M] of q at the inducing inputs of the covariance."""
 
+    def bound(
+        self,
+        ops: Ops,
+        f: Any,
+        likelihood: Conditional,
+        y: Array,
+        state: Tree,
+        scale: Array,
+    ) -> Array:
+        """What the method maximises []: s Σ_i V_i − KL[q ‖ p] unless it says more.
+
+        Source: Hensman et al. 2013, Eq. 3; Adam et al. 2021, Eq. 8.
+        """
+        q = self.factorise(ops, f, state)
+        mu, v = self.marginals(ops, f, q)
+        V = likelihood.variational_expectations(ops, y, mu, v)
+        return scale * ops.sum(V) - self.kl(ops, f, q)
+
     def hold(self, ops: Ops, p: Any, likelihood: Conditional, state: Tree) -> Tree:
         """What the M-step keeps fixed while θ moves; the state itself unless a method says more."""
         return state
@@ -120,11 +141,5 @@ def elbo(
     state: Tree,
     scale: Array,
 ) -> Array:
-    """S Σ_i V_i − KL[q(u) ‖ p(u)] []; an unbiased estimate of the bound for s = n/b.
-
-    Source: Hensman et al. 2013, Eq. 3; Adam et al. 2021, Eq. 8.
-    """
-    q = method.factorise(ops, f, state)
-    mu, v = method.marginals(ops, f, q)
-    V = likelihood.variational_expectations(ops, y, mu, v)
-    return scale * ops.sum(V) - method.kl(ops, f, q)
+    """The method's bound []: S Σ_i V_i − KL[q ‖ p], an unbiased estimate of it for s = n/b."""
+    return method.bound(ops, f, likelihood, y, state, scale)

@@ -29,6 +29,35 @@ class Sites(NamedTuple):
     beta: Array  # [P, n]
 
 
+def moved_sites(
+    ops: Ops, sites: Sites, index: Array, lambda1: Array, beta: Array, rate: Array, scale: Array
+) -> Sites:
+    """(1 − r)·sites, and r·s·(λ₁, β) [P, b] added at the batch's `index`.
+
+    Every site decays, so that sums over sites follow the dual step on minibatches too.
+    """
+    step = rate * scale
+    return Sites(
+        ops.index_add((1.0 - rate) * sites.lambda1, index, step * lambda1),
+        ops.index_add((1.0 - rate) * sites.beta, index, step * beta),
+    )
+
+
+def per_unit_precision(ops: Ops, p: Conditional, sites: Sites) -> Sites:
+    """Sites over the factor that the likelihood's parameters alone determine, 1/σ² for Gaussian noise.
+
+    Held so, a Gaussian bound stays tight when σ² moves.
+    """
+    unit = p.site_precision(ops)
+    return Sites(sites.lambda1 / unit, sites.beta / unit)
+
+
+def at_precision(ops: Ops, p: Conditional, held: Sites) -> Sites:
+    """The sites at the likelihood's parameters, from what `per_unit_precision` gave at others."""
+    unit = p.site_precision(ops)
+    return Sites(held.lambda1 * unit, held.beta * unit)
+
+
 class DualState(NamedTuple):
     """Whitened dual parameters, and the sites where a tying keeps them (else the empty tuple)."""
 
@@ -68,14 +97,11 @@ def _tie_tied(ops: Ops, f: Factor, _: Conditional, h: DualState) -> DualState:
 
 
 def _hold_untied(ops: Ops, L: Array, p: Conditional, s: DualState) -> DualState:
-    # Gaussian sites scale with 1/σ²: held per unit precision, the bound stays tight when σ² moves
-    unit = p.site_precision(ops)
-    return s._replace(sites=Sites(s.sites.lambda1 / unit, s.sites.beta / unit))
+    return s._replace(sites=per_unit_precision(ops, p, s.sites))
 
 
 def _tie_untied(ops: Ops, f: Factor, p: Conditional, h: DualState) -> DualState:
-    unit = p.site_precision(ops)
-    sites = Sites(h.sites.lambda1 * unit, h.sites.beta * unit)
+    sites = at_precision(ops, p, h.sites)
     C = (f.W * sites.beta[..., None, :]) @ ops.matrix_transpose(f.W)
     return h._replace(c=matvec(f.W, sites.lambda1), C=C, sites=sites)
 

@@ -10,14 +10,19 @@ from collections.abc import Callable
 
 from svgpbench.checks.cases import METHODS, Case, Problem
 from svgpbench.checks.dense.coupled import coupled_arrays
+from svgpbench.checks.dense.exact import gpr_arrays, gpr_bound, sgpr_arrays
 from svgpbench.checks.dense.gaussians import kernel_matrix, log_normal, sgpr_bound
 from svgpbench.checks.evaluate import Arrays
 
-__all__ = ["dense_arrays", "kernel_matrix", "log_normal", "sgpr_bound"]
+__all__ = ["dense_arrays", "gpr_bound", "kernel_matrix", "log_normal", "sgpr_bound"]
 
 FAMILIES: dict[str, Callable[[Case, Problem, Arrays], Arrays]] = {
     "t-svgp": coupled_arrays,
     "q-svgp": coupled_arrays,
+    "t-vgp": coupled_arrays,
+    "q-vgp": coupled_arrays,
+    "gpr": gpr_arrays,
+    "sgpr": sgpr_arrays,
 }
 """By method name; a third party's method has no dense column."""
 

@@ -1,4 +1,4 @@
-"""The coupled families, t-SVGP and q-SVGP, by dense algebra."""
+"""The coupled families, t-SVGP and q-SVGP, and their full-n counterparts, by dense algebra."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from svgpbench.checks.cases import Case, Problem
-from svgpbench.checks.dense.gaussians import Dense, times
+from svgpbench.checks.dense.gaussians import JITTER, Dense, times
 from svgpbench.checks.evaluate import RATE, Arrays
 from svgpbench.model import Theta
 
@@ -19,8 +19,8 @@ def tied(case: Case, old: Dense, new: Dense, numbers: Arrays) -> tuple[Floats, F
     precision: Floats = np.asarray(np.linalg.inv(S), dtype=np.float64)
     T1, T2 = times(precision, m), precision - old.K_inv
     tying = case.method.removeprefix("t-svgp ")
-    if tying == "untied":
-        lambda1, beta = numbers["state/sites.lambda1"], numbers["state/sites.beta"]
+    if (sites := sites_of(numbers)) is not None:
+        lambda1, beta = sites
         if case.likelihood == "gaussian":  # sites per unit precision
             ratio = float(old.theta.likelihood.noise_variance) / float(
                 new.theta.likelihood.noise_variance
@@ -32,23 +32,32 @@ def tied(case: Case, old: Dense, new: Dense, numbers: Arrays) -> tuple[Floats, F
         T2 = new.K_inv @ old.K @ T2 @ old.K @ new.K_inv
     elif tying == "standard" or "unwhitened" in case.method:
         return m, S
-    elif tying == "whitened" or case.method.startswith("q-svgp"):
+    elif tying == "whitened" or case.method.startswith(("q-svgp", "q-vgp")):
         turn = np.linalg.cholesky(new.K) @ np.linalg.inv(np.linalg.cholesky(old.K))
         return m @ turn.T, turn @ S @ turn.T
     covariance: Floats = np.linalg.inv(new.K_inv + T2)
     return times(covariance, T1), covariance
 
 
+def sites_of(numbers: Arrays) -> tuple[Floats, Floats] | None:
+    """(λ₁, β) of every datum, where the state keeps them."""
+    for prefix in ("state/sites.", "state/"):  # t-SVGP untied, t-VGP
+        if f"{prefix}beta" in numbers:
+            return numbers[f"{prefix}lambda1"], numbers[f"{prefix}beta"]
+    return None
+
+
 def coupled_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays:
     """What dense algebra says of the state that the numpy backend reached."""
-    model, _ = case.build()
+    model, method = case.build()
+    jitter = 0.0 if case.method.startswith("t-vgp") else JITTER
     y, n = problem.targets(model.likelihood.support), len(problem.X)
 
     def dense(theta: Theta, rows: npt.NDArray[np.int64]) -> Dense:
         noise = problem.noise(model, rows)
-        return Dense(case, theta, problem.X[rows], y[rows], n / len(rows), noise)
+        return Dense(case, theta, problem.X[rows], y[rows], n / len(rows), noise, jitter)
 
-    theta, moved = problem.theta(model), problem.theta(model, moved=True)
+    theta, moved = (problem.theta(model, method.basis, moved=x) for x in (False, True))
     first, third, every = problem.batches[0], problem.batches[2], np.arange(n)
     at = dense(theta, first)
     m, S = numbers["values/q_mean"], numbers["values/q_cov"]
@@ -65,9 +74,9 @@ def coupled_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays:
         mean, covariance = dense(theta, third).natural_step(m, S, RATE, pathwise=pathwise)
         out |= {"e_step/q_mean": mean, "e_step/q_cov": covariance}
     old = dense(theta, every)
-    if "state/sites.beta" in numbers:  # the sums over all sites are the state itself
-        lambda1, beta = numbers["state/sites.lambda1"], numbers["state/sites.beta"]
-        of_sites: Floats = np.linalg.inv(old.K_inv + old.weighted(beta))
+    if (sites := sites_of(numbers)) is not None:  # the sums over all sites are the state itself
+        lambda1, beta = sites
+        of_sites: Floats = np.asarray(np.linalg.inv(old.K_inv + old.weighted(beta)), np.float64)
         out |= {"values/q_mean": times(of_sites, lambda1 @ old.A.T), "values/q_cov": of_sites}
     new = dense(moved, every)
     out["gradients/objective"] = new.elbo(*tied(case, old, new, numbers))

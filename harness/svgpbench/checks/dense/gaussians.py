@@ -10,6 +10,8 @@ from svgpbench.checks.dense.expectations import expectations
 from svgpbench.model import Theta
 
 Floats = npt.NDArray[np.float64]
+JITTER = 1e-6
+"""Of the check's models, on K(Z, Z)."""
 NO_NOISE: Floats = np.zeros((0, 0))
 
 
@@ -55,11 +57,12 @@ class Dense:
         y: Floats,
         scale: float,
         noise: Floats = NO_NOISE,
+        jitter: float = JITTER,
     ) -> None:
         self.case, self.theta, self.y, self.scale, self.noise = case, theta, y, scale, noise
         self.likelihood = case.build()[0].likelihood
         Z = np.asarray(theta.inducing)
-        self.K = kernel_matrix(case.kernel, theta, Z, Z) + 1e-6 * np.eye(len(Z))
+        self.K = kernel_matrix(case.kernel, theta, Z, Z) + jitter * np.eye(len(Z))
         self.K_inv = np.linalg.inv(self.K)
         self.A: Floats = self.K_inv @ kernel_matrix(case.kernel, theta, Z, X)  # [M, b]
         self.Kuf = self.K @ self.A

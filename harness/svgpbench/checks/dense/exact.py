@@ -1,0 +1,76 @@
+"""Exact regression and the collapsed bound, by dense Gaussian densities."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from svgpbench.checks.cases import Case, Problem
+from svgpbench.checks.dense.gaussians import JITTER, Dense, kernel_matrix, log_normal, sgpr_bound
+from svgpbench.checks.evaluate import Arrays
+from svgpbench.model import Theta
+
+Floats = npt.NDArray[np.float64]
+
+
+def gpr_bound(theta: Theta, kernel: str, X: Floats, y: Floats) -> float:
+    """Log N(y | 0, K_ff + σ²I)."""
+    noise = float(theta.likelihood.noise_variance) * np.eye(len(y))
+    return log_normal(y, kernel_matrix(kernel, theta, X, X) + noise)
+
+
+def gpr_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays:
+    """The log marginal likelihood at both θ, and p(f | y) by conditioning the joint of f and y."""
+    model, _ = case.build()
+    theta, moved = (problem.theta(model, "data", moved=x) for x in (False, True))
+    X, y = problem.X, problem.y
+    bound = gpr_bound(theta, case.kernel, X, y)
+    K = kernel_matrix(case.kernel, theta, X, X)
+    gain = K @ np.linalg.inv(K + float(theta.likelihood.noise_variance) * np.eye(len(y)))
+    return _arrays(
+        {
+            "values/elbo": bound,
+            "e_step/elbo": bound,
+            "values/mu": (gain @ y)[None],
+            "values/v": np.diag(K - gain @ K)[None],
+            "values/q_mean": (gain @ y)[None],
+            "values/q_cov": (K - gain @ K)[None],
+            # log p(y) = ΣV − KL at the posterior itself
+            "values/kl": _expected(theta, y, gain @ y, np.diag(K - gain @ K)) - bound,
+            "gradients/objective": gpr_bound(moved, case.kernel, X, y),
+        }
+    )
+
+
+def sgpr_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays:
+    """Titsias's bound at both θ as a dense density, and his q(u)."""
+    model, _ = case.build()
+    theta, moved = (problem.theta(model, moved=x) for x in (False, True))
+    X, y = problem.X, problem.y
+    dense = Dense(case, theta, X, y, 1.0)
+    precision = 1.0 / float(theta.likelihood.noise_variance)
+    S: Floats = np.asarray(np.linalg.inv(dense.K_inv + precision * dense.A @ dense.A.T), np.float64)
+    m = precision * S @ dense.A @ y
+    mu, v = dense.marginals(m, S)
+    bound = sgpr_bound(theta, case.kernel, X, y, JITTER)
+    return _arrays(
+        {
+            "values/elbo": bound,
+            "e_step/elbo": bound,
+            "values/kl": dense.kl(m, S),
+            "values/mu": mu[None],
+            "values/v": v[None],
+            "values/q_mean": m[None],
+            "values/q_cov": S[None],
+            "gradients/objective": sgpr_bound(moved, case.kernel, X, y, JITTER),
+        }
+    )
+
+
+def _expected(theta: Theta, y: Floats, mu: Floats, v: Floats) -> float:
+    s2 = float(theta.likelihood.noise_variance)
+    return float(np.sum(-0.5 * np.log(2 * np.pi * s2) - ((y - mu) ** 2 + v) / (2 * s2)))
+
+
+def _arrays(named: dict[str, npt.ArrayLike]) -> Arrays:
+    return {k: np.asarray(x, dtype=np.float64) for k, x in named.items()}

@@ -1,0 +1,63 @@
+"""L-BFGS over trees of arrays (Liu and Nocedal 1989; SciPy's L-BFGS-B without bounds), as ascent.
+
+It runs on the host in float64; the value and the gradient come from any backend.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import minimize
+
+from svgpbench.ops import Tree
+from svgpbench.tree import leaves, rebuild
+
+Floats = npt.NDArray[np.float64]
+PRECISION = {"ftol": 1e-13, "gtol": 1e-9}
+"""Where SciPy stops early: nothing more is to be had in float64."""
+
+
+def flatten(tree: Tree) -> Floats:
+    """All numbers of a tree of host arrays, one after another."""
+    return np.concatenate([np.ravel(np.asarray(x, dtype=np.float64)) for x in leaves(tree)])
+
+
+def unflatten(like: Tree, numbers: Floats) -> Tree:
+    """The tree shaped like `like` that `flatten` gives `numbers` for."""
+    shapes = [np.shape(x) for x in leaves(like)]
+    ends = np.cumsum([int(np.prod(shape)) for shape in shapes])
+    parts = np.split(numbers, ends[:-1])
+    return rebuild(like, iter([x.reshape(s) for x, s in zip(parts, shapes, strict=True)]))
+
+
+def lbfgs_ascent(
+    value_and_gradient: Callable[[Tree], tuple[float, Tree]], start: Tree, iterations: int
+) -> Tree:
+    """The tree of host arrays after at most so many iterations up from `start`.
+
+    An iteration is one step of L-BFGS with its line search, which evaluates the function once or a
+    few times. It starts without curvature and stops early where float64 leaves nothing to gain.
+    """
+    first, slope = value_and_gradient(start)
+    if not (np.isfinite(first) and np.all(np.isfinite(flatten(slope)))):
+        return start  # the caller sees a bound that is not finite
+    # where a matrix is not positive definite there is no bound: the line search must come back
+    barrier = first - max(1.0, abs(first))
+
+    def downhill(numbers: Floats) -> tuple[float, Floats]:
+        value, gradient = value_and_gradient(unflatten(start, numbers))
+        flat = flatten(gradient)
+        if not (np.isfinite(value) and np.all(np.isfinite(flat))):
+            return -barrier, np.zeros_like(numbers)
+        return -value, -flat
+
+    found = minimize(
+        downhill,
+        flatten(start),
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": iterations, **PRECISION},
+    )
+    return unflatten(start, np.asarray(found.x, dtype=np.float64))

@@ -1,0 +1,112 @@
+"""SGPR: Titsias's collapsed bound (2009; also VFE, VSGPR), a function of θ alone.
+
+With Gaussian noise the best q(u) is known, so only θ is learned. The bound sees the data through a few
+sums, which add up over batches: with B = I + WWᵀ/σ² and c = Wy/σ², where W = L⁻¹K_uf,
+−½n log 2πσ² − ½log|B| − ½(yᵀy/σ² − cᵀB⁻¹c) − (Σκ − ‖W‖²_F)/(2σ²).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from svgpbench.gaussian import Factor, Prior, log_determinant, matvec
+from svgpbench.likelihoods import Conditional, GaussianLikelihood, Likelihood
+from svgpbench.likelihoods.gaussian import LOG_2PI
+from svgpbench.methods.dual import DualPosterior, factorised
+from svgpbench.methods.facts import Facts
+from svgpbench.methods.tying import DualState
+from svgpbench.ops import Array, Ops, Tree
+
+
+def gaussian_only(likelihood: Likelihood) -> str:
+    """Why a method that is exact for Gaussian noise refuses another likelihood."""
+    return "" if isinstance(likelihood, GaussianLikelihood) else "it has Gaussian noise only"
+
+
+class Sums(NamedTuple):
+    """All that the bound needs of the data, whitened: sums over rows, so those of batches add up."""
+
+    WW: Array  # [Q, M, M], Σ w_i w_iᵀ with w_i = L⁻¹k_i
+    Wy: Array  # [Q, M], Σ w_i y_i
+    kff: Array  # [Q], Σ κ_i
+    yy: Array  # [], Σ y_i²
+    count: Array  # [], n
+
+
+@dataclass(frozen=True)
+class SGPR(DualPosterior):
+    """Sparse regression by Titsias's collapsed bound, with the best q(u) at every θ; Gaussian noise only.
+
+    The state is that q(u) in t-SVGP's parameters, which predict.
+    """
+
+    name: ClassVar[str] = "sgpr"
+    version: ClassVar[int] = 1
+    minibatches: ClassVar[bool] = False
+    facts: ClassVar[Facts] = Facts(
+        aliases={"kobe2021": "VFE", "cheng2017": "VSGPR"},
+        parameters="none",
+        e_step="O(nM² + M³)",
+        memory="O(nM + M²); by L-BFGS O(bM + M²)",
+    )
+
+    def refuses(self, likelihood: Likelihood) -> str:
+        return gaussian_only(likelihood)
+
+    def initial_state(self, ops: Ops, p: Prior, latents: int, n: int) -> DualState:
+        M = p.L.shape[-1]
+        return DualState(ops.zeros((latents, M)), ops.zeros((latents, M, M)), (), ops.zeros(()))
+
+    def sums(self, ops: Ops, f: Factor, y: Array) -> Sums:
+        """The sums over the rows of a batch y [b]."""
+        return Sums(
+            f.W @ ops.matrix_transpose(f.W),
+            matvec(f.W, y[None]),
+            ops.sum(f.kff, axis=-1),
+            ops.sum(y * y),
+            ops.zeros(()) + float(y.shape[-1]),
+        )
+
+    def best_state(self, ops: Ops, likelihood: Conditional, sums: Sums) -> DualState:
+        """The optimal q(u) (Titsias 2009, Eq. 10), as (c, B − I)."""
+        precision = likelihood.site_precision(ops)
+        return DualState(sums.Wy * precision, sums.WW * precision, (), ops.zeros(()))
+
+    def collapsed_bound(self, ops: Ops, likelihood: Conditional, sums: Sums) -> Array:
+        """The bound [] from the sums over all data (Titsias 2009, Eq. 9)."""
+        precision = likelihood.site_precision(ops)
+        q = factorised(ops, self.best_state(ops, likelihood, sums))
+        residual = ops.sum(sums.kff) - ops.sum(ops.diagonal(sums.WW))
+        return -0.5 * (
+            sums.count * (LOG_2PI - ops.log(precision))
+            + ops.sum(log_determinant(ops, q.L_B))
+            + precision * sums.yy
+            - ops.sum(q.c_half * q.c_half)
+            + precision * residual
+        )
+
+    def e_step(
+        self,
+        ops: Ops,
+        f: Factor,
+        likelihood: Conditional,
+        y: Array,
+        index: Array,
+        state: DualState,
+        rate: Array,
+        scale: Array,
+    ) -> DualState:
+        """The optimal q(u) at θ, whatever the state and the rate."""
+        return self.best_state(ops, likelihood, self.sums(ops, f, y))
+
+    def bound(
+        self,
+        ops: Ops,
+        f: Factor,
+        likelihood: Conditional,
+        y: Array,
+        state: Tree,
+        scale: Array,
+    ) -> Array:
+        return self.collapsed_bound(ops, likelihood, self.sums(ops, f, y))

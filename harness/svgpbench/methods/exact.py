@@ -1,0 +1,65 @@
+"""Exact GP regression (Rasmussen and Williams 2006, Sec. 2.2 and Alg. 2.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from svgpbench.gaussian import log_determinant
+from svgpbench.likelihoods import Conditional, Likelihood
+from svgpbench.methods.collapsed import gaussian_only
+from svgpbench.methods.facts import Facts
+from svgpbench.methods.full import LOG_2PI, FullFactor, SitePosterior
+from svgpbench.methods.tying import Sites
+from svgpbench.ops import Array, Ops, Tree
+
+
+@dataclass(frozen=True)
+class GPR(SitePosterior):
+    """Exact regression: the log marginal likelihood log N(y | 0, K_ff + σ²I), Gaussian noise only.
+
+    The state is every datum's site, (y/σ², 1/σ²), with which t-VGP's code predicts exactly.
+    """
+
+    name: ClassVar[str] = "gpr"
+    version: ClassVar[int] = 1
+    minibatches: ClassVar[bool] = False
+    facts: ClassVar[Facts] = Facts(
+        aliases={"adam2021": "GPR", "cheng2017": "GPR"},
+        parameters="none",
+        e_step="O(n)",
+        memory="O(n²)",
+    )
+
+    def refuses(self, likelihood: Likelihood) -> str:
+        return gaussian_only(likelihood)
+
+    def e_step(
+        self,
+        ops: Ops,
+        f: FullFactor,
+        likelihood: Conditional,
+        y: Array,
+        index: Array,
+        state: Sites,
+        rate: Array,
+        scale: Array,
+    ) -> Sites:
+        """The sites of the likelihood itself, whatever the state and the rate."""
+        alpha, beta = likelihood.gradients(ops, y, 0.0 * state.lambda1, 0.0 * state.beta)
+        return Sites(alpha, beta)  # of Gaussian noise they are the same at every q
+
+    def bound(
+        self,
+        ops: Ops,
+        f: FullFactor,
+        likelihood: Conditional,
+        y: Array,
+        state: Tree,
+        scale: Array,
+    ) -> Array:
+        """Log N(y | 0, K_ff + σ²I) []; y [n] in the order of the basis."""
+        n = y.shape[-1]
+        chol = ops.cholesky(f.Kff + ops.eye(n) / likelihood.site_precision(ops))
+        half = ops.solve_triangular(chol, y[None, :, None])
+        return -0.5 * (ops.sum(half * half) + ops.sum(log_determinant(ops, chol)) + n * LOG_2PI)

@@ -1,0 +1,283 @@
+"""Full-n families: q(f) on all data, the inputs X themselves the basis.
+
+t-VGP keeps a Gaussian site (λ₁ᵢ, βᵢ) for every datum (Adam et al. 2021, Sec. 3; Opper and Archambeau
+2009); with K = K_ff, to which no jitter is added, D = diag β and B = I + D^½KD^½,
+S = K − KD^½B⁻¹D^½K and m = Sλ₁. q-VGP is its mean–Cholesky counterpart.
+
+A likelihood that is not log-concave may give β < 0, which has no square root. Such sites are taken out
+after the others are in: with D = D₊ − D₋ and S₊ the covariance by D₊ alone,
+S = S₊ + S₊D₋^½C⁻¹D₋^½S₊ for C = I − D₋^½S₊D₋^½, and q exists just where C has a Cholesky factor, which
+is what the step control watches. That takes a few times as long, so it is an option.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+from svgpbench.covariance import Covariance
+from svgpbench.gaussian import log_determinant, lower_inverse, matvec
+from svgpbench.likelihoods import Conditional, Likelihood
+from svgpbench.methods.control import halve_until_positive
+from svgpbench.methods.facts import Facts
+from svgpbench.methods.mean_covariance import MeanCholeskySVGP
+from svgpbench.methods.method import Method
+from svgpbench.methods.tying import Sites, at_precision, moved_sites, per_unit_precision
+from svgpbench.ops import Array, Ops, Tree
+
+LOG_2PI = math.log(2.0 * math.pi)
+
+
+class FullPrior(NamedTuple):
+    """p(f) = N(0, K) at all data."""
+
+    Kff: Array  # [Q, n, n], no jitter
+
+
+class FullFactor(NamedTuple):
+    """p(f) at all data, and its covariances with a batch."""
+
+    Kff: Array  # [Q, n, n]
+    Kfb: Array  # [Q, n, b]
+    kbb: Array  # [Q, b]
+
+
+class Withdrawn(NamedTuple):
+    """The sites of negative β."""
+
+    root: Array  # [P, n], D₋^½
+    half: Array  # [P, n, n], L_B⁻¹D₊^½K, so that S₊ = K − halfᵀhalf
+    L_C: Array  # [P, n, n], Cholesky factor of C = I − D₋^½S₊D₋^½
+
+
+class FactorisedSites(NamedTuple):
+    """q(f), factorised."""
+
+    root: Array  # [P, n], D^½, or D₊^½ where negative sites are allowed
+    L_B: Array  # [P, n, n], Cholesky factor of B, or of B₊
+    mean: Array  # [P, n], m
+    weights: Array  # [P, n], a = K⁻¹m = λ₁ − β∘m
+    withdrawn: Any  # Withdrawn, or () where no site may be negative
+
+
+@dataclass(frozen=True)
+class SitePosterior(Method):
+    """q(f) ∝ p(f) Π t_i(f_i) by its sites: what every method that has one for every datum shares."""
+
+    basis: ClassVar[str] = "data"
+
+    @property
+    def indefinite(self) -> bool:
+        """Whether β may be negative; where it may not, a negative one makes q NaN."""
+        return False
+
+    def prior(self, ops: Ops, cov: Covariance, inducing: Tree) -> FullPrior:
+        return FullPrior(cov.cross(inducing, inducing))
+
+    def factor(
+        self,
+        ops: Ops,
+        cov: Covariance,
+        inducing: Tree,
+        p: FullPrior,
+        X: Array,
+        rows: Array | tuple[()],
+    ) -> FullFactor:
+        return FullFactor(p.Kff, cov.cross(inducing, X), cov.diagonal(X))
+
+    def initial_state(self, ops: Ops, p: FullPrior, latents: int, n: int) -> Sites:
+        return Sites(ops.zeros((latents, n)), ops.zeros((latents, n)))
+
+    def factorise(self, ops: Ops, at: FullPrior | FullFactor, state: Sites) -> FactorisedSites:
+        K, beta = at.Kff, state.beta
+        nothing = 0.0 * beta
+        root = _root(ops, ops.where(beta > 0.0, beta, nothing) if self.indefinite else beta)
+        scaled = root[..., None] * K  # D^½K [P, n, n]
+        L_B = ops.cholesky(ops.eye(K.shape[-1]) + scaled * root[..., None, :])
+
+        def weigh(x: Array) -> Array:  # K⁻¹(K⁻¹ + D)⁻¹x = x − D^½B⁻¹D^½Kx
+            return x - root * _cholesky_solve(ops, L_B, matvec(scaled, x))
+
+        weights = weigh(state.lambda1)
+        if not self.indefinite:
+            return FactorisedSites(root, L_B, matvec(K, weights), weights, ())
+        out = _withdraw(ops, K, L_B, scaled, _root(ops, ops.where(beta < 0.0, -beta, nothing)))
+        # Sλ₁ = S₊x with x = λ₁ + D₋^½C⁻¹D₋^½S₊λ₁
+        inner = _cholesky_solve(ops, out.L_C, out.root * matvec(K, weights))
+        weights = weigh(state.lambda1 + out.root * inner)
+        return FactorisedSites(root, L_B, matvec(K, weights), weights, out)
+
+    def marginals(self, ops: Ops, f: FullFactor, q: FactorisedSites) -> tuple[Array, Array]:
+        """μ = k_fiᵀa, v = κ − ‖L_B⁻¹D^½k_fi‖² (Rasmussen and Williams 2006, Alg. 3.2)."""
+        mu = ops.sum(f.Kfb * q.weights[..., None], axis=-2)
+        half = ops.solve_triangular(q.L_B, q.root[..., None] * f.Kfb)  # [P, n, b]
+        v = f.kbb - ops.sum(half * half, axis=-2)
+        if self.indefinite:
+            S = f.Kfb - ops.matrix_transpose(q.withdrawn.half) @ half  # S₊ at (f, b)
+            more = ops.solve_triangular(q.withdrawn.L_C, q.withdrawn.root[..., None] * S)
+            v = v + ops.sum(more * more, axis=-2)
+        return mu, v
+
+    def kl(self, ops: Ops, f: FullFactor, q: FactorisedSites) -> Array:
+        """½(tr B⁻¹ − n + mᵀ(λ₁ − β∘m) + log|B|), B₊ and C in place of B where sites are withdrawn."""
+        inverse = lower_inverse(ops, q.L_B)
+        terms = (
+            ops.sum(inverse * inverse, axis=(-2, -1))
+            - q.L_B.shape[-1]
+            + ops.sum(q.mean * q.weights, axis=-1)
+            + log_determinant(ops, q.L_B)
+        )
+        if self.indefinite:
+            out = q.withdrawn
+            S = f.Kff - ops.matrix_transpose(out.half) @ out.half
+            inverse = lower_inverse(ops, out.L_C)
+            both = inverse @ (out.root[..., None] * S * q.root[..., None, :])
+            # tr K⁻¹S = tr B₊⁻¹ + tr C⁻¹ − n − ‖L_C⁻¹D₋^½S₊D₊^½‖²
+            terms = (
+                terms
+                + ops.sum(inverse * inverse, axis=(-2, -1))
+                - out.L_C.shape[-1]
+                - ops.sum(both * both, axis=(-2, -1))
+                + log_determinant(ops, out.L_C)
+            )
+        return 0.5 * ops.sum(terms)
+
+    def posterior(
+        self, ops: Ops, at: FullPrior | FullFactor, q: FactorisedSites
+    ) -> tuple[Array, Array]:
+        """M and S of q(f) at all data."""
+        half = ops.solve_triangular(q.L_B, q.root[..., None] * at.Kff)
+        S = at.Kff - ops.matrix_transpose(half) @ half
+        if self.indefinite:
+            more = ops.solve_triangular(q.withdrawn.L_C, q.withdrawn.root[..., None] * S)
+            S = S + ops.matrix_transpose(more) @ more
+        return q.mean, S
+
+    def hold(self, ops: Ops, p: Any, likelihood: Conditional, state: Sites) -> Sites:
+        """The sites, which is the `untied` M-step (Adam et al. 2021, Eq. 15)."""
+        return per_unit_precision(ops, likelihood, state)
+
+    def tie(self, ops: Ops, f: Any, likelihood: Conditional, held: Sites) -> Sites:
+        return at_precision(ops, likelihood, held)
+
+
+@dataclass(frozen=True)
+class DualVGP(SitePosterior):
+    """t-VGP: a Gaussian site for every datum; its E-step is the dual update of t-SVGP, untied.
+
+    `negative_sites` lets β be negative (a likelihood that is not log-concave, β not clipped).
+    """
+
+    negative_sites: bool = False
+    name: ClassVar[str] = "t-vgp"
+    version: ClassVar[int] = 1
+    facts: ClassVar[Facts] = Facts(
+        aliases={"adam2021": "t-VGP (Sec. 3)"},
+        parameters="2n",
+        e_step="O(n³)",
+        memory="O(n²)",
+        variants={"": {}, "negative sites": {"negative_sites": True}},
+    )
+
+    @property
+    def indefinite(self) -> bool:
+        return self.negative_sites
+
+    def refuses(self, likelihood: Likelihood) -> str:
+        if self.negative_sites or likelihood.log_concave or likelihood.negative_beta == "clip":
+            return ""
+        return "its β may be negative; set the option negative_sites"
+
+    def e_step(
+        self,
+        ops: Ops,
+        f: FullFactor,
+        likelihood: Conditional,
+        y: Array,
+        index: Array,
+        state: Sites,
+        rate: Array,
+        scale: Array,
+    ) -> Sites:
+        """One natural-gradient step on the sites; all decay, the batch's are added.
+
+        Source: Adam et al. 2021, Eqs. 12–13.
+        """
+        mu, v = self.marginals(ops, f, self.factorise(ops, f, state))
+        alpha, beta = likelihood.gradients(ops, y, mu, v)  # [P, b]
+        lambda1 = beta * mu + alpha
+
+        def trial(rate: Array) -> tuple[Sites, Array]:
+            moved = moved_sites(ops, state, index, lambda1, beta, rate, scale)
+            return moved, self.factorise(ops, f, moved).withdrawn.L_C
+
+        if self.negative_sites and likelihood.damps:
+            return halve_until_positive(ops, trial, rate)[0]  # type: ignore[no-any-return]
+        return moved_sites(ops, state, index, lambda1, beta, rate, scale)
+
+    def bound_by_log_partition(
+        self, ops: Ops, f: FullFactor, likelihood: Conditional, y: Array, state: Sites
+    ) -> Array:
+        """Log Z + c [] on all data, equal to ΣV − KL where every β > 0.
+
+        Z = ∫ p(f) Π N(ỹ_i; f_i, 1/β_i) df = N(ỹ; 0, K + D⁻¹) with ỹ = λ₁/β, and c = Σ E[log p(y_i | f_i)
+        − log N(ỹ_i; f_i, 1/β_i)]. Source: Adam et al. 2021, Eqs. 16–17, sites normalised.
+        """
+        q = self.factorise(ops, f, state)
+        mu, v = self.marginals(ops, f, q)
+        n, target = y.shape[-1], state.lambda1 / state.beta
+        fit = ops.solve_triangular(q.L_B, (q.root * target)[..., None])
+        log_precisions = ops.sum(ops.log(state.beta))
+        log_Z = -0.5 * (
+            n * state.beta.shape[0] * LOG_2PI
+            + ops.sum(log_determinant(ops, q.L_B))
+            - log_precisions
+            + ops.sum(fit * fit)
+        )
+        error = target - mu
+        V = likelihood.variational_expectations(ops, y, mu, v)
+        log_t = 0.5 * (ops.log(state.beta) - LOG_2PI - state.beta * (error * error + v))
+        return log_Z + ops.sum(V) - ops.sum(log_t)
+
+
+@dataclass(frozen=True)
+class MeanCholeskyVGP(MeanCholeskySVGP):
+    """q-VGP: mean and Cholesky factor of q(f) on all data, which is q-SVGP with Z = X.
+
+    Its options are q-svgp's. Unlike t-VGP it needs a Cholesky factor of K_ff, and so its jitter. Adam
+    wants the full batch: away from a minibatch's rows W is zero but for rounding, which Adam scales up.
+    """
+
+    name: ClassVar[str] = "q-vgp"
+    version: ClassVar[int] = 1
+    basis: ClassVar[str] = "data"
+    facts: ClassVar[Facts] = Facts(
+        aliases={"adam2021": "q-VGP (Sec. 2)"},
+        parameters="n + n(n+1)/2",
+        e_step="O(n³)",
+        memory="O(n²)",
+        variants={
+            "natgrad": {"whiten": True},
+            "natgrad unwhitened": {"whiten": False},
+        },
+    )
+
+
+def _root(ops: Ops, x: Array) -> Array:
+    """√x, NaN below 0; its slope at 0 is put to 0, so that autodiff passes over sites that are off."""
+    off = x == 0.0
+    return ops.where(off, 0.0 * x, ops.sqrt(ops.where(off, 0.0 * x + 1.0, x)))
+
+
+def _withdraw(ops: Ops, K: Array, L_B: Array, scaled: Array, root: Array) -> Withdrawn:
+    half = ops.solve_triangular(L_B, scaled)
+    S = K - ops.matrix_transpose(half) @ half
+    C = ops.eye(K.shape[-1]) - root[..., None] * S * root[..., None, :]
+    return Withdrawn(root, half, ops.cholesky(C))
+
+
+def _cholesky_solve(ops: Ops, chol: Array, x: Array) -> Array:
+    """A⁻¹x [..., n] from A's factor."""
+    half = ops.solve_triangular(chol, x[..., None])
+    return ops.solve_triangular(chol, half, transpose=True)[..., 0]
