@@ -12,7 +12,7 @@ from svgpbench.accumulation import trainer_class
 from svgpbench.batches import TrainingData
 from svgpbench.config import CellConfig, DataConfig, cell_id
 from svgpbench.errors import UserError, unknown
-from svgpbench.inducing import initial_inducing_inputs
+from svgpbench.inducing import check_bases, initial_bases
 from svgpbench.kernels import KernelParameters, kernel, lengthscale_count
 from svgpbench.likelihoods import build_likelihood
 from svgpbench.methods import build_method
@@ -102,9 +102,7 @@ def initial_theta(
     return Theta(
         KernelParameters(np.array([config.kernel.variance]), lengthscales[None].copy()),
         tree_map(np.float64, model.likelihood.initial_parameters()),
-        X
-        if basis == "data"
-        else initial_inducing_inputs(X, config.inducing.count, config.inducing.init, config.seed),
+        X if basis == "data" else initial_bases(X, config.inducing, config.seed),
     )
 
 
@@ -125,6 +123,7 @@ def build_trainer(config: CellConfig) -> tuple[Trainer, Prepared]:
             f"but data {config.data.name!r} is for {dataset.task}"
         )
     method = build_method(config.method.name, config.method.options)
+    check_bases(method, config.inducing)
     b = config.backend
     data = TrainingData(
         ready.X_train,

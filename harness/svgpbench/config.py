@@ -43,9 +43,10 @@ class LikelihoodConfig(Strict):
 
 
 class InducingConfig(Strict):
-    """How many inducing inputs and where they start."""
+    """How many inducing inputs and where they start; `gamma` are those of the mean in a second basis."""
 
     count: PositiveInt = 50
+    gamma: PositiveInt | None = None  # methods with two bases, which need it; `count` is then |β|
     init: Literal["k-means", "random"] = "k-means"
 
 

@@ -45,6 +45,11 @@ def matvec(a: Array, x: Array) -> Array:
     return (a @ x[..., None])[..., 0]
 
 
+def vecmat(x: Array, a: Array) -> Array:
+    """xᵀA [..., k] of x [..., n] and A [..., n, k], without a transposed copy of A."""
+    return (x[..., None, :] @ a)[..., 0, :]
+
+
 def log_determinant(ops: Ops, chol: Array) -> Array:
     """log|A| [...] from a triangular factor of A whose diagonal may have any sign."""
     d = ops.diagonal(chol)
@@ -59,6 +64,12 @@ def symmetrise(ops: Ops, x: Array) -> Array:
 def lower_inverse(ops: Ops, chol: Array) -> Array:
     """L⁻¹ [..., n, n] of a lower triangular factor."""
     return ops.solve_triangular(chol, ops.broadcast_to(ops.eye(chol.shape[-1]), chol.shape))
+
+
+def cholesky_solve(ops: Ops, chol: Array, x: Array) -> Array:
+    """A⁻¹x [..., n] from the lower Cholesky factor of A."""
+    half = ops.solve_triangular(chol, x[..., None])
+    return ops.solve_triangular(chol, half, transpose=True)[..., 0]
 
 
 def cholesky_of_inverse(ops: Ops, precision: Array) -> Array:

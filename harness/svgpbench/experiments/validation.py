@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from svgpbench.cell import load_data, prepare_data
 from svgpbench.config import BackendConfig, CellConfig
 from svgpbench.errors import UserError
+from svgpbench.inducing import check_bases
 from svgpbench.kernels import kernel, lengthscale_count
 from svgpbench.likelihoods import build_likelihood
 from svgpbench.methods import build_method
@@ -37,12 +38,13 @@ def _check_backend(backend: BackendConfig) -> None:
 
 def _check_methods(cells: Iterable[CellConfig]) -> None:
     ways = {
-        (cell.method.title, cell.likelihood, cell.training, cell.backend.dtype): cell
+        (cell.method.title, cell.likelihood, cell.inducing, cell.training, cell.backend.dtype): cell
         for cell in cells
     }
     for cell in ways.values():
         method = build_method(cell.method.name, cell.method.options)
         likelihood = build_likelihood(cell.likelihood)
+        check_bases(method, cell.inducing)
         refuse_misfits(method, likelihood, cell.training, cell.backend.dtype)
 
 
@@ -53,6 +55,7 @@ def _first_of_each_problem(cells: Iterable[CellConfig]) -> list[CellConfig]:
             (
                 cell.data.name,
                 cell.split,
+                cell.inducing,
                 _inducing_inputs(cell),
                 cell.training.batch_size,
             ): cell
@@ -80,6 +83,7 @@ def _check_problem(cell: CellConfig) -> None:
     rows, dimensions = ready.X_train.shape
     for what, count in (
         ("inducing.count", _inducing_inputs(cell)),
+        ("inducing.count + inducing.gamma", _inducing_inputs(cell) + (cell.inducing.gamma or 0)),
         ("training.batch_size", cell.training.batch_size or 0),
     ):
         if count > rows:

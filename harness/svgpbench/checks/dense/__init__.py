@@ -10,8 +10,10 @@ from collections.abc import Callable
 
 from svgpbench.checks.cases import METHODS, Case, Problem
 from svgpbench.checks.dense.coupled import coupled_arrays
+from svgpbench.checks.dense.decoupled import decoupled_arrays
 from svgpbench.checks.dense.exact import gpr_arrays, gpr_bound, sgpr_arrays
 from svgpbench.checks.dense.gaussians import kernel_matrix, log_normal, sgpr_bound
+from svgpbench.checks.dense.two_part import two_part_arrays
 from svgpbench.checks.evaluate import Arrays
 
 __all__ = ["dense_arrays", "gpr_bound", "kernel_matrix", "log_normal", "sgpr_bound"]
@@ -23,6 +25,9 @@ FAMILIES: dict[str, Callable[[Case, Problem, Arrays], Arrays]] = {
     "q-vgp": coupled_arrays,
     "gpr": gpr_arrays,
     "sgpr": sgpr_arrays,
+    "decoupled": decoupled_arrays,
+    "orth": two_part_arrays,
+    "hybrid": two_part_arrays,
 }
 """By method name; a third party's method has no dense column."""
 

@@ -101,19 +101,27 @@ class Dense:
     def natural_step(
         self, m: Floats, S: Floats, rate: float, *, pathwise: bool = False
     ) -> tuple[Floats, Floats]:
-        """(S⁻¹m, −½S⁻¹) ← + ρ ∂ELBO/∂(m, S + mmᵀ), term by term.
-
-        ρ is halved until every new S⁻¹ has positive eigenvalues.
-        """
+        """A natural-gradient step on q."""
         _, alpha, beta = self.expectations(m, S, pathwise=pathwise)
         precision: Floats = np.asarray(np.linalg.inv(S), dtype=np.float64)
         d_m = self.scale * alpha @ self.A.T - m @ self.K_inv
         d_S = 0.5 * (precision - self.K_inv - self.scale * self.weighted(beta))
-        while np.linalg.eigvalsh(precision - 2 * rate * d_S).min() <= 0:
-            rate = 0.5 * rate
-        theta1 = times(precision, m) + rate * (d_m - 2 * times(d_S, m))
-        covariance: Floats = np.asarray(np.linalg.inv(precision - 2 * rate * d_S))
-        return times(covariance, theta1), covariance
+        return natural_gradient_step(m, S, d_m, d_S, rate)
+
+
+def natural_gradient_step(
+    m: Floats, S: Floats, d_m: Floats, d_S: Floats, rate: float
+) -> tuple[Floats, Floats]:
+    """(S⁻¹m, −½S⁻¹) ← + ρ ∂ELBO/∂(m, S + mmᵀ), term by term.
+
+    ρ is halved until every new S⁻¹ has positive eigenvalues.
+    """
+    precision: Floats = np.asarray(np.linalg.inv(S), dtype=np.float64)
+    while np.linalg.eigvalsh(precision - 2 * rate * d_S).min() <= 0:
+        rate = 0.5 * rate
+    theta1 = times(precision, m) + rate * (d_m - 2 * times(d_S, m))
+    covariance: Floats = np.asarray(np.linalg.inv(precision - 2 * rate * d_S))
+    return times(covariance, theta1), covariance
 
 
 def times(a: Floats, x: Floats) -> Floats:
