@@ -90,14 +90,18 @@ class Dense:
         V, _, _ = expectations(self.case.likelihood, self.theta, self.y, *self.marginals(m, S))
         return float(self.scale * V.sum() - self.kl(m, S))
 
-    def natural_step(self, m: Floats, S: Floats, rate: float) -> tuple[Floats, Floats]:
-        """(S⁻¹m, −½S⁻¹) ← + ρ ∂ELBO/∂(m, S + mmᵀ), term by term."""
+    def slopes(self, m: Floats, S: Floats) -> tuple[Floats, Floats]:
+        """∂ELBO/∂m [M] and ∂ELBO/∂S [M, M]."""
         _, alpha, beta = expectations(
             self.case.likelihood, self.theta, self.y, *self.marginals(m, S)
         )
-        precision: Floats = np.asarray(np.linalg.inv(S), dtype=np.float64)
         d_m = self.scale * self.A @ alpha - self.K_inv @ m
-        d_S = 0.5 * (precision - self.K_inv - self.scale * (self.A * beta) @ self.A.T)
+        return d_m, 0.5 * (np.linalg.inv(S) - self.K_inv - self.scale * (self.A * beta) @ self.A.T)
+
+    def natural_step(self, m: Floats, S: Floats, rate: float) -> tuple[Floats, Floats]:
+        """(S⁻¹m, −½S⁻¹) ← + ρ ∂ELBO/∂(m, S + mmᵀ), term by term."""
+        d_m, d_S = self.slopes(m, S)
+        precision: Floats = np.asarray(np.linalg.inv(S), dtype=np.float64)
         theta1 = precision @ m + rate * (d_m - 2 * d_S @ m)
         covariance: Floats = np.asarray(np.linalg.inv(precision - 2 * rate * d_S))
         return covariance @ theta1, covariance
