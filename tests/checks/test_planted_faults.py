@@ -121,6 +121,12 @@ FAULTS = {
         "pull = pull + matvec(f.W, own)",
         "diagonal-precision projected-a",
     ),
+    "weights held for tied-projected": (
+        diagonal_precision,
+        "return state._replace(mu=state.mu + state.g * m)",
+        "return state._replace(mu=state.mu + 0.0 * m)",
+        "diagonal-precision exact tied-projected",
+    ),
     "slope of softplus left out": (
         diagonal_precision,
         "slope = slope._replace(g=slope.g * (1.0 - ops.exp(-state.g)))",

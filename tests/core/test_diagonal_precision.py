@@ -260,6 +260,8 @@ def test_the_start_is_the_prior_or_unit_g() -> None:
         ({"optimiser": "exat"}, "did you mean 'exact'"),
         ({"start": "units"}, "did you mean 'unit'"),
         ({"optimiser": "adam"}, "set start = 'unit'"),
+        ({"tying": "tied"}, "did you mean 'tied-projected'"),
+        ({"optimiser": "adam", "tying": "tied-projected"}, "leave tying = 'weights'"),
     ],
 )
 def test_a_wrong_option_is_one_line(options: dict[str, Any], message: str) -> None:

@@ -26,6 +26,7 @@ PINNED: dict[str, tuple[int, float, float]] = {
     "q-svgp adam autodiff": (1, -46.533844143729176, -53.00086289214998),
     "q-svgp adam unwhitened": (1, -46.558412094416255, -54.6052467860689),
     "diagonal-precision exact": (1, -47.458624226851725, -41.832840263245146),
+    "diagonal-precision exact tied-projected": (1, -47.458624226851725, -41.35701148022639),
     "diagonal-precision projected-b": (1, -47.541452699569355, -42.18991247153616),
     "diagonal-precision projected-a": (1, -47.17575132271007, -43.477141712490685),
     "diagonal-precision adam": (1, -47.54525599765156, -49.28775578688344),

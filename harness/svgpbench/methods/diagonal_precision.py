@@ -29,6 +29,7 @@ from svgpbench.optimisers import AdamState, adam_ascent, adam_start
 
 OPTIMISERS = ("exact", "projected-b", "projected-a", "adam")
 STARTS = ("prior", "unit")
+TYINGS = ("weights", "tied-projected")
 SOFTPLUS_INVERSE_OF_1 = math.log(math.expm1(1.0))
 DUAL = DualSVGP()
 
@@ -62,13 +63,13 @@ class DiagonalPrecision(Method):
 
     Options: `optimiser` of the E-step (exact, projected-b, projected-a, adam); `start` at the prior
     (μ = 0, g = 0) or at `unit` g as in Kobe 2021, Sec. 4.2.1 (μ = 0, g = 1), where Adam on softplus⁻¹ g
-    has to start.
-
-    The M-step holds (μ, g), as Kobe 2021 does: the gradient in θ is that of the bound at fixed (μ, g).
+    has to start; `tying`, what the M-step holds while θ moves: the `weights` μ and g as Kobe 2021 does
+    (joint gradients at fixed (μ, g)), or, as t-SVGP's `tied-projected`, S⁻¹m and g.
     """
 
     optimiser: str = "exact"
     start: str = "prior"
+    tying: str = "weights"
     name: ClassVar[str] = "diagonal-precision"
     version: ClassVar[int] = 1
     facts: ClassVar[Facts] = Facts(
@@ -78,6 +79,7 @@ class DiagonalPrecision(Method):
         memory="O(bM + M²)",
         variants={
             "exact": {"optimiser": "exact"},
+            "exact tied-projected": {"optimiser": "exact", "tying": "tied-projected"},
             "projected-b": {"optimiser": "projected-b"},
             "projected-a": {"optimiser": "projected-a"},
             "adam": {"optimiser": "adam", "start": "unit"},
@@ -89,6 +91,10 @@ class DiagonalPrecision(Method):
             raise unknown("optimiser of diagonal-precision", self.optimiser, OPTIMISERS)
         if self.start not in STARTS:
             raise unknown("start of diagonal-precision", self.start, STARTS)
+        if self.tying not in TYINGS:
+            raise unknown("tying of diagonal-precision", self.tying, TYINGS)
+        if self.first_order and self.tying != "weights":
+            raise UserError("diagonal-precision: adam moves the weights μ; leave tying = 'weights'")
         if self.first_order and self.start == "prior":
             raise UserError(
                 "diagonal-precision: adam moves softplus⁻¹ g, which has no g = 0; set start = 'unit'"
@@ -163,6 +169,26 @@ class DiagonalPrecision(Method):
     def posterior(self, ops: Ops, at: Whitener, q: FactorisedDual) -> tuple[Array, Array]:
         """Mean Kμ and covariance LB⁻¹Lᵀ (Kobe 2021, Eq. 3.5)."""
         return DUAL.posterior(ops, at, q)
+
+    def hold(
+        self, ops: Ops, p: Whitener, likelihood: Conditional, state: DiagonalState
+    ) -> DiagonalState:
+        """The state itself, or with S⁻¹m = μ + g∘m in the place of μ."""
+        if self.tying == "weights":
+            return state
+        m = matvec(p.L, matvec(ops.matrix_transpose(p.L), state.mu))
+        return state._replace(mu=state.mu + state.g * m)
+
+    def tie(
+        self, ops: Ops, f: Factor, likelihood: Conditional, held: DiagonalState
+    ) -> DiagonalState:
+        """The state itself, or μ = θ₁ − g∘m with m = LB⁻¹Lᵀθ₁ from the θ₁ = S⁻¹m that is held."""
+        if self.tying == "weights":
+            return held
+        L_B = ops.cholesky(_whitened_precision(ops, f.L, held.g))
+        half = ops.solve_triangular(L_B, ops.matrix_transpose(f.L) @ held.mu[..., None])
+        m = f.L @ ops.solve_triangular(L_B, half, transpose=True)
+        return held._replace(mu=held.mu - held.g * m[..., 0])
 
 
 def _natural_step(

@@ -47,7 +47,7 @@ def next_moments(
     m, S = moments(at.K, mu, g)
     if case.method.endswith("adam"):
         return moments(at.K, *adam_step(at, mu, g, numbers))
-    if case.method.endswith("exact"):
+    if " exact" in case.method:
         d_theta1, d_g = natural_direction(at, mu, g)
         covariance = np.linalg.inv(at.K_inv + np.diag(g + RATE * d_g))
         return covariance @ (np.linalg.solve(S, m) + RATE * d_theta1), covariance
@@ -88,6 +88,9 @@ def diagonal_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays:
     step = Dense(case, theta, problem.X[third], y[third], n / len(third))
     next_mean, next_covariance = next_moments(case, step, mu, g, numbers)
     new = Dense(case, moved, problem.X, y, 1.0)
+    held = moments(new.K, mu, g)
+    if case.method.endswith("tied-projected"):  # S⁻¹m and g
+        held = np.linalg.inv(new.K_inv + np.diag(g)) @ np.linalg.solve(S, m), held[1]
     out: dict[str, npt.ArrayLike] = {
         "values/elbo": at.elbo(m, S),
         "values/kl": at.kl(m, S),
@@ -97,6 +100,6 @@ def diagonal_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays:
         "values/q_cov": S[None],
         "e_step/q_mean": next_mean[None],
         "e_step/q_cov": next_covariance[None],
-        "gradients/objective": new.elbo(*moments(new.K, mu, g)),
+        "gradients/objective": new.elbo(*held),
     }
     return {k: np.asarray(x, dtype=np.float64) for k, x in out.items()}
