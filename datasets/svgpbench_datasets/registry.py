@@ -1,4 +1,4 @@
-"""The shipped data sets by name: what registry.toml declares, loaded and verified."""
+"""The data sets by name: what registry.toml declares, loaded or generated, and verified."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from svgpbench_datasets.dataset import Dataset
+from svgpbench_datasets.dataset import Dataset, Floats
 from svgpbench_datasets.entry import DatasetEntry
 from svgpbench_datasets.errors import DataError, did_you_mean
 from svgpbench_datasets.files import DataFile
+from svgpbench_datasets.generators import generate
 from svgpbench_datasets.labels import mapped_labels
 from svgpbench_datasets.readers import Row, csv_rows, decode_lines, read_cells, whitespace_rows
 
@@ -57,19 +58,8 @@ class Registry:
                 registry declares.
         """
         entry = self.describe(name)
-        where = " + ".join(file.path for file in entry.files)
-        regression = entry.labels is None
-        cells = read_cells(
-            self._rows(entry),
-            where=where,
-            names=entry.columns,
-            numeric=(*entry.features, entry.target) if regression else entry.features,
-            label=None if regression else entry.target,
-        )
-        if entry.labels is None:
-            X, y = cells.numbers[:, :-1], cells.numbers[:, -1]
-        else:
-            X, y = cells.numbers, mapped_labels(cells.labels, entry.labels, where)
+        made = entry.generated
+        X, y = generate(made.name, entry.rows, made.seed) if made else self._read(entry)
         dataset = Dataset(
             name=entry.name,
             task=entry.task,
@@ -90,6 +80,21 @@ class Registry:
         except (OSError, ValueError) as error:
             raise DataError(f"registry.toml cannot be read: {error}") from None
         return dict(_entries_of(declared))
+
+    def _read(self, entry: DatasetEntry) -> tuple[Floats, Floats]:
+        """Inputs and targets from an entry's files."""
+        where = " + ".join(file.path for file in entry.files)
+        regression = entry.labels is None
+        cells = read_cells(
+            self._rows(entry),
+            where=where,
+            names=entry.columns,
+            numeric=(*entry.features, entry.target) if regression else entry.features,
+            label=None if regression else entry.target,
+        )
+        if entry.labels is None:
+            return cells.numbers[:, :-1], cells.numbers[:, -1]
+        return cells.numbers, mapped_labels(cells.labels, entry.labels, where)
 
     def _rows(self, entry: DatasetEntry) -> Iterator[Row]:
         """The rows of an entry's files, those of several glued side by side."""

@@ -22,7 +22,7 @@ from svgpbench.ops import Array, Ops, Tree
 from svgpbench.optimisers import adam_start
 from svgpbench.schedules import rate_at
 from svgpbench.steps import Batch, compile_steps, learnable, learned, with_learned
-from svgpbench.tree import leaves, tree_map
+from svgpbench.tree import leaves, named_leaves, tree_map
 
 
 @dataclass(frozen=True)
@@ -175,8 +175,9 @@ class Trainer:
     def step_control(self) -> dict[str, int]:
         """Halvings of the E-step's rate so far, and training rows with β < 0 where β may be."""
         out, count = {}, self.steps.negative_beta
-        if hasattr(self.state, "halvings"):
-            out["halvings"] = int(self.ops.to_numpy(self.state.halvings))
+        halvings = [x for name, x in named_leaves(self.state) if name.endswith("halvings")]
+        if halvings:
+            out["halvings"] = sum(int(self.ops.to_numpy(x)) for x in halvings)
         if not self.model.likelihood.log_concave:
             out["negative_beta"] = sum(
                 int(self.ops.to_numpy(count(self.raw, self.prior, self.state, batch)))

@@ -65,6 +65,20 @@ def test_a_step_of_another_size_breaks_identity_2() -> None:
     assert float(b.bound(b.e_step(b.start, b.full, 0.9), b.full)) < best - 1e-3
 
 
+def test_identity_8_needs_projected_steps_that_stop_elsewhere(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from svgpbench.plugins import load_backend
+
+    check, tolerance = IDENTITIES[8]
+    exact, projected = (METHODS[f"diagonal-precision {v}"] for v in ("exact", "projected-b"))
+    monkeypatch.setitem(METHODS, "diagonal-precision projected-b", exact)
+    assert check(load_backend("numpy"), ()) == np.inf
+    monkeypatch.setitem(METHODS, "diagonal-precision projected-b", projected)
+    monkeypatch.setitem(METHODS, "diagonal-precision exact", projected)
+    assert check(load_backend("numpy"), ()) > 1e5 * tolerance
+
+
 def test_report_is_red_for_each_kind_of_failure() -> None:
     good = Entry("m | l | k | float64", "values", 1e-15, "values/elbo", ("numpy", "jax"), 1e-10)
     bad = Entry("m | l | k | float64", "values", float("inf"), "values/mu", ("a", "b"), 1e-10)

@@ -28,6 +28,11 @@ PINNED: dict[str, tuple[int, float, float]] = {
     "decoupled adam": (1, -41.243093218017464, -52.77300531932426),
     "decoupled sgd": (1, -38.09937457851825, -49.596960966933715),
     "decoupled adam subset": (1, -40.027705244376484, -52.77776992861868),
+    "diagonal-precision exact": (1, -47.458624226851725, -41.832840263245146),
+    "diagonal-precision exact tied-projected": (1, -47.458624226851725, -41.35701148022639),
+    "diagonal-precision projected-b": (1, -47.541452699569355, -42.18991247153616),
+    "diagonal-precision projected-a": (1, -47.17575132271007, -43.477141712490685),
+    "diagonal-precision adam": (1, -47.54525599765156, -49.28775578688344),
 }
 """Version, bound estimate after 50 E-steps, and M-step objective at another θ (probit, Matérn-3/2)."""
 

@@ -44,6 +44,9 @@ def test_names_list_each_data_set_followed_by_its_variants() -> None:
         "pima",
         "banana",
         "banana:full",
+        "thesis-sinusoid",
+        "thesis-sinusoid:300",
+        "thesis-gp-sample",
     )
 
 
@@ -57,7 +60,7 @@ def test_describe_tells_what_a_user_should_know() -> None:
     assert any("capped" in defect for defect in entry.defects)
     for name in REGISTRY.names():
         described = REGISTRY.describe(name)
-        assert described.upstream.startswith("https://")
+        assert described.upstream.startswith("generated: " if described.generated else "https://")
         assert described.licence
         assert described.citation
 
@@ -143,6 +146,13 @@ def test_a_label_outside_the_mapping_is_refused(folder: Path) -> None:
         ("labels = { R = 0, M = 1 }", "labels = { R = 0, M = 0 }", "labels must be numbered"),
         ("labels = { R = 0, M = 1 }", "labels = { R = 0 }", "labels must be numbered"),
         ('"CRIM",', '"CRIM", "CRIM",', "a column is named twice"),
+        (
+            'name = "sinusoid"',
+            'name = "sinus"',
+            r"no generator 'sinus' \(known: sinusoid, gp-sample\)",
+        ),
+        ('generated = { name = "sinusoid", seed = 0 }', "", "either files with a reader, or"),
+        ('reader = "csv"', "", "either files with a reader, or"),
     ],
 )
 def test_an_entry_that_is_not_of_the_form_is_refused(

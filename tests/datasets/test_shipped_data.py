@@ -27,6 +27,9 @@ SHAPES = {
     "pima": (768, 8),
     "banana": (400, 2),
     "banana:full": (5300, 2),
+    "thesis-sinusoid": (100, 1),
+    "thesis-sinusoid:300": (300, 1),
+    "thesis-gp-sample": (1000, 1),
 }
 
 CLASSES = {  # label of class 0 and its count, label of class 1 and its count

@@ -43,6 +43,11 @@ class Method(ABC):
         return False
 
     @property
+    def starts_at_prior(self) -> bool:
+        """Whether the initial state is q = p."""
+        return True
+
+    @property
     def sampled_rows(self) -> int:
         """How many basis points a batch samples for a quadratic form, 0 for all of them."""
         return 0
@@ -67,7 +72,7 @@ class Method(ABC):
 
     @abstractmethod
     def initial_state(self, ops: Ops, p: Any, latents: int, n: int) -> Tree:
-        """The state of q(u) = p(u), for n data."""
+        """The state of q(u) = p(u), for n data, unless the method says that it starts elsewhere."""
 
     @abstractmethod
     def e_step(

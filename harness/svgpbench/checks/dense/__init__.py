@@ -11,6 +11,7 @@ from collections.abc import Callable
 from svgpbench.checks.cases import METHODS, Case, Problem
 from svgpbench.checks.dense.coupled import coupled_arrays
 from svgpbench.checks.dense.decoupled import decoupled_arrays
+from svgpbench.checks.dense.diagonal import diagonal_arrays
 from svgpbench.checks.dense.exact import gpr_arrays, gpr_bound, sgpr_arrays
 from svgpbench.checks.dense.gaussians import kernel_matrix, log_normal, sgpr_bound
 from svgpbench.checks.dense.two_part import two_part_arrays
@@ -28,6 +29,7 @@ FAMILIES: dict[str, Callable[[Case, Problem, Arrays], Arrays]] = {
     "decoupled": decoupled_arrays,
     "orth": two_part_arrays,
     "hybrid": two_part_arrays,
+    "diagonal-precision": diagonal_arrays,
 }
 """By method name; a third party's method has no dense column."""
 

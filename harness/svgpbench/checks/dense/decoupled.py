@@ -54,12 +54,6 @@ class Union(Dense):
         """The bound with γ's quadratic as it is estimated."""
         return self.elbo(m, S) - 0.5 * float(np.sum(a * self.sampled_excess(a)))
 
-    def gradients(self, m: Floats, S: Floats) -> tuple[Floats, Floats]:
-        """∂ELBO/∂m and ∂ELBO/∂S."""
-        _, alpha, beta = self.expectations(m, S)
-        d_m = self.scale * alpha @ self.A.T - m @ self.K_inv
-        return d_m, 0.5 * (np.linalg.inv(S) - self.K_inv - self.scale * self.weighted(beta))
-
 
 def at_batches(case: Case, problem: Problem) -> tuple[Union, Union, Union]:
     """The first and third minibatches at θ, and all rows where θ moves to."""
@@ -84,7 +78,7 @@ def decoupled_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays:
     out = values(at, a, *at.decoupled(a, L_B))
     if case.method.endswith("sgd"):
         m, S = step.decoupled(a, L_B)
-        d_m, d_S = step.gradients(m, S)
+        d_m, d_S = step.slopes(m, S)
         g_a = d_m @ step.K[:, : step.size] - step.sampled_excess(a)
         pulled = -(S @ d_S @ S)[:, step.size :, step.size :]
         g_L = np.tril(2.0 * pulled @ L_B)

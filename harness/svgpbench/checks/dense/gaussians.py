@@ -98,15 +98,17 @@ class Dense:
         """A diag(β) Aᵀ [..., M, M]."""
         return np.asarray((self.A * beta[..., None, :]) @ self.A.T)
 
+    def slopes(self, m: Floats, S: Floats, *, pathwise: bool = False) -> tuple[Floats, Floats]:
+        """∂ELBO/∂m and ∂ELBO/∂S."""
+        _, alpha, beta = self.expectations(m, S, pathwise=pathwise)
+        d_m = self.scale * alpha @ self.A.T - m @ self.K_inv
+        return d_m, 0.5 * (np.linalg.inv(S) - self.K_inv - self.scale * self.weighted(beta))
+
     def natural_step(
         self, m: Floats, S: Floats, rate: float, *, pathwise: bool = False
     ) -> tuple[Floats, Floats]:
         """A natural-gradient step on q."""
-        _, alpha, beta = self.expectations(m, S, pathwise=pathwise)
-        precision: Floats = np.asarray(np.linalg.inv(S), dtype=np.float64)
-        d_m = self.scale * alpha @ self.A.T - m @ self.K_inv
-        d_S = 0.5 * (precision - self.K_inv - self.scale * self.weighted(beta))
-        return natural_gradient_step(m, S, d_m, d_S, rate)
+        return natural_gradient_step(m, S, *self.slopes(m, S, pathwise=pathwise), rate)
 
 
 def natural_gradient_step(

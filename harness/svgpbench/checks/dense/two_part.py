@@ -33,7 +33,7 @@ class TwoPart:
 
     def beta_step(self, a: Floats, m: Floats, S: Floats) -> tuple[Floats, Floats]:
         """The natural gradient in (m_β, S) with a fixed."""
-        d_m, d_S = self.union.gradients(*self.q(a, m, S))
+        d_m, d_S = self.union.slopes(*self.q(a, m, S))
         return natural_gradient_step(m, S, d_m @ self.R, self.R.T @ d_S @ self.R, RATE)
 
     def gamma_step(
@@ -41,7 +41,7 @@ class TwoPart:
     ) -> Floats:
         """The new a, from the gradient and the curvature of the bound in a."""
         u, at = self.union, self.q(a, m, S)
-        g = u.gradients(*at)[0] @ self.T - u.sampled_excess(a)
+        g = u.slopes(*at)[0] @ self.T - u.sampled_excess(a)
         rate = method.gamma_rate or RATE
         D = self.T.T @ u.K_inv @ self.T
         if method.gamma_step == "adam":

@@ -1,0 +1,61 @@
+"""Generated data sets: the synthetic problems of Kobe 2021, Sec. 4.1.3, by seed.
+
+Inputs are uniform on [−1, 1], the noise has variance 0.01. Targets are rounded to 6 decimals: the last
+bits of a sine or a Cholesky factor differ among machines, and the fingerprint of a data set may not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from svgpbench_datasets.dataset import Floats
+
+NOISE_VARIANCE = 0.01
+DECIMALS = 6
+
+
+def sinusoid(rows: int, seed: int) -> tuple[Floats, Floats]:
+    """Draw y = sin(3πx) + 0.3 cos(9πx) + 0.5 sin(7πx) + noise.
+
+    Args:
+        rows: N.
+        seed: a whole number from 0.
+
+    Returns:
+        x [N, 1] and y [N], not yet rounded.
+    """
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(-1.0, 1.0, rows)
+    waves = [np.sin(3.0 * np.pi * x), 0.3 * np.cos(9.0 * np.pi * x), 0.5 * np.sin(7.0 * np.pi * x)]
+    noise = np.sqrt(NOISE_VARIANCE) * rng.standard_normal(rows)
+    return x[:, None], np.sum(waves, axis=0) + noise
+
+
+def gp_sample(rows: int, seed: int) -> tuple[Floats, Floats]:
+    """Draw y from a GP with a squared-exponential kernel of lengthscale 0.1, variance 0.5, and noise.
+
+    Args:
+        rows: N.
+        seed: a whole number from 0.
+
+    Returns:
+        x [N, 1] and y [N], not yet rounded.
+    """
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(-1.0, 1.0, (rows, 1))
+    covariance = 0.5 * np.exp(-0.5 * ((x - x.T) / 0.1) ** 2) + NOISE_VARIANCE * np.eye(rows)
+    return x, np.linalg.cholesky(covariance) @ rng.standard_normal(rows)
+
+
+def generate(name: str, rows: int, seed: int) -> tuple[Floats, Floats]:
+    """Inputs [N, 1] and rounded targets [N] of a generator of `GENERATORS`."""
+    x, y = GENERATORS[name](rows, seed)
+    return x, np.round(y, DECIMALS)
+
+
+GENERATORS: dict[str, Callable[[int, int], tuple[Floats, Floats]]] = {
+    "sinusoid": sinusoid,
+    "gp-sample": gp_sample,
+}

@@ -1,0 +1,255 @@
+"""Diagonal precision: q(u) of 2M parameters a latent (Kobe 2021, Ch. 3; Panos et al. 2018).
+
+m = Kμ and S = (K⁻¹ + G)⁻¹ with G = diag g, of any sign while B = I + LᵀGL is positive definite
+(Kobe 2021, Eq. 3.5). This is t-SVGP's form with C = LᵀGL and B⁻¹c = Lᵀμ, so that its formulas for
+marginals, KL and q(u) serve here; the E-steps are this family's own.
+
+`exact` is the natural gradient of the family. `projected-a` and `projected-b` are two readings of
+Kobe 2021, Eqs. 3.18–3.20: the natural gradient of all Gaussians, of which the diagonal is kept. With
+θ = Cg + c that keeps rows of F⁻¹∇, where the family's own direction is (CᵀFC)⁻¹Cᵀ∇: the two differ
+wherever a kept row of F⁻¹ meets what was dropped. So `projected` stops where diag(Σ βᵢ aᵢaᵢᵀ) = g,
+at which ∂ELBO/∂g is not zero, and it misses the best q of the family.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+from svgpbench.errors import UserError, unknown
+from svgpbench.gaussian import Factor, Prior, Whitener, matvec
+from svgpbench.likelihoods import Conditional
+from svgpbench.methods.control import halve_until_positive
+from svgpbench.methods.dual import DualSVGP, FactorisedDual
+from svgpbench.methods.facts import Facts
+from svgpbench.methods.method import Method
+from svgpbench.ops import Array, Ops
+from svgpbench.optimisers import AdamState, adam_ascent, adam_start
+
+OPTIMISERS = ("exact", "projected-b", "projected-a", "adam")
+STARTS = ("prior", "unit")
+TYINGS = ("weights", "tied-projected")
+SOFTPLUS_INVERSE_OF_1 = math.log(math.expm1(1.0))
+DUAL = DualSVGP()
+
+
+class Slope(NamedTuple):
+    """(μ, g), (μ, softplus⁻¹ g), or a gradient in one of them."""
+
+    mu: Array  # [P, M]
+    g: Array  # [P, M]
+
+
+class Ascent(NamedTuple):
+    """What Adam moves, from which q follows, and its moments."""
+
+    at: Slope  # (μ, softplus⁻¹ g)
+    moments: AdamState
+
+
+class DiagonalState(NamedTuple):
+    """q, how many halvings of a rate there were, and what Adam keeps (else the empty tuple)."""
+
+    mu: Array  # [P, M]
+    g: Array  # [P, M], of any sign while B is positive definite
+    halvings: Array  # []
+    adam: Any  # Ascent, or ()
+
+
+@dataclass(frozen=True)
+class DiagonalPrecision(Method):
+    """Mean Kμ and precision K⁻¹ + diag g: 2M parameters.
+
+    Options: `optimiser` of the E-step (exact, projected-b, projected-a, adam); `start` at the prior
+    (μ = 0, g = 0) or at `unit` g as in Kobe 2021, Sec. 4.2.1 (μ = 0, g = 1), where Adam on softplus⁻¹ g
+    has to start; `tying`, what the M-step holds while θ moves: the `weights` μ and g as Kobe 2021 does
+    (joint gradients at fixed (μ, g)), or, as t-SVGP's `tied-projected`, S⁻¹m and g.
+    """
+
+    optimiser: str = "exact"
+    start: str = "prior"
+    tying: str = "weights"
+    name: ClassVar[str] = "diagonal-precision"
+    version: ClassVar[int] = 1
+    facts: ClassVar[Facts] = Facts(
+        aliases={"kobe2021": "O(M) parameterisation (projected: our NGD method)"},
+        parameters="2M",
+        e_step="O(bM² + M³)",
+        memory="O(bM + M²)",
+        variants={
+            "exact": {"optimiser": "exact"},
+            "exact tied-projected": {"optimiser": "exact", "tying": "tied-projected"},
+            "projected-b": {"optimiser": "projected-b"},
+            "projected-a": {"optimiser": "projected-a"},
+            "adam": {"optimiser": "adam", "start": "unit"},
+        },
+    )
+
+    def __post_init__(self) -> None:
+        if self.optimiser not in OPTIMISERS:
+            raise unknown("optimiser of diagonal-precision", self.optimiser, OPTIMISERS)
+        if self.start not in STARTS:
+            raise unknown("start of diagonal-precision", self.start, STARTS)
+        if self.tying not in TYINGS:
+            raise unknown("tying of diagonal-precision", self.tying, TYINGS)
+        if self.first_order and self.tying != "weights":
+            raise UserError("diagonal-precision: adam moves the weights μ; leave tying = 'weights'")
+        if self.first_order and self.start == "prior":
+            raise UserError(
+                "diagonal-precision: adam moves softplus⁻¹ g, which has no g = 0; set start = 'unit'"
+            )
+
+    @property
+    def first_order(self) -> bool:
+        return self.optimiser == "adam"
+
+    @property
+    def starts_at_prior(self) -> bool:
+        return self.start == "prior"
+
+    def initial_state(self, ops: Ops, p: Prior, latents: int, n: int) -> DiagonalState:
+        zeros = ops.zeros((latents, p.L.shape[-1]))
+        g = zeros if self.starts_at_prior else zeros + 1.0
+        adam: Any = ()
+        if self.first_order:
+            at = Slope(zeros, zeros + SOFTPLUS_INVERSE_OF_1)
+            adam = Ascent(at, adam_start(ops, at))
+        return DiagonalState(zeros, g, ops.zeros(()), adam)
+
+    def e_step(
+        self,
+        ops: Ops,
+        f: Factor,
+        likelihood: Conditional,
+        y: Array,
+        index: Array,
+        state: DiagonalState,
+        rate: Array,
+        scale: Array,
+    ) -> DiagonalState:
+        """One step; a rate whose B is not positive definite is halved until it is.
+
+        Source: Kobe 2021, Eqs. 3.18–3.20 (projected); the family's own Fisher information (exact).
+        """
+        q = self.factorise(ops, f, state)
+        mu, v = self.marginals(ops, f, q)
+        alpha, beta = likelihood.gradients(ops, y, mu, v)  # [P, b]
+        alpha, beta = scale * alpha, scale * beta
+        mean = matvec(ops.matrix_transpose(f.L), state.mu)  # [P, M], L⁻¹m
+        pull = matvec(f.W, alpha) - mean  # Lᵀ ∂ELBO/∂m
+        if self.optimiser == "adam":
+            slope = Slope(matvec(f.L, pull), _precision_slope(ops, f, q, state.g, beta))
+            return _adam_step(ops, state, slope, rate)
+        if self.optimiser == "exact":
+            target = _exact_target(ops, f, q, beta)
+        else:
+            target = _projected_target(ops, f, beta)
+        if self.optimiser == "projected-a":
+            # θ₁ goes to A(α + βAᵀm): what that asks beyond the precision that is kept
+            own = beta * ops.sum(f.W * mean[..., None], axis=-2)
+            kept = matvec(ops.matrix_transpose(f.L), target * matvec(f.L, mean))
+            pull = pull + matvec(f.W, own) - kept
+        return _natural_step(ops, f, state, target, pull, rate)
+
+    def factorise(self, ops: Ops, at: Whitener, state: DiagonalState) -> FactorisedDual:
+        """B = I + LᵀGL, and L_B⁻¹c with B⁻¹c = Lᵀμ."""
+        L_B = ops.cholesky(_whitened_precision(ops, at.L, state.g))
+        mean = matvec(ops.matrix_transpose(at.L), state.mu)
+        return FactorisedDual(L_B, matvec(ops.matrix_transpose(L_B), mean))
+
+    def marginals(self, ops: Ops, f: Factor, q: FactorisedDual) -> tuple[Array, Array]:
+        """μ = kᵀμ, v = κ − wᵀw + wᵀB⁻¹w (Kobe 2021, Eq. 3.6)."""
+        return DUAL.marginals(ops, f, q)
+
+    def kl(self, ops: Ops, f: Factor, q: FactorisedDual) -> Array:
+        """½(μᵀKμ + tr B⁻¹ − M + log|B|) (Kobe 2021, Eq. 3.7)."""
+        return DUAL.kl(ops, f, q)
+
+    def posterior(self, ops: Ops, at: Whitener, q: FactorisedDual) -> tuple[Array, Array]:
+        """Mean Kμ and covariance LB⁻¹Lᵀ (Kobe 2021, Eq. 3.5)."""
+        return DUAL.posterior(ops, at, q)
+
+    def hold(
+        self, ops: Ops, p: Whitener, likelihood: Conditional, state: DiagonalState
+    ) -> DiagonalState:
+        """The state itself, or with S⁻¹m = μ + g∘m in the place of μ."""
+        if self.tying == "weights":
+            return state
+        m = matvec(p.L, matvec(ops.matrix_transpose(p.L), state.mu))
+        return state._replace(mu=state.mu + state.g * m)
+
+    def tie(
+        self, ops: Ops, f: Factor, likelihood: Conditional, held: DiagonalState
+    ) -> DiagonalState:
+        """The state itself, or μ = θ₁ − g∘m with m = LB⁻¹Lᵀθ₁ from the θ₁ = S⁻¹m that is held."""
+        if self.tying == "weights":
+            return held
+        L_B = ops.cholesky(_whitened_precision(ops, f.L, held.g))
+        half = ops.solve_triangular(L_B, ops.matrix_transpose(f.L) @ held.mu[..., None])
+        m = f.L @ ops.solve_triangular(L_B, half, transpose=True)
+        return held._replace(mu=held.mu - held.g * m[..., 0])
+
+
+def _natural_step(
+    ops: Ops, f: Factor, state: DiagonalState, target: Array, pull: Array, rate: Array
+) -> DiagonalState:
+    """(θ₁, g) ← + γ of the step's direction, where S'⁻¹m' = S'⁻¹m + γL⁻ᵀpull with the new S'.
+
+    With pull = Lᵀ∂_m that is θ₁ ← (1 − γ)θ₁ + γ(sAα + target∘m), θ₁ = S⁻¹m: the whole of `exact`, and
+    how the mean moves in the natural gradient of all Gaussians.
+    """
+
+    def trial(rate: Array) -> tuple[DiagonalState, Array]:
+        g = (1.0 - rate) * state.g + rate * target
+        L_B = ops.cholesky(_whitened_precision(ops, f.L, g))
+        half = ops.solve_triangular(L_B, rate * pull[..., None])
+        move = ops.solve_triangular(L_B, half, transpose=True)  # of L⁻¹m
+        mu = state.mu + ops.solve_triangular(f.L, move, transpose=True)[..., 0]
+        return state._replace(mu=mu, g=g), L_B
+
+    moved: DiagonalState
+    moved, count = halve_until_positive(ops, trial, rate)
+    return moved._replace(halvings=state.halvings + count)
+
+
+def _adam_step(ops: Ops, state: DiagonalState, slope: Slope, rate: Array) -> DiagonalState:
+    """Adam on (μ, softplus⁻¹ g); softplus has slope 1 − exp(−g)."""
+    slope = slope._replace(g=slope.g * (1.0 - ops.exp(-state.g)))
+    at, moments = adam_ascent(ops, state.adam.moments, state.adam.at, slope, rate)
+    return DiagonalState(at.mu, ops.softplus(at.g), state.halvings, Ascent(at, moments))
+
+
+def _precision_slope(ops: Ops, f: Factor, q: FactorisedDual, g: Array, beta: Array) -> Array:
+    """∂ELBO/∂g = ½[((SA)∘(SA))sβ − (S∘S)g] [P, M]."""
+    S, SA = _covariances(ops, f, q)
+    return 0.5 * (matvec(SA * SA, beta) - matvec(S * S, g))
+
+
+def _exact_target(ops: Ops, f: Factor, q: FactorisedDual, beta: Array) -> Array:
+    """Where ∂ELBO/∂g would vanish [P, M]: (S∘S)⁻¹((SA)∘(SA))sβ, since F_gg = ½S∘S.
+
+    S∘S is positive definite by Schur's product theorem.
+    """
+    S, SA = _covariances(ops, f, q)
+    chol = ops.cholesky(S * S)
+    half = ops.solve_triangular(chol, (SA * SA) @ beta[..., None])
+    return ops.solve_triangular(chol, half, transpose=True)[..., 0]
+
+
+def _projected_target(ops: Ops, f: Factor, beta: Array) -> Array:
+    """The diagonal [P, M] of sA diag(β)Aᵀ, to which all Gaussians' precision goes beside K⁻¹."""
+    A = ops.solve_triangular(f.L, f.W, transpose=True)
+    return matvec(A * A, beta)
+
+
+def _covariances(ops: Ops, f: Factor, q: FactorisedDual) -> tuple[Array, Array]:
+    """S = LB⁻¹Lᵀ [P, M, M] and SA = LB⁻¹W [P, M, b]."""
+    left = ops.solve_triangular(q.L_B, ops.matrix_transpose(f.L))
+    right = ops.solve_triangular(q.L_B, f.W)
+    return ops.matrix_transpose(left) @ left, ops.matrix_transpose(left) @ right
+
+
+def _whitened_precision(ops: Ops, L: Array, g: Array) -> Array:
+    """B = I + LᵀGL [P, M, M]."""
+    return ops.eye(L.shape[-1]) + ops.matrix_transpose(L) @ (g[..., None] * L)

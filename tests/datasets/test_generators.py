@@ -1,0 +1,64 @@
+"""Generated data are those of their formulas, and the same numbers on every machine."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from svgpbench_datasets import REGISTRY
+from svgpbench_datasets.generators import DECIMALS, GENERATORS, gp_sample, sinusoid
+
+GENERATED = [name for name in REGISTRY.names() if REGISTRY.describe(name).generated]
+
+
+@pytest.mark.parametrize(
+    ("name", "fingerprint"),
+    [
+        ("thesis-sinusoid", "a5d5aee489281ddaaa57ed4d718ca8495b9b1f712aebf1d38b4a95742aceac66"),
+        ("thesis-sinusoid:300", "578a980fd93f604fdfe8c7ea49b4981fe539b7f1274564c65d9b7771012e1e59"),
+        ("thesis-gp-sample", "f16f05702f998e666e1a90c398cef5d609533c256629e7847fd1a16eb48b87e5"),
+    ],
+)
+def test_the_numbers_are_those_of_the_seed(name: str, fingerprint: str) -> None:
+    assert REGISTRY.load(name).fingerprint == f"sha256:{fingerprint}"
+
+
+@pytest.mark.parametrize("name", GENERATED)
+def test_no_target_lies_where_rounding_could_go_either_way(name: str) -> None:
+    entry = REGISTRY.describe(name)
+    assert entry.generated
+    _, y = GENERATORS[entry.generated.name](entry.rows, entry.generated.seed)
+    units = y * 10.0**DECIMALS
+    from_a_tie = np.min(np.abs(units - np.floor(units) - 0.5)) / 10.0**DECIMALS
+    assert from_a_tie > 1e-10  # a sine is good to 1e-16, the Cholesky factor here to 1e-13
+
+
+def test_sinusoid_is_the_formula_with_noise_of_variance_001() -> None:
+    X, y = sinusoid(20_000, 3)
+    x = X[:, 0]
+    f = np.sin(3 * np.pi * x) + 0.3 * np.cos(9 * np.pi * x) + 0.5 * np.sin(7 * np.pi * x)
+    assert np.mean(y - f) == pytest.approx(0.0, abs=0.003)
+    assert np.var(y - f) == pytest.approx(0.01, rel=0.04)
+    assert -1.0 <= x.min() < -0.999
+    assert 0.999 < x.max() <= 1.0
+    assert np.mean(x) == pytest.approx(0.0, abs=0.02)
+
+
+def test_gp_sample_has_the_variance_and_the_lengthscale_of_its_kernel() -> None:
+    """Products of pairs, by distance, against k(r) = 0.5 exp(−r²/0.02): 40 draws of 300 points."""
+    pairs: dict[float, list[float]] = {0.03: [], 0.1: [], 0.2: []}
+    squares = []
+    for seed in range(40):
+        X, y = gp_sample(300, seed)
+        r, product = np.abs(X - X.T), np.outer(y, y)
+        squares.append(np.mean(y**2))
+        for distance, found in pairs.items():
+            found.append(float(np.mean(product[np.abs(r - distance) < 0.005])))
+    assert np.mean(squares) == pytest.approx(0.51, abs=0.06)
+    for distance, found in pairs.items():
+        assert np.mean(found) == pytest.approx(0.5 * np.exp(-(distance**2) / 0.02), abs=0.06)
+
+
+def test_another_seed_gives_other_numbers() -> None:
+    for generator in GENERATORS.values():
+        assert not np.allclose(generator(20, 0)[1], generator(20, 1)[1])
