@@ -34,9 +34,8 @@ def framework_missing(backend: str) -> str | None:
     return None
 
 
-@functools.lru_cache
-def load_backend(name: str, mode: str = "", dtype: str = "float64", device: str = "cpu") -> Ops:
-    """An `Ops` of a backend; `mode` "" is its default.
+def new_backend(name: str, mode: str = "", dtype: str = "float64", device: str = "cpu") -> Ops:
+    """A new `Ops` of a backend; `mode` "" is its default.
 
     Raises `UserError` for an unknown backend, a missing framework, or a mode, dtype or device that
     the backend does not offer.
@@ -57,3 +56,9 @@ def load_backend(name: str, mode: str = "", dtype: str = "float64", device: str 
                 f"backend {name!r} offers no {what} {value!r} (it has: {', '.join(known)})"
             )
     return cls(mode, dtype, device)  # type: ignore[no-any-return]
+
+
+@functools.lru_cache
+def load_backend(name: str, mode: str = "", dtype: str = "float64", device: str = "cpu") -> Ops:
+    """The one `Ops` that every caller shares, so that its compiled steps are shared too."""
+    return new_backend(name, mode, dtype, device)
