@@ -101,7 +101,8 @@ class ShapeArray:
 
     def __getitem__(self, key: Any) -> ShapeArray:
         shape = indexed(self.shape, key if isinstance(key, tuple) else (key,))
-        return view(self, shape, lambda g, full=self.shape: scattered(g, full))
+        full = self.shape
+        return view(self, shape, lambda g: scattered(g, full))
 
     def _compare(self, other: Any) -> ShapeArray:
         return elementwise(self, other, dtype=BOOL)
@@ -195,9 +196,7 @@ def matmul(a: ShapeArray, b: ShapeArray) -> ShapeArray:
     flops = 2 * math.prod(batch) * m * n * k
     out = record(a.ledger, (a, b), (*batch, m, n), a.dtype, flops)
     left, right = constant(a), constant(b)
-    return attach(
-        out, (a, lambda g: g @ transpose(right)), (b, lambda g: transpose(left) @ g)
-    )
+    return attach(out, (a, lambda g: g @ transpose(right)), (b, lambda g: transpose(left) @ g))
 
 
 def transpose(x: ShapeArray) -> ShapeArray:
@@ -211,7 +210,8 @@ def reshape(x: ShapeArray, shape: Sequence[int]) -> ShapeArray:
     full = tuple(x.entries // known if n == -1 else n for n in shape)
     if math.prod(full) != x.entries:
         raise ValueError(f"shape {x.shape} cannot become {tuple(shape)}")
-    return view(x, full, lambda g, old=x.shape: reshape(g, old))
+    old = x.shape
+    return view(x, full, lambda g: reshape(g, old))
 
 
 def broadcast_to(x: ShapeArray, shape: Sequence[int]) -> ShapeArray:
@@ -225,9 +225,10 @@ def total(
     x: ShapeArray, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False
 ) -> ShapeArray:
     """A sum, n − 1 FLOPs for n numbers; its adjoint repeats, as a view."""
-    kept, shape = reduced(x.shape, axis, keepdims=keepdims)
+    full = x.shape
+    kept, shape = reduced(full, axis, keepdims=keepdims)
     out = record(x.ledger, (x,), shape, x.dtype, x.entries - math.prod(shape))
-    return attach(out, (x, lambda g, full=x.shape: broadcast_to(reshape(g, kept), full)))
+    return attach(out, (x, lambda g: broadcast_to(reshape(g, kept), full)))
 
 
 def sum_to(g: ShapeArray, shape: Shape) -> ShapeArray:

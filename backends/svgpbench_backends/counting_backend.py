@@ -26,7 +26,6 @@ from svgpbench_backends.counting_arrays import (
     elementwise,
     no_numbers,
     record,
-    reduced,
     reshape,
     scattered,
     sum_to,
@@ -158,11 +157,12 @@ class CountingOps:
 
     def take(self, x: Array, indices: Array, *, axis: int) -> Array:
         at = range(x.ndim)[axis]
-        shape = (*x.shape[:at], *indices.shape, *x.shape[at + 1 :])
+        full = x.shape
+        shape = (*full[:at], *indices.shape, *full[at + 1 :])
         read = indices.moved + math.prod(shape) * x.dtype.itemsize
         out = record(self._ledger, (), shape, x.dtype, read=read)
 
-        def spread(g: ShapeArray, full: tuple[int, ...] = x.shape) -> ShapeArray:
+        def spread(g: ShapeArray) -> ShapeArray:
             return record(self._ledger, (g, indices), full, g.dtype, g.entries)
 
         return attach(out, (x, spread))
@@ -172,8 +172,8 @@ class CountingOps:
 
     # --- linear algebra ------------------------------------------------------------------------
     def diagonal(self, x: Array) -> Array:
-        shape = (*x.shape[:-2], min(x.shape[-2:]))
-        return view(x, shape, lambda g, full=x.shape: scattered(g, full))
+        full = x.shape
+        return view(x, (*full[:-2], min(full[-2:])), lambda g: scattered(g, full))
 
     def cholesky(self, a: Array) -> Array:
         _check_square(a)
@@ -184,7 +184,7 @@ class CountingOps:
         def rule(g: ShapeArray) -> ShapeArray:
             """½ L⁻ᵀ (Φ + Φᵀ) L⁻¹ with Φ = tril(LᵀḠ) (Murray 2016, arXiv:1602.07527, Eq. 8)."""
             half = self.solve_triangular(L, self.tril(transpose(L) @ g), transpose=True)
-            s = self.solve_triangular(L, transpose(half), transpose=True)
+            s: ShapeArray = self.solve_triangular(L, transpose(half), transpose=True)
             return 0.5 * (s + transpose(s))
 
         return attach(out, (a, rule))
@@ -213,7 +213,9 @@ class CountingOps:
             found = []
             if x is not None:
                 pair = (x, b_bar) if transpose else (b_bar, x)
-                found.append(sum_to(self.tril(-(pair[0] @ self.matrix_transpose(pair[1]))), shapes[0]))
+                found.append(
+                    sum_to(self.tril(-(pair[0] @ self.matrix_transpose(pair[1]))), shapes[0])
+                )
             if wants_b:
                 found.append(sum_to(b_bar, shapes[1]))
             return found
@@ -239,7 +241,9 @@ class CountingOps:
             finally:
                 self._differentiating = False
             del watched
-            return constant(value), rebuild(tree, iter(self._gradients(value, starts, leaves(tree))))
+            return constant(value), rebuild(
+                tree, iter(self._gradients(value, starts, leaves(tree)))
+            )
 
         return call
 

@@ -7,9 +7,10 @@ inputs (θ, its Adam moments, state, batch) in it.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -78,6 +79,7 @@ class CountingBackend(Ops, Protocol):
         """The result, and FLOPs, bytes moved and peak bytes alive."""
 
 
+@functools.lru_cache
 def count(
     method: Method,
     model: Model,
@@ -163,22 +165,20 @@ class _Counted:
 
 
 def exponents(
-    method: Method, model: Model, size: Size, of: Callable[[Cost], float]
+    method: Method, model: Model, size: Size, step: str, quantity: str
 ) -> dict[str, float]:
-    """The slopes d log cost / d log x at a size, for x = n, b, M, D and gamma where they are set.
+    """The slopes d log cost / d log x at a size, for those of x = n, b, M, D, gamma that are set.
 
-    Where one term of a polynomial cost outweighs the others, they are that term's exponents. With the full
-    batch, n stands for both n and b.
+    `step` is a field of `Cost`, `quantity` one of `Tally`. Where one term of a polynomial cost outweighs the
+    others, they are that term's exponents. With the full batch, n stands for b too.
     """
 
-    def at(changed: Size) -> float:
-        return float(of(count(method, model, changed)))
+    def at(sizes: Size) -> float:
+        return float(getattr(getattr(count(method, model, sizes), step), quantity))
 
-    here = at(size)
-    sizes = {x: getattr(size, x) for x in ("n", "b", "M", "D", "gamma")}
     return {
-        x: math.log2(at(replace(size, **{x: 2 * value})) / here)
-        for x, value in sizes.items()
+        x: math.log2(at(replace(size, **{x: 2 * value})) / at(size))
+        for x, value in asdict(size).items()
         if value is not None
     }
 
