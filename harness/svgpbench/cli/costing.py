@@ -74,7 +74,7 @@ def cost_command(
     else:
         sizes = ", ".join(f"{k} = {v}" for k, v in asdict(size).items() if v is not None)
         title = f"{method}, {likelihood}, {kernel_name}, {dtype.value}; {sizes}"
-        Console().print(Text(title), _table(rows), sep="\n")
+        Console().print(Text(title), _table(rows), *_exponents(rows), sep="\n")
 
 
 def _machine(peak_flops: float | None, bandwidth: float | None) -> tuple[float, float] | None:
@@ -118,7 +118,7 @@ def _table(rows: dict[str, dict[str, Any]]) -> Table:
     table.add_column("step", header_style="dim")
     cells = {TITLES[step]: list(_cells(row)) for step, row in rows.items()}
     for column, _ in next(iter(cells.values())):
-        table.add_column(column, justify="right", header_style="dim", no_wrap=True)
+        table.add_column(column, justify="right", header_style="dim")
     for title, row in cells.items():
         table.add_row(title, *(text for _, text in row))
     return table
@@ -131,9 +131,13 @@ def _cells(row: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "peak memory", f"{_scaled(row['peak_bytes'])}B"
     if "seconds" in row:
         yield "time, unfused", f"{_scaled(row['seconds'])}s"
-    if "flops_exponents" in row:
-        yield "FLOPs grow as", _powers(row["flops_exponents"])
-        yield "memory grows as", _powers(row["peak_bytes_exponents"])
+
+
+def _exponents(rows: dict[str, dict[str, Any]]) -> Iterator[Text]:
+    for step, row in rows.items():
+        if "flops_exponents" in row:
+            time, space = _powers(row["flops_exponents"]), _powers(row["peak_bytes_exponents"])
+            yield Text(f"{TITLES[step]}: FLOPs ∝ {time}, memory ∝ {space}")
 
 
 def _powers(found: dict[str, float]) -> str:
