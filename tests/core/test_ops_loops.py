@@ -11,11 +11,12 @@ from ops_numbers import assert_same, numbers, positive_definite
 from svgpbench.ops import Array, Ops
 from svgpbench.plugins import framework_missing, load_backend
 
-MODES = [
+MODES: list[Any] = [
     "numpy:eager",
     "jax:jit",
     "jax:eager",
     "torch:eager",
+    pytest.param("torch:compile", marks=pytest.mark.slow),
     "tensorflow:function",
     "tensorflow:xla",
     "tensorflow:eager",
