@@ -14,15 +14,14 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from svgpbench.bases import Decoupled
 from svgpbench.config import Learnable
 from svgpbench.errors import UserError
 from svgpbench.kernels import KernelParameters
 from svgpbench.methods import Method
-from svgpbench.model import Model, Theta, unconstrain
-from svgpbench.ops import Ops, Tree
+from svgpbench.model import Model, Theta
+from svgpbench.ops import Array, Ops, Tree
 from svgpbench.optimisers import adam_start
 from svgpbench.plugins import new_backend
 from svgpbench.steps import Batch, compile_steps, learned
@@ -113,10 +112,9 @@ class _Counted:
     ) -> None:
         self.ops, self.model, self.method, self.size = ops, model, method, size
         self.steps = compile_steps(ops, model, method, 1, 1, learn)
-        theta = _theta(method, model, size)
-        self.raw = tree_map(ops.asarray, unconstrain(theta))
+        self.raw = _theta(ops, method, model, size)
         self.adam = adam_start(ops, learned(self.raw, learn))
-        self.number = ops.asarray(np.float64(1.0))  # a rate, or n/b
+        self.number = ops.zeros(())  # a rate, or n/b
 
     def cost(self) -> Cost:
         ops, p = self.ops, self.steps.prior(self.raw)
@@ -150,15 +148,15 @@ class _Counted:
         ops, likelihood = self.ops, self.model.likelihood
         noise: Any = ()
         if likelihood.samples:
-            noise = ops.asarray(_floats(*stack, likelihood.samples, likelihood.latents))
+            noise = ops.zeros((*stack, likelihood.samples, likelihood.latents))
         sampled: Any = ()
         if self.method.sampled_rows:
             points = int(leaves(self.method.sampled_basis(self.raw.inducing))[0].shape[0])
-            sampled = ops.asarray(_integers(*stack, min(self.method.sampled_rows, points)))
+            sampled = _integers(ops, *stack, min(self.method.sampled_rows, points))
         return Batch(
-            ops.asarray(_floats(*stack, rows, self.size.D)),
-            ops.asarray(_floats(*stack, rows)),
-            ops.asarray(_integers(*stack, rows)),
+            ops.zeros((*stack, rows, self.size.D)),
+            ops.zeros((*stack, rows)),
+            _integers(ops, *stack, rows),
             noise,
             sampled,
         )
@@ -191,19 +189,16 @@ def _check(method: Method, model: Model, size: Size) -> None:
         raise UserError(f"method {method.name!r} {verb} gamma, a basis of the mean alone")
 
 
-def _theta(method: Method, model: Model, size: Size) -> Theta:
-    """θ of the right shapes, one number each in memory."""
-    inducing: Any = _floats(size.n if method.basis == "data" else size.M, size.D)
+def _theta(ops: Ops, method: Method, model: Model, size: Size) -> Theta:
+    """θ, raw or not, of the right shapes."""
+    inducing: Any = ops.zeros((size.n if method.basis == "data" else size.M, size.D))
     if size.gamma is not None:
-        inducing = Decoupled(_floats(size.gamma, size.D), inducing)
-    likelihood = tree_map(np.float64, model.likelihood.initial_parameters())
-    parameters = KernelParameters(_floats(1), _floats(1, size.D))
+        inducing = Decoupled(ops.zeros((size.gamma, size.D)), inducing)
+    likelihood = tree_map(lambda _: ops.zeros(()), model.likelihood.initial_parameters())
+    parameters = KernelParameters(ops.zeros((1,)), ops.zeros((1, size.D)))
     return Theta(parameters, likelihood, inducing)
 
 
-def _floats(*shape: int) -> npt.NDArray[np.float64]:
-    return np.broadcast_to(np.float64(1.0), shape)
-
-
-def _integers(*shape: int) -> npt.NDArray[np.int64]:
-    return np.broadcast_to(np.int64(0), shape)
+def _integers(ops: Ops, *shape: int) -> Array:
+    """Row numbers, one in memory."""
+    return ops.asarray(np.broadcast_to(np.int64(0), shape))
