@@ -76,7 +76,7 @@ STATED = [
         "NM + M² + n",
         (
             MORE_INDUCING_THAN_A_BATCH,
-            Regime("many sites", Size(n=10**18, b=10**2, M=10**2, D=1)),
+            Regime("many sites", Size(n=10**17, b=10**2, M=10**2, D=1)),
         ),
         steps=("e_step",),
     ),
