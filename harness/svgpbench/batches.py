@@ -49,7 +49,10 @@ class Batches:
         seed: int,
     ) -> None:
         self.ops, self.model, self.method, self.data, self.size = ops, model, method, data, size
-        self.rng = np.random.default_rng([seed, 2])
+        # a stream a kind of draw: the rows are the same whatever else is drawn
+        self._row_draws = np.random.default_rng([seed, 2])
+        self._noise_draws = np.random.default_rng([seed, 2, 1])
+        self._basis_draws = np.random.default_rng([seed, 2, 2])
         self._evaluation_noise = self._noise(np.random.default_rng([seed, 4]))
         self._full = self._of(np.arange(len(data.y)), self._evaluation_noise)
         self._test = Batch(
@@ -68,7 +71,7 @@ class Batches:
         """All rows, with fresh draws where the likelihood or the method samples."""
         drawn = self._full
         if self.model.likelihood.samples:
-            drawn = drawn._replace(noise=self._noise(self.rng))
+            drawn = drawn._replace(noise=self._noise(self._noise_draws))
         if self.method.sampled_rows:
             drawn = drawn._replace(rows=self.ops.asarray(self._rows(inducing)))
         return drawn
@@ -76,8 +79,8 @@ class Batches:
     def minibatches(self, count: int, inducing: Any) -> Batch:
         """`count` batches drawn without replacement, stacked on a leading axis."""
         n, size = len(self.data.y), self.size or len(self.data.y)
-        rows = np.stack([self.rng.choice(n, size, replace=False) for _ in range(count)])
-        drawn = self._of(rows, self._noise(self.rng, count))
+        rows = np.stack([self._row_draws.choice(n, size, replace=False) for _ in range(count)])
+        drawn = self._of(rows, self._noise(self._noise_draws, count))
         if self.method.sampled_rows:
             sampled = np.stack([self._rows(inducing) for _ in range(count)])
             drawn = drawn._replace(rows=self.ops.asarray(sampled))
@@ -123,7 +126,7 @@ class Batches:
 
     def _rows(self, inducing: Any) -> Rows:
         count = self._basis_points(inducing)
-        return self.rng.choice(count, min(self.method.sampled_rows, count), replace=False)
+        return self._basis_draws.choice(count, min(self.method.sampled_rows, count), replace=False)
 
     def _basis_points(self, inducing: Any) -> int:
         return int(leaves(self.method.sampled_basis(inducing))[0].shape[0])

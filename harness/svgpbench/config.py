@@ -6,7 +6,16 @@ import hashlib
 import json
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, PositiveInt, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    FiniteFloat,
+    PositiveInt,
+    Tag,
+    model_validator,
+)
 
 Positive = Annotated[FiniteFloat, Field(gt=0)]
 Learnable = Literal["kernel", "likelihood", "inducing"]
@@ -78,12 +87,29 @@ class Decay(Strict):
     decay: Positive = 0.1
 
 
+def _kind_of_rate(rate: Any) -> str:
+    """Which schedule a table is meant to be, so that a mistake in it is reported as one of that kind."""
+    if isinstance(rate, dict):
+        return "rise" if {"end", "steps"} & rate.keys() else "decay"
+    if isinstance(rate, LogLinear | Decay):
+        return "rise" if isinstance(rate, LogLinear) else "decay"
+    return "constant"
+
+
+Rate = Annotated[
+    Annotated[Positive, Tag("constant")]
+    | Annotated[LogLinear, Tag("rise")]
+    | Annotated[Decay, Tag("decay")],
+    Discriminator(_kind_of_rate),
+]
+
+
 class TrainingConfig(Strict):
     """The EM loop: K E-steps, S M-steps, their rates, the batch, and what is learned."""
 
     em_iterations: PositiveInt = 20
     e_steps: PositiveInt = 1
-    e_rate: Positive | LogLinear | Decay = 1.0
+    e_rate: Rate = 1.0
     m_steps: Annotated[int, Field(ge=0)] = 15
     optimiser: Literal["adam", "l-bfgs"] = "adam"  # of the M-step
     m_rate: Positive = 0.2  # adam only

@@ -36,6 +36,7 @@ class Capabilities:
     modes: tuple[str, ...]
     dtypes: tuple[str, ...]
     devices: tuple[str, ...]
+    computes: bool = True  # False: shapes without numbers
 
 
 @runtime_checkable

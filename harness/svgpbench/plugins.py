@@ -34,9 +34,33 @@ def framework_missing(backend: str) -> str | None:
     return None
 
 
-@functools.lru_cache
-def load_backend(name: str, mode: str = "", dtype: str = "float64", device: str = "cpu") -> Ops:
-    """An `Ops` of a backend; `mode` "" is its default.
+def computes(backend: str) -> bool:
+    """Whether a backend has numbers, and not shapes alone; imports no framework of an extra.
+
+    One that cannot be loaded counts as computing, so that whoever runs it says what is wrong with it.
+    """
+    if backend in FRAMEWORK_EXTRAS:
+        return True
+    try:
+        return bool(find(BACKENDS, "backend", backend).load().capabilities.computes)
+    except ImportError:
+        return True
+
+
+def check_backend(name: str) -> None:
+    """Refuse a backend that cannot run steps.
+
+    Raises `UserError` for an unknown one, a missing framework, or one that has shapes and no numbers.
+    """
+    find(BACKENDS, "backend", name)
+    if missing := framework_missing(name):
+        raise UserError(missing)
+    if not computes(name):
+        raise UserError(f"backend {name!r} has shapes and no numbers; it serves `svgpbench cost`")
+
+
+def new_backend(name: str, mode: str = "", dtype: str = "float64", device: str = "cpu") -> Ops:
+    """A new `Ops` of a backend; `mode` "" is its default.
 
     Raises `UserError` for an unknown backend, a missing framework, or a mode, dtype or device that
     the backend does not offer.
@@ -57,3 +81,9 @@ def load_backend(name: str, mode: str = "", dtype: str = "float64", device: str 
                 f"backend {name!r} offers no {what} {value!r} (it has: {', '.join(known)})"
             )
     return cls(mode, dtype, device)  # type: ignore[no-any-return]
+
+
+@functools.lru_cache
+def load_backend(name: str, mode: str = "", dtype: str = "float64", device: str = "cpu") -> Ops:
+    """The one `Ops` that every caller shares, so that its compiled steps are shared too."""
+    return new_backend(name, mode, dtype, device)

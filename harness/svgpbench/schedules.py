@@ -8,8 +8,8 @@ from svgpbench.config import Decay, LogLinear
 def rate_at(rate: float | LogLinear | Decay, iteration: int) -> float:
     """The E-step's rate in an EM iteration, counted from 1.
 
-    `LogLinear` rises on a logarithmic scale and then stays (Salimbeni et al. 2018a, Sec. 5; Kobayashi
-    2021, Ch. 4); `Decay` is γ₀/(1 + 0.1√t) with t counted from 0 (Cheng and Boots 2017, Sec. 4).
+    `LogLinear` rises on a logarithmic scale and then stays (Salimbeni et al. 2018a, Sec. 5; Kobe 2021,
+    Ch. 4); `Decay` is γ₀/(1 + 0.1√t) with t counted from 0 (Cheng and Boots 2017, Sec. 4).
     """
     t = iteration - 1
     if isinstance(rate, LogLinear):

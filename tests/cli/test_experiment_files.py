@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from own_experiment import write_own
 
-from svgpbench.config import CellConfig, TrainingConfig
+from svgpbench.config import CellConfig, Decay, LogLinear, TrainingConfig
 from svgpbench.experiments import Selection, load_experiment, resolve, shipped_experiments
 from svgpbench.experiments.resolve import overlay
 
@@ -93,3 +93,34 @@ def test_a_users_file_runs_as_declared_with_its_data_beside_it(tmp_path: Path) -
 def test_repeats_of_a_random_split_are_splits_of_their_own(tmp_path: Path) -> None:
     path = write_own(tmp_path, ("folds = 4", 'kind = "random"\nseed = 10'))
     assert [cell.split.seed for cell in resolve(load_experiment(str(path)))] == [10, 11]
+
+
+@pytest.mark.parametrize(
+    ("declared", "expected"),
+    [
+        (
+            "e_rate = { start = 1e-4, end = 0.1, steps = 40 }",
+            LogLinear(start=1e-4, end=0.1, steps=40),
+        ),
+        ("e_rate = { start = 0.1, decay = 0.1 }", Decay(start=0.1, decay=0.1)),
+        ("e_rate = { start = 0.1 }", Decay(start=0.1)),
+        ("e_rate = 0.5", 0.5),
+    ],
+)
+def test_the_rate_of_the_e_step_may_follow_a_schedule(
+    tmp_path: Path, declared: str, expected: object
+) -> None:
+    changed = ("em_iterations = 2", f"em_iterations = 2\n{declared}")
+    experiment = load_experiment(str(write_own(tmp_path, changed)))
+    cells = resolve(experiment)
+    assert [cell.training.e_rate for cell in cells] == [expected] * 2
+    restored = CellConfig.model_validate_json(cells[0].model_dump_json())
+    assert restored == cells[0]
+
+
+def test_a_method_may_have_its_own_schedule(tmp_path: Path) -> None:
+    own = 'name = "t-svgp"\ntraining = { e_rate = { start = 0.2, decay = 0.3 } }'
+    common = "em_iterations = 2\ne_rate = { start = 1e-4, end = 0.1, steps = 40 }"
+    file = write_own(tmp_path, ('name = "t-svgp"', own), ("em_iterations = 2", common))
+    training = resolve(load_experiment(str(file)))[0].training
+    assert training.e_rate == Decay(start=0.2, decay=0.3)

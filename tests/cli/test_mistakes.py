@@ -67,6 +67,23 @@ def test_a_missing_framework_is_refused_with_the_extra_to_install(
             ("em_iterations = 2", "e_rates = 0.5"),
             "unknown key 'e_rates' in [training]; did you mean 'e_rate'?",
         ),
+        (
+            ("em_iterations = 2", "e_rate = { start = 0.1, decai = 0.1 }"),
+            "unknown key 'decai' in [training] e_rate; did you mean 'decay'?",
+        ),
+        (
+            ("em_iterations = 2", "e_rate = { start = 0.1, decay = 0.1, steps = 40 }"),
+            "unknown key 'decay' in [training] e_rate; known: end, start, steps",
+        ),
+        (
+            ("em_iterations = 2", "e_rate = { end = 0.1, steps = 40 }"),
+            "missing key 'start' in [training] e_rate",
+        ),
+        (
+            ("em_iterations = 2", "e_rate = { start = 1e-4, end = 0.1, steps = 0 }"),
+            "[training] e_rate.steps must be greater than 0, got 0",
+        ),
+        (("em_iterations = 2", "e_rate = 'fast'"), "[training] e_rate must be a number, got"),
         (("[inducing]", "[inducin]"), "unknown key 'inducin'; did you mean 'inducing'?"),
         (("label =", "lable ="), "'lable' in [[methods]] no. 1; did you mean 'label'?"),
         (

@@ -25,9 +25,8 @@ from svgpbench.checks.rounding import REPLICAS, growth
 from svgpbench.checks.worker import REFERENCE
 from svgpbench.config import BackendConfig
 from svgpbench.environment import worker_environment
-from svgpbench.errors import UserError
 from svgpbench.likelihoods import LIKELIHOODS
-from svgpbench.plugins import BACKENDS, find, framework_missing
+from svgpbench.plugins import check_backend
 from svgpbench.runner.cores import usable_cores
 
 CHUNK = 8
@@ -86,13 +85,11 @@ def run_checks(
         on_progress: called with a line as each process ends.
 
     Raises:
-        UserError: for an unknown backend or a missing framework.
+        UserError: for a backend that is unknown, lacks its framework or has no numbers.
     """
     configs = [BackendConfig.parse(name) for name in backends if name != REFERENCE]
     for b in configs:
-        find(BACKENDS, "backend", b.name)
-        if missing := framework_missing(b.name):
-            raise UserError(missing)
+        check_backend(b.name)
     configs = [BackendConfig(name=REFERENCE), *configs]
     chosen = list(cases(full=full))
     tasks = plan(configs, chosen, full=full)

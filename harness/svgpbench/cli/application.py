@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from svgpbench import __version__
-from svgpbench.cli import checking, diagnosing, listing, reporting, running, timing
+from svgpbench.cli import checking, costing, diagnosing, listing, reporting, running, timing
 from svgpbench.errors import UserError
 
 USER_MISTAKE = 2
@@ -28,6 +28,7 @@ app.command("table")(reporting.table_command)
 app.command("plot")(reporting.plot_command)
 app.command("check")(checking.check_command)
 app.command("speed")(timing.speed_command)
+app.command("cost")(costing.cost_command)
 app.command("doctor")(diagnosing.doctor_command)
 
 

@@ -10,7 +10,6 @@ from rich.console import Console
 
 from svgpbench.cli.listing import known_backends
 from svgpbench.cli.options import AsJson, Backends
-from svgpbench.plugins import BACKENDS, find
 
 FAILED = 1
 
@@ -21,13 +20,12 @@ def check_command(
     as_json: AsJson = False,
 ) -> None:
     """Check that backends agree, and with independent oracles."""
-    for name in backend or ():
-        find(BACKENDS, "backend", name.partition(":")[0])
+    backends = known_backends(backend)
     from svgpbench.checks import run_checks
 
     progress = Console(stderr=True)
     report = run_checks(
-        backends=known_backends(backend),
+        backends=backends,
         full=full,
         on_progress=lambda text: progress.print(text, markup=False, highlight=False, style="dim"),
     )

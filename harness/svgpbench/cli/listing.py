@@ -15,7 +15,6 @@ from rich.table import Table
 from rich.text import Text
 
 from svgpbench.cli.options import AsJson
-from svgpbench.errors import UserError
 from svgpbench.experiments import load_experiment, shipped_experiments
 from svgpbench.kernels import KERNELS
 from svgpbench.likelihoods import LIKELIHOODS
@@ -26,6 +25,8 @@ from svgpbench.plugins import (
     DATASETS,
     FRAMEWORK_EXTRAS,
     METHODS,
+    check_backend,
+    computes,
     framework_missing,
     plugins,
 )
@@ -154,12 +155,14 @@ ROWS: dict[Section, Callable[[], list[Row]]] = {
 
 
 def known_backends(names: list[str] | None) -> list[str]:
-    """The backends asked for, or all that are installed; raises `UserError` for one that is not."""
+    """The backends asked for, or all that are installed and compute.
+
+    Raises `UserError` for one asked for that cannot run.
+    """
     if names is None:
-        return [name for name in plugins(BACKENDS) if framework_missing(name) is None]
+        return [n for n in plugins(BACKENDS) if framework_missing(n) is None and computes(n)]
     for name in names:
-        if missing := framework_missing(name.partition(":")[0]):
-            raise UserError(missing)
+        check_backend(name.partition(":")[0])
     return names
 
 

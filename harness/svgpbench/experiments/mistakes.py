@@ -46,7 +46,7 @@ def _in_file(loc: Path, declared: Any) -> Path:
 
 def _unknown_key(path: Path, model: type[BaseModel]) -> str:
     *table, key = path
-    known = sorted(_keys_at(model, table))
+    known = sorted(_keys_at(model, table) - {key})  # another kind of the same table may have it
     near = difflib.get_close_matches(str(key), known, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
     return f"unknown key {key!r}{_where(tuple(table))}; {hint}"
@@ -96,15 +96,15 @@ def _shown(value: Any) -> str:
 
 def _keys_at(model: type[BaseModel], path: Sequence[str | int]) -> set[str]:
     """The keys that the table at `path` may have."""
-    parts = iter(path)
+    parts, models = iter(path), [model]
     for part in parts:
         if isinstance(part, int):
             continue  # an element is what its list holds
-        annotation = model.model_fields[part].annotation
-        model = next(iter(_models_in(annotation)), model)
+        annotation = models[0].model_fields[part].annotation
+        models = _models_in(annotation) or models
         if get_origin(annotation) is dict:
             next(parts, None)  # a name the user chose
-    return set(model.model_fields)
+    return {key for each in models for key in each.model_fields}
 
 
 def _models_in(annotation: Any) -> list[type[BaseModel]]:

@@ -12,7 +12,7 @@ from svgpbench.kernels import kernel, lengthscale_count
 from svgpbench.likelihoods import build_likelihood
 from svgpbench.methods import build_method
 from svgpbench.misfits import refuse_misfits
-from svgpbench.plugins import BACKENDS, find, framework_missing, load_backend
+from svgpbench.plugins import check_backend, load_backend
 
 
 def check_cells(cells: Sequence[CellConfig]) -> None:
@@ -29,9 +29,7 @@ def check_cells(cells: Sequence[CellConfig]) -> None:
 
 
 def _check_backend(backend: BackendConfig) -> None:
-    find(BACKENDS, "backend", backend.name)
-    if missing := framework_missing(backend.name):
-        raise UserError(missing)
+    check_backend(backend.name)
     if backend.name == "numpy":
         load_backend(backend.name, backend.mode, backend.dtype, backend.device)
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from svgpbench.environment import describe
-from svgpbench.errors import UserError, unknown
-from svgpbench.plugins import BACKENDS, find, framework_missing
+from svgpbench.errors import unknown
+from svgpbench.plugins import check_backend
 from svgpbench.runner.cores import job_cores
 from svgpbench.speed.cases import METHODS, STEPS
 from svgpbench.speed.peers import PEERS
@@ -123,10 +123,7 @@ def check_names(
             if name not in known:
                 raise unknown(kind, name, known)
     for backend in backends:
-        name = backend.partition(":")[0]
-        find(BACKENDS, "backend", name)
-        if missing := framework_missing(name):
-            raise UserError(missing)
+        check_backend(backend.partition(":")[0])
 
 
 def _cells(problem: str, step: str, source: str, methods: Sequence[str]) -> list[Cell]:

@@ -1,0 +1,295 @@
+"""Arrays of the counting backend: a shape and a dtype in memory that is counted, and no numbers.
+
+Every operation reads its arrays and writes its result: nothing is fused, and an array that enters twice
+is read once. Transposes, reshapes, slices, diagonals and broadcasts are views, which move nothing. The
+adjoint of an operation is made of operations, so that reverse mode is counted by the same rules and keeps
+in memory what its adjoints refer to, as an eager framework does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from numbers import Number
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from svgpbench.errors import UserError
+from svgpbench_backends.counting_ledger import Buffer, Ledger
+from svgpbench_backends.counting_tape import Node
+
+Shape: TypeAlias = tuple[int, ...]
+Rule: TypeAlias = "Callable[[ShapeArray], ShapeArray]"
+BOOL = np.dtype(bool)
+
+
+class ShapeArray:
+    """A shape and a dtype, in memory of its own or of the array that it is a view of."""
+
+    __slots__ = ("buffer", "distinct", "dtype", "node", "shape")
+    __array_ufunc__ = None  # NumPy leaves the operators of its scalars to this class
+    __iter__ = None
+
+    def __init__(self, shape: Shape, dtype: np.dtype[Any], buffer: Buffer, distinct: int) -> None:
+        self.shape, self.dtype, self.buffer = shape, dtype, buffer
+        self.distinct = distinct  # numbers that it holds; a broadcast has more entries than that
+        self.node: Node | None = None
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def entries(self) -> int:
+        """Number of entries."""
+        return math.prod(self.shape)
+
+    @property
+    def moved(self) -> int:
+        """Bytes to read or write it."""
+        return self.distinct * self.dtype.itemsize
+
+    @property
+    def ledger(self) -> Ledger:
+        """Where its operations are counted."""
+        return self.buffer.ledger
+
+    def __repr__(self) -> str:
+        return f"ShapeArray({list(self.shape)}, {self.dtype})"
+
+    def __bool__(self) -> bool:
+        raise no_numbers()
+
+    def __float__(self) -> float:
+        raise no_numbers()
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise no_numbers()
+
+    def __add__(self, other: Any) -> ShapeArray:
+        return attach(elementwise(self, other), (self, _same), (other, _same))
+
+    def __sub__(self, other: Any) -> ShapeArray:
+        return attach(elementwise(self, other), (self, _same), (other, _negative))
+
+    def __rsub__(self, other: Any) -> ShapeArray:
+        return attach(elementwise(other, self), (self, _negative))
+
+    def __neg__(self) -> ShapeArray:
+        return attach(elementwise(self), (self, _negative))
+
+    def __mul__(self, other: Any) -> ShapeArray:
+        x, y = constant(self), constant(other)
+        return attach(elementwise(self, other), (self, lambda g: g * y), (other, lambda g: g * x))
+
+    def __truediv__(self, other: Any) -> ShapeArray:
+        return divide(self, other)
+
+    def __rtruediv__(self, other: Any) -> ShapeArray:
+        return divide(other, self)
+
+    def __pow__(self, power: float) -> ShapeArray:
+        if not isinstance(power, Number):
+            return NotImplemented
+        x = constant(self)
+        return attach(elementwise(self), (self, lambda g: g * (power * x ** (power - 1))))
+
+    def __matmul__(self, other: Any) -> ShapeArray:
+        return matmul(self, other)
+
+    def __getitem__(self, key: Any) -> ShapeArray:
+        shape = indexed(self.shape, key if isinstance(key, tuple) else (key,))
+        full = self.shape
+        return view(self, shape, lambda g: scattered(g, full))
+
+    def _compare(self, other: Any) -> ShapeArray:
+        return elementwise(self, other, dtype=BOOL)
+
+    def __invert__(self) -> ShapeArray:
+        return elementwise(self, dtype=BOOL)
+
+    __radd__, __rmul__ = __add__, __mul__
+    __lt__ = __le__ = __gt__ = __ge__ = _compare
+    __eq__ = __ne__ = _compare  # type: ignore[assignment]
+    __and__ = __rand__ = __or__ = __ror__ = _compare
+    __hash__ = object.__hash__
+
+
+def no_numbers() -> UserError:
+    """The error for a value that is asked of a shape."""
+    return UserError(
+        "backend 'counting' has shapes and no numbers: nothing can be read from them or decided by "
+        "them; use a backend that computes"
+    )
+
+
+def constant(x: Any) -> Any:
+    """The same memory, unknown to the tape; a Python number is itself."""
+    if isinstance(x, ShapeArray):
+        return ShapeArray(x.shape, x.dtype, x.buffer, x.distinct)
+    return x
+
+
+def record(
+    ledger: Ledger,
+    inputs: Iterable[ShapeArray],
+    shape: Shape,
+    dtype: np.dtype[Any],
+    flops: int = 0,
+    *,
+    read: int | None = None,
+) -> ShapeArray:
+    """One operation and its result in new memory; `read` replaces the bytes of the whole inputs."""
+    distinct = math.prod(shape)
+    size = distinct * dtype.itemsize
+    out = ShapeArray(shape, dtype, Buffer(ledger, size), distinct)
+    if read is None:
+        read = sum(x.moved for x in {id(x): x for x in inputs}.values())
+    ledger.operation(flops, read + size)
+    return out
+
+
+def attach(out: ShapeArray, *pairs: tuple[Any, Rule]) -> ShapeArray:
+    """`out` on the tape, with the rule of each input that is on it; broadcast axes are summed out."""
+    known = [(x.node, x.shape, rule) for x, rule in pairs if getattr(x, "node", None) is not None]
+    if known:
+        nodes, shapes, rules = zip(*known, strict=True)
+        out.node = Node(
+            nodes, lambda g: [sum_to(rule(g), s) for rule, s in zip(rules, shapes, strict=True)]
+        )
+    return out
+
+
+def view(x: ShapeArray, shape: Shape, rule: Rule) -> ShapeArray:
+    """The memory of x under another shape, with the adjoint `rule`."""
+    out = ShapeArray(shape, x.dtype, x.buffer, min(x.distinct, math.prod(shape)))
+    return attach(out, (x, rule))
+
+
+def elementwise(*inputs: Any, dtype: np.dtype[Any] | None = None) -> ShapeArray:
+    """One FLOP an entry of the result, transcendental functions too."""
+    arrays = [x for x in inputs if isinstance(x, ShapeArray)]
+    for x in inputs:
+        if not isinstance(x, ShapeArray | Number):
+            raise TypeError(f"an array of shapes does not mix with {type(x).__name__}")
+    shape = broadcast(*(x.shape for x in arrays))
+    if dtype is None:
+        dtype = np.result_type(*(x.dtype for x in arrays))
+    return record(arrays[0].ledger, arrays, shape, dtype, math.prod(shape))
+
+
+def divide(x: Any, y: Any) -> ShapeArray:
+    """X / y; adjoints g / y and −(g · x/y) / y."""
+    out = elementwise(x, y)
+    ratio, below = constant(out), constant(y)
+    return attach(out, (x, lambda g: g / below), (y, lambda g: -(g * ratio) / below))
+
+
+def matmul(a: ShapeArray, b: ShapeArray) -> ShapeArray:
+    """2mnk FLOPs; the adjoint is one product for each factor that is on the tape."""
+    if a.ndim < 2 or b.ndim < 2 or a.shape[-1] != b.shape[-2]:
+        raise ValueError(f"no product of shapes {a.shape} and {b.shape}")
+    batch = broadcast(a.shape[:-2], b.shape[:-2])
+    m, k, n = a.shape[-2], a.shape[-1], b.shape[-1]
+    flops = 2 * math.prod(batch) * m * n * k
+    out = record(a.ledger, (a, b), (*batch, m, n), a.dtype, flops)
+    left, right = constant(a), constant(b)
+    return attach(out, (a, lambda g: g @ transpose(right)), (b, lambda g: transpose(left) @ g))
+
+
+def transpose(x: ShapeArray) -> ShapeArray:
+    """A view with the last two axes swapped."""
+    return view(x, (*x.shape[:-2], x.shape[-1], x.shape[-2]), transpose)
+
+
+def reshape(x: ShapeArray, shape: Sequence[int]) -> ShapeArray:
+    """A view of the same entries in another shape; one length may be −1."""
+    known = math.prod(n for n in shape if n != -1)
+    full = tuple(x.entries // known if n == -1 else n for n in shape)
+    if math.prod(full) != x.entries:
+        raise ValueError(f"shape {x.shape} cannot become {tuple(shape)}")
+    old = x.shape
+    return view(x, full, lambda g: reshape(g, old))
+
+
+def broadcast_to(x: ShapeArray, shape: Sequence[int]) -> ShapeArray:
+    """A view that repeats; its adjoint sums the repeats."""
+    if broadcast(x.shape, tuple(shape)) != tuple(shape):
+        raise ValueError(f"shape {x.shape} does not broadcast to {tuple(shape)}")
+    return view(x, tuple(shape), _same)
+
+
+def total(
+    x: ShapeArray, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False
+) -> ShapeArray:
+    """A sum, n − 1 FLOPs for n numbers; its adjoint repeats, as a view."""
+    full = x.shape
+    kept, shape = reduced(full, axis, keepdims=keepdims)
+    out = record(x.ledger, (x,), shape, x.dtype, x.entries - math.prod(shape))
+    return attach(out, (x, lambda g: broadcast_to(reshape(g, kept), full)))
+
+
+def sum_to(g: ShapeArray, shape: Shape) -> ShapeArray:
+    """Undo broadcasting: sum over the axes that `shape` does not have, or has with length 1."""
+    if g.shape == shape:
+        return g
+    new = g.ndim - len(shape)
+    repeated = [i + new for i, n in enumerate(shape) if n == 1 and g.shape[i + new] != 1]
+    return reshape(total(g, (*range(new), *repeated)), shape)
+
+
+def scattered(g: ShapeArray, shape: Shape) -> ShapeArray:
+    """Adjoint of a slice or a diagonal: zeros with g in its place."""
+    return record(g.ledger, (g,), shape, g.dtype)
+
+
+def broadcast(*shapes: Shape) -> Shape:
+    """The common shape; NumPy's own function refuses more than 2⁶³ entries."""
+    longest = max(map(len, shapes))
+    out = []
+    for lengths in zip(*[(1,) * (longest - len(s)) + s for s in shapes], strict=True):
+        others = {n for n in lengths if n != 1}
+        if len(others) > 1:
+            raise ValueError(f"shapes {', '.join(map(str, shapes))} do not broadcast")
+        out.append(others.pop() if others else 1)
+    return tuple(out)
+
+
+def reduced(
+    shape: Shape, axis: int | tuple[int, ...] | None, *, keepdims: bool
+) -> tuple[Shape, Shape]:
+    """A shape with `axis` of length 1, and with `axis` gone unless it is kept."""
+    axes = range(len(shape)) if axis is None else (axis,) if isinstance(axis, int) else axis
+    gone = {range(len(shape))[a] for a in axes}
+    kept = tuple(1 if i in gone else n for i, n in enumerate(shape))
+    return kept, kept if keepdims else tuple(n for i, n in enumerate(shape) if i not in gone)
+
+
+def indexed(shape: Shape, key: tuple[Any, ...]) -> Shape:
+    """The shape after indexing with integers, slices, None and one ellipsis."""
+    used = sum(k is not None and k is not Ellipsis for k in key)
+    if used > len(shape):
+        raise IndexError(f"{used} indices for shape {shape}")
+    at = next((i for i, k in enumerate(key) if k is Ellipsis), len(key))
+    key = (*key[:at], *[slice(None)] * (len(shape) - used), *key[at + 1 :])
+    lengths, out = iter(shape), []
+    for k in key:
+        if k is None:
+            out.append(1)
+        elif isinstance(k, slice):
+            out.append(len(range(*k.indices(next(lengths)))))
+        elif isinstance(k, int | np.integer):
+            range(next(lengths))[k]  # raises outside
+        else:
+            raise TypeError(f"an array of shapes is not indexed by {type(k).__name__}; use take")
+    return tuple(out)
+
+
+def _same(g: ShapeArray) -> ShapeArray:
+    return g
+
+
+def _negative(g: ShapeArray) -> ShapeArray:
+    return -g

@@ -1,0 +1,302 @@
+"""The counting backend: runs a method on shapes and counts its FLOPs, bytes moved and live memory.
+
+The model, n × n matrices and k right-hand sides: product of m × k and k × n 2mnk, Cholesky n³/3 and its
+adjoint one product and two solves, triangular solve n²k and its adjoint one solve and one product,
+elementwise 1 an entry (exp and log too), a sum of n numbers n − 1. Shapes cost nothing, so that n of
+10⁷ is counted as fast as n of 10.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from svgpbench.ops import Array, Capabilities, Tree
+from svgpbench.tree import leaves, rebuild, tree_map
+from svgpbench_backends.counting_arrays import (
+    ShapeArray,
+    attach,
+    broadcast,
+    broadcast_to,
+    constant,
+    elementwise,
+    no_numbers,
+    record,
+    reshape,
+    scattered,
+    sum_to,
+    total,
+    transpose,
+    view,
+)
+from svgpbench_backends.counting_ledger import Ledger
+from svgpbench_backends.counting_tape import Node, reverse_pass
+
+F = TypeVar("F", bound=Callable[..., Any])
+S = TypeVar("S")
+
+
+class CountingOps:
+    """Shapes alone; `count` runs a function and says what it cost."""
+
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        ("shapes",), ("float64", "float32"), ("cpu",), computes=False
+    )
+    name = "counting"
+
+    def __init__(self, mode: str, dtype: str, device: str) -> None:
+        self.mode, self.dtype, self.device = mode, dtype, device
+        self._ledger, self._dtype = Ledger(), np.dtype(dtype)
+        self._differentiating = False
+
+    def count(self, f: Callable[[], S]) -> tuple[S, tuple[int, int, int]]:
+        """The result of `f()` and its FLOPs, bytes moved, and peak bytes alive, earlier arrays too."""
+        self._ledger.restart()
+        out = f()
+        return out, (self._ledger.flops, self._ledger.moved, self._ledger.peak)
+
+    def _new(self, shape: Sequence[int], dtype: np.dtype[Any] | None = None) -> ShapeArray:
+        return record(self._ledger, (), tuple(shape), dtype or self._dtype)
+
+    # --- making and reading arrays -------------------------------------------------------------
+    def asarray(self, x: npt.ArrayLike) -> Array:
+        x = np.asarray(x)
+        return self._new(x.shape, self._dtype if x.dtype.kind == "f" else x.dtype)
+
+    def to_numpy(self, x: Array) -> npt.NDArray[Any]:
+        raise no_numbers()
+
+    def zeros(self, shape: Sequence[int]) -> Array:
+        return self._new(shape)
+
+    def eye(self, n: int) -> Array:
+        return self._new((n, n))
+
+    # --- elementwise ---------------------------------------------------------------------------
+    def exp(self, x: Array) -> Array:
+        out = elementwise(x)
+        value = constant(out)
+        return attach(out, (x, lambda g: g * value))
+
+    def log(self, x: Array) -> Array:
+        held = constant(x)
+        return attach(elementwise(x), (x, lambda g: g / held))
+
+    def log1p(self, x: Array) -> Array:
+        held = constant(x)
+        return attach(elementwise(x), (x, lambda g: g / (1.0 + held)))
+
+    def sqrt(self, x: Array) -> Array:
+        out = elementwise(x)
+        value = constant(out)
+        return attach(out, (x, lambda g: 0.5 * g / value))
+
+    def abs(self, x: Array) -> Array:
+        held = constant(x)
+        return attach(elementwise(x), (x, lambda g: g * elementwise(held)))  # its sign
+
+    def softplus(self, x: Array) -> Array:
+        held = constant(x)
+        return attach(elementwise(x), (x, lambda g: g * elementwise(held)))  # its logistic function
+
+    def maximum(self, x: Array, y: Array | float) -> Array:
+        a, b = constant(x), constant(y)
+        return attach(
+            elementwise(x, y),
+            (x, lambda g: g * elementwise(a, b)),  # where x is the larger
+            (y, lambda g: g * elementwise(a, b)),
+        )
+
+    def where(self, condition: Array, x: Array, y: Array) -> Array:
+        out = elementwise(condition, x, y, dtype=_common(x, y, self._dtype))
+        return attach(
+            out,
+            (x, lambda g: elementwise(condition, g, dtype=g.dtype)),
+            (y, lambda g: elementwise(condition, g, dtype=g.dtype)),
+        )
+
+    def lgamma(self, x: Array) -> Array:
+        return elementwise(x)
+
+    # --- shapes and sums -----------------------------------------------------------------------
+    matrix_transpose = staticmethod(transpose)
+    reshape = staticmethod(reshape)
+    broadcast_to = staticmethod(broadcast_to)
+
+    def sum(
+        self, x: Array, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False
+    ) -> Array:
+        return total(x, axis, keepdims=keepdims)
+
+    def max(self, x: Array, *, axis: int, keepdims: bool = False) -> Array:
+        return total(constant(x), axis, keepdims=keepdims)  # as many comparisons as additions
+
+    def concat(self, xs: Sequence[Array], *, axis: int) -> Array:
+        at = range(xs[0].ndim)[axis]
+        ends = np.cumsum([x.shape[at] for x in xs]).tolist()
+        if len({(*x.shape[:at], *x.shape[at + 1 :]) for x in xs}) > 1:
+            raise ValueError(f"shapes {[x.shape for x in xs]} do not join along axis {axis}")
+        shape = (*xs[0].shape[:at], ends[-1], *xs[0].shape[at + 1 :])
+        whole = (slice(None),) * at
+
+        def part(end: int, size: int) -> Callable[[ShapeArray], ShapeArray]:
+            return lambda g: g[(*whole, slice(end - size, end))]
+
+        rules = [(x, part(end, x.shape[at])) for x, end in zip(xs, ends, strict=True)]
+        return attach(record(self._ledger, xs, shape, xs[0].dtype), *rules)
+
+    def flip(self, x: Array, *, axis: tuple[int, ...]) -> Array:
+        return attach(_copied(x), (x, _copied))
+
+    def tril(self, x: Array) -> Array:
+        return attach(_copied(x), (x, _copied))
+
+    def take(self, x: Array, indices: Array, *, axis: int) -> Array:
+        at = range(x.ndim)[axis]
+        full = x.shape
+        shape = (*full[:at], *indices.shape, *full[at + 1 :])
+        read = indices.moved + math.prod(shape) * x.dtype.itemsize
+        out = record(self._ledger, (), shape, x.dtype, read=read)
+
+        def spread(g: ShapeArray) -> ShapeArray:
+            return record(self._ledger, (g, indices), full, g.dtype, g.entries)
+
+        return attach(out, (x, spread))
+
+    def index_add(self, x: Array, indices: Array, values: Array) -> Array:
+        return record(self._ledger, (x, indices, values), x.shape, x.dtype, values.entries)
+
+    # --- linear algebra ------------------------------------------------------------------------
+    def diagonal(self, x: Array) -> Array:
+        full = x.shape
+        return view(x, (*full[:-2], min(full[-2:])), lambda g: scattered(g, full))
+
+    def cholesky(self, a: Array) -> Array:
+        _check_square(a)
+        n = a.shape[-1]
+        out = record(self._ledger, (a,), a.shape, a.dtype, math.prod(a.shape[:-2]) * n**3 // 3)
+        L = constant(out)
+
+        def rule(g: ShapeArray) -> ShapeArray:
+            """½ L⁻ᵀ (Φ + Φᵀ) L⁻¹ with Φ = tril(LᵀḠ) (Murray 2016, arXiv:1602.07527, Eq. 8)."""
+            half = self.solve_triangular(L, self.tril(transpose(L) @ g), transpose=True)
+            s: ShapeArray = self.solve_triangular(L, transpose(half), transpose=True)
+            return 0.5 * (s + transpose(s))
+
+        return attach(out, (a, rule))
+
+    def solve_triangular(
+        self, a: Array, b: Array, *, lower: bool = True, transpose: bool = False
+    ) -> Array:
+        _check_square(a)
+        if b.ndim < 2 or b.shape[-2] != a.shape[-1]:
+            raise ValueError(f"no solve of shapes {a.shape} and {b.shape}")
+        shape = (*broadcast(a.shape[:-2], b.shape[:-2]), *b.shape[-2:])
+        out = record(self._ledger, (a, b), shape, b.dtype, math.prod(shape) * a.shape[-1])
+        return self._attach_solve(out, a, b, transpose=transpose)
+
+    def _attach_solve(self, out: Array, a: Array, b: Array, *, transpose: bool) -> Array:
+        """B̄ = A⁻ᵀX̄ and Ā = −tril(B̄Xᵀ): the solve serves both."""
+        nodes = [x.node for x in (a, b) if x.node is not None]
+        if not nodes:
+            return out
+        held, shapes = constant(a), (a.shape, b.shape)
+        wants_a, wants_b = a.node is not None, b.node is not None
+        x = constant(out) if wants_a else None
+
+        def pull(g: ShapeArray) -> list[ShapeArray]:
+            b_bar = self.solve_triangular(held, g, transpose=not transpose)
+            found = []
+            if x is not None:
+                pair = (x, b_bar) if transpose else (b_bar, x)
+                found.append(
+                    sum_to(self.tril(-(pair[0] @ self.matrix_transpose(pair[1]))), shapes[0])
+                )
+            if wants_b:
+                found.append(sum_to(b_bar, shapes[1]))
+            return found
+
+        out.node = Node(nodes, pull)
+        return out
+
+    # --- autodiff and control flow -------------------------------------------------------------
+    def stop_gradient(self, x: Tree) -> Tree:
+        return tree_map(constant, x)
+
+    def value_and_grad(self, f: Callable[..., Array]) -> Callable[..., tuple[Array, Tree]]:
+        def call(tree: Tree, *rest: Tree) -> tuple[Array, Tree]:
+            if self._differentiating:
+                raise NotImplementedError("a gradient inside a gradient is not counted")
+            self._differentiating = True
+            try:
+                watched = [constant(leaf) for leaf in leaves(tree)]
+                starts = [Node() for _ in watched]
+                for leaf, node in zip(watched, starts, strict=True):
+                    leaf.node = node
+                value = f(rebuild(tree, iter(watched)), *rest)
+            finally:
+                self._differentiating = False
+            del watched
+            return constant(value), rebuild(
+                tree, iter(self._gradients(value, starts, leaves(tree)))
+            )
+
+        return call
+
+    def _gradients(
+        self, value: ShapeArray, starts: list[Node], tree: list[ShapeArray]
+    ) -> list[ShapeArray]:
+        if value.shape != ():
+            raise ValueError(f"a gradient is of a number, not of shape {value.shape}")
+        if value.node is None:
+            return [self.zeros(x.shape) for x in tree]
+        found = reverse_pass(value.node, self._new(()), starts)
+        return [self.zeros(x.shape) if g is None else g for x, g in zip(tree, found, strict=True)]
+
+    def scan(self, step: Callable[[S, Tree], S], carry: S, xs: Tree, *, length: int) -> S:
+        """The second turn stands for all that follow: there a loop has freed what the first held."""
+        shapes = [x.shape for x in leaves(carry)]
+        for times in (min(length, 1), length - 1):
+            if times > 0:
+                with self._ledger.repeated(times):
+                    carry = step(carry, tree_map(lambda leaf: leaf[0], xs))
+                if [x.shape for x in leaves(carry)] != shapes:
+                    raise ValueError("the carry of a scan changed its shape")
+        return self._undifferentiated(carry, "scan")
+
+    def while_loop(self, condition: Callable[[S], Array], step: Callable[[S], S], carry: S) -> S:
+        """The condition once and no turn: how many there are depends on the numbers."""
+        condition(carry)
+        return self._undifferentiated(carry, "while_loop")
+
+    def _undifferentiated(self, carry: S, what: str) -> S:
+        if any(x.node is not None for x in leaves(carry)):
+            raise NotImplementedError(f"{what} is not differentiated through")
+        return carry
+
+    def jit(self, f: F) -> F:
+        return f
+
+    # --- measuring -----------------------------------------------------------------------------
+    def sync(self, x: Tree) -> None:
+        """There is nothing to wait for."""
+
+    def peak_memory(self) -> int | None:
+        return self._ledger.peak
+
+
+def _copied(x: ShapeArray) -> ShapeArray:
+    return record(x.ledger, (x,), x.shape, x.dtype)
+
+
+def _common(x: Any, y: Any, default: np.dtype[Any]) -> np.dtype[Any]:
+    return next((a.dtype for a in (x, y) if isinstance(a, ShapeArray)), default)
+
+
+def _check_square(a: ShapeArray) -> None:
+    if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
+        raise ValueError(f"shape {a.shape} is not square")

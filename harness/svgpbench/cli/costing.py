@@ -1,0 +1,150 @@
+"""`svgpbench cost`: what a method's steps cost at given sizes, counted without running them."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from svgpbench.cli.options import AsJson, Dtype
+from svgpbench.config import LikelihoodConfig
+from svgpbench.cost import Cost, Size, Tally, count, exponents
+from svgpbench.errors import UserError
+from svgpbench.kernels import kernel
+from svgpbench.likelihoods import build_likelihood
+from svgpbench.methods import build_method
+from svgpbench.model import Model
+
+TITLES = {"e_step": "E-step from θ", "m_step": "M-step", "prediction": "prediction"}
+PREFIXES = ("", "k", "M", "G", "T", "P", "E", "Z", "Y", "µ", "m")  # 1000⁰ … 1000⁸, 1000⁻², 1000⁻¹
+
+
+def cost_command(
+    method: Annotated[str, typer.Argument(metavar="METHOD", help="A name of `list methods`.")],
+    *,
+    option: Annotated[
+        list[str] | None,
+        typer.Option("--option", metavar="KEY=VALUE", help="Of the method; repeat for several."),
+    ] = None,
+    n: Annotated[int, typer.Option("--n", help="Rows of the data.")] = 10_000,
+    batch: Annotated[
+        int | None, typer.Option("--batch", help="Rows of a batch; all by default.")
+    ] = None,
+    M: Annotated[
+        int, typer.Option("--M", help="Inducing points; of the covariance where decoupled.")
+    ] = 100,
+    gamma: Annotated[
+        int | None, typer.Option("--gamma", help="Inducing points of the mean, where decoupled.")
+    ] = None,
+    D: Annotated[int, typer.Option("--D", help="Input dimensions.")] = 8,
+    likelihood: Annotated[str, typer.Option("--likelihood")] = "gaussian",
+    kernel_name: Annotated[str, typer.Option("--kernel")] = "matern52",
+    dtype: Annotated[Dtype, typer.Option("--dtype")] = Dtype.float64,
+    peak_flops: Annotated[
+        float | None,
+        typer.Option("--peak-flops", help="FLOP/s of a machine; with --bandwidth, times."),
+    ] = None,
+    bandwidth: Annotated[
+        float | None, typer.Option("--bandwidth", help="Bytes/s of its memory.")
+    ] = None,
+    with_exponents: Annotated[
+        bool, typer.Option("--exponents", help="How FLOPs and memory grow with each size, there.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Count FLOPs, bytes and memory of a method's steps."""
+    machine = _machine(peak_flops, bandwidth)
+    built = build_method(method, dict(map(_option, option or ())))
+    model = Model(kernel(kernel_name), build_likelihood(LikelihoodConfig(name=likelihood)))
+    size = Size(n=n, M=M, D=D, b=batch, gamma=gamma)
+    rows = _rows(count(built, model, size, dtype=dtype.value), machine)
+    if with_exponents:
+        for step, row in rows.items():
+            for quantity in ("flops", "peak_bytes"):
+                row[f"{quantity}_exponents"] = exponents(built, model, size, step, quantity)
+    if as_json:
+        typer.echo(json.dumps(rows, indent=2))
+    else:
+        sizes = ", ".join(f"{k} = {v}" for k, v in asdict(size).items() if v is not None)
+        title = f"{method}, {likelihood}, {kernel_name}, {dtype.value}; {sizes}"
+        Console().print(Text(title), _table(rows), *_exponents(rows), sep="\n")
+
+
+def _machine(peak_flops: float | None, bandwidth: float | None) -> tuple[float, float] | None:
+    if peak_flops is None and bandwidth is None:
+        return None
+    if not (peak_flops or 0) > 0 or not (bandwidth or 0) > 0:
+        raise UserError("--peak-flops and --bandwidth go together, each above 0")
+    return float(peak_flops or 0), float(bandwidth or 0)
+
+
+def _option(text: str) -> tuple[str, str | bool | int | float]:
+    """`key=value` with true, false and numbers as in TOML, anything else as a bare word."""
+    key, equals, value = text.partition("=")
+    if not key or not equals:
+        raise UserError(f"--option {text!r}: give KEY=VALUE, such as tying=untied")
+    words = {"true": True, "false": False}
+    if value in words:
+        return key, words[value]
+    for number in (int, float):
+        try:
+            return key, number(value)
+        except ValueError:
+            continue
+    return key, value
+
+
+def _rows(cost: Cost, machine: tuple[float, float] | None) -> dict[str, dict[str, Any]]:
+    return {
+        step: tally._asdict() | ({"seconds": _unfused_time(tally, machine)} if machine else {})
+        for step, tally in cost._asdict().items()
+    }
+
+
+def _unfused_time(tally: Tally, machine: tuple[float, float]) -> float:
+    """What arithmetic or memory traffic alone would take, whichever is longer."""
+    return max(tally.flops / machine[0], tally.bytes / machine[1])
+
+
+def _table(rows: dict[str, dict[str, Any]]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("step", header_style="dim")
+    cells = {TITLES[step]: list(_cells(row)) for step, row in rows.items()}
+    for column, _ in next(iter(cells.values())):
+        table.add_column(column, justify="right", header_style="dim")
+    for title, row in cells.items():
+        table.add_row(title, *(text for _, text in row))
+    return table
+
+
+def _cells(row: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    yield "FLOPs", _scaled(row["flops"])
+    yield "bytes moved", f"{_scaled(row['bytes'])}B"
+    yield "FLOPs/byte", f"{row['flops'] / row['bytes']:.3g}"
+    yield "peak memory", f"{_scaled(row['peak_bytes'])}B"
+    if "seconds" in row:
+        yield "time, unfused", f"{_scaled(row['seconds'])}s"
+
+
+def _exponents(rows: dict[str, dict[str, Any]]) -> Iterator[Text]:
+    for step, row in rows.items():
+        if "flops_exponents" in row:
+            time, space = _powers(row["flops_exponents"]), _powers(row["peak_bytes_exponents"])
+            yield Text(f"{TITLES[step]}: FLOPs ∝ {time}, memory ∝ {space}")
+
+
+def _powers(found: dict[str, float]) -> str:
+    return " ".join(f"{x}^{slope:.2f}" for x, slope in found.items() if abs(slope) >= 0.005)
+
+
+def _scaled(x: float) -> str:
+    """Three digits and an SI prefix: 4.01e17 is 401 P."""
+    power = max(-2, min(8, math.floor(math.log10(x) / 3))) if x > 0 else 0
+    return f"{x / 1000.0**power:.3g} {PREFIXES[power]}"

@@ -1,0 +1,204 @@
+"""What a step costs: FLOPs, bytes moved and peak memory of the code that trains, counted on shapes.
+
+The counting backend runs the compiled steps of `steps.py`, so the count follows the code. Bytes are those of
+unfused execution, each operation reading its arrays and writing its result; peak memory has the step's
+inputs (θ, its Adam moments, state, batch) in it.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+
+from svgpbench.bases import Decoupled
+from svgpbench.config import Learnable
+from svgpbench.errors import UserError
+from svgpbench.kernels import KernelParameters
+from svgpbench.methods import Method
+from svgpbench.model import Model, Theta
+from svgpbench.ops import Array, Ops, Tree
+from svgpbench.optimisers import adam_start
+from svgpbench.plugins import new_backend
+from svgpbench.steps import Batch, compile_steps, learned
+from svgpbench.tree import leaves, tree_map
+
+T = TypeVar("T")
+ALL: tuple[Learnable, ...] = ("kernel", "likelihood", "inducing")
+
+
+class Tally(NamedTuple):
+    """What one step costs."""
+
+    flops: int
+    bytes: int
+    peak_bytes: int
+
+
+class Cost(NamedTuple):
+    """An EM iteration of one E-step and one M-step costs `e_step` and `m_step` together."""
+
+    e_step: Tally  # from θ: its blocks K(Z, Z), L and K(Z, X), then one step on q
+    m_step: Tally  # one step on θ, and the state carried to it
+    prediction: Tally  # densities and predictions at as many test points as a batch has rows
+
+
+@dataclass(frozen=True)
+class Size:
+    """The sizes of a problem; `b` None is the full batch."""
+
+    n: int
+    M: int  # inducing points; of the covariance, where the bases are decoupled
+    D: int
+    b: int | None = None
+    gamma: int | None = None  # inducing points of the mean, where the bases are decoupled
+
+    def __post_init__(self) -> None:
+        for name in ("n", "M", "D", "b", "gamma"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise UserError(f"{name} = {value}: a size is at least 1")
+        if self.rows > self.n:
+            raise UserError(f"a batch of b = {self.b} rows is more than n = {self.n}")
+
+    @property
+    def rows(self) -> int:
+        """Rows of a batch."""
+        return self.b or self.n
+
+
+class CountingBackend(Ops, Protocol):
+    """The counting backend: an `Ops` that says what a call cost."""
+
+    def count(self, f: Callable[[], T]) -> tuple[T, tuple[int, int, int]]:
+        """The result, and FLOPs, bytes moved and peak bytes alive."""
+
+
+@functools.lru_cache
+def count(
+    method: Method,
+    model: Model,
+    size: Size,
+    *,
+    dtype: str = "float64",
+    learn: tuple[Learnable, ...] = ALL,
+) -> Cost:
+    """The cost of an E-step, an M-step and a prediction, as training runs them.
+
+    Raises `UserError` for a likelihood that the method refuses, and for a `gamma` that is missing or that
+    the method has no use for.
+    """
+    _check(method, model, size)
+    if method.basis == "data":  # the inputs themselves, which no M-step moves
+        learn = tuple(part for part in learn if part != "inducing")
+    ops: CountingBackend = new_backend("counting", dtype=dtype)  # type: ignore[assignment]
+    return _Counted(ops, model, method, size, learn).cost()
+
+
+class _Counted:
+    """One method's steps on shapes, in the order of `Trainer`."""
+
+    def __init__(
+        self,
+        ops: CountingBackend,
+        model: Model,
+        method: Method,
+        size: Size,
+        learn: tuple[Learnable, ...],
+    ) -> None:
+        self.ops, self.model, self.method, self.size = ops, model, method, size
+        self.steps = compile_steps(ops, model, method, 1, 1, learn)
+        self.raw = _theta(ops, method, model, size)
+        self.adam = adam_start(ops, learned(self.raw, learn))
+        self.number = ops.zeros(())  # a rate, or n/b
+
+    def cost(self) -> Cost:
+        ops, p = self.ops, self.steps.prior(self.raw)
+        state = self.method.initial_state(ops, p, self.model.latents, self.size.n)
+        del p
+        state = self._e_step(state)  # as large as it stays: a start may be a view of one number
+        state, e_step = ops.count(lambda: self._e_step(state))
+        p = self.steps.prior(self.raw)
+        _, m_step = ops.count(lambda: self._m_step(p, state))
+        batch = self._batch(self.size.rows)._replace(rows=())
+        _, prediction = ops.count(lambda: self.steps.predict(self.raw, p, state, batch))
+        return Cost(Tally(*e_step), Tally(*m_step), Tally(*prediction))
+
+    def _e_step(self, state: Tree) -> Tree:
+        p, rate, scale = self.steps.prior(self.raw), self.number, self.number
+        if self.size.b is None:
+            batch = self._batch(self.size.n)
+            f = self.steps.factor(self.raw, p, batch)
+            return self.steps.e_phase(self.raw, f, batch, state, rate, scale)
+        batches = self._batch(self.size.b, stack=(1,))
+        return self.steps.e_phase_batches(self.raw, p, batches, state, rate, scale)
+
+    def _m_step(self, p: Any, state: Tree) -> Tree:
+        if self.size.b is None or self.method.needs_all_data:
+            run, batch = self.steps.m_phase, self._batch(self.size.n)
+        else:
+            run, batch = self.steps.m_phase_batches, self._batch(self.size.b, stack=(1,))
+        return run(self.raw, p, state, self.adam, batch, self.number, self.number)
+
+    def _batch(self, rows: int, stack: tuple[int, ...] = ()) -> Batch:
+        ops, likelihood = self.ops, self.model.likelihood
+        noise: Any = ()
+        if likelihood.samples:
+            noise = ops.zeros((*stack, likelihood.samples, likelihood.latents))
+        sampled: Any = ()
+        if self.method.sampled_rows:
+            points = int(leaves(self.method.sampled_basis(self.raw.inducing))[0].shape[0])
+            sampled = _integers(ops, *stack, min(self.method.sampled_rows, points))
+        return Batch(
+            ops.zeros((*stack, rows, self.size.D)),
+            ops.zeros((*stack, rows)),
+            _integers(ops, *stack, rows),
+            noise,
+            sampled,
+        )
+
+
+def exponents(
+    method: Method, model: Model, size: Size, step: str, quantity: str
+) -> dict[str, float]:
+    """The slopes d log cost / d log x at a size, for those of x = n, b, M, D, gamma that are set.
+
+    `step` is a field of `Cost`, `quantity` one of `Tally`. Where one term of a polynomial cost outweighs the
+    others, they are that term's exponents. With the full batch, n stands for b too.
+    """
+
+    def at(sizes: Size) -> float:
+        return float(getattr(getattr(count(method, model, sizes), step), quantity))
+
+    return {
+        x: math.log2(at(replace(size, **{x: 2 * value})) / at(size))
+        for x, value in asdict(size).items()
+        if value is not None
+    }
+
+
+def _check(method: Method, model: Model, size: Size) -> None:
+    if why := method.refuses(model.likelihood):
+        raise UserError(f"method {method.name!r}: {why}")
+    if (method.basis == "decoupled") != (size.gamma is not None):
+        verb = "needs" if method.basis == "decoupled" else "has no"
+        raise UserError(f"method {method.name!r} {verb} gamma, a basis of the mean alone")
+
+
+def _theta(ops: Ops, method: Method, model: Model, size: Size) -> Theta:
+    """θ, raw or not, of the right shapes."""
+    inducing: Any = ops.zeros((size.n if method.basis == "data" else size.M, size.D))
+    if size.gamma is not None:
+        inducing = Decoupled(ops.zeros((size.gamma, size.D)), inducing)
+    likelihood = tree_map(lambda _: ops.zeros(()), model.likelihood.initial_parameters())
+    parameters = KernelParameters(ops.zeros((1,)), ops.zeros((1, size.D)))
+    return Theta(parameters, likelihood, inducing)
+
+
+def _integers(ops: Ops, *shape: int) -> Array:
+    """Row numbers, one in memory."""
+    return ops.asarray(np.broadcast_to(np.int64(0), shape))

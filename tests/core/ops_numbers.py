@@ -1,0 +1,28 @@
+"""Seeded arrays, and equality to some machine epsilons, for the tests of the `Ops` contract."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from svgpbench.ops import Array, Ops, eps
+
+Floats = npt.NDArray[np.float64]
+
+
+def numbers(*shape: int, seed: int = 0) -> Floats:
+    return np.random.default_rng([seed, *shape]).standard_normal(shape)
+
+
+def positive_definite(*shape: int) -> Floats:
+    x = numbers(*shape)
+    return x @ np.swapaxes(x, -1, -2) + 0.5 * np.eye(shape[-1])
+
+
+def assert_same(ops: Ops, got: Array, wanted: npt.ArrayLike, units: float = 8.0) -> None:
+    """Equal to `units` machine epsilons of the largest entry, in the instance's dtype."""
+    value, wanted = ops.to_numpy(got), np.asarray(wanted)
+    assert value.dtype == np.dtype(ops.dtype)
+    assert value.shape == wanted.shape
+    scale = max(1.0, float(np.max(np.abs(wanted[np.isfinite(wanted)]), initial=0.0)))
+    np.testing.assert_allclose(value, wanted, rtol=0, atol=units * eps(ops.dtype) * scale)
