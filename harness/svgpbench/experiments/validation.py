@@ -8,9 +8,9 @@ from svgpbench.cell import load_data, prepare_data
 from svgpbench.config import BackendConfig, CellConfig
 from svgpbench.errors import UserError
 from svgpbench.kernels import kernel, lengthscale_count
-from svgpbench.likelihoods import build_likelihood
 from svgpbench.methods import build_method
 from svgpbench.plugins import BACKENDS, find, framework_missing, load_backend
+from svgpbench.targets import likelihood_for
 
 
 def check_cells(cells: Sequence[CellConfig]) -> None:
@@ -51,13 +51,8 @@ def _first_of_each_problem(cells: Iterable[CellConfig]) -> list[CellConfig]:
 
 def _check_problem(cell: CellConfig) -> None:
     kernel(cell.kernel.name)
-    likelihood = build_likelihood(cell.likelihood)
     data, name = load_data(cell.data), cell.data.name
-    if likelihood.task != data.task:
-        raise UserError(
-            f"likelihood {likelihood.name!r} is for {likelihood.task}, "
-            f"data set {name!r} is {data.task}"
-        )
+    likelihood_for(cell, data)
     ready = prepare_data(cell, data)
     rows, dimensions = ready.X_train.shape
     for what, count in (

@@ -67,7 +67,7 @@ def coupled_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays:
     old = dense(theta, every)
     if "state/sites.beta" in numbers:  # the sums over all sites are the state itself
         lambda1, beta = numbers["state/sites.lambda1"], numbers["state/sites.beta"]
-        of_sites: Floats = np.linalg.inv(old.K_inv + old.weighted(beta))
+        of_sites: Floats = np.asarray(np.linalg.inv(old.K_inv + old.weighted(beta)))
         out |= {"values/q_mean": times(of_sites, lambda1 @ old.A.T), "values/q_cov": of_sites}
     new = dense(moved, every)
     out["gradients/objective"] = new.elbo(*tied(case, old, new, numbers))
