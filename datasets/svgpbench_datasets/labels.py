@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from svgpbench_datasets.dataset import Floats
+from svgpbench_datasets.dataset import Floats, Task
 from svgpbench_datasets.errors import DataError
 from svgpbench_datasets.readers import finite_number, shown
 
@@ -21,26 +21,35 @@ def canonical_label(text: str) -> str:
     return repr(value + 0.0).removesuffix(".0")
 
 
-def binary_labels(labels: Iterable[str], where: str) -> tuple[Floats, tuple[str, str]]:
-    """Map two distinct labels to 0 and 1 in sorted order: numbers by value, else as text.
+def class_labels(
+    labels: Iterable[str], where: str, *, task: Task
+) -> tuple[Floats, tuple[str, ...]]:
+    """Map distinct labels to 0..K-1 in sorted order: numbers by value, else as text.
+
+    Args:
+        labels: one a row, [N].
+        where: the file and column, for messages.
+        task: `classification` for exactly two classes, `multiclass` for two or more.
 
     Returns:
-        y [N] in {0, 1}, and the labels of class 0 and class 1.
+        y [N] in 0..K-1, and the labels of the classes, class 0 first.
 
     Raises:
-        DataError: other than two distinct labels.
+        DataError: another number of distinct labels than the task takes.
     """
     canonical = [canonical_label(label) for label in labels]
-    classes = _sorted_labels(set(canonical))
-    if len(classes) != 2:
+    classes = tuple(_sorted_labels(set(canonical)))
+    if len(classes) < 2 or (task == "classification" and len(classes) > 2):
         few = ", ".join([shown(label) for label in classes[:5]] + ["..."] * (len(classes) > 5))
         values = "value" if len(classes) == 1 else "values"
+        other = "'multiclass'" if len(classes) > 2 else "'regression'"
+        needs = "exactly two" if task == "classification" else "at least two"
         raise DataError(
             f"{where} has {len(classes)} distinct {values} ({few}); "
-            "classification needs exactly two: choose another target or task 'regression'"
+            f"{task} needs {needs}: choose another target or task {other}"
         )
-    y = np.array([label == classes[1] for label in canonical], dtype=np.float64)
-    return y, (classes[0], classes[1])
+    number = {label: float(k) for k, label in enumerate(classes)}
+    return np.array([number[label] for label in canonical]), classes
 
 
 def mapped_labels(labels: Iterable[str], mapping: Mapping[str, int], where: str) -> Floats:

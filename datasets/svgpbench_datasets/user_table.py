@@ -9,11 +9,11 @@ from pathlib import Path
 from svgpbench_datasets.columns import choose_features
 from svgpbench_datasets.dataset import Dataset, Task
 from svgpbench_datasets.errors import DataError, did_you_mean
-from svgpbench_datasets.labels import binary_labels
+from svgpbench_datasets.labels import class_labels
 from svgpbench_datasets.parquet import read_parquet
 from svgpbench_datasets.readers import Cells, csv_rows, decode_lines, read_cells
 
-_TASKS = ("regression", "classification")
+_TASKS = ("regression", "classification", "multiclass")
 
 
 def load_user_table(
@@ -29,8 +29,8 @@ def load_user_table(
     Args:
         path: a file ending in .csv, .parquet or .pq.
         target: the column to predict.
-        task: `regression`, or `classification` for a target with two distinct values, which
-            become 0 and 1 in sorted order.
+        task: `regression`; `classification` for a target with two distinct values, which become
+            0 and 1 in sorted order; `multiclass` for one with two or more, 0..K-1.
         features: the D input columns in the order wanted; None for every column but the target.
         name: what to call the data set; None for the file's name without its ending.
 
@@ -50,15 +50,15 @@ def load_user_table(
     read = read_parquet if file.suffix.lower() in {".parquet", ".pq"} else _read_csv
     try:
         _check_file(file)
-        chosen, cells = read(file, target=target, features=features, label=task == "classification")
+        chosen, cells = read(file, target=target, features=features, label=task != "regression")
     except OSError as error:
         raise DataError(f"{file} cannot be read: {error.strerror or error}") from None
     rows = len(cells.numbers)
     if rows < 2:
         raise DataError(f"{file}: {rows or 'no'} data row{'s' * (rows == 0)}; give at least two")
-    if task == "classification":
+    if task != "regression":
         X = cells.numbers
-        y, classes = binary_labels(cells.labels, f"{file}: target {target!r}")
+        y, classes = class_labels(cells.labels, f"{file}: target {target!r}", task=task)
     else:
         X, y, classes = cells.numbers[:, :-1], cells.numbers[:, -1], None
     return Dataset(

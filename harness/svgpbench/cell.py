@@ -14,10 +14,11 @@ from svgpbench.config import CellConfig, DataConfig, cell_id
 from svgpbench.errors import UserError, unknown
 from svgpbench.inducing import check_bases, initial_bases
 from svgpbench.kernels import KernelParameters, kernel, lengthscale_count
-from svgpbench.likelihoods import build_likelihood
 from svgpbench.methods import build_method
+from svgpbench.misfits import refuse_misfits
 from svgpbench.model import Model, Theta
 from svgpbench.plugins import DATASETS, load_backend, plugins
+from svgpbench.targets import likelihood_for
 from svgpbench.training import Trainer
 from svgpbench.tree import tree_map
 from svgpbench_datasets import (
@@ -85,9 +86,9 @@ def prepare_data(config: CellConfig, dataset: Dataset) -> Prepared:
         raise UserError(str(error)) from error
 
 
-def build_model(config: CellConfig) -> Model:
-    """Kernel, likelihood and jitter."""
-    return Model(kernel(config.kernel.name), build_likelihood(config.likelihood), config.jitter)
+def build_model(config: CellConfig, dataset: Dataset) -> Model:
+    """Kernel, likelihood and jitter; raises `UserError` for a likelihood that the data do not fit."""
+    return Model(kernel(config.kernel.name), likelihood_for(config, dataset), config.jitter)
 
 
 def initial_theta(
@@ -116,14 +117,10 @@ def build_trainer(config: CellConfig) -> tuple[Trainer, Prepared]:
     """Everything of a cell up to its first step."""
     dataset = load_data(config.data)
     ready = prepare_data(config, dataset)
-    model = build_model(config)
-    if model.likelihood.task != dataset.task:
-        raise UserError(
-            f"likelihood {model.likelihood.name!r} is for {model.likelihood.task}, "
-            f"but data {config.data.name!r} is for {dataset.task}"
-        )
+    model = build_model(config, dataset)
     method = build_method(config.method.name, config.method.options)
     check_bases(method, config.inducing)
+    refuse_misfits(method, model.likelihood, config.training, config.backend.dtype)
     b = config.backend
     data = TrainingData(
         ready.X_train,

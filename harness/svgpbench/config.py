@@ -123,7 +123,7 @@ class DataConfig(Strict):
     name: str
     path: str | None = None
     target: str | None = None
-    task: Literal["regression", "classification"] | None = None
+    task: Literal["regression", "classification", "multiclass"] | None = None
     features: tuple[str, ...] | None = None
     standardise_y: bool = True
 

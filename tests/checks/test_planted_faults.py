@@ -14,6 +14,7 @@ from svgpbench.checks.cases import Case, build_model, small_problem
 from svgpbench.checks.dense import dense_arrays
 from svgpbench.checks.evaluate import evaluate
 from svgpbench.checks.matrix import Entry, compare
+from svgpbench.likelihoods import poisson, robust_max, softmax, student_t
 from svgpbench.methods import (
     Method,
     build_method,
@@ -22,6 +23,7 @@ from svgpbench.methods import (
     mean_covariance,
     tying,
 )
+from svgpbench.model import Model
 from svgpbench.plugins import load_backend
 
 PROBLEM = small_problem()
@@ -41,9 +43,9 @@ def copy_of(module: ModuleType, folder: Path, old: str, new: str) -> ModuleType:
     return made
 
 
-def matrix(case: Case, methods: dict[str, Method]) -> list[Entry]:
+def matrix(case: Case, methods: dict[str, Method], model: Model | None = None) -> list[Entry]:
     """Entries of a case whose method is given for each backend."""
-    model = build_model(case.likelihood, case.kernel)
+    model = model or build_model(case.likelihood, case.kernel)
     numbers = {b: evaluate(load_backend(b), model, m, PROBLEM) for b, m in methods.items()}
     return compare(case, numbers, dense_arrays(case, PROBLEM, numbers["numpy"]))
 
@@ -134,6 +136,81 @@ FAULTS = {
         "diagonal-precision adam",
     ),
 }
+
+
+LIKELIHOOD_FAULTS = {
+    "own latent left out of robust-max's α": (
+        robust_max,
+        "alpha = one_hot * ops.sum(own, axis=-1) - ops.sum(competitors, axis=-1)",
+        "alpha = -ops.sum(competitors, axis=-1)",
+        "robust-max",
+    ),
+    "a competitor's β not scaled by z": (
+        robust_max,
+        "ops.sum(competitors * at.z, axis=-1) - beta_own",
+        "ops.sum(competitors, axis=-1) - beta_own",
+        "robust-max",
+    ),
+    "robust-max's gain without the number of classes": (
+        robust_max,
+        "math.log(self.epsilon / (self.classes - 1))",
+        "math.log(self.epsilon)",
+        "robust-max",
+    ),
+    "softmax's β without 1 − p": (
+        softmax,
+        "p.weights * probability * (1.0 - probability)",
+        "p.weights * probability",
+        "softmax",
+    ),
+    "the draws of softmax in the wrong latents": (
+        softmax,
+        "draws = ops.matrix_transpose(p.noise)",
+        "draws = ops.flip(ops.matrix_transpose(p.noise), axis=(0,))",
+        "softmax",
+    ),
+    "degrees of freedom short by one": (
+        student_t,
+        "half = 0.5 * (self.df + 1.0)",
+        "half = 0.5 * self.df",
+        "student-t",
+    ),
+    "Poisson's log y! forgotten": (
+        poisson,
+        " - ops.lgamma(y + 1.0)",
+        "",
+        "poisson",
+    ),
+    "the step that should have been halved taken whole": (
+        dual,
+        "return moved._replace(halvings=state.halvings + halvings)",
+        "return at(rate)._replace(halvings=state.halvings + halvings)",
+        "robust-max",
+    ),
+}
+"""Module, what is changed and to what, and the likelihood whose case must show it."""
+
+
+@pytest.mark.parametrize("fault", LIKELIHOOD_FAULTS)
+def test_a_fault_in_a_likelihood_turns_the_matrix_red(fault: str, tmp_path: Path) -> None:
+    module, old, new, likelihood = LIKELIHOOD_FAULTS[fault]
+    case = Case("t-svgp tied-projected", likelihood, "matern52")
+    model, method = case.build()
+    faulty = copy_of(module, tmp_path, old, new)
+    if module is dual:
+        method = build(faulty, case)
+    else:
+        cls = getattr(faulty, type(model.likelihood).__name__)
+        made = cls(**dataclasses.asdict(model.likelihood))
+        model = dataclasses.replace(model, likelihood=made)
+    assert red(matrix(case, dict.fromkeys(("numpy", "torch"), method), model))
+
+
+@pytest.mark.parametrize("likelihood", sorted({f[3] for f in LIKELIHOOD_FAULTS.values()}))
+def test_a_sound_likelihood_stays_green(likelihood: str) -> None:
+    case = Case("t-svgp tied-projected", likelihood, "matern52")
+    _, method = case.build()
+    assert not red(matrix(case, dict.fromkeys(("numpy", "torch"), method)))
 
 
 def build(module: ModuleType, case: Case) -> Method:

@@ -117,6 +117,11 @@ def test_a_missing_framework_is_refused_with_the_extra_to_install(
             ('{ name = "gaussian" }', '{ name = "bernoulli-probit", noise_variance = 1.0 }'),
             "has no noise_variance",
         ),
+        (
+            ('{ name = "gaussian" }', '{ name = "student-t", clases = 3 }'),
+            "unknown key 'clases' in [[problems]] no. 1: likelihood; did you mean 'classes'?",
+        ),
+        (('{ name = "gaussian" }', '{ name = "poisson" }'), "takes counts 0, 1, 2, …, but row"),
         ((', task = "regression"', ""), "needs `target` and `task` too"),
         (('target = "y"', 'target = "Y"'), "no column 'Y' for the target"),
         (("[{ name", '["bostn", { name'), "unknown data set 'bostn'; did you mean 'boston'?"),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from svgpbench.cell import identify, load_data, perturbed, run_cell
+from svgpbench.cell import build_trainer, identify, load_data, perturbed, run_cell
 from svgpbench.config import (
     BackendConfig,
     CellConfig,
@@ -113,3 +113,76 @@ def test_what_cannot_run_is_one_line(changes: dict[str, Any], message: str) -> N
     with pytest.raises(UserError, match=message) as caught:
         run_cell(config(**changes))
     assert "\n" not in str(caught.value)
+
+
+def table(folder: Path, target: list[object]) -> Path:
+    """30 rows of x, z and a target that repeats."""
+    path = folder / "rows.csv"
+    rng = np.random.default_rng(0)
+    lines = [
+        f"{a:.4f},{b:.4f},{target[i % len(target)]}"
+        for i, (a, b) in enumerate(rng.normal(size=(30, 2)))
+    ]
+    path.write_text("\n".join(["x,z,y", *lines]) + "\n")
+    return path
+
+
+def own(path: Path, task: str, likelihood: LikelihoodConfig, **changes: Any) -> CellConfig:
+    data = DataConfig.model_validate(
+        {"name": "rows", "path": str(path), "target": "y", "task": task} | changes
+    )
+    return config(data=data, likelihood=likelihood, inducing=InducingConfig(count=5))
+
+
+@pytest.mark.parametrize("name", ["softmax", "robust-max"])
+def test_the_number_of_classes_is_the_data_s_where_it_is_not_said(
+    tmp_path: Path, name: str
+) -> None:
+    path = table(tmp_path, ["a", "b", "c"])
+    cell = own(path, "multiclass", LikelihoodConfig(name=name))
+    trainer, _ = build_trainer(cell)
+    assert trainer.model.latents == 3
+    outcome = run_cell(cell)
+    assert outcome.status == "ok"
+    assert 0.0 <= (outcome.metrics["error_rate"] or 0.0) <= 1.0
+    two = own(table(tmp_path, ["a", "b"]), "classification", LikelihoodConfig(name=name))
+    assert build_trainer(two)[0].model.latents == 2
+
+
+def test_counts_are_trained_on_as_they_are(tmp_path: Path) -> None:
+    cell = own(
+        table(tmp_path, [0, 3, 1]),
+        "regression",
+        LikelihoodConfig(name="poisson"),
+        standardise_y=False,
+    )
+    assert run_cell(cell).status == "ok"
+
+
+@pytest.mark.parametrize(
+    ("target", "task", "likelihood", "message"),
+    [
+        (["a", "b", "c"], "multiclass", {"name": "bernoulli-probit"}, "labels 0 and 1, but row 3 holds 2"),
+        (["a", "b", "c"], "multiclass", {"name": "softmax", "classes": 2}, "holds 2; set likelihood.classes"),
+        ([0, 1.5], "regression", {"name": "poisson"}, "takes counts 0, 1, 2, …, but row 2 holds 1.5"),
+        ([0, 1, -2], "regression", {"name": "poisson"}, "but row 3 holds -2; a count is a whole number"),
+        ([0, 3], "regression", {"name": "poisson"}, "set standardise_y = false"),
+        ([0, 3], "regression", {"name": "softmax"}, "'softmax' is for classification"),
+        (["a", "b"], "classification", {"name": "student-t"}, "'student-t' is for regression"),
+    ],
+)  # fmt: skip
+def test_targets_that_a_likelihood_does_not_take_are_one_line(
+    tmp_path: Path, target: list[object], task: str, likelihood: dict[str, Any], message: str
+) -> None:
+    cell = own(table(tmp_path, target), task, LikelihoodConfig(**likelihood))
+    with pytest.raises(UserError, match=message) as caught:
+        run_cell(cell)
+    assert "\n" not in str(caught.value)
+    assert "'rows'" in str(caught.value)
+
+
+def test_a_method_that_refuses_the_likelihood_says_why() -> None:
+    likelihood = LikelihoodConfig(name="student-t", negative_beta="clip")
+    method = MethodConfig(name="q-svgp", options={"optimiser": "adam"})
+    with pytest.raises(UserError, match="refuses likelihood 'student-t': negative β is clipped"):
+        run_cell(config(likelihood=likelihood, method=method))

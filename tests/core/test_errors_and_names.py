@@ -86,10 +86,50 @@ def test_likelihood_options_reach_the_likelihood_or_are_refused() -> None:
     probit = likelihood("bernoulli-probit", nodes=30, squash=1e-3)
     assert (probit.nodes, probit.squash) == (30, 1e-3)
     assert likelihood("gaussian", noise_variance=0.2).noise_variance == 0.2
-    with pytest.raises(UserError, match="squash"):
-        likelihood("bernoulli-logit", squash=1e-3)
-    with pytest.raises(ValueError, match="noise_variance"):
-        likelihood("bernoulli-logit", noise_variance=0.2)
+    t = likelihood("student-t", scale=0.5, df=4.0, negative_beta="clip")
+    assert (t.scale, t.df, t.clips, t.nodes) == (0.5, 4.0, True, 20)
+    softmax = likelihood("softmax", classes=5, samples=30)
+    assert (softmax.latents, softmax.samples) == (5, 30)
+    robust = likelihood("robust-max", epsilon=0.01)
+    assert (robust.epsilon, robust.nodes, robust.latents) == (0.01, 100, 0)  # classes from the data
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        (
+            "bernoulli-logit",
+            {"squash": 1e-3},
+            r"no squash \(who has: bernoulli-probit, robust-max\)",
+        ),
+        ("bernoulli-logit", {"noise_variance": 0.2}, r"no noise_variance \(who has: gaussian\)"),
+        ("bernoulli-probit", {"classes": 2}, r"no classes \(who has: softmax, robust-max\)"),
+        ("gaussian", {"nodes": 20}, "no nodes"),
+        ("poisson", {"scale": 1.0}, r"no scale \(who has: student-t\)"),
+        ("softmax", {"epsilon": 0.1, "classes": 3}, "no epsilon"),
+        ("robust-max", {"samples": 10}, "no samples"),
+        ("poisson", {"negative_beta": "clip"}, "is log-concave, its β is never negative"),
+        ("bernoulli-probit", {"negative_beta": "raw"}, "is log-concave"),
+    ],
+)
+def test_a_key_that_the_likelihood_does_not_have_is_refused_in_one_line(
+    name: str, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UserError, match=message) as caught:
+        likelihood(name, **options)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_squashed_probit_alone_takes_a_treatment_of_negative_beta() -> None:
+    assert likelihood("bernoulli-probit", squash=1e-3, negative_beta="clip").clips
+
+
+@pytest.mark.parametrize(
+    "options", [{"classes": 1}, {"epsilon": 0.0}, {"df": 1.0}, {"samples": 0}, {"scale": -1.0}]
+)
+def test_settings_out_of_range_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(iter(options))):
+        LikelihoodConfig(name="softmax", **options)
 
 
 @pytest.mark.parametrize("name", FRAMEWORK_EXTRAS)

@@ -9,6 +9,7 @@ import pytest
 
 from svgpbench.checks.cases import METHODS, build_model, small_problem
 from svgpbench.checks.evaluate import evaluate
+from svgpbench.likelihoods import LIKELIHOODS
 from svgpbench.methods import build_method
 from svgpbench.plugins import load_backend
 
@@ -47,3 +48,27 @@ def test_numbers_are_those_of_the_version(method: str) -> None:
     version, *pinned = PINNED[method]
     assert built.version == version
     assert found == pytest.approx(pinned, rel=1e-11)
+
+
+LIKELIHOODS_PINNED: dict[str, tuple[float, float, float]] = {
+    "gaussian": (-164.64437236465304, -121.31184596746883, -20.49945351673005),
+    "bernoulli-probit": (-47.378998394377305, -40.98675371642937, -8.888681199157146),
+    "bernoulli-logit": (-38.846881048262325, -36.24996611253386, -9.666241071915005),
+    "softmax": (-72.59064122778688, -60.6074884090896, -16.818057134599684),
+    "robust-max": (-100.33139381403662, -93.68395529393904, -14.70225762532728),
+    "student-t": (-115.35777628080402, -97.49311296017608, -21.350614064518812),
+    "poisson": (-99.7587285202224, -101.45006410616392, -22.462659200171007),
+}
+"""The same two of t-SVGP with every likelihood, and the log predictive density of a batch."""
+
+
+@pytest.mark.parametrize("likelihood", LIKELIHOODS)
+def test_numbers_of_a_likelihood_do_not_change_unnoticed(likelihood: str) -> None:
+    model, method = build_model(likelihood, "matern32"), build_method("t-svgp", {})
+    arrays = evaluate(load_backend("numpy"), model, method, small_problem())
+    found = (
+        float(arrays["e_trajectory/elbo"]),
+        float(arrays["gradients/objective"]),
+        float(arrays["values/log_density"].sum()),
+    )
+    assert found == pytest.approx(LIKELIHOODS_PINNED[likelihood], rel=1e-11)

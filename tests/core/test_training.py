@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from svgpbench.batches import TrainingData
-from svgpbench.checks.cases import METHODS, build_model, small_problem
+from svgpbench.checks.cases import METHODS, Case, build_model, small_problem
 from svgpbench.checks.dense import kernel_matrix, sgpr_bound
+from svgpbench.checks.dense.gaussians import Dense
 from svgpbench.config import TrainingConfig
 from svgpbench.errors import UserError
 from svgpbench.inducing import initial_inducing_inputs
@@ -100,6 +101,51 @@ def test_classification_reports_an_error_rate() -> None:
     point = run.run().trace[-1]
     assert 0.0 <= float(point["error_rate"] or 0.0) < 0.5
     assert "rmse" not in point
+
+
+@pytest.mark.parametrize("likelihood", ["softmax", "robust-max"])
+def test_several_latents_train_alike_on_every_backend(ops: Ops, likelihood: str) -> None:
+    """Three classes by minibatch: noise, halvings and counts are the harness's, not a framework's."""
+    settings = {"batch_size": 16, "e_steps": 4, "e_rate": 0.5, "em_iterations": 2}
+    model = build_model(likelihood, "matern52")
+    reference = trainer(load_backend("numpy"), model=model, **settings).run()
+    found = trainer(ops, model=model, **settings).run()
+    assert len(reference.trace) == 2
+    for one, other in zip(found.trace, reference.trace, strict=True):
+        assert ("negative_beta" in one) == (likelihood == "robust-max")
+        for name in set(one) - {"seconds"}:
+            assert one[name] == pytest.approx(other[name], rel=1e-10), name
+
+
+def test_multiclass_metrics_agree_with_a_dense_prediction() -> None:
+    """Error rate and NLPD from q(u) by dense algebra and robust-max's probabilities by Monte Carlo."""
+    model = build_model("robust-max", "se")
+    run = trainer(load_backend("numpy"), model=model, em_iterations=1, e_steps=6, e_rate=0.3)
+    point, ops = run.run().trace[-1], run.ops
+    m, S = run.method.posterior(ops, run.prior, run.method.factorise(ops, run.prior, run.state))
+    case = Case("t-svgp tied-projected", "robust-max", "se")
+    dense = Dense(case, PROBLEM.theta(model), run.data.X_test, run.data.y_test, 1.0)
+    mu, v = dense.marginals(m, S)  # [3, t]
+    labels = run.data.y_test.astype(int)
+    draws = np.random.default_rng(0).standard_normal((100_000, 3, 1))
+    winners = np.argmax(mu + np.sqrt(v) * draws, axis=1)  # [S, t]
+    P = np.stack([np.mean(winners == c, axis=0) for c in range(3)])
+    epsilon = 0.1
+    p = epsilon / 2 + (1 - 1.5 * epsilon) * P
+    assert point["error_rate"] == np.mean(np.argmax(p, axis=0) != labels)
+    nlpd = -np.mean(np.log(p[labels, np.arange(len(labels))]))
+    assert point["nlpd"] == pytest.approx(nlpd, abs=5e-3)  # six standard errors of a probability
+
+
+@pytest.mark.parametrize("likelihood", ["student-t", "poisson"])
+def test_other_regressions_report_an_error_in_the_mean(likelihood: str) -> None:
+    model = build_model(likelihood, "se")
+    run = trainer(load_backend("numpy"), model=model, e_steps=4, e_rate=0.5)
+    point = run.run().trace[-1]
+    assert 0.0 < float(point["rmse"] or 0.0) < 2.0
+    assert ("scale" in point) == (likelihood == "student-t")
+    if likelihood == "student-t":
+        assert point["scale"] != pytest.approx(0.4, rel=1e-3)  # learned
 
 
 def test_only_the_learned_parts_move() -> None:

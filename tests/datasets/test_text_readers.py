@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svgpbench_datasets import DataError
-from svgpbench_datasets.labels import binary_labels, canonical_label
+from svgpbench_datasets.labels import canonical_label, class_labels
 from svgpbench_datasets.readers import (
     Cells,
     csv_rows,
@@ -107,7 +107,7 @@ def test_spellings_of_one_number_are_one_label() -> None:
 
 
 def test_labels_sort_by_value_or_as_text() -> None:
-    y, classes = binary_labels(["10", "9", "10"], "t")
+    y, classes = class_labels(["10", "9", "10"], "t", task="classification")
     assert classes == ("9", "10")
     assert y.tolist() == [1.0, 0.0, 1.0]
-    assert binary_labels(["yes", "no"], "t")[1] == ("no", "yes")
+    assert class_labels(["yes", "no"], "t", task="classification")[1] == ("no", "yes")

@@ -95,6 +95,14 @@ def test_two_labels_become_zero_and_one_in_sorted_order(
     assert dataset.X.tolist() == [[0], [1], [2]]
 
 
+def test_several_labels_become_class_numbers_in_sorted_order(tmp_path: Path) -> None:
+    text = "x,y\n" + "".join(f"{row},{label}\n" for row, label in enumerate((10, 9, 8, 9.0)))
+    dataset = load_user_table(csv(tmp_path, text), target="y", task="multiclass")
+    assert (dataset.task, dataset.class_labels) == ("multiclass", ("8", "9", "10"))
+    assert dataset.y.tolist() == [2, 1, 0, 1]
+    refused(csv(tmp_path, "x,y\n1,a\n2,a\n"), "multiclass needs at least two", task="multiclass")
+
+
 @pytest.mark.parametrize(
     ("labels", "classes"),
     [
@@ -163,7 +171,7 @@ def test_text_that_is_not_utf8_is_refused(tmp_path: Path, raw: bytes, message: s
         ({"features": []}, r"no feature columns"),
         ({"features": "x1"}, r"give a list of names"),
         ({"task": "regresion"}, r"unknown task 'regresion'.*did you mean 'regression'\?"),
-        ({"task": "multiclass"}, r"unknown task 'multiclass'"),
+        ({"task": "binary"}, r"unknown task 'binary'"),
     ],
 )
 @pytest.mark.parametrize("kind", ["csv", "parquet"])

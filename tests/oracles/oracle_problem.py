@@ -21,6 +21,10 @@ from svgpbench.likelihoods import (
     GaussianParameters,
     Likelihood,
     NoParameters,
+    Poisson,
+    RobustMax,
+    StudentT,
+    StudentTParameters,
 )
 from svgpbench.methods import Method, elbo
 from svgpbench.methods.dual import DualSVGP
@@ -31,29 +35,52 @@ from svgpbench.steps import factor_at, prior_at
 
 Floats = npt.NDArray[np.float64]
 
-NOT_YET = ("poisson", "student-t")
-SERVED = ("gaussian", "bernoulli-probit", "bernoulli-logit")
-"""Likelihoods that the package has; a file of another one is skipped by name."""
+SERVED = ("gaussian", "bernoulli-probit", "bernoulli-logit", "student-t", "poisson")
+"""Likelihoods of one latent that the package has; a file of another one is skipped by name."""
 
 GPFLOW_NODES, GPFLOW_SQUASH, DENSE_NODES = 20, 1e-3, 200
+GPFLOW_ROBUST_MAX_SQUASH = 1e-6
+STUDENT_T_SCALE, STUDENT_T_DF = 0.7, 3.0
+"""Settings that the files state in their notes, or that are the default of who made them."""
 
 
 def likelihood_word(oracle: Oracle) -> str:
     """The likelihood's name: from the inputs, the file's name, or that there is noise."""
     if oracle.kind in ("gpr", "sgpr"):
         return "gaussian"
-    word = oracle.word("likelihood", [*SERVED, *NOT_YET])
+    word = oracle.word("likelihood", list(SERVED))
     if word not in SERVED and oracle.inputs.get("noise_variance") is not None:
         return "gaussian"
     return word
 
 
 def build_likelihood(name: str, *, nodes: int, squash: float) -> Likelihood:
+    made: dict[str, Likelihood] = {
+        "gaussian": GaussianLikelihood(),
+        "bernoulli-probit": BernoulliProbit(nodes=nodes, squash=squash),
+        "bernoulli-logit": BernoulliLogit(nodes=nodes),
+        "student-t": StudentT(nodes=nodes, df=STUDENT_T_DF),
+        "poisson": Poisson(nodes=nodes),
+    }
+    return made[name]
+
+
+def likelihood_parameters(ops: Ops, name: str, noise_variance: npt.ArrayLike) -> Tree:
+    """The parameters at which a file was made."""
     if name == "gaussian":
-        return GaussianLikelihood()
-    if name == "bernoulli-probit":
-        return BernoulliProbit(nodes=nodes, squash=squash)
-    return BernoulliLogit(nodes=nodes)
+        return GaussianParameters(ops.asarray(np.float64(noise_variance)))
+    if name == "student-t":
+        return StudentTParameters(ops.asarray(np.float64(STUDENT_T_SCALE)))
+    return NoParameters()
+
+
+def robust_max(oracle: Oracle) -> RobustMax:
+    return RobustMax(
+        classes=int(oracle.number("inputs", "classes")),
+        epsilon=float(oracle.number("inputs", "epsilon")),
+        nodes=GPFLOW_NODES,
+        squash=GPFLOW_ROBUST_MAX_SQUASH,
+    )
 
 
 def oracle_model(oracle: Oracle) -> Model:
@@ -61,15 +88,15 @@ def oracle_model(oracle: Oracle) -> Model:
     name = oracle.word("kernel", list(KERNELS))
     if name not in KERNELS:
         raise OracleError(f"{oracle.name}: no kernel named in inputs.kernel or the file's name")
+    if oracle.kind == "kernel":
+        return Model(kernel(name), GaussianLikelihood(), jitter=oracle.jitter)
+    if oracle.kind == "robustmax":
+        return Model(kernel(name), robust_max(oracle), jitter=oracle.jitter)
     dense = oracle.kind == "m_step"
-    likelihood = (
-        GaussianLikelihood()
-        if oracle.kind == "kernel"
-        else build_likelihood(
-            likelihood_word(oracle),
-            nodes=int(oracle.settings.get("nodes", DENSE_NODES if dense else GPFLOW_NODES)),
-            squash=float(oracle.settings.get("squash", 0.0 if dense else GPFLOW_SQUASH)),
-        )
+    likelihood = build_likelihood(
+        likelihood_word(oracle),
+        nodes=int(oracle.settings.get("nodes", DENSE_NODES if dense else GPFLOW_NODES)),
+        squash=float(oracle.settings.get("squash", 0.0 if dense else GPFLOW_SQUASH)),
     )
     return Model(kernel(name), likelihood, jitter=oracle.jitter)
 
@@ -81,8 +108,10 @@ def theta_of(ops: Ops, oracle: Oracle, **changes: npt.ArrayLike) -> Theta:
         return np.asarray(changes.get(name, oracle.number("inputs", name)), dtype=np.float64)
 
     noise: Any = NoParameters()
-    if oracle.kind != "kernel" and likelihood_word(oracle) == "gaussian":
-        noise = GaussianParameters(ops.asarray(oracle.number("inputs", "noise_variance")))
+    if oracle.kind not in ("kernel", "robustmax"):
+        name = likelihood_word(oracle)
+        variance = oracle.number("inputs", "noise_variance") if name == "gaussian" else 0.0
+        noise = likelihood_parameters(ops, name, variance)
     parameters = KernelParameters(
         ops.asarray(value("variance").reshape(1)),
         ops.asarray(value("lengthscales").reshape(1, -1)),
@@ -128,7 +157,7 @@ class Problem:
 
     def start(self, method: Method) -> Tree:
         """The state of q = p."""
-        return method.initial_state(self.ops, self.prior, 1, self.y.shape[0])
+        return method.initial_state(self.ops, self.prior, self.model.latents, self.y.shape[0])
 
     def stepper(self, method: Method, scale: float = 1.0) -> Callable[[Tree, Array], Tree]:
         """A compiled E-step on all the problem's rows, (state, rate) → state."""
@@ -180,8 +209,10 @@ def problem(ops: Ops, oracle: Oracle, *, rows: int | None = None, copies: int = 
 
 
 def mean_cholesky_state(ops: Ops, mean: Floats, chol: Floats) -> QState:
-    """State of a natural-gradient q-SVGP from host arrays [M] and [M, M]."""
-    return QState(MeanCholesky(ops.asarray(mean[None]), ops.asarray(chol[None])), ())
+    """State of a natural-gradient q-SVGP from host arrays [P, M] and [P, M, M]; P may be left out."""
+    M = mean.shape[-1]
+    q = MeanCholesky(ops.asarray(mean.reshape(-1, M)), ops.asarray(chol.reshape(-1, M, M)))
+    return QState(q, (), ops.zeros(()))
 
 
 def q_svgp(*, whiten: bool, gradient: str = "closed-form") -> MeanCholeskySVGP:

@@ -60,7 +60,7 @@ class Case:
 SETTINGS: dict[str, dict[str, Any]] = {
     "gaussian": {"noise_variance": 0.3},
     "softmax": {"classes": 3, "samples": 12},
-    "robust-max": {"classes": 3, "epsilon": 0.1},
+    "robust-max": {"classes": 3, "epsilon": 0.1, "nodes": 20},
     "student-t": {"scale": 0.4},
 }
 """What the check's likelihoods have instead of their defaults.

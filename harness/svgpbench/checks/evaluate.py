@@ -89,6 +89,8 @@ def evaluate(ops: Ops, model: Model, method: Method, problem: Problem) -> Arrays
     out = {f"values/{k}": x for k, x in named_leaves(values(raw, state, first, scale))}
     out |= {f"e_step/{k}": x for k, x in named_leaves(values(raw, third, first, scale))}
     out |= {f"e_trajectory/{k}": x for k, x in named_leaves(values(raw, last, first, scale))}
+    if hasattr(last, "halvings"):  # backends must damp the same steps
+        out["e_trajectory/halvings"] = last.halvings
     out |= {f"gradients/{k}": x for k, x in named_leaves(gradient)}
     out |= {"gradients/objective": objective}
     out |= {f"m_trajectory/{k}": x for k, x in named_leaves(moved_to)}

@@ -21,7 +21,7 @@ from svgpbench.checks.cases import (
 )
 from svgpbench.checks.dense import gpr_bound, sgpr_bound
 from svgpbench.checks.evaluate import LEARN, RATE, step_by_step
-from svgpbench.checks.matrix import difference
+from svgpbench.checks.matrix import SMALLEST_SLOPE, difference
 from svgpbench.likelihoods import LIKELIHOODS
 from svgpbench.methods import Method, build_method, elbo
 from svgpbench.methods.diagonal_precision import DiagonalState
@@ -144,8 +144,8 @@ def _bench(ops: Ops, method: str, likelihood: str, *, jitter: float = 1e-6) -> B
     return Bench(ops, model, build_method(name, options), small_problem())
 
 
-def _worst(a: list[Floats], b: list[Floats]) -> float:
-    return max(difference(x, y) for x, y in zip(a, b, strict=True))
+def _worst(a: list[Floats], b: list[Floats], *, unit: float = 0.0) -> float:
+    return max(difference(x, y, unit=unit) for x, y in zip(a, b, strict=True))
 
 
 def steps_agree(ops: Ops, likelihoods: Names) -> float:
@@ -208,14 +208,18 @@ def minibatches_average(ops: Ops, likelihoods: Names) -> float:
         # where the likelihood samples, the parts share the noise of the whole
         batches = [b.batch(rows)._replace(noise=b.full.noise) for rows in parts]
         bounds = [b.ops.to_numpy(b.bound(state, x)) for x in batches]
-        worst = max(worst, difference(np.mean(bounds), b.ops.to_numpy(b.bound(state, b.full))))
-        # a step of rate 1 is the dual target itself
-        targets = [b.e_step(state, x, 1.0) for x in batches]
-        whole = b.e_step(state, b.full, 1.0)
+        bound = float(ops.to_numpy(b.bound(state, b.full)))
+        worst = max(worst, difference(np.mean(bounds), bound))
+        # a step of rate 1 is the dual target itself, which need not have a positive precision
+        raw = dataclasses.replace(b.model.likelihood, negative_beta="raw")
+        free = Bench(ops, dataclasses.replace(b.model, likelihood=raw), b.method, b.problem)
+        targets = [free.e_step(state, x, 1.0) for x in batches]
+        whole = free.e_step(state, b.full, 1.0)
         for i in range(2):
             mean = np.mean([ops.to_numpy(t[i]) for t in targets], axis=0)
             worst = max(worst, difference(mean, ops.to_numpy(whole[i])))
-        worst = max(worst, _worst(_mean_slope(b, state, batches), _mean_slope(b, state, [b.full])))
+        slopes = _mean_slope(b, state, batches), _mean_slope(b, state, [b.full])
+        worst = max(worst, _worst(*slopes, unit=SMALLEST_SLOPE * abs(bound)))
     return worst
 
 

@@ -42,14 +42,20 @@ def condition_of(case: Case) -> float:
     return CONDITIONS.get(method.basis, {}).get(case.kernel, CONDITION)
 
 
-def difference(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
-    """max|a − b| over max|·|; infinite where one is not finite or shapes differ."""
+SMALLEST_SLOPE = 1e-4
+"""A gradient below this share of the objective is measured in units of that share: it is what rounding
+leaves of terms that cancel. So the kernel's variance under robust-max with whitened q: the largest latent
+stays the largest when all are scaled, and only the jitter keeps that slope from being 0."""
+
+
+def difference(a: npt.ArrayLike, b: npt.ArrayLike, *, unit: float = 0.0) -> float:
+    """max|a − b| over max|·|, or over `unit` if larger; infinite for NaN and for unlike shapes."""
     a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     if a.shape != b.shape or not (np.all(np.isfinite(a)) and np.all(np.isfinite(b))):
         return float("inf")
     if a.size == 0:
         return 0.0
-    size = max(np.max(np.abs(a)), np.max(np.abs(b)))
+    size = max(np.max(np.abs(a)), np.max(np.abs(b)), unit)
     return float(np.max(np.abs(a - b)) / size) if size else 0.0
 
 
@@ -78,8 +84,9 @@ def compare(case: Case, numbers: dict[str, Arrays], dense: Arrays | None) -> lis
     entries = []
     for group in GROUPS:
         names = [k for k in next(iter(numbers.values())) if k.startswith(f"{group}/")]
+        unit = _unit(group, numbers)
         found = [
-            (difference(numbers[a][k], numbers[b][k]), k, (a, b))
+            (difference(numbers[a][k], numbers[b][k], unit=unit), k, (a, b))
             for a, b in itertools.combinations(numbers, 2)
             for k in names
         ]
@@ -94,3 +101,11 @@ def compare(case: Case, numbers: dict[str, Arrays], dense: Arrays | None) -> lis
         worst, array, pair = max(found)
         entries.append(Entry(case.name, "dense", worst, array, pair, FLOAT64["dense"]))
     return entries
+
+
+def _unit(group: str, numbers: dict[str, Arrays]) -> float:
+    """The least size that counts as one in a group."""
+    if group != "gradients":
+        return 0.0
+    objectives = [np.abs(arrays["gradients/objective"]) for arrays in numbers.values()]
+    return SMALLEST_SLOPE * float(np.nan_to_num(np.max(objectives), posinf=0.0))

@@ -13,6 +13,7 @@ from svgpbench.likelihoods import build_likelihood
 from svgpbench.methods import build_method
 from svgpbench.misfits import refuse_misfits
 from svgpbench.plugins import check_backend, load_backend
+from svgpbench.targets import likelihood_for
 
 
 def check_cells(cells: Sequence[CellConfig]) -> None:
@@ -70,13 +71,8 @@ def _inducing_inputs(cell: CellConfig) -> int:
 
 def _check_problem(cell: CellConfig) -> None:
     kernel(cell.kernel.name)
-    likelihood = build_likelihood(cell.likelihood)
     data, name = load_data(cell.data), cell.data.name
-    if likelihood.task != data.task:
-        raise UserError(
-            f"likelihood {likelihood.name!r} is for {likelihood.task}, "
-            f"data set {name!r} is {data.task}"
-        )
+    likelihood_for(cell, data)
     ready = prepare_data(cell, data)
     rows, dimensions = ready.X_train.shape
     for what, count in (

@@ -1,0 +1,63 @@
+"""Whether a likelihood fits the targets of a data set: refused before anything is trained."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from svgpbench.config import CellConfig
+from svgpbench.errors import UserError
+from svgpbench.likelihoods import Likelihood, build_likelihood
+from svgpbench.likelihoods.multiclass import MulticlassLikelihood
+from svgpbench_datasets import Dataset
+
+
+def likelihood_for(config: CellConfig, dataset: Dataset) -> Likelihood:
+    """The likelihood of a cell, with as many classes as the data set has where it is not said.
+
+    Raises `UserError` for a likelihood of another task, for targets that it does not take, and for
+    counts that are to be standardised.
+    """
+    likelihood = build_likelihood(config.likelihood)
+    task = "regression" if dataset.task == "regression" else "classification"
+    if likelihood.task != task:
+        raise UserError(
+            f"likelihood {likelihood.name!r} is for {likelihood.task}, "
+            f"but data set {dataset.name!r} is for {task}"
+        )
+    if isinstance(likelihood, MulticlassLikelihood) and not likelihood.classes:
+        count = len(dataset.class_labels or ())
+        likelihood = dataclasses.replace(likelihood, classes=count)
+    if wrong := _misfit(likelihood, dataset.y):
+        raise UserError(f"likelihood {likelihood.name!r} {wrong} (data set {dataset.name!r})")
+    if likelihood.support == "counts" and config.data.standardise_y:
+        raise UserError(
+            f"likelihood {likelihood.name!r} takes counts as they are: "
+            f"set standardise_y = false for data set {dataset.name!r}"
+        )
+    return likelihood
+
+
+def _misfit(likelihood: Likelihood, y: np.typing.NDArray[np.float64]) -> str:
+    """What is wrong with targets y [n]; empty where they fit."""
+    whole = (y == np.floor(y)) & (y >= 0)
+    if likelihood.support == "binary":
+        return _outside(y, whole & (y < 2), "takes labels 0 and 1", "softmax takes more classes")
+    if isinstance(likelihood, MulticlassLikelihood):
+        last = likelihood.classes - 1
+        remedy = "set likelihood.classes to the number of classes"
+        return _outside(y, whole & (y <= last), f"takes labels 0 to {last}", remedy)
+    if likelihood.support == "counts":
+        remedy = "a count is a whole number, at least 0"
+        return _outside(y, whole, "takes counts 0, 1, 2, …", remedy)
+    return ""
+
+
+def _outside(
+    y: np.typing.NDArray[np.float64], fits: np.typing.NDArray[np.bool_], takes: str, remedy: str
+) -> str:
+    if fits.all():
+        return ""
+    row = int(np.argmin(fits))
+    return f"{takes}, but row {row + 1} holds {y[row]:g}; {remedy}"
