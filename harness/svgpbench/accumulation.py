@@ -97,8 +97,8 @@ class AccumulatingTrainer(Trainer):
             gradient = _add(gradient, self.passes.pull(raw, batch, cotangent))
         return value, gradient
 
-    def climb(self) -> None:
-        self.raw = self.ascended(self.value_and_gradient)
+    def collapsed_slope(self) -> Callable[[Theta], tuple[Array, Tree]]:
+        return self.value_and_gradient
 
 
 def trainer_class(method: Method) -> type[Trainer]:

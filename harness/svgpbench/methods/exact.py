@@ -23,7 +23,7 @@ class GPR(SitePosterior):
 
     name: ClassVar[str] = "gpr"
     version: ClassVar[int] = 1
-    minibatches: ClassVar[bool] = False
+    collapsed: ClassVar[bool] = True
     facts: ClassVar[Facts] = Facts(
         aliases={"adam2021": "GPR", "cheng2017": "GPR"},
         parameters="none",
