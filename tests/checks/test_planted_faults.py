@@ -14,7 +14,16 @@ from svgpbench.checks.cases import Case, build_model, small_problem
 from svgpbench.checks.dense import dense_arrays
 from svgpbench.checks.evaluate import evaluate
 from svgpbench.checks.matrix import Entry, compare
-from svgpbench.methods import Method, build_method, dual, mean_covariance, tying
+from svgpbench.methods import (
+    Method,
+    build_method,
+    collapsed,
+    dual,
+    exact,
+    full,
+    mean_covariance,
+    tying,
+)
 from svgpbench.plugins import load_backend
 
 PROBLEM = small_problem()
@@ -73,8 +82,8 @@ FAULTS = {
     ),
     "sites that do not decay": (
         dual,
-        "ops.index_add((1.0 - rate) * state.sites.lambda1, index, step * lambda1)",
-        "ops.index_add(state.sites.lambda1, index, step * lambda1)",
+        "moved_sites(ops, state.sites,",
+        "moved_sites(ops, Sites(state.sites.lambda1 / (1.0 - rate), state.sites.beta),",
         "t-svgp untied",
     ),
     "sign of the prior's pull on the mean": (
@@ -95,7 +104,49 @@ FAULTS = {
         "return MeanCholesky(mean, state.q.chol)",
         "q-svgp natgrad unwhitened",
     ),
+    "root of the precision missing from the marginals": (
+        full,
+        "half = ops.solve_triangular(q.L_B, q.root[..., None] * f.Kfb)  # [P, n, b]",
+        "half = ops.solve_triangular(q.L_B, f.Kfb)  # [P, n, b]",
+        "t-vgp",
+    ),
+    "sites held without their precision's unit": (
+        full,
+        "return at_precision(ops, likelihood, held)",
+        "return held",
+        "t-vgp",
+    ),
+    "prior's pull missing from the weights": (
+        full,
+        "return x - root * _cholesky_solve",
+        "return x - 0.5 * root * _cholesky_solve",
+        "t-vgp negative sites",
+    ),
+    "residual variance missing from the collapsed bound": (
+        collapsed,
+        "            + precision * residual\n",
+        "",
+        "sgpr",
+    ),
+    "best q without its precision": (
+        collapsed,
+        "return DualState(sums.Wy * precision, sums.WW * precision, ())",
+        "return DualState(sums.Wy * precision, sums.WW, ())",
+        "sgpr",
+    ),
+    "noise added twice": (
+        exact,
+        "ops.eye(n) / likelihood.site_precision(ops)",
+        "2.0 * ops.eye(n) / likelihood.site_precision(ops)",
+        "gpr",
+    ),
 }
+
+
+def case_of(name: str) -> Case:
+    """A case of a method; Gaussian where the fault is in its noise, or where it takes nothing else."""
+    gaussian = name in ("sgpr", "gpr", "t-vgp")
+    return Case(name, "gaussian" if gaussian else "bernoulli-logit", "matern52")
 
 
 def build(module: ModuleType, case: Case) -> Method:
@@ -111,15 +162,15 @@ def test_a_fault_that_every_backend_repeats_turns_the_matrix_red(
     fault: str, tmp_path: Path
 ) -> None:
     module, old, new, name = FAULTS[fault]
-    case = Case(name, "bernoulli-logit", "matern52")
+    case = case_of(name)
     faulty = build(copy_of(module, tmp_path, old, new), case)
     assert red(matrix(case, dict.fromkeys(("numpy", "torch"), faulty)))
 
 
 @pytest.mark.parametrize("name", sorted({f[3] for f in FAULTS.values()}))
 def test_an_unchanged_copy_stays_green(name: str, tmp_path: Path) -> None:
-    case = Case(name, "bernoulli-logit", "matern52")
-    module = dual if name.startswith("t-svgp") else mean_covariance
+    case = case_of(name)
+    module = next(f[0] for f in FAULTS.values() if f[3] == name)
     old = "from __future__ import annotations"
     same = build(copy_of(module, tmp_path, old, old), case)
     assert not red(matrix(case, dict.fromkeys(("numpy", "torch"), same)))
