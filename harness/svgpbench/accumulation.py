@@ -12,7 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from svgpbench.lbfgs import lbfgs_ascent
 from svgpbench.methods.collapsed import SGPR, Sums
 from svgpbench.methods.method import Method
 from svgpbench.methods.tying import DualState
@@ -80,7 +79,7 @@ class AccumulatingTrainer(Trainer):
     def sums(self, raw: Theta, prior: Any) -> Sums:
         """T at a θ."""
         parts = (self.passes.sums(raw, prior, batch) for batch in self.batches.chunks())
-        return functools.reduce(_add, parts)  # type: ignore[no-any-return]
+        return functools.reduce(_add, parts)
 
     def e_phase(self) -> None:
         self.total = self.sums(self.raw, self.prior)

@@ -15,7 +15,7 @@ from svgpbench.ops import Tree
 from svgpbench.tree import leaves, rebuild
 
 Floats = npt.NDArray[np.float64]
-PRECISION = {"ftol": 1e-13, "gtol": 1e-9}
+VALUE_PRECISION, SLOPE_PRECISION = 1e-13, 1e-9
 """Where SciPy stops early: nothing more is to be had in float64."""
 MOST_EVALUATIONS = 21
 """Of one iteration, its line search among them."""
@@ -59,12 +59,20 @@ def lbfgs_ascent(
             return -barrier, np.zeros_like(numbers)
         return -value, -flat
 
+    def visit(xk: Floats) -> None:
+        on_iteration(unflatten(start, np.array(xk)))
+
     found = minimize(
         downhill,
         flatten(start),
         jac=True,
         method="L-BFGS-B",
-        callback=lambda numbers: on_iteration(unflatten(start, np.array(numbers))),
-        options={"maxiter": iterations, "maxfun": MOST_EVALUATIONS * iterations, **PRECISION},
+        callback=visit,
+        options={
+            "maxiter": iterations,
+            "maxfun": MOST_EVALUATIONS * iterations,
+            "ftol": VALUE_PRECISION,
+            "gtol": SLOPE_PRECISION,
+        },
     )
     return unflatten(start, np.asarray(found.x, dtype=np.float64))

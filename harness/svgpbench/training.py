@@ -36,7 +36,7 @@ class Trained:
     state: Tree
 
 
-class _Failed(Exception):
+class _FailedError(Exception):
     """The end of a run: status and message."""
 
 
@@ -223,7 +223,7 @@ class Trainer:
                 if moves:
                     self.m_phase()
                 self._point()
-        except _Failed as failure:
+        except _FailedError as failure:
             status, message = failure.args
         state = tree_map(self.ops.to_numpy, self.state)
         return Trained(status, message, self.trace, self.theta(), state)
@@ -261,7 +261,7 @@ class Trainer:
         self.seconds += time.perf_counter() - self.resumed
         bound = self.elbo()
         if not np.isfinite(bound):
-            raise _Failed(*self._failure(iteration, bound))
+            raise _FailedError(*self._failure(iteration, bound))
         point: dict[str, float | int | None] = {"iteration": iteration, "elbo": bound}
         self.trace.append(
             {**point, **self.metrics(), **self.hyperparameters(), "seconds": self.seconds}

@@ -67,17 +67,20 @@ def test_exact_collapsed_and_full_methods_run_from_a_file(cli: Cli, tmp_path: Pa
         tmp_path,
         ('label = "t-SVGP"\nname = "t-svgp"\n', EVERY_FAMILY),
         ("run_folds = [0, 1]", "run_folds = [0]"),
-        ("count = 5", "count = 30"),  # all rows
+        ("count = 5", 'count = 30\ninit = "random"'),  # all rows
         ("lengthscale = 1.0", 'lengthscale = 1.0\nname = "se"'),
     )
     outcome = cli("run", "mine.toml", "--jobs", "1")
     assert outcome.code == 0, outcome.err
     assert "5 cells: 5 ok" in outcome.out
-    rows = {row["method"]: row for row in json.loads(cli("table", "mine.toml", "--json").out)["rows"]}
+    rows = {
+        row["method"]: row for row in json.loads(cli("table", "mine.toml", "--json").out)["rows"]
+    }
     assert set(rows) == {"t-SVGP", "gpr", "sgpr", "t-vgp", "q-vgp"}
     assert rows["gpr"]["rmse_mean"] < 0.5
     assert rows["gpr"]["elbo_mean"] > rows["t-vgp"]["elbo_mean"]  # as it climbs more steeply
     records = [json.loads(path.read_text()) for path in (tmp_path / "runs").rglob("*.json")]
-    assert all(len(record["trace"]) == 2 for record in records)
-    first = [record["trace"][0]["elbo"] for record in records]  # before any M-step all are exact
-    assert max(first) - min(first) < 1e-3
+    traces = [record["trace"]["elbo"] for record in records]
+    assert [len(trace) for trace in traces] == [2] * 5
+    first = [trace[0] for trace in traces]  # before any M-step all are exact, but for the jitter
+    assert max(first) - min(first) < 1e-4

@@ -35,7 +35,9 @@ def test_value_and_gradient_in_chunks_are_those_of_all_rows(
     ops: Ops, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole_value, whole = trainer(ops, Trainer).collapsed_slope()(trainer(ops).raw)
-    monkeypatch.setattr("svgpbench.batches.EVALUATION_ROWS", 13)  # 48 rows: a short chunk at the end
+    monkeypatch.setattr(
+        "svgpbench.batches.EVALUATION_ROWS", 13
+    )  # 48 rows: a short chunk at the end
     run = trainer(ops)
     value, gradient = run.collapsed_slope()(run.raw)
     assert difference(ops.to_numpy(value), ops.to_numpy(whole_value)) < 1e-12

@@ -91,9 +91,7 @@ def test_negative_sites_agree_with_dense_inverses(ops: Ops) -> None:
     m, A = S @ lambda1, np.linalg.solve(K, Kfb)
     v = K[0, 0] - np.sum(A * ((K - S) @ A), axis=0)
     log_ratio = np.linalg.slogdet(K)[1] - np.linalg.slogdet(S)[1]
-    kl = 0.5 * (
-        np.trace(np.linalg.solve(K, S)) + m @ np.linalg.solve(K, m) - len(m) + log_ratio
-    )
+    kl = 0.5 * (np.trace(np.linalg.solve(K, S)) + m @ np.linalg.solve(K, m) - len(m) + log_ratio)
     mean, covariance = method.posterior(ops, f, q)
     for got, expected in (
         (method.marginals(ops, f, q)[0], (A.T @ m)[None]),

@@ -130,15 +130,15 @@ def test_a_kernel_matrix_that_is_not_positive_definite_is_a_status(method: str) 
     theta = theta._replace(inducing=np.repeat(theta.inducing[:1], 8, axis=0) * (1 + 1e-9))
     built, data = build_method(*METHODS[method]), TrainingData(PROBLEM.X, PROBLEM.y, *EMPTY)
     settings = TrainingConfig(**CLIMB)
-    trained = trainer_class(built)(
-        load_backend("numpy"), model, built, data, theta, settings
-    ).run()
+    trained = trainer_class(built)(load_backend("numpy"), model, built, data, theta, settings).run()
     assert (trained.status, trained.trace) == ("not_pd", [])
 
 
 def test_nothing_learned_is_nothing_moved() -> None:
     for optimiser in ("adam", "l-bfgs"):
-        still = bounds(trainer(load_backend("numpy"), "gpr", optimiser=optimiser, learn=("inducing",)))
+        still = bounds(
+            trainer(load_backend("numpy"), "gpr", optimiser=optimiser, learn=("inducing",))
+        )
         assert len(still) == 4
         assert len(set(still)) == 1
 

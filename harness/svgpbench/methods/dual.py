@@ -131,9 +131,7 @@ class DualSVGP(DualPosterior):
         C = (1.0 - rate) * state.C + (f.W * (step * beta)[..., None, :]) @ ops.matrix_transpose(f.W)
         if not TYINGS[self.tying].keeps_sites:
             return DualState(c, C, ())
-        return DualState(
-            c, C, moved_sites(ops, state.sites, index, lambda1, beta, rate, scale)
-        )
+        return DualState(c, C, moved_sites(ops, state.sites, index, lambda1, beta, rate, scale))
 
     def hold(self, ops: Ops, p: Whitener, likelihood: Conditional, state: DualState) -> DualState:
         return TYINGS[self.tying].hold(ops, p.L, likelihood, state)

@@ -58,10 +58,8 @@ class GPR(SitePosterior):
         state: Tree,
         scale: Array,
     ) -> Array:
-        """log N(y | 0, K_ff + σ²I) []; y [n] in the order of the basis."""
+        """Log density N(y | 0, K_ff + σ²I) []; y [n] in the order of the basis."""
         n = y.shape[-1]
         chol = ops.cholesky(f.Kff + ops.eye(n) / likelihood.site_precision(ops))
         half = ops.solve_triangular(chol, y[None, :, None])
-        return -0.5 * (
-            ops.sum(half * half) + ops.sum(log_determinant(ops, chol)) + n * LOG_2PI
-        )
+        return -0.5 * (ops.sum(half * half) + ops.sum(log_determinant(ops, chol)) + n * LOG_2PI)

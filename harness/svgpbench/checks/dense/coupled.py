@@ -69,7 +69,9 @@ def coupled_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays:
     old = Dense(case, theta, problem.X, y, 1.0, jitter)
     if (sites := sites_of(numbers)) is not None:  # the sums over all sites are the state itself
         lambda1, beta = sites
-        covariance = np.linalg.inv(old.K_inv + (old.A * beta) @ old.A.T)
+        covariance = np.asarray(
+            np.linalg.inv(old.K_inv + (old.A * beta) @ old.A.T), dtype=np.float64
+        )
         out |= {"values/q_mean": (covariance @ old.A @ lambda1)[None]}
         out |= {"values/q_cov": covariance[None]}
     new = Dense(case, moved, problem.X, y, 1.0, jitter)
