@@ -1,5 +1,8 @@
 """The EM loop of Adam et al. 2021, Sec. 4: K E-steps on q, S M-steps on θ, a trace point between them.
 
+The M-steps are Adam's or, on the full batch, iterations of L-BFGS; up a collapsed bound, which is the
+same function in every EM iteration, one run of L-BFGS goes through all of them.
+
 Batches come from the harness's own NumPy generator, so every backend sees the same ones.
 """
 

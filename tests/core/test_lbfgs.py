@@ -118,9 +118,9 @@ def test_the_m_step_of_the_em_loop_may_climb_too(method: str, likelihood: str) -
 
 
 def test_every_backend_climbs_alike(ops: Ops) -> None:
-    for method in ("sgpr", "t-svgp untied"):
-        expected = bounds(trainer(load_backend("numpy"), method, em_iterations=2))
-        assert bounds(trainer(ops, method, em_iterations=2)) == pytest.approx(expected, rel=1e-9)
+    expected = bounds(trainer(load_backend("numpy"), "t-svgp untied", em_iterations=2))
+    found = bounds(trainer(ops, "t-svgp untied", em_iterations=2))
+    assert found == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize("method", ["sgpr", "t-svgp untied"])
