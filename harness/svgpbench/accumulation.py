@@ -79,7 +79,7 @@ class AccumulatingTrainer(Trainer):
     def sums(self, raw: Theta, prior: Any) -> Sums:
         """T at a θ."""
         parts = (self.passes.sums(raw, prior, batch) for batch in self.batches.chunks())
-        return functools.reduce(_add, parts)  # type: ignore[no-any-return, unused-ignore]
+        return functools.reduce(_add, parts)
 
     def e_phase(self) -> None:
         self.total = self.sums(self.raw, self.prior)
@@ -96,8 +96,8 @@ class AccumulatingTrainer(Trainer):
             gradient = _add(gradient, self.passes.pull(raw, batch, cotangent))
         return value, gradient
 
-    def climb(self) -> None:
-        self.raw = self.ascended(self.value_and_gradient)
+    def collapsed_slope(self) -> Callable[[Theta], tuple[Array, Tree]]:
+        return self.value_and_gradient
 
 
 def trainer_class(method: Method) -> type[Trainer]:

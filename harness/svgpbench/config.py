@@ -111,7 +111,7 @@ class TrainingConfig(Strict):
     e_steps: PositiveInt = 1
     e_rate: Rate = 1.0
     m_steps: Annotated[int, Field(ge=0)] = 15
-    optimiser: Literal["adam", "l-bfgs"] = "adam"  # of the M-step
+    optimiser: Literal["adam", "l-bfgs"] = "adam"  # of the M-step; l-bfgs: full batch, S iterations
     m_rate: Positive = 0.2  # adam only
     batch_size: PositiveInt | None = None  # None: full batch
     learn: tuple[Learnable, ...] = ("kernel", "likelihood", "inducing")

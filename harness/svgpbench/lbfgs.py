@@ -15,8 +15,10 @@ from svgpbench.ops import Tree
 from svgpbench.tree import leaves, rebuild
 
 Floats = npt.NDArray[np.float64]
-PRECISION = {"ftol": 1e-13, "gtol": 1e-9}
+VALUE_PRECISION, SLOPE_PRECISION = 1e-13, 1e-9
 """Where SciPy stops early: nothing more is to be had in float64."""
+MOST_EVALUATIONS = 21
+"""Of one iteration, its line search among them."""
 
 
 def flatten(tree: Tree) -> Floats:
@@ -33,12 +35,16 @@ def unflatten(like: Tree, numbers: Floats) -> Tree:
 
 
 def lbfgs_ascent(
-    value_and_gradient: Callable[[Tree], tuple[float, Tree]], start: Tree, iterations: int
+    value_and_gradient: Callable[[Tree], tuple[float, Tree]],
+    start: Tree,
+    iterations: int,
+    on_iteration: Callable[[Tree], None] = lambda _: None,
 ) -> Tree:
     """The tree of host arrays after at most so many iterations up from `start`.
 
     An iteration is one step of L-BFGS with its line search, which evaluates the function once or a
-    few times. It starts without curvature and stops early where float64 leaves nothing to gain.
+    few times; `on_iteration` is then called with where it stands. It starts without curvature and
+    stops early where float64 leaves nothing to gain.
     """
     first, slope = value_and_gradient(start)
     if not (np.isfinite(first) and np.all(np.isfinite(flatten(slope)))):
@@ -53,11 +59,20 @@ def lbfgs_ascent(
             return -barrier, np.zeros_like(numbers)
         return -value, -flat
 
+    def visit(xk: Floats) -> None:
+        on_iteration(unflatten(start, np.array(xk)))
+
     found = minimize(
         downhill,
         flatten(start),
         jac=True,
         method="L-BFGS-B",
-        options={"maxiter": iterations, **PRECISION},
+        callback=visit,
+        options={
+            "maxiter": iterations,
+            "maxfun": MOST_EVALUATIONS * iterations,
+            "ftol": VALUE_PRECISION,
+            "gtol": SLOPE_PRECISION,
+        },
     )
     return unflatten(start, np.asarray(found.x, dtype=np.float64))

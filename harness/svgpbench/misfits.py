@@ -16,7 +16,7 @@ def refuse_misfits(
         raise UserError(
             f"method {method.name!r} cannot take likelihood {likelihood.name!r}: {reason}"
         )
-    if settings.batch_size is not None and not method.minibatches:
+    if settings.batch_size is not None and method.collapsed:
         raise UserError(
             f"method {method.name!r} takes all data in every step; remove training.batch_size"
         )

@@ -1,5 +1,8 @@
 """The EM loop of Adam et al. 2021, Sec. 4: K E-steps on q, S M-steps on θ, a trace point between them.
 
+The M-steps are Adam's or, on the full batch, iterations of L-BFGS; up a collapsed bound, which is the
+same function in every EM iteration, one run of L-BFGS goes through all of them.
+
 Batches come from the harness's own NumPy generator, so every backend sees the same ones.
 """
 
@@ -36,6 +39,10 @@ class Trained:
     state: Tree
 
 
+class _FailedError(Exception):
+    """The end of a run: status and message."""
+
+
 class Trainer:
     """One model, method and data set on one backend; `run` is the whole EM loop.
 
@@ -69,6 +76,7 @@ class Trainer:
         self.state = method.initial_state(ops, self.prior, model.latents, len(data.y))
         self.adam = adam_start(ops, learned(self.raw, self.learn))
         self.factor: Any = None  # blocks of the full batch, while θ stands still
+        self.trace: list[dict[str, float | int | None]] = []
 
     def e_phase(self) -> None:
         """K E-steps at the current θ."""
@@ -87,9 +95,12 @@ class Trainer:
     def m_phase(self) -> None:
         """S M-steps on the learned parts of θ."""
         if self.settings.optimiser == "l-bfgs":
-            self.climb()
+            self.climb_phase()
         else:
             self.adam_phase()
+        self._moved()
+
+    def _moved(self) -> None:
         self.prior = self.steps.prior(self.raw)
         self.factor = None
 
@@ -106,15 +117,22 @@ class Trainer:
             self.raw, self.prior, self.state, self.adam, batch, self.m_rate, scale
         )
 
-    def climb(self) -> None:
+    def climb_phase(self) -> None:
         """S iterations of L-BFGS, which starts anew in every phase, as its function does."""
         batch = self.batches.full(self.raw.inducing)
         held = self.steps.hold(self.raw, self.prior, self.state)
-        self.raw = self.ascended(lambda raw: self.steps.slope(raw, held, batch, self.one))
+        self.raw = self.ascended(
+            lambda raw: self.steps.slope(raw, held, batch, self.one), self.settings.m_steps
+        )
         self.state = self.steps.retie(self.raw, held, batch.X)
 
-    def ascended(self, slope: Callable[[Theta], tuple[Array, Tree]]) -> Theta:
-        """θ after S iterations of L-BFGS up a function whose value and gradient `slope` gives."""
+    def ascended(
+        self,
+        slope: Callable[[Theta], tuple[Array, Tree]],
+        iterations: int,
+        on_iteration: Callable[[Theta], None] = lambda _: None,
+    ) -> Theta:
+        """θ after iterations of L-BFGS up a function whose value and gradient `slope` gives."""
         ops, raw = self.ops, self.raw
 
         def at(parts: Tree) -> Theta:
@@ -125,7 +143,12 @@ class Trainer:
             return float(ops.to_numpy(value)), tree_map(ops.to_numpy, gradient)
 
         start = tree_map(ops.to_numpy, learned(raw, self.learn))
-        return at(lbfgs_ascent(on_host, start, self.settings.m_steps))
+        return at(lbfgs_ascent(on_host, start, iterations, lambda x: on_iteration(at(x))))
+
+    def collapsed_slope(self) -> Callable[[Theta], tuple[Array, Tree]]:
+        """The bound of a collapsed method, which no state enters, and its gradient."""
+        batch, unused = self.batches.full(self.raw.inducing), self.state
+        return lambda raw: self.steps.slope(raw, unused, batch, self.one)
 
     def elbo(self) -> float:
         """The full-data bound at the current θ and q."""
@@ -205,25 +228,61 @@ class Trainer:
 
     def run(self) -> Trained:
         """All EM iterations; a bound that is not finite ends the run with its status."""
-        trace: list[dict[str, float | int | None]] = []
-        status, message, seconds = "ok", "", 0.0
-        for iteration in range(1, self.settings.em_iterations + 1):
-            start = time.perf_counter()
-            self.e_rate = self.ops.asarray(np.float64(rate_at(self.settings.e_rate, iteration)))
-            if iteration > 1 and self.settings.m_steps and self.learn:
-                self.m_phase()
-            self.e_phase()
-            self.ops.sync(self.state)
-            seconds += time.perf_counter() - start
-            bound = self.elbo()
-            if not np.isfinite(bound):
-                status, message = self._failure(iteration, bound)
-                break
-            point: dict[str, float | int | None] = {"iteration": iteration, "elbo": bound}
-            point |= {**self.metrics(), **self.hyperparameters(), **self.step_control()}
-            trace.append({**point, "seconds": seconds})
+        self.trace, self.seconds = [], 0.0
+        self.resumed = time.perf_counter()
+        status, message = "ok", ""
+        moves = bool(self.settings.m_steps and self.learn)
+        try:
+            self._point()
+            if moves and self.settings.optimiser == "l-bfgs" and self.method.collapsed:
+                self._climb_throughout()
+            while len(self.trace) < self.settings.em_iterations:
+                if moves:
+                    self.m_phase()
+                self._point()
+        except _FailedError as failure:
+            status, message = failure.args
         state = tree_map(self.ops.to_numpy, self.state)
-        return Trained(status, message, trace, self.theta(), state)
+        return Trained(status, message, self.trace, self.theta(), state)
+
+    def _climb_throughout(self) -> None:
+        """One run of L-BFGS up a bound that stays the same, a trace point every S iterations.
+
+        Where it stops early, the points that are left have its last θ.
+        """
+        s, taken = self.settings, 0
+
+        def on_iteration(raw: Theta) -> None:
+            nonlocal taken
+            taken += 1
+            if taken % s.m_steps == 0:
+                self._point_at(raw)
+
+        last = self.ascended(
+            self.collapsed_slope(), (s.em_iterations - 1) * s.m_steps, on_iteration
+        )
+        while len(self.trace) < s.em_iterations:
+            self._point_at(last)
+
+    def _point_at(self, raw: Theta) -> None:
+        self.raw = raw
+        self._moved()
+        self._point()
+
+    def _point(self) -> None:
+        """The E-phase of the next EM iteration, and what it reaches; evaluation is not timed."""
+        iteration = len(self.trace) + 1
+        self.e_rate = self.ops.asarray(np.float64(rate_at(self.settings.e_rate, iteration)))
+        self.e_phase()
+        self.ops.sync(self.state)
+        self.seconds += time.perf_counter() - self.resumed
+        bound = self.elbo()
+        if not np.isfinite(bound):
+            raise _FailedError(*self._failure(iteration, bound))
+        point: dict[str, float | int | None] = {"iteration": iteration, "elbo": bound}
+        point |= {**self.metrics(), **self.hyperparameters(), **self.step_control()}
+        self.trace.append({**point, "seconds": self.seconds})
+        self.resumed = time.perf_counter()
 
     def _failure(self, iteration: int, bound: float) -> tuple[str, str]:
         where = f"at EM iteration {iteration}"

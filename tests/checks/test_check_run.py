@@ -12,7 +12,7 @@ import pytest
 from svgpbench.checks.cases import METHODS, build_model, cases, likelihoods_of, small_problem
 from svgpbench.checks.dense import kernel_matrix
 from svgpbench.checks.identities import IDENTITIES, Bench, Identity, identities
-from svgpbench.checks.matrix import CONDITION, Entry, bound, difference
+from svgpbench.checks.matrix import CONDITION, CONDITIONS, Entry, bound, difference
 from svgpbench.checks.report import Report
 from svgpbench.checks.rounding import growth
 from svgpbench.errors import UserError
@@ -38,6 +38,9 @@ def test_float32_bounds_rest_on_the_problem_s_condition() -> None:
     theta = problem.theta(build_model("gaussian", "se"))
     worst = max(np.linalg.cond(kernel_matrix(k, theta, problem.Z, problem.Z)) for k in KERNELS)
     assert CONDITION / 1.1 < worst <= CONDITION
+    for name, stated in CONDITIONS["data"].items():
+        found = np.linalg.cond(kernel_matrix(name, theta, problem.X, problem.X))
+        assert stated / 1.1 < found <= stated
     assert bound("values", "float32") < 1e-4
 
 

@@ -18,8 +18,11 @@ from svgpbench.likelihoods import poisson, robust_max, softmax, student_t
 from svgpbench.methods import (
     Method,
     build_method,
+    collapsed,
     diagonal_precision,
     dual,
+    exact,
+    full,
     mean_covariance,
     tying,
 )
@@ -82,8 +85,8 @@ FAULTS = {
     ),
     "sites that do not decay": (
         dual,
-        "ops.index_add((1.0 - rate) * state.sites.lambda1, index, step * lambda1)",
-        "ops.index_add(state.sites.lambda1, index, step * lambda1)",
+        "moved_sites(ops, state.sites,",
+        "moved_sites(ops, Sites(state.sites.lambda1 / (1.0 - rate), state.sites.beta),",
         "t-svgp untied",
     ),
     "sign of the prior's pull on the mean": (
@@ -134,6 +137,42 @@ FAULTS = {
         "slope = slope._replace(g=slope.g * (1.0 - ops.exp(-state.g)))",
         "slope = slope._replace(g=slope.g)",
         "diagonal-precision adam",
+    ),
+    "root of the precision missing from the marginals": (
+        full,
+        "half = ops.solve_triangular(q.L_B, q.root[..., None] * f.Kfb)  # [P, n, b]",
+        "half = ops.solve_triangular(q.L_B, f.Kfb)  # [P, n, b]",
+        "t-vgp",
+    ),
+    "sites held without their precision's unit": (
+        full,
+        "return at_precision(ops, likelihood, held)",
+        "return held",
+        "t-vgp",
+    ),
+    "prior's pull missing from the weights": (
+        full,
+        "return x - root * _cholesky_solve",
+        "return x - 0.5 * root * _cholesky_solve",
+        "t-vgp negative sites",
+    ),
+    "residual variance missing from the collapsed bound": (
+        collapsed,
+        "            + precision * residual\n",
+        "",
+        "sgpr",
+    ),
+    "best q without its precision": (
+        collapsed,
+        "return DualState(sums.Wy * precision, sums.WW * precision, (), ops.zeros(()))",
+        "return DualState(sums.Wy * precision, sums.WW, (), ops.zeros(()))",
+        "sgpr",
+    ),
+    "noise added twice": (
+        exact,
+        "ops.eye(n) / likelihood.site_precision(ops)",
+        "2.0 * ops.eye(n) / likelihood.site_precision(ops)",
+        "gpr",
     ),
 }
 
@@ -213,6 +252,12 @@ def test_a_sound_likelihood_stays_green(likelihood: str) -> None:
     assert not red(matrix(case, dict.fromkeys(("numpy", "torch"), method)))
 
 
+def case_of(name: str) -> Case:
+    """A case of a method; Gaussian where the fault is in its noise, or where it takes nothing else."""
+    gaussian = name in ("sgpr", "gpr", "t-vgp")
+    return Case(name, "gaussian" if gaussian else "bernoulli-logit", "matern52")
+
+
 def build(module: ModuleType, case: Case) -> Method:
     """The case's method, its class taken from a module."""
     _, method = case.build()
@@ -226,14 +271,14 @@ def test_a_fault_that_every_backend_repeats_turns_the_matrix_red(
     fault: str, tmp_path: Path
 ) -> None:
     module, old, new, name = FAULTS[fault]
-    case = Case(name, "bernoulli-logit", "matern52")
+    case = case_of(name)
     faulty = build(copy_of(module, tmp_path, old, new), case)
     assert red(matrix(case, dict.fromkeys(("numpy", "torch"), faulty)))
 
 
 @pytest.mark.parametrize("name", sorted({f[3] for f in FAULTS.values()}))
 def test_an_unchanged_copy_stays_green(name: str, tmp_path: Path) -> None:
-    case = Case(name, "bernoulli-logit", "matern52")
+    case = case_of(name)
     module = next(f[0] for f in FAULTS.values() if f[3] == name)
     old = "from __future__ import annotations"
     same = build(copy_of(module, tmp_path, old, old), case)

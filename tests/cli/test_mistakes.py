@@ -122,6 +122,15 @@ def test_a_missing_framework_is_refused_with_the_extra_to_install(
             "unknown key 'clases' in [[problems]] no. 1: likelihood; did you mean 'classes'?",
         ),
         (('{ name = "gaussian" }', '{ name = "poisson" }'), "takes counts 0, 1, 2, …, but row"),
+        (
+            ('name = "t-svgp"', 'name = "gpr"\ntraining = { batch_size = 10 }'),
+            "method 'gpr' takes all data in every step; remove training.batch_size",
+        ),
+        (
+            ("m_steps = 2", 'optimiser = "l-bfgs"\nbatch_size = 10'),
+            "'l-bfgs' takes all data in every step; remove training.batch_size or use 'adam'",
+        ),
+        (("m_steps = 2", 'optimiser = "lbfgs"'), "optimiser must be 'adam' or 'l-bfgs'"),
         ((', task = "regression"', ""), "needs `target` and `task` too"),
         (('target = "y"', 'target = "Y"'), "no column 'Y' for the target"),
         (("[{ name", '["bostn", { name'), "unknown data set 'bostn'; did you mean 'boston'?"),
@@ -135,6 +144,16 @@ def test_a_mistake_in_an_experiment_file_is_one_line_that_names_the_file(
     line = refused(cli, "run", "mine.toml")
     assert line.startswith("error: mine.toml")
     assert words in line
+
+
+def test_a_method_that_refuses_a_likelihood_is_one_line(cli: Cli, tmp_path: Path) -> None:
+    write_own(
+        tmp_path,
+        ('{ name = "gaussian" }', '{ name = "bernoulli-probit" }'),
+        ('name = "t-svgp"', 'name = "gpr"'),
+    )
+    line = refused(cli, "run", "mine.toml")
+    assert "method 'gpr' cannot take likelihood 'bernoulli-probit': it has Gaussian noise" in line
 
 
 @pytest.mark.parametrize(

@@ -491,8 +491,6 @@ NATURAL_GRADIENTS: dict[str, Method] = {
     "t-svgp": DualSVGP(),
 }
 
-NOT_SERVED = {}
-
 
 def checks_of(oracle: Oracle) -> dict[str, Check | str]:
     """Named checks of a file, or the reason (a string) why one is skipped."""

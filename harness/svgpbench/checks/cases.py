@@ -97,9 +97,9 @@ class Problem:
 
     def batches_of(self, method: Method) -> npt.NDArray[np.int64]:
         """Rows of every batch [50, b]; all rows [50, n] for a method that takes no part of them."""
-        if method.minibatches:
-            return self.batches
-        return np.tile(np.arange(len(self.X)), (len(self.batches), 1))
+        if method.collapsed:
+            return np.tile(np.arange(len(self.X)), (len(self.batches), 1))
+        return self.batches
 
     def inducing(self, basis: str) -> Any:
         """The bases of the kind that a method has."""

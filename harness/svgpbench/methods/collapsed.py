@@ -43,7 +43,7 @@ class SGPR(DualPosterior):
 
     name: ClassVar[str] = "sgpr"
     version: ClassVar[int] = 1
-    minibatches: ClassVar[bool] = False
+    collapsed: ClassVar[bool] = True
     facts: ClassVar[Facts] = Facts(
         aliases={"kobe2021": "VFE", "cheng2017": "VSGPR"},
         parameters="none",

@@ -23,7 +23,7 @@ class GPR(SitePosterior):
 
     name: ClassVar[str] = "gpr"
     version: ClassVar[int] = 1
-    minibatches: ClassVar[bool] = False
+    collapsed: ClassVar[bool] = True
     facts: ClassVar[Facts] = Facts(
         aliases={"adam2021": "GPR", "cheng2017": "GPR"},
         parameters="none",
@@ -58,7 +58,7 @@ class GPR(SitePosterior):
         state: Tree,
         scale: Array,
     ) -> Array:
-        """Log N(y | 0, K_ff + σ²I) []; y [n] in the order of the basis."""
+        """Log density N(y | 0, K_ff + σ²I) []; y [n] in the order of the basis."""
         n = y.shape[-1]
         chol = ops.cholesky(f.Kff + ops.eye(n) / likelihood.site_precision(ops))
         half = ops.solve_triangular(chol, y[None, :, None])

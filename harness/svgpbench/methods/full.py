@@ -146,7 +146,7 @@ class SitePosterior(Method):
     def posterior(
         self, ops: Ops, at: FullPrior | FullFactor, q: FactorisedSites
     ) -> tuple[Array, Array]:
-        """M and S of q(f) at all data."""
+        """Mean and covariance of q(f) at all data."""
         half = ops.solve_triangular(q.L_B, q.root[..., None] * at.Kff)
         S = at.Kff - ops.matrix_transpose(half) @ half
         if self.indefinite:
@@ -219,7 +219,7 @@ class DualVGP(SitePosterior):
     def bound_by_log_partition(
         self, ops: Ops, f: FullFactor, likelihood: Conditional, y: Array, state: Sites
     ) -> Array:
-        """Log Z + c [] on all data, equal to ΣV − KL where every β > 0.
+        """The bound as log Z + c [] on all data, equal to ΣV − KL where every β > 0.
 
         Z = ∫ p(f) Π N(ỹ_i; f_i, 1/β_i) df = N(ỹ; 0, K + D⁻¹) with ỹ = λ₁/β, and c = Σ E[log p(y_i | f_i)
         − log N(ỹ_i; f_i, 1/β_i)]. Source: Adam et al. 2021, Eqs. 16–17, sites normalised.

@@ -33,9 +33,9 @@ class Method(ABC):
         "inducing"  # which bases θ holds: "inducing" Z, "data" X, "decoupled" both
     )
     needs_all_data: ClassVar[bool] = False  # whether an M-step does
-    minibatches: ClassVar[bool] = True
-    """Whether a step may take a part of the data. False where the bound is collapsed: a function of θ
-    and all data alone, with q the best there is, which the E-step finds in one go."""
+    collapsed: ClassVar[bool] = False
+    """Whether the bound is a function of θ and all data alone, with q the best there is: the E-step
+    finds it in one go, `bound` asks for no state, and no step takes a part of the data."""
 
     @property
     def first_order(self) -> bool:

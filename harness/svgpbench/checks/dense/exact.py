@@ -14,7 +14,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def gpr_bound(theta: Theta, kernel: str, X: Floats, y: Floats) -> float:
-    """Log N(y | 0, K_ff + σ²I)."""
+    """Log density N(y | 0, K_ff + σ²I)."""
     noise = float(theta.likelihood.noise_variance) * np.eye(len(y))
     return log_normal(y, kernel_matrix(kernel, theta, X, X) + noise)
 
@@ -49,8 +49,10 @@ def sgpr_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays:
     X, y = problem.X, problem.y
     dense = Dense(case, theta, X, y, 1.0)
     precision = 1.0 / float(theta.likelihood.noise_variance)
-    S: Floats = np.asarray(np.linalg.inv(dense.K_inv + precision * dense.A @ dense.A.T), np.float64)
-    m = precision * S @ dense.A @ y
+    S: Floats = np.asarray(
+        np.linalg.inv(dense.K_inv + precision * dense.A @ dense.A.T), dtype=np.float64
+    )
+    m: Floats = np.asarray(precision * S @ dense.A @ y, dtype=np.float64)
     mu, v = dense.marginals(m, S)
     bound = sgpr_bound(theta, case.kernel, X, y, JITTER)
     return _arrays(
