@@ -260,7 +260,7 @@ def test_the_start_is_the_prior_or_unit_g() -> None:
         ({"optimiser": "exat"}, "did you mean 'exact'"),
         ({"start": "units"}, "did you mean 'unit'"),
         ({"optimiser": "adam"}, "set start = 'unit'"),
-        ({"tying": "tied"}, "did you mean 'tied-projected'"),
+        ({"tying": "tied"}, "known: tied-projected, weights"),
         ({"optimiser": "adam", "tying": "tied-projected"}, "leave tying = 'weights'"),
     ],
 )

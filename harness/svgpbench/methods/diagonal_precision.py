@@ -9,6 +9,9 @@ Kobe 2021, Eqs. 3.18–3.20: the natural gradient of all Gaussians, of which the
 θ = Cg + c that keeps rows of F⁻¹∇, where the family's own direction is (CᵀFC)⁻¹Cᵀ∇: the two differ
 wherever a kept row of F⁻¹ meets what was dropped. So `projected` stops where diag(Σ βᵢ aᵢaᵢᵀ) = g,
 at which ∂ELBO/∂g is not zero, and it misses the best q of the family.
+
+All of them move the mean by γS'∂ELBO/∂m (`projected-a`: by more), with the new S'. That diverges where
+γS'(K⁻¹ + Σ βᵢ aᵢaᵢᵀ) has an eigenvalue above 2, which S' of this family does not rule out at γ = 1.
 """
 
 from __future__ import annotations
