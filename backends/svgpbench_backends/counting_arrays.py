@@ -279,7 +279,8 @@ def indexed(shape: Shape, key: tuple[Any, ...]) -> Shape:
         if k is None:
             out.append(1)
         elif isinstance(k, slice):
-            out.append(len(range(*k.indices(next(lengths)))))
+            start, stop, step = k.indices(next(lengths))
+            out.append(max(0, -((start - stop) // step)))  # len(range(...)) ends at 2⁶³
         elif isinstance(k, int | np.integer):
             range(next(lengths))[k]  # raises outside
         else:
