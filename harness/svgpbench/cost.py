@@ -111,7 +111,8 @@ class _Counted:
         learn: tuple[Learnable, ...],
     ) -> None:
         self.ops, self.model, self.method, self.size = ops, model, method, size
-        self.steps = compile_steps(ops, model, method, 1, 1, learn)
+        # past the cache, which is for steps that are costly to compile
+        self.steps = compile_steps.__wrapped__(ops, model, method, 1, 1, learn)
         self.raw = _theta(ops, method, model, size)
         self.adam = adam_start(ops, learned(self.raw, learn))
         self.number = ops.zeros(())  # a rate, or n/b
