@@ -9,6 +9,7 @@ in memory what its adjoints refer to, as an eager framework does.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from numbers import Number
 from typing import Any, TypeAlias
@@ -72,13 +73,13 @@ class ShapeArray:
         return attach(elementwise(self, other), (self, _same), (other, _same))
 
     def __sub__(self, other: Any) -> ShapeArray:
-        return attach(elementwise(self, other), (self, _same), (other, _negative))
+        return attach(elementwise(self, other), (self, _same), (other, operator.neg))
 
     def __rsub__(self, other: Any) -> ShapeArray:
-        return attach(elementwise(other, self), (self, _negative))
+        return attach(elementwise(other, self), (self, operator.neg))
 
     def __neg__(self) -> ShapeArray:
-        return attach(elementwise(self), (self, _negative))
+        return attach(elementwise(self), (self, operator.neg))
 
     def __mul__(self, other: Any) -> ShapeArray:
         x, y = constant(self), constant(other)
@@ -240,6 +241,11 @@ def sum_to(g: ShapeArray, shape: Shape) -> ShapeArray:
     return reshape(total(g, (*range(new), *repeated)), shape)
 
 
+def copied(x: ShapeArray) -> ShapeArray:
+    """A copy, unknown to the tape: a triangle, or another order."""
+    return record(x.ledger, (x,), x.shape, x.dtype)
+
+
 def scattered(g: ShapeArray, shape: Shape) -> ShapeArray:
     """Adjoint of a slice or a diagonal: zeros with g in its place."""
     return record(g.ledger, (g,), shape, g.dtype)
@@ -279,7 +285,8 @@ def indexed(shape: Shape, key: tuple[Any, ...]) -> Shape:
         if k is None:
             out.append(1)
         elif isinstance(k, slice):
-            out.append(len(range(*k.indices(next(lengths)))))
+            start, stop, step = k.indices(next(lengths))
+            out.append(max(0, -((start - stop) // step)))  # len(range(...)) ends at 2⁶³
         elif isinstance(k, int | np.integer):
             range(next(lengths))[k]  # raises outside
         else:
@@ -289,7 +296,3 @@ def indexed(shape: Shape, key: tuple[Any, ...]) -> Shape:
 
 def _same(g: ShapeArray) -> ShapeArray:
     return g
-
-
-def _negative(g: ShapeArray) -> ShapeArray:
-    return -g

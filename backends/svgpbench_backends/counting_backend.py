@@ -17,18 +17,18 @@ import numpy.typing as npt
 
 from svgpbench.ops import Array, Capabilities, Tree
 from svgpbench.tree import leaves, rebuild, tree_map
+from svgpbench_backends.counting_algebra import cholesky, solve_triangular
 from svgpbench_backends.counting_arrays import (
     ShapeArray,
     attach,
-    broadcast,
     broadcast_to,
     constant,
+    copied,
     elementwise,
     no_numbers,
     record,
     reshape,
     scattered,
-    sum_to,
     total,
     transpose,
     view,
@@ -150,10 +150,10 @@ class CountingOps:
         return attach(record(self._ledger, xs, shape, xs[0].dtype), *rules)
 
     def flip(self, x: Array, *, axis: tuple[int, ...]) -> Array:
-        return attach(_copied(x), (x, _copied))
+        return attach(copied(x), (x, copied))
 
     def tril(self, x: Array) -> Array:
-        return attach(_copied(x), (x, _copied))
+        return attach(copied(x), (x, copied))
 
     def take(self, x: Array, indices: Array, *, axis: int) -> Array:
         at = range(x.ndim)[axis]
@@ -175,53 +175,8 @@ class CountingOps:
         full = x.shape
         return view(x, (*full[:-2], min(full[-2:])), lambda g: scattered(g, full))
 
-    def cholesky(self, a: Array) -> Array:
-        _check_square(a)
-        n = a.shape[-1]
-        out = record(self._ledger, (a,), a.shape, a.dtype, math.prod(a.shape[:-2]) * n**3 // 3)
-        L = constant(out)
-
-        def rule(g: ShapeArray) -> ShapeArray:
-            """½ L⁻ᵀ (Φ + Φᵀ) L⁻¹ with Φ = tril(LᵀḠ) (Murray 2016, arXiv:1602.07527, Eq. 8)."""
-            half = self.solve_triangular(L, self.tril(transpose(L) @ g), transpose=True)
-            s: ShapeArray = self.solve_triangular(L, transpose(half), transpose=True)
-            return 0.5 * (s + transpose(s))
-
-        return attach(out, (a, rule))
-
-    def solve_triangular(
-        self, a: Array, b: Array, *, lower: bool = True, transpose: bool = False
-    ) -> Array:
-        _check_square(a)
-        if b.ndim < 2 or b.shape[-2] != a.shape[-1]:
-            raise ValueError(f"no solve of shapes {a.shape} and {b.shape}")
-        shape = (*broadcast(a.shape[:-2], b.shape[:-2]), *b.shape[-2:])
-        out = record(self._ledger, (a, b), shape, b.dtype, math.prod(shape) * a.shape[-1])
-        return self._attach_solve(out, a, b, transpose=transpose)
-
-    def _attach_solve(self, out: Array, a: Array, b: Array, *, transpose: bool) -> Array:
-        """B̄ = A⁻ᵀX̄ and Ā = −tril(B̄Xᵀ): the solve serves both."""
-        nodes = [x.node for x in (a, b) if x.node is not None]
-        if not nodes:
-            return out
-        held, shapes = constant(a), (a.shape, b.shape)
-        wants_a, wants_b = a.node is not None, b.node is not None
-        x = constant(out) if wants_a else None
-
-        def pull(g: ShapeArray) -> list[ShapeArray]:
-            b_bar = self.solve_triangular(held, g, transpose=not transpose)
-            found = []
-            if x is not None:
-                pair = (x, b_bar) if transpose else (b_bar, x)
-                found.append(
-                    sum_to(self.tril(-(pair[0] @ self.matrix_transpose(pair[1]))), shapes[0])
-                )
-            if wants_b:
-                found.append(sum_to(b_bar, shapes[1]))
-            return found
-
-        out.node = Node(nodes, pull)
-        return out
+    cholesky = staticmethod(cholesky)
+    solve_triangular = staticmethod(solve_triangular)
 
     # --- autodiff and control flow -------------------------------------------------------------
     def stop_gradient(self, x: Tree) -> Tree:
@@ -289,14 +244,5 @@ class CountingOps:
         return self._ledger.peak
 
 
-def _copied(x: ShapeArray) -> ShapeArray:
-    return record(x.ledger, (x,), x.shape, x.dtype)
-
-
 def _common(x: Any, y: Any, default: np.dtype[Any]) -> np.dtype[Any]:
     return next((a.dtype for a in (x, y) if isinstance(a, ShapeArray)), default)
-
-
-def _check_square(a: ShapeArray) -> None:
-    if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
-        raise ValueError(f"shape {a.shape} is not square")

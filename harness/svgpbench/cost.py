@@ -89,8 +89,8 @@ def count(
 ) -> Cost:
     """The cost of an E-step, an M-step and a prediction, as training runs them.
 
-    Raises `UserError` for a likelihood that the method refuses, and for a `gamma` that is missing or that
-    the method has no use for.
+    Raises `UserError` for a likelihood or a minibatch that the method refuses, and for a `gamma` that is
+    missing or that the method has no use for.
     """
     _check(method, model, size)
     if method.basis == "data":  # the inputs themselves, which no M-step moves
@@ -111,7 +111,8 @@ class _Counted:
         learn: tuple[Learnable, ...],
     ) -> None:
         self.ops, self.model, self.method, self.size = ops, model, method, size
-        self.steps = compile_steps(ops, model, method, 1, 1, learn)
+        # past the cache, which is for steps that are costly to compile
+        self.steps = compile_steps.__wrapped__(ops, model, method, 1, 1, learn)
         self.raw = _theta(ops, method, model, size)
         self.adam = adam_start(ops, learned(self.raw, learn))
         self.number = ops.zeros(())  # a rate, or n/b
@@ -184,6 +185,8 @@ def exponents(
 def _check(method: Method, model: Model, size: Size) -> None:
     if why := method.refuses(model.likelihood):
         raise UserError(f"method {method.name!r}: {why}")
+    if size.b is not None and not getattr(method, "minibatches", True):
+        raise UserError(f"method {method.name!r} takes all rows at once; leave the batch out")
     if (method.basis == "decoupled") != (size.gamma is not None):
         verb = "needs" if method.basis == "decoupled" else "has no"
         raise UserError(f"method {method.name!r} {verb} gamma, a basis of the mean alone")

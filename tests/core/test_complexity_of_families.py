@@ -23,17 +23,24 @@ ALL_ROWS = (
     Regime("many dimensions", Size(n=10**4, M=1, D=10**13), space=False),
 )
 
-# M_α ≥ M_β as the table assumes, and N ≥ M_β as it silently does where it leaves K_βα out
-MEAN_BASIS = Regime("large mean basis", Size(n=10**9, b=10**8, M=10, D=1, gamma=10**18))
+# D is large where it has to outweigh the handful of elementwise operations that a kernel makes
+MEAN_BASIS = Regime("large mean basis", Size(n=10**9, b=10**8, M=10, D=10**4, gamma=10**20))
 DIMENSIONS = Regime("many dimensions", Size(n=10**9, b=10**8, M=10, D=10**12, gamma=10**9), False)
 ROWS = Regime("many rows", Size(n=10**15, b=10**14, M=10**6, D=1, gamma=10**7), False)
 COVARIANCE_BASIS = Regime(
     "large covariance basis", Size(n=10**4, b=10**3, M=10**9, D=1, gamma=10**10), False
 )
+# M_α ≥ M_β as Table 1 assumes, and in memory N ≥ M_β, as it does where it leaves K_βα out
 DECOUPLED = (MEAN_BASIS, DIMENSIONS, ROWS, COVARIANCE_BASIS)
+MANY_PAIRS = Regime("many rows", Size(n=10**15, b=10**14, M=10**6, D=1, gamma=10**11), False)
+# here a factor L_β⁻¹K_βγ in place of its product with a would show as M_γM_β²
+BOTH_BASES = Regime(
+    "large bases, small batch", Size(n=10**4, b=10**2, M=10**8, D=10**4, gamma=10**24)
+)
 
 FAMILIES = [
-    Stated(f"{TABLE_1}, GPR", "gpr", {}, "DN² + N³", "N²", ALL_ROWS),
+    # its E-step has nothing to find: the M-step climbs the marginal likelihood
+    Stated(f"{TABLE_1}, GPR", "gpr", {}, "DN² + N³", "N²", ALL_ROWS, steps=("m_step",)),
     Stated(f"{TABLE_1}, VSGPR", "sgpr", {}, "DNM + NM² + M³", "NM + M²", FULL_BATCH),
     Stated("exact inference", "t-vgp", {}, "DN² + N³", "N²", ALL_ROWS),
     Stated("exact inference", "q-vgp", {}, "DN² + N³", "N²", ALL_ROWS),
@@ -48,16 +55,55 @@ FAMILIES = [
     Stated(
         f"{TABLE_1}, SVDGP",
         "decoupled",
-        {"subset": 1000},
+        {"subset": 100},
         "DNA + NB² + B³",
         "NA + B²",
         DECOUPLED,
     ),
-    Stated("Salimbeni et al. 2018b, Sec. 3", "hybrid", {}, "", "", ()),
-    Stated("Salimbeni et al. 2018b, Sec. 3", "orth", {}, "", "", ()),
+    Stated(
+        "as written: L_β⁻¹K_βγ is formed",
+        "hybrid",
+        {"subset": 100},
+        "DNA + DAB + ABB + NB² + B³",
+        "NA + AB + B²",
+        (MEAN_BASIS, ROWS, BOTH_BASES),
+    ),
+    Stated(
+        "as written: L_β⁻¹K_βγ and K_⊥ are formed",
+        "orth",
+        {"subset": 100},
+        "DNA + NAB + DAB + ABB + NB² + B³",
+        "NA + AB + B²",
+        (MEAN_BASIS, MANY_PAIRS, BOTH_BASES),
+    ),
+]
+
+IN_THE_PAPER = [
+    Stated(
+        f"Salimbeni et al. 2018b, Secs. 3.1 and 3.3: {options}",
+        method,
+        options,
+        "DNA + DAB + NB² + B³",
+        "NA + AB + B²",
+        (*DECOUPLED, BOTH_BASES),
+    )
+    for method, options in (
+        ("hybrid", {"subset": 100}),
+        ("orth", {"subset": 100}),
+        ("orth", {"subset": 100, "coupled": "q-svgp natgrad", "gamma_rate": 0.02}),
+    )
 ]
 
 
 @pytest.mark.parametrize("stated", FAMILIES, ids=lambda s: f"{s.method}: {s.source}")
 def test_exponents_are_those_stated(stated: Stated) -> None:
+    assert disagreements(stated) == []
+
+
+@pytest.mark.xfail(
+    strict=True,
+    reason="the paper multiplies K_βγ with a_γ first, in M_γM_β; the code forms matrices in M_γM_β²",
+)
+@pytest.mark.parametrize("stated", IN_THE_PAPER, ids=lambda s: f"{s.method}: {s.source}")
+def test_exponents_are_those_of_the_paper(stated: Stated) -> None:
     assert disagreements(stated) == []

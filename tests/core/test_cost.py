@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import tracemalloc
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -15,7 +15,9 @@ from svgpbench.checks.cases import METHODS, build_model, likelihoods_of, small_p
 from svgpbench.config import TrainingConfig
 from svgpbench.cost import Cost, Size, count, exponents
 from svgpbench.errors import UserError
+from svgpbench.likelihoods import Likelihood
 from svgpbench.methods import Method, build_method
+from svgpbench.methods.dual import DualSVGP
 from svgpbench.ops import Ops
 from svgpbench.plugins import framework_missing, load_backend
 from svgpbench.training import Trainer
@@ -104,6 +106,24 @@ def test_exponents_of_one_term_are_its_exponents() -> None:
 def test_sizes_that_cannot_be_are_refused(change: dict[str, int], words: str) -> None:
     with pytest.raises(UserError, match=words):
         count(built("t-svgp tied"), GAUSSIAN, Size(**({"n": 10, "M": 4, "D": 2} | change)))
+
+
+def test_a_method_is_refused_what_it_does_not_take() -> None:
+    class Particular(DualSVGP):
+        minibatches: ClassVar[bool] = False
+
+        def refuses(self, likelihood: Likelihood) -> str:
+            return "" if likelihood.name == "gaussian" else "Gaussian noise only"
+
+    class TwoBases(DualSVGP):
+        basis: ClassVar[str] = "decoupled"
+
+    with pytest.raises(UserError, match="takes all rows at once; leave the batch out"):
+        count(Particular(), GAUSSIAN, Size(n=10, M=4, D=2, b=5))
+    with pytest.raises(UserError, match="'t-svgp': Gaussian noise only"):
+        count(Particular(), build_model("bernoulli-logit", "se"), Size(n=10, M=4, D=2))
+    with pytest.raises(UserError, match="'t-svgp' needs gamma"):
+        count(TwoBases(), GAUSSIAN, Size(n=10, M=4, D=2))
 
 
 # --- memory against what is really allocated -------------------------------------------------------

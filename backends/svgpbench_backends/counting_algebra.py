@@ -1,0 +1,67 @@
+"""Cholesky factors and triangular solves on shapes, with adjoints made of products and solves."""
+
+from __future__ import annotations
+
+import math
+
+from svgpbench_backends.counting_arrays import (
+    ShapeArray,
+    attach,
+    broadcast,
+    constant,
+    copied,
+    record,
+    sum_to,
+)
+from svgpbench_backends.counting_arrays import transpose as transposed
+from svgpbench_backends.counting_tape import Node
+
+
+def cholesky(a: ShapeArray) -> ShapeArray:
+    """n³/3 FLOPs; its adjoint is a product and two solves."""
+    _check_square(a)
+    flops = math.prod(a.shape[:-2]) * a.shape[-1] ** 3 // 3
+    out = record(a.ledger, (a,), a.shape, a.dtype, flops)
+    L = constant(out)
+
+    def rule(g: ShapeArray) -> ShapeArray:
+        """½ L⁻ᵀ (Φ + Φᵀ) L⁻¹ with Φ = tril(LᵀL̄) (Murray 2016, arXiv:1602.07527, Eq. 8)."""
+        half = solve_triangular(L, copied(transposed(L) @ g), transpose=True)
+        s = solve_triangular(L, transposed(half), transpose=True)
+        return 0.5 * (s + transposed(s))
+
+    return attach(out, (a, rule))
+
+
+def solve_triangular(
+    a: ShapeArray, b: ShapeArray, *, lower: bool = True, transpose: bool = False
+) -> ShapeArray:
+    """n²k FLOPs; its adjoint is a solve for b̄ = a⁻ᵀx̄, and for ā = −tril(b̄xᵀ) a product more."""
+    _check_square(a)
+    if b.ndim < 2 or b.shape[-2] != a.shape[-1]:
+        raise ValueError(f"no solve of shapes {a.shape} and {b.shape}")
+    shape = (*broadcast(a.shape[:-2], b.shape[:-2]), *b.shape[-2:])
+    out = record(a.ledger, (a, b), shape, b.dtype, math.prod(shape) * a.shape[-1])
+    nodes = [x.node for x in (a, b) if x.node is not None]
+    if nodes:
+        held, a_shape = constant(a), a.shape
+        x = constant(out) if a.node is not None else None
+        b_shape = b.shape if b.node is not None else None
+
+        def pull(g: ShapeArray) -> list[ShapeArray]:
+            b_bar = solve_triangular(held, g, transpose=not transpose)
+            found = []
+            if x is not None:
+                left, right = (x, b_bar) if transpose else (b_bar, x)
+                found.append(sum_to(copied(-(left @ transposed(right))), a_shape))
+            if b_shape is not None:
+                found.append(sum_to(b_bar, b_shape))
+            return found
+
+        out.node = Node(nodes, pull)
+    return out
+
+
+def _check_square(a: ShapeArray) -> None:
+    if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
+        raise ValueError(f"shape {a.shape} is not square")

@@ -1,0 +1,143 @@
+"""`svgpbench cost`: a table, JSON, exponents and times; and the mistakes that it names in one line."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+from command_line import Cli
+
+from svgpbench.checks.cases import build_model
+from svgpbench.cost import Size, count
+from svgpbench.methods import build_method
+
+SIZES = ("--n", "10000000", "--M", "100000", "--D", "10", "--batch", "1000")
+
+
+def test_the_table_says_what_was_counted(cli: Cli) -> None:
+    outcome = cli("cost", "t-svgp", *SIZES)
+    assert outcome.code == 0
+    title, *rows = outcome.out.splitlines()
+    assert (
+        title == "t-svgp, gaussian, matern52, float64; n = 10000000, M = 100000, D = 10, b = 1000"
+    )
+    assert [row.split("  ")[0].strip() for row in rows] == [
+        "step",
+        "E-step from θ",
+        "M-step",
+        "prediction",
+    ]
+    # two Cholesky factors of 1e15/3, and 4bM² = 4e13
+    assert "707 T" in rows[1]
+
+
+def test_json_holds_the_counts(cli: Cli) -> None:
+    content = json.loads(cli("cost", "t-svgp", "--option", "tying=untied", *SIZES, "--json").out)
+    method = build_method("t-svgp", {"tying": "untied"})
+    cost = count(method, build_model("gaussian", "matern52"), Size(10**7, 10**5, 10, 1000))
+    assert content == {step: tally._asdict() for step, tally in cost._asdict().items()}
+
+
+def test_options_sizes_likelihood_and_dtype_matter(cli: Cli) -> None:
+    base = cli("cost", "q-svgp", "--json").out
+    for changed in (
+        ("--option", "whiten=false"),
+        ("--option", "gradient=autodiff"),
+        ("--n", "9999"),
+        ("--M", "99"),
+        ("--D", "9"),
+        ("--batch", "100"),
+        ("--likelihood", "bernoulli-logit"),
+        ("--kernel", "se"),
+        ("--dtype", "float32"),
+    ):
+        outcome = cli("cost", "q-svgp", *changed, "--json")
+        assert outcome.code == 0, outcome.err
+        assert outcome.out != base, changed
+
+
+def test_times_are_those_of_arithmetic_or_of_memory(cli: Cli) -> None:
+    def seconds(peak: str, bandwidth: str) -> tuple[float, dict[str, float]]:
+        machine = ("--peak-flops", peak, "--bandwidth", bandwidth)
+        row = json.loads(cli("cost", "t-svgp", *machine, "--json").out)["e_step"]
+        return row["seconds"], row
+
+    by_arithmetic, row = seconds("1e9", "1e30")
+    assert by_arithmetic == pytest.approx(row["flops"] / 1e9)
+    by_memory, row = seconds("1e30", "1e9")
+    assert by_memory == pytest.approx(row["bytes"] / 1e9)
+    machine = ("--peak-flops", "1e12", "--bandwidth", "1e11")
+    assert "time, unfused" in cli("cost", "t-svgp", *machine).out
+
+
+def test_exponents_at_the_sizes_given(cli: Cli) -> None:
+    arguments = ("cost", "t-svgp", "--n", "100000000", "--M", "10000", "--exponents")
+    row = json.loads(cli(*arguments, "--json").out)["e_step"]
+    assert row["flops_exponents"]["n"] == pytest.approx(1.0, abs=0.01)
+    assert row["flops_exponents"]["M"] == pytest.approx(2.0, abs=0.01)
+    assert row["peak_bytes_exponents"]["M"] == pytest.approx(1.0, abs=0.01)
+    assert "E-step from θ: FLOPs ∝ n^1.00 M^2.00, memory ∝ n^1.00 M^1.00" in cli(*arguments).out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("t-svg",), "unknown method 't-svg'; did you mean 't-svgp'?"),
+        (("t-svgp", "--option", "tying"), "give KEY=VALUE"),
+        (("t-svgp", "--option", "tieing=tied"), "'tieing'; did you mean 'tying'?"),
+        (("t-svgp", "--option", "tying=tide"), "'tide'; did you mean 'tied'?"),
+        (("t-svgp", "--option", "tying=2"), "must be str, got 2"),
+        (("q-svgp", "--option", "whiten=1"), "must be bool, got 1"),
+        (("t-svgp", "--n", "0"), "n = 0: a size is at least 1"),
+        (("t-svgp", "--n", "many"), "--n"),
+        (("t-svgp", "--batch", "20000"), "b = 20000 rows is more than n = 10000"),
+        (("t-svgp", "--gamma", "5"), "has no gamma"),
+        (("t-svgp", "--likelihood", "gausian"), "did you mean 'gaussian'?"),
+        (("t-svgp", "--kernel", "matern"), "unknown kernel 'matern'"),
+        (("t-svgp", "--dtype", "float16"), "'float16' is not one of 'float64', 'float32'"),
+        (("t-svgp", "--bandwidth", "1e9"), "--peak-flops and --bandwidth go together"),
+        (("t-svgp", "--bandwidth", "1e9", "--peak-flops", "-1"), "each above 0"),
+        ((), "Missing argument 'METHOD'"),
+    ],
+)
+def test_a_mistake_is_one_line(cli: Cli, arguments: tuple[str, ...], words: str) -> None:
+    outcome = cli("cost", *arguments)
+    assert outcome.code == 2
+    assert outcome.out == ""
+    assert outcome.err.startswith("error: ")
+    assert outcome.err.count("\n") == 1
+    assert words in outcome.err
+
+
+@pytest.mark.parametrize(
+    "command", [("check",), ("speed",), ("run", "adam2021-fig3")], ids=lambda c: c[0]
+)
+@pytest.mark.parametrize("backend", ["counting", "counting:shapes"])
+def test_the_counting_backend_is_refused_where_numbers_are_wanted(
+    cli: Cli, command: tuple[str, ...], backend: str
+) -> None:
+    outcome = cli(*command, "--backend", backend)
+    assert outcome.code == 2
+    assert outcome.err == (
+        "error: backend 'counting' has shapes and no numbers; it serves `svgpbench cost`\n"
+    )
+
+
+def test_check_leaves_it_out_unless_asked() -> None:
+    from svgpbench.cli.listing import known_backends
+
+    assert set(known_backends(None)) <= {"numpy", "jax", "torch", "tensorflow"}
+    assert "numpy" in known_backends(None)
+
+
+def test_no_framework_is_imported() -> None:
+    code = (
+        "import sys; from svgpbench.cli.application import exit_code; "
+        "code = exit_code(['cost', 't-svgp']); from svgpbench.cli.listing import known_backends; "
+        "known_backends(None); loaded = {'jax', 'torch', 'tensorflow'} & set(sys.modules); "
+        "sys.exit(str(loaded) if loaded else code)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
