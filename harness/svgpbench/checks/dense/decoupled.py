@@ -90,12 +90,11 @@ def decoupled_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays:
     g_a = step.K[: step.size] @ d_m - step.sampled_excess(a)
     g_L = np.tril(-2.0 * (S @ d_S @ S)[step.size :, step.size :] @ L_B)
     if case.method.endswith("sgd"):
-        moved = (ADAM_RATE * g_a, ADAM_RATE * g_L)
+        by_a, by_L = ADAM_RATE * g_a, ADAM_RATE * g_L
     else:
-        moved = tuple(
-            adam_move(numbers, name, g, ADAM_RATE) for name, g in ((".a", g_a), (".L_B", g_L))
-        )
-    m, S = step.decoupled(a + moved[0], L_B + moved[1])
+        by_a = adam_move(numbers, ".a", g_a, ADAM_RATE)
+        by_L = adam_move(numbers, ".L_B", g_L, ADAM_RATE)
+    m, S = step.decoupled(a + by_a, L_B + by_L)
     out |= {"e_step/q_mean": m[None, step.size :]}
     out |= {"e_step/q_cov": S[None, step.size :, step.size :]}
     out["gradients/objective"] = np.asarray(new.sampled_elbo(a, *new.decoupled(a, L_B)))
