@@ -93,7 +93,7 @@ class Trainer:
 
     def elbo(self) -> float:
         """The full-data bound at the current θ and q."""
-        chunks = list(self.batches.evaluation())
+        chunks = list(self.batches.evaluation(self.raw.inducing))
         parts = list(self.batches.partition(self.raw.inducing))
         if len(chunks) == len(parts) == 1:
             f = self.factor
@@ -121,10 +121,15 @@ class Trainer:
     def metrics(self) -> dict[str, float]:
         """Test NLPD and error: RMSE for regression, error rate for classification."""
         ops, d = self.ops, self.data
-        test = self.batches.test()
-        density, prediction = self.steps.predict(self.raw, self.prior, self.state, test)
-        nlpd = -float(np.mean(np.float64(ops.to_numpy(density))))
-        guess = np.asarray(ops.to_numpy(prediction), dtype=np.float64)
+        said = [
+            self.steps.predict(self.raw, self.prior, self.state, chunk)
+            for chunk in self.batches.test_chunks(self.raw.inducing)
+        ]
+        density, guess = (
+            np.concatenate([np.float64(ops.to_numpy(x)) for x in xs], axis=-1)
+            for xs in zip(*said, strict=True)
+        )
+        nlpd = -float(np.mean(density))
         if self.model.likelihood.task == "classification":
             label = np.argmax(guess, axis=0) if guess.ndim == 2 else guess > 0.5
             return {"nlpd": nlpd, "error_rate": float(np.mean(label != d.y_test))}

@@ -54,6 +54,11 @@ class TwoPartState(NamedTuple):
     a: Array  # [P, M_γ]
     adam: Any
 
+    @property
+    def halvings(self) -> Array:
+        """The coupled method's count of halved rates [], where it keeps one."""
+        return self.coupled.halvings
+
 
 class Factorised(NamedTuple):
     """The coupled method's factorised state, and γ's coefficients."""
