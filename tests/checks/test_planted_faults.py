@@ -110,10 +110,10 @@ FAULTS = {
         "return f.coupled, likelihood",
         "orth dual newton",
     ),
-    "Newton's step without the likelihood's curvature": (
+    "marginals without γ's mean": (
         orthogonal,
-        "curvature = m.f.D + (",
-        "curvature = m.f.D + 0.0 * (",
+        "return mu + vecmat(q.a, f.K_xb), v",
+        "return mu, v",
         "orth natgrad newton",
     ),
     "γ's pull on β not divided by the minibatch scale": (

@@ -10,9 +10,10 @@ from two_bases import PROBLEM, At, at_first_batch
 
 from svgpbench.errors import UserError
 from svgpbench.methods import build_method
+from svgpbench.methods.gamma_steps import TwoPartState
 from svgpbench.methods.hybrid import HybridSVGP
 from svgpbench.methods.mean_covariance import MeanCholesky, QState
-from svgpbench.methods.orthogonal import OrthogonalSVGP, TwoPartState
+from svgpbench.methods.orthogonal import OrthogonalSVGP
 from svgpbench.ops import Ops, Tree
 from svgpbench.plugins import load_backend
 from svgpbench.tree import leaves, tree_map

@@ -28,9 +28,10 @@ from svgpbench.likelihoods import GaussianLikelihood, GaussianParameters, NoPara
 from svgpbench.methods import Method, elbo
 from svgpbench.methods.decoupled import DecoupledState, DecoupledSVGP, MeanPrecision
 from svgpbench.methods.dual import DualSVGP
+from svgpbench.methods.gamma_steps import TwoPartState
 from svgpbench.methods.hybrid import HybridSVGP
 from svgpbench.methods.mean_covariance import MeanCholesky, QState
-from svgpbench.methods.orthogonal import OrthogonalSVGP, TwoPartState
+from svgpbench.methods.orthogonal import OrthogonalSVGP
 from svgpbench.methods.tying import DualState, Sites
 from svgpbench.model import Model, Theta
 from svgpbench.ops import Array, Ops, Tree
