@@ -78,7 +78,7 @@ class AccumulatingTrainer(Trainer):
 
     def sums(self, raw: Theta, prior: Any) -> Sums:
         """T at a θ."""
-        parts = (self.passes.sums(raw, prior, batch) for batch in self.batches.chunks())
+        parts = (self.passes.sums(raw, prior, batch) for batch in self.batches.chunks(raw.inducing))
         return functools.reduce(_add, parts)
 
     def e_phase(self) -> None:
@@ -92,7 +92,7 @@ class AccumulatingTrainer(Trainer):
     def value_and_gradient(self, raw: Theta) -> tuple[Array, Tree]:
         """The bound over all data and its gradient in the learned parts, by two passes."""
         value, (gradient, cotangent) = self.passes.outer(raw, self.sums(raw, self.steps.prior(raw)))
-        for batch in self.batches.chunks():
+        for batch in self.batches.chunks(raw.inducing):
             gradient = _add(gradient, self.passes.pull(raw, batch, cotangent))
         return value, gradient
 

@@ -22,7 +22,9 @@ from svgpbench.tree import leaves
 Floats = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int64]
 EVALUATION_ROWS = 8192
-"""Rows evaluated at a time where training is by minibatch, or where sums over data are taken."""
+"""Rows at a time where training is by minibatch or by sums over data, while EVALUATION_ENTRIES allows."""
+EVALUATION_ENTRIES = 2**24
+"""Covariances between rows and basis points that are held at a time there: 128 MiB in float64."""
 
 
 @dataclass(frozen=True)
@@ -86,22 +88,33 @@ class Batches:
             drawn = drawn._replace(rows=self.ops.asarray(sampled))
         return drawn
 
-    def evaluation(self) -> Iterator[Batch]:
+    def evaluation(self, inducing: Any = ()) -> Iterator[Batch]:
         """All training rows with the evaluation's noise, in chunks where training is by minibatch."""
         if self.size is None:
             yield self._full
         else:
-            yield from self.chunks()
+            yield from self.chunks(inducing)
 
-    def chunks(self) -> Iterator[Batch]:
+    def chunks(self, inducing: Any = ()) -> Iterator[Batch]:
         """All training rows in chunks, with the evaluation's noise."""
-        n = len(self.data.y)
-        for i in range(0, n, EVALUATION_ROWS):
-            yield self._of(np.arange(i, min(i + EVALUATION_ROWS, n)), self._evaluation_noise)
+        for rows in self._chunks(len(self.data.y), inducing):
+            yield self._of(rows, self._evaluation_noise)
 
     def test(self) -> Batch:
         """All test rows, with the evaluation's noise."""
         return self._test
+
+    def test_chunks(self, inducing: Any) -> Iterator[Batch]:
+        """The test rows, in chunks where the training rows come in chunks."""
+        count = len(self.data.y_test)
+        chunks = list(self._chunks(count, inducing))
+        if self.size is None or len(chunks) == 1:
+            yield self._test
+            return
+        for rows in chunks:
+            X, y = self.data.X_test[rows], self.data.y_test[rows]
+            index = self.ops.asarray(rows)
+            yield self._test._replace(X=self.ops.asarray(X), y=self.ops.asarray(y), index=index)
 
     def partition(self, inducing: Any) -> Iterator[tuple[float, Any]]:
         """Chunks of basis points that cover all, each with its share: their estimates sum exactly."""
@@ -113,6 +126,12 @@ class Batches:
         for i in range(0, count, size):
             rows = np.arange(i, min(i + size, count))
             yield len(rows) / count, self.ops.asarray(rows)
+
+    def _chunks(self, count: int, inducing: Any) -> Iterator[Rows]:
+        points = sum(int(basis.shape[0]) for basis in leaves(inducing))
+        size = max(1, min(EVALUATION_ROWS, EVALUATION_ENTRIES // max(points, 1)))
+        for i in range(0, count, size):
+            yield np.arange(i, min(i + size, count))
 
     def _of(self, rows: Rows, noise: Any) -> Batch:
         ops, d = self.ops, self.data

@@ -152,7 +152,7 @@ class Trainer:
 
     def elbo(self) -> float:
         """The full-data bound at the current θ and q."""
-        chunks = list(self.batches.evaluation())
+        chunks = list(self.batches.evaluation(self.raw.inducing))
         parts = list(self.batches.partition(self.raw.inducing))
         if len(chunks) == len(parts) == 1:
             f = self.factor
@@ -180,10 +180,15 @@ class Trainer:
     def metrics(self) -> dict[str, float]:
         """Test NLPD and error: RMSE for regression, error rate for classification."""
         ops, d = self.ops, self.data
-        test = self.batches.test()
-        density, prediction = self.steps.predict(self.raw, self.prior, self.state, test)
-        nlpd = -float(np.mean(np.float64(ops.to_numpy(density))))
-        guess = np.asarray(ops.to_numpy(prediction), dtype=np.float64)
+        said = [
+            self.steps.predict(self.raw, self.prior, self.state, chunk)
+            for chunk in self.batches.test_chunks(self.raw.inducing)
+        ]
+        density, guess = (
+            np.concatenate([np.float64(ops.to_numpy(x)) for x in xs], axis=-1)
+            for xs in zip(*said, strict=True)
+        )
+        nlpd = -float(np.mean(density))
         if self.model.likelihood.task == "classification":
             label = np.argmax(guess, axis=0) if guess.ndim == 2 else guess > 0.5
             return {"nlpd": nlpd, "error_rate": float(np.mean(label != d.y_test))}
@@ -204,7 +209,7 @@ class Trainer:
         if not self.model.likelihood.log_concave:
             out["negative_beta"] = sum(
                 int(self.ops.to_numpy(count(self.raw, self.prior, self.state, batch)))
-                for batch in self.batches.evaluation()
+                for batch in self.batches.evaluation(self.raw.inducing)
             )
         return out
 
@@ -284,12 +289,17 @@ class Trainer:
         self.trace.append({**point, "seconds": self.seconds})
         self.resumed = time.perf_counter()
 
+    def _finite(self, tree: Tree) -> bool:
+        return all(np.all(np.isfinite(self.ops.to_numpy(x))) for x in leaves(tree))
+
     def _failure(self, iteration: int, bound: float) -> tuple[str, str]:
         where = f"at EM iteration {iteration}"
-        if not all(np.all(np.isfinite(self.ops.to_numpy(x))) for x in leaves(self.raw)):
+        if not self._finite(self.raw):
             return "diverged", f"θ is not finite {where}"
         if any(np.any(np.isnan(self.ops.to_numpy(x))) for x in leaves(self.prior)):
             return "not_pd", f"K(Z, Z) is not positive definite {where}"
+        if self.method.first_order and not self._finite(self.state):
+            return "diverged", f"q is not finite {where}"
         if np.isinf(bound):
             return "diverged", f"the bound is infinite {where}"
         return "not_pd", f"the posterior's precision is not positive definite {where}"

@@ -19,11 +19,14 @@ from svgpbench.methods import (
     Method,
     build_method,
     collapsed,
+    decoupled,
     diagonal_precision,
     dual,
     exact,
     full,
+    hybrid,
     mean_covariance,
+    orthogonal,
     tying,
 )
 from svgpbench.model import Model
@@ -100,6 +103,30 @@ FAULTS = {
         "precision - 2.0 * rate * g_cov)",
         "precision - 1.0 * rate * g_cov)",
         "q-svgp natgrad",
+    ),
+    "sign of the prior's pull on B": (
+        decoupled,
+        "ops.tril(data - SL @",
+        "ops.tril(data + SL @",
+        "decoupled adam",
+    ),
+    "a coupled part that does not see γ's mean": (
+        orthogonal,
+        "return f.coupled, shifted(likelihood, vecmat(a, f.K_xb))",
+        "return f.coupled, likelihood",
+        "orth dual newton",
+    ),
+    "marginals without γ's mean": (
+        orthogonal,
+        "return mu + vecmat(q.a, f.K_xb), v",
+        "return mu, v",
+        "orth natgrad newton",
+    ),
+    "γ's pull on β not divided by the minibatch scale": (
+        hybrid,
+        "-matvec(f.V, a) / scale)",
+        "-matvec(f.V, a))",
+        "hybrid natgrad newton",
     ),
     "KL of an unwhitened state taken as whitened": (
         mean_covariance,

@@ -40,6 +40,16 @@ PINNED: dict[str, tuple[int, float, float]] = {
     "q-vgp natgrad unwhitened": (1, -27.78421552518867, -28.08428371616438),
     "gpr": (1, -56.471395027510425, -54.35345556510665),
     "sgpr": (1, -149.07901726903214, -117.28309809101253),
+    "hybrid adam": (1, -38.196417822345786, -51.650772825732666),
+    "hybrid adam subset": (1, -37.18922108491745, -51.65563325370459),
+    "hybrid natgrad newton": (1, -39.144781384174735, -31.979782309600267),
+    "orth adam": (1, -37.67765442067297, -52.408250390157974),
+    "orth adam subset": (1, -37.150135174957605, -52.40761765558814),
+    "orth natgrad adam": (1, -39.06329968215969, -40.5671869632193),
+    "orth natgrad scaled": (1, -36.065609919573156, -38.69432705408782),
+    "orth natgrad natural": (1, -35.955966968928514, -38.72237904938412),
+    "orth natgrad newton": (1, -38.188106957138004, -31.38701627778935),
+    "orth dual newton": (1, -38.188106957138004, -31.318108573733163),
 }
 """Version, bound estimate after 50 E-steps, and M-step objective at another θ (Matérn-3/2; probit, or
 Gaussian where the method takes nothing else)."""

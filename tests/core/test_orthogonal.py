@@ -10,11 +10,13 @@ from two_bases import PROBLEM, At, at_first_batch
 
 from svgpbench.errors import UserError
 from svgpbench.methods import build_method
+from svgpbench.methods.gamma_steps import TwoPartState
 from svgpbench.methods.hybrid import HybridSVGP
 from svgpbench.methods.mean_covariance import MeanCholesky, QState
-from svgpbench.methods.orthogonal import OrthogonalSVGP, TwoPartState
+from svgpbench.methods.orthogonal import OrthogonalSVGP
 from svgpbench.ops import Ops, Tree
 from svgpbench.plugins import load_backend
+from svgpbench.tree import leaves, tree_map
 
 Floats = npt.NDArray[np.float64]
 NUMPY = load_backend("numpy")
@@ -89,6 +91,28 @@ def test_hybrid_is_orth_at_a_shifted_mean() -> None:
     same = state._replace(coupled=QState(moved, ()))
     assert hybrid.kl(state) == pytest.approx(orth.kl(same), rel=1e-12)
     assert float(hybrid.elbo(state)) == pytest.approx(float(orth.elbo(same)), rel=1e-12)
+
+
+@pytest.mark.parametrize("step", ["scaled", "natural", "newton", "hybrid newton"])
+def test_latents_move_independently(ops: Ops, step: str) -> None:
+    """A step on two latents at once is a step on each, whatever each is told of γ."""
+    family, gamma_step = (
+        FAMILIES["hybrid" if "hybrid" in step else "orth"],
+        step.rsplit(maxsplit=1)[-1],
+    )
+    method = family(coupled="q-svgp natgrad", gamma_step=gamma_step)
+    at, one = at_first_batch(ops, method, "gaussian"), some_state(ops)
+    other = tree_map(lambda x: 0.5 * x, one)
+    both = tree_map(lambda x, y: ops.concat([x, y], axis=0), one, other)
+    half, index = ops.asarray(np.float64(0.5)), ops.asarray(PROBLEM.batches[0])
+
+    def moved(state: Tree) -> list[Floats]:
+        out = method.e_step(ops, at.f, at.likelihood, at.y, index, state, half, at.scale)
+        return [ops.to_numpy(x) for x in leaves(out)]
+
+    for stacked, first, second in zip(moved(both), moved(one), moved(other), strict=True):
+        np.testing.assert_allclose(stacked, np.concatenate([first, second]), rtol=0, atol=1e-11)
+    assert float(at.kl(both)) == pytest.approx(at.kl(one) + at.kl(other), rel=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,18 @@ def test_bound_in_chunks_is_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     assert in_chunks == pytest.approx(run.elbo(), rel=1e-13)
 
 
+def test_chunks_shrink_as_bases_grow_and_metrics_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = trainer(load_backend("numpy"), batch_size=16)
+    run.e_phase()
+    whole = (run.elbo(), run.metrics())
+    assert [len(b.y) for b in run.batches.evaluation(run.raw.inducing)] == [48]
+    monkeypatch.setattr("svgpbench.batches.EVALUATION_ENTRIES", 4 * len(PROBLEM.Z))
+    assert [len(b.y) for b in run.batches.evaluation(run.raw.inducing)] == [4] * 12
+    assert [len(b.y) for b in run.batches.test_chunks(run.raw.inducing)] == [4, 4, 2]
+    assert run.elbo() == pytest.approx(whole[0], rel=1e-13)
+    assert run.metrics() == pytest.approx(whole[1], rel=1e-13)
+
+
 def test_metrics_in_original_units() -> None:
     point = trainer(load_backend("numpy")).run().trace[-1]
     assert point["nlpd_original"] == pytest.approx(float(point["nlpd"] or 0) + np.log(2.0))

@@ -14,7 +14,8 @@ from svgpbench.gaussian import matvec, vecmat
 from svgpbench.likelihoods import Conditional
 from svgpbench.methods.columns import product
 from svgpbench.methods.facts import Facts
-from svgpbench.methods.orthogonal import Blocks, Factorised, OrthogonalSVGP, TwoPartState
+from svgpbench.methods.gamma_steps import Blocks, Factorised, TwoPartState
+from svgpbench.methods.orthogonal import OrthogonalSVGP
 from svgpbench.methods.residual import tilted
 from svgpbench.ops import Array, Ops
 

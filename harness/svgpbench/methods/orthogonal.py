@@ -17,93 +17,29 @@ the two parts of the mean as the data see them. M-steps hold a and what the coup
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from svgpbench.bases import Decoupled
 from svgpbench.covariance import Covariance
 from svgpbench.errors import UserError, unknown
-from svgpbench.gaussian import cholesky_solve, matvec, vecmat
+from svgpbench.gaussian import matvec, vecmat
 from svgpbench.likelihoods import Conditional, Likelihood
 from svgpbench.methods.columns import drawn_columns, no_columns, product
 from svgpbench.methods.facts import Facts
+from svgpbench.methods.gamma_steps import (
+    DENSE_STEPS,
+    GAMMA_STEPS,
+    Blocks,
+    Factorised,
+    Move,
+    TwoPartState,
+)
 from svgpbench.methods.method import Method
 from svgpbench.methods.registry import build_named
 from svgpbench.methods.residual import shifted
 from svgpbench.ops import Array, Ops, Tree
-from svgpbench.optimisers import adam_ascent, adam_start
-
-
-class Blocks(NamedTuple):
-    """Blocks of θ; with a batch, also those in which x appears."""
-
-    coupled: Any  # of the coupled method on β, which have L (and W)
-    V: Array  # [Q, M_β, M_γ], L⁻¹K_βγ
-    D: Any  # [Q, M_γ, M_γ], D_γ or K_γ, jitter added; () where its columns are sampled
-    L_D: Any  # its Cholesky factor, or ()
-    columns: Any  # Columns of K_γ, or ()
-    variances: Array  # [Q, M_γ], diagonal of K_γ, jitter added
-    K_xb: Any  # [Q, M_γ, b], k_γx − K_γβK_β⁻¹k_βx, or k_γx; () without a batch
-
-
-class TwoPartState(NamedTuple):
-    """The coupled method's state, γ's coefficients, and Adam's moments of them (else the empty tuple)."""
-
-    coupled: Any
-    a: Array  # [P, M_γ]
-    adam: Any
-
-
-class Factorised(NamedTuple):
-    """The coupled method's factorised state, and γ's coefficients."""
-
-    coupled: Any
-    a: Array  # [P, M_γ]
-
-
-class Move(NamedTuple):
-    """What a γ-step starts from."""
-
-    f: Blocks
-    state: TwoPartState
-    gradient: Array  # [P, M_γ]
-    beta: Array  # [P, b], times the minibatch scale
-    rate: Array  # []
-
-
-def _adam(ops: Ops, m: Move) -> TwoPartState:
-    a, adam = adam_ascent(ops, m.state.adam, m.state.a, m.gradient, m.rate)
-    return m.state._replace(a=a, adam=adam)
-
-
-def _scaled(ops: Ops, m: Move) -> TwoPartState:
-    """Eq. 17 of Salimbeni et al. 2018b; the jitter is in the diagonal of K_γ."""
-    diagonal = m.f.variances - ops.sum(m.f.V * m.f.V, axis=-2)
-    return m.state._replace(a=m.state.a + m.rate * m.gradient / diagonal)
-
-
-def _natural(ops: Ops, m: Move) -> TwoPartState:
-    """Eq. 16a of Salimbeni et al. 2018b; stable for rates below 2/(1 + λmax(D_γ⁻¹ s K_⊥ᵀ diag(β) K_⊥))."""
-    return m.state._replace(a=m.state.a + m.rate * cholesky_solve(ops, m.f.L_D, m.gradient))
-
-
-def _newton(ops: Ops, m: Move) -> TwoPartState:
-    """Solve D_γ + s K_⊥ᵀ diag(β) K_⊥ against ∂_a; negative β count as 0, which leaves the fixed point."""
-    weights = ops.maximum(m.beta, 0.0)[..., None, :]
-    curvature = m.f.D + (m.f.K_xb * weights) @ ops.matrix_transpose(m.f.K_xb)
-    step = cholesky_solve(ops, ops.cholesky(curvature), m.gradient)
-    return m.state._replace(a=m.state.a + m.rate * step)
-
-
-GAMMA_STEPS: dict[str, Callable[[Ops, Move], TwoPartState]] = {
-    "adam": _adam,
-    "scaled": _scaled,
-    "natural": _natural,
-    "newton": _newton,
-}
-DENSE_STEPS = ("natural", "newton")
-"""These solve against D_γ, so they need all of it."""
+from svgpbench.optimisers import adam_start
 
 
 @dataclass(frozen=True)
