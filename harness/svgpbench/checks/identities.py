@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from svgpbench.bases import Features
 from svgpbench.checks.cases import (
     METHODS,
     Problem,
@@ -293,6 +294,28 @@ def objectives_meet(ops: Ops, likelihoods: Names) -> float:
     return worst
 
 
+class WithoutWidth(Problem):
+    """The problem with inducing functions of width 0 for its inducing inputs."""
+
+    def inducing(self, basis: str) -> Features:
+        return Features(self.Z, np.zeros_like(self.Z))
+
+
+def functions_without_width_are_points(ops: Ops, likelihoods: Names) -> float:
+    """10: generalised SE of width 0 = SE: q(u), bound and θ-gradient, on either side and on both."""
+    model, method = build_model("gaussian", "se"), build_method("t-svgp", {})
+    problem = small_problem()
+    points, functions = (
+        Bench(ops, model, method, p) for p in (problem, WithoutWidth(**vars(problem)))
+    )
+    states = [b.minibatch_run(5) for b in (points, functions)]
+    worst = _worst(points.posterior(states[0]), functions.posterior(states[1]))
+    *slope, in_centres, in_widths = functions.objective(states[1], functions.raw)[1]
+    if np.any(in_widths):  # widths enter squared
+        return float("inf")
+    return max(worst, _worst(points.objective(states[0], points.raw)[1], [*slope, in_centres]))
+
+
 IDENTITIES: dict[int, tuple[Callable[[Ops, Names], float], float]] = {
     1: (steps_agree, 1e-8),
     2: (one_step_reaches_sgpr, 1e-8),
@@ -300,6 +323,7 @@ IDENTITIES: dict[int, tuple[Callable[[Ops, Names], float], float]] = {
     5: (tyings_agree_at_fixed_theta, 1e-8),
     7: (whitening_keeps_values, 1e-8),
     9: (objectives_meet, 1e-8),
+    10: (functions_without_width_are_points, 1e-10),
     11: (minibatches_average, 1e-10),
     12: (divergence_is_positive, 1e-10),
 }
