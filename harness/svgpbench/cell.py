@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from svgpbench.bases import Features
 from svgpbench.batches import TrainingData
 from svgpbench.config import CellConfig, DataConfig, cell_id
+from svgpbench.covariance import Covariance
 from svgpbench.errors import UserError, unknown
 from svgpbench.inducing import initial_inducing_inputs
+from svgpbench.initialisation import MEDIAN_ROWS, mean_gaps, median_lengthscale
 from svgpbench.kernels import KernelParameters, kernel, lengthscale_count
 from svgpbench.likelihoods import build_likelihood
 from svgpbench.methods import build_method
@@ -28,6 +31,8 @@ from svgpbench_datasets import (
     prepare,
     random_split,
 )
+
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -85,25 +90,47 @@ def prepare_data(config: CellConfig, dataset: Dataset) -> Prepared:
 
 
 def build_model(config: CellConfig) -> Model:
-    """Kernel, likelihood and jitter."""
-    return Model(kernel(config.kernel.name), build_likelihood(config.likelihood), config.jitter)
+    """Kernel, likelihood and jitter; raises `UserError` for names and features that there are not."""
+    chosen = kernel(config.kernel.name)
+    if config.inducing.functions == "features" and not chosen.has_features:
+        raise chosen.no_features()
+    return Model(chosen, build_likelihood(config.likelihood), config.jitter)
 
 
-def initial_theta(config: CellConfig, model: Model, X: np.ndarray[Any, Any]) -> Theta:
-    """θ at the start, from training inputs X [n, D]."""
-    count = lengthscale_count(config.kernel.ard, X.shape[1])
-    given = config.kernel.lengthscale
-    if isinstance(given, tuple) and len(given) != count:
+def initial_kernel(config: CellConfig, X: Floats, y: Floats) -> KernelParameters:
+    """Hyperparameters of the kernel at the start, from training data X [n, D], y [n]."""
+    start, count = config.kernel, lengthscale_count(config.kernel.ard, X.shape[1])
+    given, variance = start.lengthscale, start.variance
+    if start.init == "median":
+        rows = min(config.training.batch_size or len(X), len(X), MEDIAN_ROWS)
+        rng = np.random.default_rng([config.seed, 5])
+        given = median_lengthscale(X[rng.choice(len(X), rows, replace=False)])
+    elif start.init == "ulapane":
+        given, variance = mean_gaps(X, y)
+    elif isinstance(given, tuple) and len(given) != count:
         raise UserError(f"kernel.lengthscale has {len(given)} values for {count} lengthscales")
     lengthscales = np.broadcast_to(np.asarray(given, dtype=np.float64), (count,))
-    return Theta(
-        KernelParameters(np.array([config.kernel.variance]), lengthscales[None].copy()),
-        tree_map(np.float64, model.likelihood.initial_parameters()),
-        initial_inducing_inputs(X, config.inducing.count, config.inducing.init, config.seed),
-    )
+    return KernelParameters(np.array([variance]), lengthscales[None].copy())
 
 
-def perturbed(y: np.ndarray[Any, Any], size: float, seed: int) -> np.ndarray[Any, Any]:
+def windows(config: CellConfig, at: KernelParameters, Z: Floats) -> Floats | Features:
+    """Inducing inputs Z [M, D], or inducing functions there of the configured width."""
+    if config.inducing.functions == "points":
+        return Z
+    return Features(Z, np.broadcast_to(config.inducing.width * at.lengthscales, Z.shape).copy())
+
+
+def initial_theta(config: CellConfig, model: Model, X: Floats, y: Floats) -> Theta:
+    """θ at the start, from training data X [n, D], y [n]."""
+    start, inducing = initial_kernel(config, X, y), config.inducing
+    # with NumPy whatever the cell's backend: all of them start alike
+    covariance = Covariance(load_backend("numpy"), model.kernel, start, model.jitter)
+    Z = initial_inducing_inputs(X, inducing.count, inducing.init, config.seed, covariance)
+    likelihood = tree_map(np.float64, model.likelihood.initial_parameters())
+    return Theta(start, likelihood, windows(config, start, Z))
+
+
+def perturbed(y: Floats, size: float, seed: int) -> Floats:
     """Y · (1 + size·ε): how far rounding alone carries a trajectory."""
     noise = np.random.default_rng([seed, 3]).standard_normal(y.shape)
     return np.asarray(y * (1.0 + size * noise))
@@ -133,7 +160,7 @@ def build_trainer(config: CellConfig) -> tuple[Trainer, Prepared]:
             f"training.batch_size {config.training.batch_size} exceeds {len(data.y)} rows"
         )
     ops = load_backend(b.name, b.mode, b.dtype, b.device)
-    theta = initial_theta(config, model, ready.X_train)
+    theta = initial_theta(config, model, data.X, data.y)
     return Trainer(ops, model, method, data, theta, config.training, config.seed), ready
 
 

@@ -19,10 +19,14 @@ class Strict(BaseModel):
 
 
 class KernelConfig(Strict):
-    """A kernel and its initial hyperparameters."""
+    """A kernel and its initial hyperparameters.
+
+    `init`: "given"; "median", which replaces the lengthscale; "ulapane", lengthscale and variance.
+    """
 
     name: str = "matern52"
     ard: bool = True
+    init: Literal["given", "median", "ulapane"] = "given"
     variance: Positive = 1.0
     lengthscale: Positive | tuple[Positive, ...] = 1.0
 
@@ -43,10 +47,12 @@ class LikelihoodConfig(Strict):
 
 
 class InducingConfig(Strict):
-    """How many inducing inputs and where they start."""
+    """How many inducing inputs, or functions, and where they start."""
 
     count: PositiveInt = 50
-    init: Literal["k-means", "random"] = "k-means"
+    init: Literal["k-means", "random", "greedy-variance"] = "k-means"
+    functions: Literal["points", "features"] = "points"
+    width: Positive = 0.1  # of features at the start, in lengthscales
 
 
 class MethodConfig(Strict):

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from svgpbench.cell import load_data, prepare_data
+from svgpbench.cell import build_model, load_data, prepare_data
 from svgpbench.config import BackendConfig, CellConfig
 from svgpbench.errors import UserError
-from svgpbench.kernels import kernel, lengthscale_count
-from svgpbench.likelihoods import build_likelihood
+from svgpbench.kernels import lengthscale_count
 from svgpbench.methods import build_method
 from svgpbench.plugins import BACKENDS, find, framework_missing, load_backend
 
@@ -50,8 +49,7 @@ def _first_of_each_problem(cells: Iterable[CellConfig]) -> list[CellConfig]:
 
 
 def _check_problem(cell: CellConfig) -> None:
-    kernel(cell.kernel.name)
-    likelihood = build_likelihood(cell.likelihood)
+    likelihood = build_model(cell).likelihood
     data, name = load_data(cell.data), cell.data.name
     if likelihood.task != data.task:
         raise UserError(
