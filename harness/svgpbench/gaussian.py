@@ -45,6 +45,11 @@ def matvec(a: Array, x: Array) -> Array:
     return (a @ x[..., None])[..., 0]
 
 
+def vecmat(x: Array, a: Array) -> Array:
+    """xᵀA [..., k] of x [..., n] and A [..., n, k], without a transposed copy of A."""
+    return (x[..., None, :] @ a)[..., 0, :]
+
+
 def log_determinant(ops: Ops, chol: Array) -> Array:
     """log|A| [...] from a triangular factor of A whose diagonal may have any sign."""
     d = ops.diagonal(chol)

@@ -98,7 +98,8 @@ class Trainer:
         if len(chunks) == len(parts) == 1:
             f = self.factor
             if f is None:
-                f = self.steps.factor(self.raw, self.prior, chunks[0])
+                at = chunks[0]._replace(rows=parts[0][1])
+                f = self.steps.factor(self.raw, self.prior, at)
             return self._bound(f, chunks[0], self.one)
         # Σ_chunks [ΣV − KL] counts the KL once a chunk; scale 0 gives −KL alone
         expected, negative_kl = 0.0, 0.0

@@ -25,6 +25,9 @@ PINNED: dict[str, tuple[int, float, float]] = {
     "q-svgp adam": (1, -46.533844143729176, -53.00086289214998),
     "q-svgp adam autodiff": (1, -46.533844143729176, -53.00086289214998),
     "q-svgp adam unwhitened": (1, -46.558412094416255, -54.6052467860689),
+    "decoupled adam": (1, -41.243093218017464, -52.77300531932426),
+    "decoupled sgd": (1, -38.09937457851825, -49.596960966933715),
+    "decoupled adam subset": (1, -40.027705244376484, -52.77776992861868),
 }
 """Version, bound estimate after 50 E-steps, and M-step objective at another θ (probit, Matérn-3/2)."""
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from svgpbench.checks.cases import METHODS, Case, Problem
 from svgpbench.checks.dense.coupled import coupled_arrays
+from svgpbench.checks.dense.decoupled import decoupled_arrays
 from svgpbench.checks.dense.gaussians import kernel_matrix, log_normal, sgpr_bound
 from svgpbench.checks.evaluate import Arrays
 
@@ -18,6 +19,7 @@ __all__ = ["dense_arrays", "kernel_matrix", "log_normal", "sgpr_bound"]
 FAMILIES: dict[str, Callable[[Case, Problem, Arrays], Arrays]] = {
     "t-svgp": coupled_arrays,
     "q-svgp": coupled_arrays,
+    "decoupled": decoupled_arrays,
 }
 """By method name; a third party's method has no dense column."""
 

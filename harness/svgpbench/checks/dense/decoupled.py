@@ -1,0 +1,109 @@
+"""The families with two bases, as dense Gaussians on the union of all basis points."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from svgpbench.checks.cases import Case, Problem
+from svgpbench.checks.dense.gaussians import Dense, expectations
+from svgpbench.checks.evaluate import ADAM_RATE, Arrays
+from svgpbench.model import Theta
+from svgpbench.plugins import load_backend
+
+Floats = npt.NDArray[np.float64]
+
+
+class Union(Dense):
+    """q of the variables at γ and then β; γ's come with a quadratic that may be sampled.
+
+    `rows` are the sampled points of γ, None for all.
+    """
+
+    def __init__(
+        self,
+        case: Case,
+        theta: Theta,
+        X: Floats,
+        y: Floats,
+        scale: float,
+        rows: npt.NDArray[np.int64] | None,
+    ) -> None:
+        points = np.concatenate([theta.inducing.gamma, theta.inducing.beta])
+        super().__init__(case, theta._replace(inducing=points), X, y, scale)
+        self.size = len(theta.inducing.gamma)  # of γ
+        self.rows = rows
+
+    def decoupled(self, a: Floats, L_B: Floats) -> tuple[Floats, Floats]:
+        """Mean K_·α a and precision K⁻¹ + B at β (Cheng and Boots 2017, Eq. 7)."""
+        precision = self.K_inv.copy()
+        precision[self.size :, self.size :] += L_B @ L_B.T
+        return self.K[:, : self.size] @ a, np.asarray(np.linalg.inv(precision))
+
+    def sampled_excess(self, a: Floats) -> Floats:
+        """What the estimate of K_γ a adds to it; the jitter is exact."""
+        if self.rows is None:
+            return np.zeros(self.size)
+        plain = self.K[: self.size, : self.size] - 1e-6 * np.eye(self.size)
+        weights = np.full(self.size, -1.0)
+        weights[self.rows] += self.size / len(self.rows)
+        return np.asarray(plain @ (weights * a))
+
+    def sampled_elbo(self, a: Floats, m: Floats, S: Floats) -> float:
+        """The bound with γ's quadratic as it is estimated."""
+        return self.elbo(m, S) - 0.5 * float(a @ self.sampled_excess(a))
+
+    def gradients(self, m: Floats, S: Floats) -> tuple[Floats, Floats]:
+        """∂ELBO/∂m and ∂ELBO/∂S."""
+        _, alpha, beta = expectations(
+            self.case.likelihood, self.theta, self.y, *self.marginals(m, S)
+        )
+        d_m = self.scale * self.A @ alpha - self.K_inv @ m
+        return d_m, 0.5 * (np.linalg.inv(S) - self.K_inv - self.scale * (self.A * beta) @ self.A.T)
+
+
+def at_batches(case: Case, problem: Problem, *, moved: bool) -> tuple[Union, Union, Union]:
+    """The first and third minibatches at θ, and all rows at θ or where it moves to."""
+    model, method = case.build()
+    y, n = problem.targets(model.likelihood.support), len(problem.X)
+
+    def union(index: npt.NDArray[np.int64], theta: Theta) -> Union:
+        drawn = problem.draws(load_backend("numpy"), model, method, index).get("rows")
+        return Union(case, theta, problem.X[index], y[index], n / len(index), drawn)
+
+    here = problem.theta(model, method.basis)
+    there = problem.theta(model, method.basis, moved=moved)
+    first, third = problem.batches[0], problem.batches[2]
+    return union(first, here), union(third, here), union(np.arange(n), there)
+
+
+def decoupled_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays:
+    """DECOUPLED: the state's values, a gradient step, and the bound at another θ with a and B fixed."""
+    at, step, new = at_batches(case, problem, moved=True)
+    a, L_B = numbers["state/q.a"][0], numbers["state/q.L_B"][0]
+    out = values(at, a, *at.decoupled(a, L_B))
+    if case.method.endswith("sgd"):
+        m, S = step.decoupled(a, L_B)
+        d_m, d_S = step.gradients(m, S)
+        g_a = step.K[: step.size] @ d_m - step.sampled_excess(a)
+        pulled = -(S @ d_S @ S)[step.size :, step.size :]
+        g_L = np.tril(2.0 * pulled @ L_B)
+        m, S = step.decoupled(a + ADAM_RATE * g_a, L_B + ADAM_RATE * g_L)
+        out |= {"e_step/q_mean": m[None, step.size :]}
+        out |= {"e_step/q_cov": S[None, step.size :, step.size :]}
+    out["gradients/objective"] = np.asarray(new.sampled_elbo(a, *new.decoupled(a, L_B)))
+    return out
+
+
+def values(at: Union, a: Floats, m: Floats, S: Floats) -> Arrays:
+    """Bound, KL, marginals and q at β."""
+    mu, v = at.marginals(m, S)
+    found: dict[str, npt.ArrayLike] = {
+        "values/elbo": at.sampled_elbo(a, m, S),
+        "values/kl": at.kl(m, S) + 0.5 * float(a @ at.sampled_excess(a)),
+        "values/mu": mu[None],
+        "values/v": v[None],
+        "values/q_mean": m[None, at.size :],
+        "values/q_cov": S[None, at.size :, at.size :],
+    }
+    return {k: np.asarray(x, dtype=np.float64) for k, x in found.items()}

@@ -1,0 +1,205 @@
+"""DECOUPLED: one basis α for the mean, another β for the covariance (Cheng and Boots 2017).
+
+m(x) = k_xα a and v(x) = κ − k_xβ C k_βx with C = (B⁻¹ + K_β)⁻¹ = L_B H⁻¹ L_Bᵀ, H = I + L_BᵀK_βL_B
+(Eqs. 7–8 and their footnote 8). E-steps climb the gradient in (a, L_B). With `subset` the quadratic
+aᵀK_αa is estimated from that many columns of K_α, and cost and memory are linear in M_α.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+from svgpbench.bases import Decoupled
+from svgpbench.covariance import Covariance
+from svgpbench.errors import UserError, unknown
+from svgpbench.gaussian import log_determinant, matvec, vecmat
+from svgpbench.likelihoods import Conditional
+from svgpbench.methods.columns import Columns, all_columns, drawn_columns, no_columns, product
+from svgpbench.methods.facts import Facts
+from svgpbench.methods.method import Method
+from svgpbench.ops import Array, Ops, Tree
+from svgpbench.optimisers import adam_ascent, adam_start
+
+OPTIMISERS = ("adam", "sgd")
+START = 1e-3
+"""L_B starts at START·I: at 0 the gradient in L_B is exactly 0, and here KL ≈ START⁴ tr(K²)/4."""
+
+
+class DecoupledPrior(NamedTuple):
+    """Blocks of the two bases."""
+
+    columns: Columns  # of K_α
+    K_ba: Array  # [Q, M_β, M_α]
+    K_b: Array  # [Q, M_β, M_β], jitter added
+
+
+class DecoupledFactor(NamedTuple):
+    """Blocks of the two bases and a batch."""
+
+    columns: Columns  # of K_α
+    K_ba: Array  # [Q, M_β, M_α]
+    K_b: Array  # [Q, M_β, M_β], jitter added
+    K_af: Array  # [Q, M_α, b]
+    K_bf: Array  # [Q, M_β, b]
+    kff: Array  # [Q, b]
+
+
+class MeanPrecision(NamedTuple):
+    """Coefficients of the mean, and the factor of B = L_B L_Bᵀ."""
+
+    a: Array  # [P, M_α]
+    L_B: Array  # [P, M_β, M_β], lower triangular
+
+
+class DecoupledState(NamedTuple):
+    """q, and Adam's moments where the E-step is Adam (else the empty tuple)."""
+
+    q: MeanPrecision
+    adam: Any  # AdamState, or ()
+
+
+class FactorisedDecoupled(NamedTuple):
+    """C = TᵀT from T = L_H⁻¹L_Bᵀ."""
+
+    a: Array  # [P, M_α]
+    L_H: Array  # [P, M_β, M_β], Cholesky factor of H
+    T: Array  # [P, M_β, M_β]
+
+
+@dataclass(frozen=True)
+class DecoupledSVGP(Method):
+    """DECOUPLED; `optimiser` of the E-step (adam or sgd), `subset` of K_α's columns (0: all)."""
+
+    optimiser: str = "adam"
+    subset: int = 0
+    name: ClassVar[str] = "decoupled"
+    version: ClassVar[int] = 1
+    basis: ClassVar[str] = "decoupled"
+    facts: ClassVar[Facts] = Facts(
+        aliases={"cheng2017": "SVDGP (on a fixed basis)", "salimbeni2018": "DECOUPLED"},
+        parameters="M_γ + M_β(M_β+1)/2",
+        e_step="O((b + r)M_γ + bM_β² + M_β³), r = subset or M_γ",
+        memory="O((b + r + M_β)M_γ + M_β²)",
+        variants={
+            "adam": {"optimiser": "adam"},
+            "sgd": {"optimiser": "sgd"},
+            "adam subset": {"optimiser": "adam", "subset": 5},
+        },
+    )
+
+    def __post_init__(self) -> None:
+        if self.optimiser not in OPTIMISERS:
+            raise unknown(f"E-step of {self.name}", self.optimiser, OPTIMISERS)
+        if self.subset < 0:
+            raise UserError(f"option 'subset' of method {self.name!r} must be 0 (all) or more")
+
+    @property
+    def first_order(self) -> bool:
+        return True
+
+    @property
+    def sampled_rows(self) -> int:
+        return self.subset
+
+    def sampled_basis(self, inducing: Decoupled) -> Tree:
+        return inducing.gamma
+
+    def prior(self, ops: Ops, cov: Covariance, inducing: Decoupled) -> DecoupledPrior:
+        alpha, beta = inducing
+        columns = no_columns(ops, cov) if self.subset else all_columns(ops, cov, alpha)
+        return DecoupledPrior(columns, cov.cross(beta, alpha), cov.square(beta))
+
+    def factor(
+        self,
+        ops: Ops,
+        cov: Covariance,
+        inducing: Decoupled,
+        p: DecoupledPrior,
+        X: Array,
+        rows: Array | tuple[()],
+    ) -> DecoupledFactor:
+        alpha, beta = inducing
+        drawn = not isinstance(rows, tuple)
+        columns = drawn_columns(ops, cov, alpha, rows) if drawn else p.columns
+        blocks = (cov.cross(alpha, X), cov.cross(beta, X), cov.diagonal(X))
+        return DecoupledFactor(columns, p.K_ba, p.K_b, *blocks)
+
+    def initial_state(self, ops: Ops, p: DecoupledPrior, latents: int, n: int) -> DecoupledState:
+        M_b, M_a = p.K_ba.shape[-2], p.K_ba.shape[-1]
+        L_B = ops.broadcast_to(START * ops.eye(M_b), (latents, M_b, M_b))
+        q = MeanPrecision(ops.zeros((latents, M_a)), L_B)
+        return DecoupledState(q, adam_start(ops, q) if self.optimiser == "adam" else ())
+
+    def e_step(
+        self,
+        ops: Ops,
+        f: DecoupledFactor,
+        likelihood: Conditional,
+        y: Array,
+        index: Array,
+        state: DecoupledState,
+        rate: Array,
+        scale: Array,
+    ) -> DecoupledState:
+        """One step up the gradient in (a, L_B), or Adam's with that gradient."""
+        g = self.gradients(ops, f, likelihood, y, state, scale)
+        if self.optimiser == "adam":
+            return DecoupledState(*adam_ascent(ops, state.adam, state.q, g, rate))
+        q = MeanPrecision(state.q.a + rate * g.a, state.q.L_B + rate * g.L_B)
+        return DecoupledState(q, ())
+
+    def gradients(
+        self,
+        ops: Ops,
+        f: DecoupledFactor,
+        likelihood: Conditional,
+        y: Array,
+        state: DecoupledState,
+        scale: Array,
+    ) -> MeanPrecision:
+        """∂_a = sK_αbα − K_αa and ∂_{L_B} = tril(2 ∂_B L_B), in closed form.
+
+        2∂_B = U diag(sβ) Uᵀ − SBS, where S = K_β − K_βCK_β and U = (I − K_βC)K_βb. Source: Cheng and Boots
+        2017, Sec. 3.4.
+        """
+        q = self.factorise(ops, f, state)
+        alpha, beta = likelihood.gradients(ops, y, *self.marginals(ops, f, q))
+        g_a = scale * matvec(f.K_af, alpha) - product(ops, f.columns, q.a)
+        TK = q.T @ f.K_b
+        U = f.K_bf - ops.matrix_transpose(TK) @ (q.T @ f.K_bf)  # [P, M_β, b]
+        S = f.K_b - ops.matrix_transpose(TK) @ TK
+        L_B, SL = state.q.L_B, S @ state.q.L_B
+        data = (U * (scale * beta)[..., None, :]) @ (ops.matrix_transpose(U) @ L_B)
+        return MeanPrecision(g_a, ops.tril(data - SL @ (ops.matrix_transpose(L_B) @ SL)))
+
+    def factorise(
+        self, ops: Ops, at: DecoupledPrior | DecoupledFactor, state: DecoupledState
+    ) -> FactorisedDecoupled:
+        half = ops.matrix_transpose(state.q.L_B)
+        H = ops.eye(half.shape[-1]) + half @ at.K_b @ state.q.L_B
+        L_H = ops.cholesky(H)
+        return FactorisedDecoupled(state.q.a, L_H, ops.solve_triangular(L_H, half))
+
+    def marginals(
+        self, ops: Ops, f: DecoupledFactor, q: FactorisedDecoupled
+    ) -> tuple[Array, Array]:
+        """μ = k_xα a, v = κ − ‖T k_βx‖² (Cheng and Boots 2017, Eq. 8)."""
+        half = q.T @ f.K_bf
+        return vecmat(q.a, f.K_af), f.kff - ops.sum(half * half, axis=-2)
+
+    def kl(self, ops: Ops, f: DecoupledFactor, q: FactorisedDecoupled) -> Array:
+        """½aᵀK_αa + ½log|H| − ½tr(K_βC) (Cheng and Boots 2017, Eq. 9)."""
+        terms = (
+            ops.sum(q.a * product(ops, f.columns, q.a), axis=-1)
+            + log_determinant(ops, q.L_H)
+            - ops.sum(q.T * (q.T @ f.K_b), axis=(-2, -1))
+        )
+        return 0.5 * ops.sum(terms)
+
+    def posterior(
+        self, ops: Ops, at: DecoupledPrior | DecoupledFactor, q: FactorisedDecoupled
+    ) -> tuple[Array, Array]:
+        """K_βα a and K_β − K_βCK_β: q at β."""
+        TK = q.T @ at.K_b
+        return matvec(at.K_ba, q.a), at.K_b - ops.matrix_transpose(TK) @ TK
