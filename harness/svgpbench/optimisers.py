@@ -11,19 +11,22 @@ BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
 
 
 class AdamState(NamedTuple):
-    """First and second moments, and the powers β₁ᵗ, β₂ᵗ that correct their bias."""
+    """First and second moments, and the powers β₁ᵗ, β₂ᵗ that correct their bias.
+
+    A power is a scalar for each array, or of its shape where some of its entries are younger.
+    """
 
     mean: Tree
     square: Tree
-    power1: Array  # []
-    power2: Array  # []
+    power1: Tree
+    power2: Tree
 
 
 def adam_start(ops: Ops, parameters: Tree) -> AdamState:
     """The state before the first step."""
     zeros = tree_map(lambda x: 0.0 * x, parameters)
-    one = ops.zeros(()) + 1.0
-    return AdamState(zeros, zeros, one, one)
+    ones = tree_map(lambda x: ops.zeros(()) + 1.0, parameters)
+    return AdamState(zeros, zeros, ones, ones)
 
 
 def adam_ascent(
@@ -32,9 +35,11 @@ def adam_ascent(
     """One step up the gradient."""
     mean = tree_map(lambda m, g: BETA1 * m + (1.0 - BETA1) * g, state.mean, gradient)
     square = tree_map(lambda s, g: BETA2 * s + (1.0 - BETA2) * g * g, state.square, gradient)
-    power1, power2 = state.power1 * BETA1, state.power2 * BETA2
+    power1 = tree_map(lambda p: BETA1 * p, state.power1)
+    power2 = tree_map(lambda p: BETA2 * p, state.power2)
 
-    def move(x: Array, m: Array, s: Array) -> Array:
-        return x + rate * (m / (1.0 - power1)) / (ops.sqrt(s / (1.0 - power2)) + EPSILON)
+    def move(x: Array, m: Array, s: Array, p1: Array, p2: Array) -> Array:
+        return x + rate * (m / (1.0 - p1)) / (ops.sqrt(s / (1.0 - p2)) + EPSILON)
 
-    return tree_map(move, parameters, mean, square), AdamState(mean, square, power1, power2)
+    moved = tree_map(move, parameters, mean, square, power1, power2)
+    return moved, AdamState(mean, square, power1, power2)

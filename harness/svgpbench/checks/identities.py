@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -343,6 +344,38 @@ def functions_without_width_are_points(ops: Ops, likelihoods: Names) -> float:
     return max(worst, _worst(points.objective(states[0], points.raw)[1], [*slope, in_centres]))
 
 
+def growing_keeps_q(ops: Ops, likelihoods: Names) -> float:
+    """13: growing the basis leaves q(f), KL and bound as they are (t-SVGP of each tying, q-SVGP)."""
+    worst = 0.0
+    for method, (name, options) in METHODS.items():
+        built = build_method(name, options)
+        if built.basis == "inducing" and not built.refuses_growth():
+            for likelihood in {*likelihoods, "gaussian"} & {*likelihoods_of(method)}:
+                b = _bench(ops, method, likelihood)
+                worst = max(worst, growth_gap(b, b.problem.gamma))
+    return worst
+
+
+def growth_gap(b: Bench, more: Tree) -> float:
+    """How far marginals, KL and bound move where a general state gets the basis points `more`."""
+    rate = 0.02 if b.method.first_order else RATE
+    state = b.e_step(b.e_step(b.start, b.full, rate), b.full, rate)
+    larger = tree_map(
+        lambda z, z_more: b.ops.concat([z, b.ops.asarray(z_more)], axis=0), b.raw.inducing, more
+    )
+    raw = b.raw._replace(inducing=larger)
+    prior = b.steps.prior(raw)
+    grown = b.method.grow(b.ops, prior, state)
+    return _worst(_of_f(b, b.raw, b.prior, state), _of_f(b, raw, prior, grown))
+
+
+def _of_f(b: Bench, raw: Theta, prior: Any, state: Tree) -> list[Floats]:
+    f = b.steps.factor(raw, prior, b.full)
+    q = b.method.factorise(b.ops, f, state)
+    values = (*b.method.marginals(b.ops, f, q), b.method.kl(b.ops, f, q))
+    return [b.ops.to_numpy(x) for x in (*values, b.steps.bound(raw, f, b.full, state, b.one))]
+
+
 IDENTITIES: dict[int, tuple[Callable[[Ops, Names], float], float]] = {
     1: (steps_agree, 1e-8),
     2: (one_step_reaches_sgpr, 1e-8),
@@ -354,6 +387,7 @@ IDENTITIES: dict[int, tuple[Callable[[Ops, Names], float], float]] = {
     10: (functions_without_width_are_points, 1e-10),
     11: (minibatches_average, 1e-10),
     12: (divergence_is_positive, 1e-10),
+    13: (growing_keeps_q, 1e-10),
 }
 """By number, with the tolerance of each."""
 
