@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from svgpbench.bases import Features
 from svgpbench.batches import TrainingData
 from svgpbench.config import CellConfig, DataConfig, cell_id
 from svgpbench.covariance import Covariance
 from svgpbench.errors import UserError, unknown
-from svgpbench.inducing import initial_inducing_inputs
+from svgpbench.inducing import check_bases, initial_bases
 from svgpbench.initialisation import MEDIAN_ROWS, mean_gaps, median_lengthscale
 from svgpbench.kernels import KernelParameters, kernel, lengthscale_count
 from svgpbench.likelihoods import build_likelihood
@@ -113,21 +112,13 @@ def initial_kernel(config: CellConfig, X: Floats, y: Floats) -> KernelParameters
     return KernelParameters(np.array([variance]), lengthscales[None].copy())
 
 
-def windows(config: CellConfig, at: KernelParameters, Z: Floats) -> Floats | Features:
-    """Inducing inputs Z [M, D], or inducing functions there of the configured width."""
-    if config.inducing.functions == "points":
-        return Z
-    return Features(Z, np.broadcast_to(config.inducing.width * at.lengthscales, Z.shape).copy())
-
-
 def initial_theta(config: CellConfig, model: Model, X: Floats, y: Floats) -> Theta:
     """θ at the start, from training data X [n, D], y [n]."""
-    start, inducing = initial_kernel(config, X, y), config.inducing
+    start = initial_kernel(config, X, y)
     # with NumPy whatever the cell's backend: all of them start alike
     covariance = Covariance(load_backend("numpy"), model.kernel, start, model.jitter)
-    Z = initial_inducing_inputs(X, inducing.count, inducing.init, config.seed, covariance)
     likelihood = tree_map(np.float64, model.likelihood.initial_parameters())
-    return Theta(start, likelihood, windows(config, start, Z))
+    return Theta(start, likelihood, initial_bases(X, config.inducing, config.seed, covariance))
 
 
 def perturbed(y: Floats, size: float, seed: int) -> Floats:
@@ -147,6 +138,7 @@ def build_trainer(config: CellConfig) -> tuple[Trainer, Prepared]:
             f"but data {config.data.name!r} is for {dataset.task}"
         )
     method = build_method(config.method.name, config.method.options)
+    check_bases(method, config.inducing)
     b = config.backend
     data = TrainingData(
         ready.X_train,

@@ -47,9 +47,13 @@ class LikelihoodConfig(Strict):
 
 
 class InducingConfig(Strict):
-    """How many inducing inputs, or functions, and where they start."""
+    """How many inducing inputs, or functions, and where they start.
+
+    `gamma` are those of the mean in a second basis.
+    """
 
     count: PositiveInt = 50
+    gamma: PositiveInt | None = None  # methods with two bases, which need it; `count` is then |β|
     init: Literal["k-means", "random", "greedy-variance"] = "k-means"
     functions: Literal["points", "features"] = "points"
     width: Positive = 0.1  # of features at the start, in lengthscales

@@ -66,6 +66,12 @@ def lower_inverse(ops: Ops, chol: Array) -> Array:
     return ops.solve_triangular(chol, ops.broadcast_to(ops.eye(chol.shape[-1]), chol.shape))
 
 
+def cholesky_solve(ops: Ops, chol: Array, x: Array) -> Array:
+    """A⁻¹x [..., n] from the lower Cholesky factor of A."""
+    half = ops.solve_triangular(chol, x[..., None])
+    return ops.solve_triangular(chol, half, transpose=True)[..., 0]
+
+
 def cholesky_of_inverse(ops: Ops, precision: Array) -> Array:
     """Lower Cholesky factor of Λ⁻¹ from Λ [..., n, n], with one factorisation of Λ.
 

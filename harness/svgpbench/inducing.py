@@ -1,4 +1,9 @@
-"""Where the inducing inputs start: k-means centres, a random subset, or greedily chosen data."""
+"""Where the inducing inputs start: k-means centres, a random subset, or greedily chosen data.
+
+Two bases are one set of such points dealt out, so that they have no point in common: where γ and β share
+one, the residue that γ models is singular. Salimbeni et al. (2018b), Sec. 4, leave the start to an
+appendix; their published code runs k-means once for each basis.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +13,53 @@ import numpy as np
 import numpy.typing as npt
 from scipy.cluster.vq import kmeans2
 
+from svgpbench.bases import Decoupled, Features
+from svgpbench.config import InducingConfig
 from svgpbench.covariance import Covariance
 from svgpbench.errors import UserError
+from svgpbench.methods.method import Method
+from svgpbench.ops import Tree
 
 Floats = npt.NDArray[np.float64]
+
+
+def check_bases(method: Method, inducing: InducingConfig) -> None:
+    """Raise `UserError` where `inducing.gamma` is missing for two bases, or given for one."""
+    if method.basis == "decoupled" and inducing.gamma is None:
+        raise UserError(
+            f"method {method.name!r} has two bases: set inducing.gamma, the points of its mean "
+            "(inducing.count are those of its covariance)"
+        )
+    if method.basis != "decoupled" and inducing.gamma is not None:
+        raise UserError(
+            f"method {method.name!r} has one basis: remove inducing.gamma, or give it in the "
+            "`inducing` of the methods that have two"
+        )
+
+
+def initial_bases(X: Floats, inducing: InducingConfig, seed: int, covariance: Covariance) -> Tree:
+    """Z [count, D], or γ [gamma, D] and β [count, D] disjoint, as points or as `Features` there.
+
+    `covariance` is that of NumPy at the start; raises `UserError` as below.
+    """
+    M_b, total = inducing.count, inducing.count + (inducing.gamma or 0)
+    points = initial_inducing_inputs(X, total, inducing.init, seed, covariance)
+    lengthscales = covariance.parameters.lengthscales
+    width = inducing.width if inducing.functions == "features" else None
+    if inducing.gamma is None:
+        return windows(points, width, lengthscales)
+    dealt = np.random.default_rng([seed, 6]).permutation(total)
+    if inducing.init == "greedy-variance":
+        dealt = np.arange(total)  # the first, which say most of the variance, to β
+    gamma, beta = points[dealt[M_b:]], points[dealt[:M_b]]
+    return Decoupled(windows(gamma, width, lengthscales), windows(beta, width, lengthscales))
+
+
+def windows(Z: Floats, width: float | None, lengthscales: Floats) -> Floats | Features:
+    """Inducing functions at Z [M, D] of a width in lengthscales [1, D] or [1, 1]; Z where it is None."""
+    if width is None:
+        return Z
+    return Features(Z, np.broadcast_to(width * lengthscales, Z.shape).copy())
 
 
 def initial_inducing_inputs(
@@ -23,7 +71,8 @@ def initial_inducing_inputs(
     """
     if count > len(X):
         raise UserError(
-            f"{count} inducing inputs for {len(X)} training rows; set inducing.count ≤ {len(X)}"
+            f"{count} inducing inputs for {len(X)} training rows; "
+            f"set inducing.count (and inducing.gamma, if any) ≤ {len(X)}"
         )
     rng = np.random.default_rng([seed, 1])
     if init == "random":

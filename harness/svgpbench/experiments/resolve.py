@@ -55,7 +55,7 @@ def resolve(
             split=split,
             kernel=overlay(experiment.kernel, problem.kernel),
             likelihood=problem.likelihood,
-            inducing=overlay(experiment.inducing, problem.inducing, size.inducing),
+            inducing=overlay(experiment.inducing, problem.inducing, entry.inducing, size.inducing),
             training=overlay(experiment.training, problem.training, entry.training, size.training),
             method=entry.method(),
             backend=backend,

@@ -59,9 +59,10 @@ class Problem(Strict):
 
 
 class MethodEntry(MethodConfig):
-    """A method to run, with overrides of how it is trained."""
+    """A method to run, with overrides of how it is trained and of its bases."""
 
     training: TrainingConfig = TrainingConfig()
+    inducing: InducingConfig = InducingConfig()
 
     def method(self) -> MethodConfig:
         """The part that a cell keeps."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from svgpbench.cell import build_model, load_data, prepare_data
 from svgpbench.config import BackendConfig, CellConfig
 from svgpbench.errors import UserError
+from svgpbench.inducing import check_bases
 from svgpbench.kernels import lengthscale_count
 from svgpbench.methods import build_method
 from svgpbench.plugins import BACKENDS, find, framework_missing, load_backend
@@ -34,15 +35,15 @@ def _check_backend(backend: BackendConfig) -> None:
 
 
 def _check_methods(cells: Iterable[CellConfig]) -> None:
-    for method in {cell.method.title: cell.method for cell in cells}.values():
-        build_method(method.name, method.options)
+    for cell in {(cell.method.title, cell.inducing): cell for cell in cells}.values():
+        check_bases(build_method(cell.method.name, cell.method.options), cell.inducing)
 
 
 def _first_of_each_problem(cells: Iterable[CellConfig]) -> list[CellConfig]:
     """One cell for every data set, split and training: what `_check_problem` looks at."""
     return list(
         {
-            (cell.data.name, cell.split, cell.inducing.count, cell.training.batch_size): cell
+            (cell.data.name, cell.split, cell.inducing, cell.training.batch_size): cell
             for cell in reversed(list(cells))
         }.values()
     )[::-1]
@@ -60,6 +61,7 @@ def _check_problem(cell: CellConfig) -> None:
     rows, dimensions = ready.X_train.shape
     for what, count in (
         ("inducing.count", cell.inducing.count),
+        ("inducing.count + inducing.gamma", cell.inducing.count + (cell.inducing.gamma or 0)),
         ("training.batch_size", cell.training.batch_size or 0),
     ):
         if count > rows:

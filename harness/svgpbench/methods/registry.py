@@ -27,3 +27,17 @@ def build_method(name: str, options: dict[str, Any]) -> Method:
                 f"option {key!r} of method {name!r} must be {wanted.__name__}, got {value!r}"
             )
     return cls(**options)
+
+
+def build_named(title: str) -> Method:
+    """A method from its name and a variant's, as `svgpbench check` shows them: `q-svgp natgrad`.
+
+    The name alone has the options' defaults. Raises `UserError` for a name or variant that does not exist.
+    """
+    name, _, variant = title.partition(" ")
+    if not variant:
+        return build_method(name, {})
+    variants = find(METHODS, "method", name).load().facts.variants
+    if variant not in variants:
+        raise unknown(f"variant of method {name}", variant, variants)
+    return build_method(name, dict(variants[variant]))

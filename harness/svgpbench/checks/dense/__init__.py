@@ -12,6 +12,7 @@ from svgpbench.checks.cases import METHODS, Case, Problem
 from svgpbench.checks.dense.coupled import coupled_arrays
 from svgpbench.checks.dense.decoupled import decoupled_arrays
 from svgpbench.checks.dense.gaussians import kernel_matrix, log_normal, sgpr_bound
+from svgpbench.checks.dense.two_part import two_part_arrays
 from svgpbench.checks.evaluate import Arrays
 
 __all__ = ["dense_arrays", "kernel_matrix", "log_normal", "sgpr_bound"]
@@ -20,6 +21,8 @@ FAMILIES: dict[str, Callable[[Case, Problem, Arrays], Arrays]] = {
     "t-svgp": coupled_arrays,
     "q-svgp": coupled_arrays,
     "decoupled": decoupled_arrays,
+    "orth": two_part_arrays,
+    "hybrid": two_part_arrays,
 }
 """By method name; a third party's method has no dense column."""
 

@@ -32,7 +32,7 @@ class Union(Dense):
         points = np.concatenate([theta.inducing.gamma, theta.inducing.beta])
         super().__init__(case, theta._replace(inducing=points), X, y, scale)
         self.size = len(theta.inducing.gamma)  # of γ
-        self.rows = rows
+        self.bases, self.rows = theta, rows
 
     def decoupled(self, a: Floats, L_B: Floats) -> tuple[Floats, Floats]:
         """Mean K_·α a and precision K⁻¹ + B at β (Cheng and Boots 2017, Eq. 7)."""
@@ -53,17 +53,19 @@ class Union(Dense):
         """The bound with γ's quadratic as it is estimated."""
         return self.elbo(m, S) - 0.5 * float(a @ self.sampled_excess(a))
 
+    def expectations(self, m: Floats, S: Floats) -> tuple[Floats, Floats, Floats]:
+        """(V, α, β) at a q."""
+        return expectations(self.case.likelihood, self.theta, self.y, *self.marginals(m, S))
+
     def gradients(self, m: Floats, S: Floats) -> tuple[Floats, Floats]:
         """∂ELBO/∂m and ∂ELBO/∂S."""
-        _, alpha, beta = expectations(
-            self.case.likelihood, self.theta, self.y, *self.marginals(m, S)
-        )
+        _, alpha, beta = self.expectations(m, S)
         d_m = self.scale * self.A @ alpha - self.K_inv @ m
         return d_m, 0.5 * (np.linalg.inv(S) - self.K_inv - self.scale * (self.A * beta) @ self.A.T)
 
 
-def at_batches(case: Case, problem: Problem, *, moved: bool) -> tuple[Union, Union, Union]:
-    """The first and third minibatches at θ, and all rows at θ or where it moves to."""
+def at_batches(case: Case, problem: Problem) -> tuple[Union, Union, Union]:
+    """The first and third minibatches at θ, and all rows where θ moves to."""
     model, method = case.build()
     y, n = problem.targets(model.likelihood.support), len(problem.X)
 
@@ -72,14 +74,14 @@ def at_batches(case: Case, problem: Problem, *, moved: bool) -> tuple[Union, Uni
         return Union(case, theta, problem.X[index], y[index], n / len(index), drawn)
 
     here = problem.theta(model, method.basis)
-    there = problem.theta(model, method.basis, moved=moved)
+    there = problem.theta(model, method.basis, moved=True)
     first, third = problem.batches[0], problem.batches[2]
     return union(first, here), union(third, here), union(np.arange(n), there)
 
 
 def decoupled_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays:
     """DECOUPLED: the state's values, a gradient step, and the bound at another θ with a and B fixed."""
-    at, step, new = at_batches(case, problem, moved=True)
+    at, step, new = at_batches(case, problem)
     a, L_B = numbers["state/q.a"][0], numbers["state/q.L_B"][0]
     out = values(at, a, *at.decoupled(a, L_B))
     if case.method.endswith("sgd"):

@@ -1,0 +1,90 @@
+"""ORTH and HYBRID, as dense Gaussians on the union of both bases."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from svgpbench.checks.cases import Case, Problem
+from svgpbench.checks.dense.coupled import tied
+from svgpbench.checks.dense.decoupled import Union, at_batches, values
+from svgpbench.checks.dense.gaussians import Dense
+from svgpbench.checks.evaluate import RATE, Arrays
+from svgpbench.methods.orthogonal import OrthogonalSVGP
+from svgpbench.optimisers import BETA1, BETA2, EPSILON
+
+Floats = npt.NDArray[np.float64]
+
+
+class TwoPart:
+    """Both parts as linear maps into the union: mean = T a + R m_β, covariance = K + R(S − K_β)Rᵀ."""
+
+    def __init__(self, union: Union, *, orthogonal: bool) -> None:
+        self.union, size = union, union.size
+        self.K_beta = union.K[size:, size:]
+        self.R: Floats = union.K[:, size:] @ np.linalg.inv(self.K_beta)  # [M_γ + M_β, M_β]
+        self.T: Floats = union.K[:, :size].copy()  # [M_γ + M_β, M_γ]
+        if orthogonal:
+            self.T -= self.R @ union.K[size:, :size]
+
+    def q(self, a: Floats, m: Floats, S: Floats) -> tuple[Floats, Floats]:
+        """Mean and covariance on the union."""
+        return self.T @ a + self.R @ m, self.union.K + self.R @ (S - self.K_beta) @ self.R.T
+
+    def beta_step(self, a: Floats, m: Floats, S: Floats) -> tuple[Floats, Floats]:
+        """The natural gradient in (m_β, S) with a fixed."""
+        d_m, d_S = self.union.gradients(*self.q(a, m, S))
+        d_m, d_S = self.R.T @ d_m, self.R.T @ d_S @ self.R
+        precision: Floats = np.asarray(np.linalg.inv(S), dtype=np.float64)
+        covariance: Floats = np.asarray(np.linalg.inv(precision - 2 * RATE * d_S))
+        return covariance @ (precision @ m + RATE * (d_m - 2 * d_S @ m)), covariance
+
+    def gamma_step(
+        self, method: OrthogonalSVGP, numbers: Arrays, a: Floats, m: Floats, S: Floats
+    ) -> Floats:
+        """The new a, from the gradient and the curvature of the bound in a."""
+        u, at = self.union, self.q(a, m, S)
+        g = self.T.T @ u.gradients(*at)[0] - u.sampled_excess(a)
+        rate = method.gamma_rate or RATE
+        D = self.T.T @ u.K_inv @ self.T
+        if method.gamma_step == "adam":
+            mean = BETA1 * numbers["state/adam.mean"][0] + (1 - BETA1) * g
+            square = BETA2 * numbers["state/adam.square"][0] + (1 - BETA2) * g**2
+            corrected = np.sqrt(square / (1 - numbers["state/adam.power2"] * BETA2))
+            mean = mean / (1 - numbers["state/adam.power1"] * BETA1)
+            return np.asarray(a + rate * mean / (corrected + EPSILON))
+        if method.gamma_step == "scaled":
+            return np.asarray(a + rate * g / np.diag(D))
+        if method.gamma_step == "newton":
+            _, _, beta = u.expectations(*at)
+            D = D + u.scale * self.T.T @ (u.A * beta) @ u.A.T @ self.T
+        return np.asarray(a + rate * np.linalg.solve(D, g))
+
+
+def two_part_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays:
+    """The state's values, a step where β moves by a natural gradient, and the bound at another θ."""
+    model, method = case.build()
+    assert isinstance(method, OrthogonalSVGP)
+    orthogonal = method.name == "orth"
+    first, third, all_moved = at_batches(case, problem)
+    at, step, new = (TwoPart(u, orthogonal=orthogonal) for u in (first, third, all_moved))
+    a = numbers["state/a"][0]
+    m, S = numbers["values/q_mean"][0], numbers["values/q_cov"][0]
+    if not orthogonal:  # the mean at β is not m_β
+        m = m - first.K[first.size :, : first.size] @ a
+    out = values(first, a, *at.q(a, m, S))
+    if "q-svgp adam" not in method.coupled:
+        m1, S1 = step.beta_step(a, m, S)
+        mean, cov = at.q(step.gamma_step(method, numbers, a, m1, S1), m1, S1)
+        mu, v = first.marginals(mean, cov)
+        out |= {"e_step/mu": mu[None], "e_step/v": v[None]}
+        out |= {"e_step/q_mean": mean[None, first.size :]}
+    beta, moved = (
+        Dense(case, t._replace(inducing=t.inducing.beta), problem.X, all_moved.y, 1.0)
+        for t in (problem.theta(model, method.basis), all_moved.bases)
+    )
+    coupled = Case(method.coupled, case.likelihood, case.kernel)
+    held = {**numbers, "values/q_mean": m[None]}
+    q = new.q(a, *tied(coupled, beta, moved, held))
+    out["gradients/objective"] = np.asarray(all_moved.sampled_elbo(a, *q))
+    return out

@@ -1,0 +1,85 @@
+"""HYBRID: ORTH without the projection, m(x) = k_xγa + k_xβK_β⁻¹m_β.
+
+Cheng and Boots 2017, App.; Salimbeni et al. 2018b, Eq. 11. It is ORTH at the mean m_β + K_βγa, so that the
+two have the same optimum; but here each part pulls on the other through the prior, aᵀK_γβK_β⁻¹m_β. The
+coupled method is told of that pull as one more linear term of the likelihood.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from svgpbench.gaussian import matvec, vecmat
+from svgpbench.likelihoods import Conditional
+from svgpbench.methods.columns import product
+from svgpbench.methods.facts import Facts
+from svgpbench.methods.orthogonal import Blocks, Factorised, OrthogonalSVGP, TwoPartState
+from svgpbench.methods.residual import tilted
+from svgpbench.ops import Array, Ops
+
+
+@dataclass(frozen=True)
+class HybridSVGP(OrthogonalSVGP):
+    """A coupled method on β and a part of the mean on γ, not orthogonal to it.
+
+    The options are those of `orth`; γ-steps are adam and newton.
+    """
+
+    name: ClassVar[str] = "hybrid"
+    version: ClassVar[int] = 1
+    gamma_steps: ClassVar[tuple[str, ...]] = ("adam", "newton")
+    facts: ClassVar[Facts] = Facts(
+        aliases={"salimbeni2018": "HYBRID", "cheng2017": "hybrid (App.)"},
+        parameters="M_γ + M_β + M_β(M_β+1)/2",
+        e_step="O((b + M_β + r)M_γ + bM_β² + M_β³), r = subset or M_γ; newton: M_γ³ more",
+        memory="O((b + M_β + r)M_γ + M_β²)",
+        variants={
+            "adam": {},
+            "adam subset": {"subset": 5},
+            "natgrad newton": {"coupled": "q-svgp natgrad", "gamma_step": "newton"},
+        },
+    )
+
+    def _block(self, ops: Ops, K: Array, V: Array, W: Array) -> Array:
+        return K
+
+    def kl(self, ops: Ops, f: Blocks, q: Factorised) -> Array:
+        """KL_β + ½aᵀK_γa + aᵀK_γβK_β⁻¹m_β."""
+        mixed = ops.sum(matvec(f.V, q.a) * self._whitened_mean(ops, f, q))
+        return super().kl(ops, f, q) + mixed
+
+    def posterior(self, ops: Ops, at: Blocks, q: Factorised) -> tuple[Array, Array]:
+        """m_β + K_βγa and S: q at β."""
+        mean, covariance = super().posterior(ops, at, q)
+        return mean + matvec(at.coupled.L, matvec(at.V, q.a)), covariance
+
+    def gamma_gradient(
+        self,
+        ops: Ops,
+        f: Blocks,
+        likelihood: Conditional,
+        y: Array,
+        state: TwoPartState,
+        scale: Array,
+    ) -> tuple[Array, Array]:
+        """∂_a = sK_γbα − K_γa − K_γβK_β⁻¹m_β [P, M_γ], and sβ [P, b]."""
+        gradient, beta = super().gamma_gradient(ops, f, likelihood, y, state, scale)
+        mean = self._whitened_mean(ops, f, self.factorise(ops, f, state))
+        return gradient - vecmat(mean, f.V), beta
+
+    def _pull(self, ops: Ops, f: Blocks, a: Array) -> Array:
+        return product(ops, f.columns, a) if self.subset else matvec(f.D, a)
+
+    def _told(
+        self, ops: Ops, f: Blocks, likelihood: Conditional, a: Array, scale: Array
+    ) -> tuple[Any, Conditional]:
+        return tilted(ops, f.coupled, likelihood, -matvec(f.V, a) / scale)
+
+    def _whitened_mean(self, ops: Ops, f: Blocks, q: Factorised) -> Array:
+        """L⁻¹m_β [P, M_β], from any coupled method: its marginal means where W is the identity."""
+        L = f.coupled.L
+        at_basis = f.coupled._replace(
+            W=ops.broadcast_to(ops.eye(L.shape[-1]), L.shape), kff=0.0 * L[..., 0]
+        )
+        return self.part.marginals(ops, at_basis, q.coupled)[0]

@@ -1,0 +1,304 @@
+"""ORTH and HYBRID: a coupled q on β, and a part of the mean on a basis γ of its own.
+
+ORTH (Salimbeni et al. 2018b, Eq. 12) makes that part orthogonal to β,
+
+    m(x) = (k_xγ − k_xβK_β⁻¹K_βγ) a + k_xβK_β⁻¹m_β,    KL = KL_β + ½aᵀD_γa,  D_γ = K_γ − K_γβK_β⁻¹K_βγ,
+
+HYBRID (Cheng and Boots 2017, App.; Salimbeni et al. 2018b, Eq. 11) does not: m(x) = k_xγa + k_xβK_β⁻¹m_β,
+with K_γ for D_γ and aᵀK_γβK_β⁻¹m_β more in the KL.
+
+β moves by the E-step of any coupled method, which sees marginals that include γ's mean; then γ moves, at
+the marginals of the new β. The alternative, both from the same q, costs as much (marginals twice): one
+after the other, exact steps never lower the bound where it is concave, and γ only meets what β has left.
+Between exact steps the rest of the error shrinks by one factor, the squared cosine of the angle between
+the two parts of the mean as the data see them. M-steps hold a and what the coupled method holds.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+from svgpbench.bases import Decoupled
+from svgpbench.covariance import Covariance
+from svgpbench.errors import UserError, unknown
+from svgpbench.gaussian import cholesky_solve, matvec, vecmat
+from svgpbench.likelihoods import Conditional, Likelihood
+from svgpbench.methods.columns import drawn_columns, no_columns, product
+from svgpbench.methods.facts import Facts
+from svgpbench.methods.method import Method
+from svgpbench.methods.registry import build_named
+from svgpbench.methods.residual import shifted
+from svgpbench.ops import Array, Ops, Tree
+from svgpbench.optimisers import adam_ascent, adam_start
+
+
+class Blocks(NamedTuple):
+    """Blocks of θ; with a batch, also those in which x appears."""
+
+    coupled: Any  # of the coupled method on β, which have L (and W)
+    V: Array  # [Q, M_β, M_γ], L⁻¹K_βγ
+    D: Any  # [Q, M_γ, M_γ], D_γ or K_γ, jitter added; () where its columns are sampled
+    L_D: Any  # its Cholesky factor, or ()
+    columns: Any  # Columns of K_γ, or ()
+    variances: Array  # [Q, M_γ], diagonal of K_γ, jitter added
+    K_xb: Any  # [Q, M_γ, b], k_γx − K_γβK_β⁻¹k_βx, or k_γx; () without a batch
+
+
+class TwoPartState(NamedTuple):
+    """The coupled method's state, γ's coefficients, and Adam's moments of them (else the empty tuple)."""
+
+    coupled: Any
+    a: Array  # [P, M_γ]
+    adam: Any
+
+
+class Factorised(NamedTuple):
+    """The coupled method's factorised state, and γ's coefficients."""
+
+    coupled: Any
+    a: Array  # [P, M_γ]
+
+
+class Move(NamedTuple):
+    """What a γ-step starts from."""
+
+    f: Blocks
+    state: TwoPartState
+    gradient: Array  # [P, M_γ]
+    beta: Array  # [P, b], times the minibatch scale
+    rate: Array  # []
+
+
+def _adam(ops: Ops, m: Move) -> TwoPartState:
+    a, adam = adam_ascent(ops, m.state.adam, m.state.a, m.gradient, m.rate)
+    return m.state._replace(a=a, adam=adam)
+
+
+def _scaled(ops: Ops, m: Move) -> TwoPartState:
+    """Eq. 17 of Salimbeni et al. 2018b; the jitter is in the diagonal of K_γ."""
+    diagonal = m.f.variances - ops.sum(m.f.V * m.f.V, axis=-2)
+    return m.state._replace(a=m.state.a + m.rate * m.gradient / diagonal)
+
+
+def _natural(ops: Ops, m: Move) -> TwoPartState:
+    """Eq. 16a of Salimbeni et al. 2018b; stable for rates below 2/(1 + λmax(D_γ⁻¹ s K_⊥ᵀ diag(β) K_⊥))."""
+    return m.state._replace(a=m.state.a + m.rate * cholesky_solve(ops, m.f.L_D, m.gradient))
+
+
+def _newton(ops: Ops, m: Move) -> TwoPartState:
+    """Solve D_γ + s K_⊥ᵀ diag(β) K_⊥ against ∂_a; negative β count as 0, which leaves the fixed point."""
+    weights = ops.maximum(m.beta, 0.0)[..., None, :]
+    curvature = m.f.D + (m.f.K_xb * weights) @ ops.matrix_transpose(m.f.K_xb)
+    step = cholesky_solve(ops, ops.cholesky(curvature), m.gradient)
+    return m.state._replace(a=m.state.a + m.rate * step)
+
+
+GAMMA_STEPS: dict[str, Callable[[Ops, Move], TwoPartState]] = {
+    "adam": _adam,
+    "scaled": _scaled,
+    "natural": _natural,
+    "newton": _newton,
+}
+DENSE_STEPS = ("natural", "newton")
+"""These solve against D_γ, so they need all of it."""
+
+
+@dataclass(frozen=True)
+class OrthogonalSVGP(Method):
+    """A coupled method on β and an orthogonal residue of the mean on γ.
+
+    Options: `coupled`, a method and its variant as `svgpbench check` names them; `gamma_step` (adam,
+    scaled, natural, newton); `gamma_rate` of that step, 0 for the E-step's own rate; `subset` of K_γ's
+    columns for aᵀK_γa (0: all).
+    """
+
+    coupled: str = "q-svgp adam"
+    gamma_step: str = "adam"
+    gamma_rate: float = 0.0
+    subset: int = 0
+    name: ClassVar[str] = "orth"
+    version: ClassVar[int] = 1
+    basis: ClassVar[str] = "decoupled"
+    gamma_steps: ClassVar[tuple[str, ...]] = tuple(GAMMA_STEPS)
+    facts: ClassVar[Facts] = Facts(
+        aliases={"salimbeni2018": "ORTH (q-svgp adam), ORTHNAT (q-svgp natgrad)"},
+        parameters="M_γ + M_β + M_β(M_β+1)/2",
+        e_step="O((b + M_β + r)M_γ + bM_β² + M_β³), r = subset or M_γ; natural, newton: M_γ³ more",
+        memory="O((b + M_β + r)M_γ + M_β²)",
+        variants={
+            "adam": {},
+            "adam subset": {"subset": 5},
+            "natgrad adam": {"coupled": "q-svgp natgrad", "gamma_rate": 0.02},
+            "natgrad scaled": {
+                "coupled": "q-svgp natgrad",
+                "gamma_step": "scaled",
+                "gamma_rate": 0.02,
+            },
+            "natgrad natural": {
+                "coupled": "q-svgp natgrad",
+                "gamma_step": "natural",
+                "gamma_rate": 0.02,
+            },
+            "natgrad newton": {"coupled": "q-svgp natgrad", "gamma_step": "newton"},
+            "dual newton": {"coupled": "t-svgp", "gamma_step": "newton"},
+        },
+    )
+
+    def __post_init__(self) -> None:
+        if self.gamma_step not in self.gamma_steps:
+            raise unknown(f"gamma_step of {self.name}", self.gamma_step, self.gamma_steps)
+        if self.gamma_rate < 0.0 or self.subset < 0:
+            raise UserError(f"gamma_rate and subset of method {self.name!r} must be 0 or more")
+        if self.subset and self.gamma_step in DENSE_STEPS:
+            raise UserError(
+                f"gamma_step {self.gamma_step!r} of method {self.name!r} solves against all of D_γ: "
+                "leave subset at 0, or take adam or scaled"
+            )
+        if self.part.basis != "inducing":
+            raise UserError(
+                f"option coupled = {self.coupled!r} of method {self.name!r} is no coupled method on "
+                "inducing inputs; take q-svgp or t-svgp"
+            )
+        if self.part.needs_all_data:
+            raise UserError(
+                f"option coupled = {self.coupled!r} of method {self.name!r} keeps sites that depend on "
+                "γ's mean, which moves with θ in the M-step; take another tying"
+            )
+
+    @functools.cached_property
+    def part(self) -> Method:
+        """The coupled method on β."""
+        return build_named(self.coupled)
+
+    @property
+    def first_order(self) -> bool:
+        return self.part.first_order
+
+    @property
+    def sampled_rows(self) -> int:
+        return self.subset
+
+    def sampled_basis(self, inducing: Decoupled) -> Tree:
+        return inducing.gamma
+
+    def refuses(self, likelihood: Likelihood) -> str:
+        return self.part.refuses(likelihood)
+
+    # --- blocks --------------------------------------------------------------------------------
+
+    def prior(self, ops: Ops, cov: Covariance, inducing: Decoupled) -> Blocks:
+        gamma, beta = inducing
+        coupled = self.part.prior(ops, cov, beta)
+        V = ops.solve_triangular(coupled.L, cov.cross(beta, gamma))
+        D: Any = ()
+        if not self.subset:
+            D = self._block(ops, cov.square(gamma), V, V)
+        L_D = ops.cholesky(D) if self.gamma_step == "natural" else ()
+        variances = cov.diagonal(gamma) + cov.jitter
+        return Blocks(coupled, V, D, L_D, no_columns(ops, cov), variances, ())
+
+    def factor(
+        self,
+        ops: Ops,
+        cov: Covariance,
+        inducing: Decoupled,
+        p: Blocks,
+        X: Array,
+        rows: Array | tuple[()],
+    ) -> Blocks:
+        gamma, beta = inducing
+        coupled = self.part.factor(ops, cov, beta, p.coupled, X, ())
+        if not isinstance(rows, tuple):
+            p = p._replace(columns=drawn_columns(ops, cov, gamma, rows))
+        return p._replace(
+            coupled=coupled, K_xb=self._block(ops, cov.cross(gamma, X), p.V, coupled.W)
+        )
+
+    def _block(self, ops: Ops, K: Array, V: Array, W: Array) -> Array:
+        """K less what β explains of it, VᵀW."""
+        return K - ops.matrix_transpose(V) @ W
+
+    # --- q -------------------------------------------------------------------------------------
+
+    def initial_state(self, ops: Ops, p: Blocks, latents: int, n: int) -> TwoPartState:
+        a = ops.zeros((latents, p.V.shape[-1]))
+        adam = adam_start(ops, a) if self.gamma_step == "adam" else ()
+        return TwoPartState(self.part.initial_state(ops, p.coupled, latents, n), a, adam)
+
+    def factorise(self, ops: Ops, at: Blocks, state: TwoPartState) -> Factorised:
+        return Factorised(self.part.factorise(ops, at.coupled, state.coupled), state.a)
+
+    def marginals(self, ops: Ops, f: Blocks, q: Factorised) -> tuple[Array, Array]:
+        mu, v = self.part.marginals(ops, f.coupled, q.coupled)
+        return mu + vecmat(q.a, f.K_xb), v
+
+    def kl(self, ops: Ops, f: Blocks, q: Factorised) -> Array:
+        return self.part.kl(ops, f.coupled, q.coupled) + 0.5 * ops.sum(
+            q.a * self._pull(ops, f, q.a)
+        )
+
+    def posterior(self, ops: Ops, at: Blocks, q: Factorised) -> tuple[Array, Array]:
+        """q(u) at β, where the residue is 0."""
+        return self.part.posterior(ops, at.coupled, q.coupled)
+
+    def _pull(self, ops: Ops, f: Blocks, a: Array) -> Array:
+        """D_γ a [P, M_γ], or its unbiased estimate; the part in K_γβ is always exact."""
+        if not self.subset:
+            return matvec(f.D, a)
+        return product(ops, f.columns, a) - vecmat(matvec(f.V, a), f.V)
+
+    # --- E-step and M-step ---------------------------------------------------------------------
+
+    def e_step(
+        self,
+        ops: Ops,
+        f: Blocks,
+        likelihood: Conditional,
+        y: Array,
+        index: Array,
+        state: TwoPartState,
+        rate: Array,
+        scale: Array,
+    ) -> TwoPartState:
+        """β by the coupled method (16b, c for a natural gradient), then γ at the new marginals.
+
+        Source: Salimbeni et al. 2018b, Eqs. 16–17.
+        """
+        seen = shifted(likelihood, vecmat(state.a, f.K_xb))
+        blocks, told = self._told(ops, f, seen, state.a, scale)
+        coupled = self.part.e_step(ops, blocks, told, y, index, state.coupled, rate, scale)
+        state = state._replace(coupled=coupled)
+        gradient, beta = self.gamma_gradient(ops, f, likelihood, y, state, scale)
+        rate = self.gamma_rate + 0.0 * rate if self.gamma_rate else rate
+        return GAMMA_STEPS[self.gamma_step](ops, Move(f, state, gradient, beta, rate))
+
+    def gamma_gradient(
+        self,
+        ops: Ops,
+        f: Blocks,
+        likelihood: Conditional,
+        y: Array,
+        state: TwoPartState,
+        scale: Array,
+    ) -> tuple[Array, Array]:
+        """∂_a = sK_⊥ᵀα − D_γa [P, M_γ], and sβ [P, b]."""
+        q = self.factorise(ops, f, state)
+        alpha, beta = likelihood.gradients(ops, y, *self.marginals(ops, f, q))
+        return scale * matvec(f.K_xb, alpha) - self._pull(ops, f, q.a), scale * beta
+
+    def _told(
+        self, ops: Ops, f: Blocks, likelihood: Conditional, a: Array, scale: Array
+    ) -> tuple[Any, Conditional]:
+        """The blocks and the likelihood that the coupled method's E-step gets."""
+        return f.coupled, likelihood
+
+    def hold(self, ops: Ops, p: Blocks, likelihood: Conditional, state: TwoPartState) -> Tree:
+        held = self.part.hold(ops, p.coupled, likelihood, state.coupled)
+        return state._replace(coupled=held)
+
+    def tie(self, ops: Ops, f: Blocks, likelihood: Conditional, held: TwoPartState) -> TwoPartState:
+        tied = self.part.tie(ops, f.coupled, likelihood, held.coupled)
+        return held._replace(coupled=tied)
