@@ -73,10 +73,21 @@ class Batches:
             drawn = drawn._replace(rows=self.ops.asarray(self._rows(inducing)))
         return drawn
 
+    def sample(self) -> Rows:
+        """The row numbers of one batch in random order, all of them where training is full batch."""
+        n = len(self.data.y)
+        return self.rng.choice(n, self.size or n, replace=False)
+
+    def drawn(self, rows: Rows, inducing: Any) -> Batch:
+        """Rows [b] with fresh draws where the likelihood or the method samples."""
+        batch = self._of(rows, self._noise(self.rng))
+        if self.method.sampled_rows:
+            batch = batch._replace(rows=self.ops.asarray(self._rows(inducing)))
+        return batch
+
     def minibatches(self, count: int, inducing: Any) -> Batch:
         """`count` batches drawn without replacement, stacked on a leading axis."""
-        n, size = len(self.data.y), self.size or len(self.data.y)
-        rows = np.stack([self.rng.choice(n, size, replace=False) for _ in range(count)])
+        rows = np.stack([self.sample() for _ in range(count)])
         drawn = self._of(rows, self._noise(self.rng, count))
         if self.method.sampled_rows:
             sampled = np.stack([self._rows(inducing) for _ in range(count)])

@@ -10,14 +10,15 @@ import numpy.typing as npt
 
 from svgpbench.batches import TrainingData
 from svgpbench.config import CellConfig, DataConfig, cell_id
-from svgpbench.covariance import Covariance
 from svgpbench.errors import UserError, unknown
+from svgpbench.growing import Growth
 from svgpbench.inducing import check_bases, initial_bases
 from svgpbench.initialisation import MEDIAN_ROWS, mean_gaps, median_lengthscale
 from svgpbench.kernels import KernelParameters, kernel, lengthscale_count
 from svgpbench.likelihoods import build_likelihood
 from svgpbench.methods import build_method
 from svgpbench.model import Model, Theta
+from svgpbench.online import OnlineTrainer, check_training
 from svgpbench.plugins import DATASETS, load_backend, plugins
 from svgpbench.training import Trainer
 from svgpbench.tree import tree_map
@@ -113,12 +114,9 @@ def initial_kernel(config: CellConfig, X: Floats, y: Floats) -> KernelParameters
 
 
 def initial_theta(config: CellConfig, model: Model, X: Floats, y: Floats) -> Theta:
-    """θ at the start, from training data X [n, D], y [n]."""
-    start = initial_kernel(config, X, y)
-    # with NumPy whatever the cell's backend: all of them start alike
-    covariance = Covariance(load_backend("numpy"), model.kernel, start, model.jitter)
+    """θ at the start but for its basis, from training data X [n, D], y [n]."""
     likelihood = tree_map(np.float64, model.likelihood.initial_parameters())
-    return Theta(start, likelihood, initial_bases(X, config.inducing, config.seed, covariance))
+    return Theta(initial_kernel(config, X, y), likelihood, ())
 
 
 def perturbed(y: Floats, size: float, seed: int) -> Floats:
@@ -139,6 +137,7 @@ def build_trainer(config: CellConfig) -> tuple[Trainer, Prepared]:
         )
     method = build_method(config.method.name, config.method.options)
     check_bases(method, config.inducing)
+    check_training(method, config.training)
     b = config.backend
     data = TrainingData(
         ready.X_train,
@@ -153,7 +152,15 @@ def build_trainer(config: CellConfig) -> tuple[Trainer, Prepared]:
         )
     ops = load_backend(b.name, b.mode, b.dtype, b.device)
     theta = initial_theta(config, model, data.X, data.y)
-    return Trainer(ops, model, method, data, theta, config.training, config.seed), ready
+    parts = (ops, model, method, data)
+    if config.training.kind == "online":
+        growth = Growth.of(config.inducing, config.training.online.increment)
+        return OnlineTrainer(*parts, theta, config.training, growth, config.seed), ready
+    # with NumPy whatever the cell's backend: all of them start alike
+    covariance = model.covariance(load_backend("numpy"), theta)
+    bases = initial_bases(data.X, config.inducing, config.seed, covariance)
+    theta = theta._replace(inducing=bases)
+    return Trainer(*parts, theta, config.training, config.seed), ready
 
 
 def run_cell(config: CellConfig) -> CellOutcome:

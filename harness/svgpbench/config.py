@@ -87,9 +87,28 @@ class Decay(Strict):
     decay: Positive = 0.1
 
 
-class TrainingConfig(Strict):
-    """The EM loop: K E-steps, S M-steps, their rates, the batch, and what is learned."""
+class OnlineConfig(Strict):
+    """Learning online on a growing basis: a step of each kind an iteration, at γ₀/(1 + decay·√t).
 
+    Where there are several `rates`, γ₀ is the one of the best bound after `trial` iterations.
+    """
+
+    iterations: PositiveInt = 2000
+    increment: PositiveInt = 128  # basis points a batch adds, until there are inducing.count
+    rates: Annotated[tuple[Positive, ...], Field(min_length=1)] = (0.1, 0.01, 0.001)
+    trial: PositiveInt = 100
+    decay: Positive = 0.1
+    trace_every: PositiveInt = 20
+
+
+class TrainingConfig(Strict):
+    """The EM loop: K E-steps, S M-steps, their rates, the batch, and what is learned.
+
+    With `kind` "online", `online` and the last two.
+    """
+
+    kind: Literal["em", "online"] = "em"
+    online: OnlineConfig = OnlineConfig()
     em_iterations: PositiveInt = 20
     e_steps: PositiveInt = 1
     e_rate: Positive | LogLinear | Decay = 1.0
@@ -97,6 +116,11 @@ class TrainingConfig(Strict):
     m_rate: Positive = 0.2
     batch_size: PositiveInt | None = None  # None: full batch
     learn: tuple[Learnable, ...] = ("kernel", "likelihood", "inducing")
+
+    @property
+    def iterations(self) -> int:
+        """How many iterations the run has."""
+        return self.online.iterations if self.kind == "online" else self.em_iterations
 
 
 class DataConfig(Strict):

@@ -34,7 +34,7 @@ def mean_gaps(X: Floats, y: Floats) -> tuple[float, float]:
     For each column: the mean of the non-zero gaps between its sorted values, and between the targets in
     that order; then the means of both over the columns. The second is a standard deviation (σ of k =
     σ² exp(…)). Columns that do not vary are left out. Raises `UserError` where nothing varies.
-    Source: Ulapane et al. 2020, as in Kobayashi 2021, Sec. 4.1.3.
+    Source: Ulapane et al. 2020, as in Kobe 2021, Sec. 4.1.3.
     """
     varying = X[:, np.ptp(X, axis=0) > 0.0]
     order = np.argsort(varying, axis=0, kind="stable")

@@ -93,21 +93,23 @@ class Trainer:
 
     def elbo(self) -> float:
         """The full-data bound at the current θ and q."""
-        chunks = list(self.batches.evaluation())
+        return self.bound_over(list(self.batches.evaluation()), 1.0, self.factor)
+
+    def bound_over(self, chunks: list[Batch], weight: float, factor: Any = None) -> float:
+        """Weight · Σ V − KL over the rows of `chunks`; `factor`: blocks of a sole chunk, where known."""
         parts = list(self.batches.partition(self.raw.inducing))
+        scale = self.ops.asarray(np.float64(weight))
         if len(chunks) == len(parts) == 1:
-            f = self.factor
-            if f is None:
-                at = chunks[0]._replace(rows=parts[0][1])
-                f = self.steps.factor(self.raw, self.prior, at)
-            return self._bound(f, chunks[0], self.one)
+            at = chunks[0]._replace(rows=parts[0][1])
+            f = self.steps.factor(self.raw, self.prior, at) if factor is None else factor
+            return self._bound(f, chunks[0], scale)
         # Σ_chunks [ΣV − KL] counts the KL once a chunk; scale 0 gives −KL alone
         expected, negative_kl = 0.0, 0.0
         zero = self.ops.asarray(np.float64(0.0))
         for batch in chunks:
             at = batch._replace(rows=parts[0][1])
             f = self.steps.factor(self.raw, self.prior, at)
-            expected += self._bound(f, at, self.one) - self._bound(f, at, zero)
+            expected += self._bound(f, at, scale) - self._bound(f, at, zero)
         for share, rows in parts:
             at = chunks[0]._replace(rows=rows)
             f = self.steps.factor(self.raw, self.prior, at)
@@ -176,7 +178,7 @@ class Trainer:
         return Trained(status, message, trace, self.theta(), state)
 
     def _failure(self, iteration: int, bound: float) -> tuple[str, str]:
-        where = f"at EM iteration {iteration}"
+        where = f"at iteration {iteration}"
         if not all(np.all(np.isfinite(self.ops.to_numpy(x))) for x in leaves(self.raw)):
             return "diverged", f"θ is not finite {where}"
         if any(np.any(np.isnan(self.ops.to_numpy(x))) for x in leaves(self.prior)):

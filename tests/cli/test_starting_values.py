@@ -83,7 +83,7 @@ def test_features_of_another_kernel_are_refused_before_anything_runs(tmp_path: P
 
 
 def test_a_jitter_of_1e_10_reaches_the_kernel_matrix(tmp_path: Path) -> None:
-    """The jitter of Kobayashi 2021, Sec. 4.1.3."""
+    """The jitter of Kobe 2021, Sec. 4.1.3."""
     run = start(tmp_path, ("[kernel]", "jitter = 1e-10\n[kernel]"))
     assert run.model.jitter == 1e-10
     Z = run.raw.inducing

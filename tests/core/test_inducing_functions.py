@@ -11,10 +11,12 @@ import pytest
 from finite_differences import gradient
 from scipy.integrate import quad
 
+from svgpbench import inducing_functions
 from svgpbench.bases import Decoupled, Features
 from svgpbench.batches import TrainingData
 from svgpbench.checks.cases import METHODS, Problem, build_model, small_problem
 from svgpbench.checks.evaluate import evaluate
+from svgpbench.checks.identities import functions_without_width_are_points
 from svgpbench.checks.matrix import bound, difference
 from svgpbench.config import TrainingConfig
 from svgpbench.errors import UserError
@@ -225,3 +227,12 @@ def test_training_moves_the_widths_where_they_are_learned() -> None:
     assert np.abs(trained.theta.inducing.widths - WIDTHS).max() > 0.05
     kept = run(em_iterations=2, m_steps=3, learn=("kernel",))
     assert np.array_equal(kept.theta.inducing.widths, WIDTHS)
+
+
+def test_without_the_scaling_identity_10_is_red(monkeypatch: pytest.MonkeyPatch) -> None:
+    ops, sound = load_backend("numpy"), inducing_functions._log_norm
+    assert functions_without_width_are_points(ops, ()) < 1e-12
+    monkeypatch.setattr(
+        inducing_functions, "_log_norm", lambda ops, l2, c2: sound(ops, l2, 0.0 * c2)
+    )
+    assert functions_without_width_are_points(ops, ()) > 1e-2

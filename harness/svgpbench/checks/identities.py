@@ -330,7 +330,7 @@ class WithoutWidth(Problem):
 
 
 def functions_without_width_are_points(ops: Ops, likelihoods: Names) -> float:
-    """10: generalised SE of width 0 = SE: q(u), bound and θ-gradient, on either side and on both."""
+    """10: generalised SE of width 0 = SE in q(u), bound and θ-gradient; of any width, var φ = var f."""
     model, method = build_model("gaussian", "se"), build_method("t-svgp", {})
     problem = small_problem()
     points, functions = (
@@ -341,7 +341,11 @@ def functions_without_width_are_points(ops: Ops, likelihoods: Names) -> float:
     *slope, in_centres, in_widths = functions.objective(states[1], functions.raw)[1]
     if np.any(in_widths):  # widths enter squared
         return float("inf")
-    return max(worst, _worst(points.objective(states[0], points.raw)[1], [*slope, in_centres]))
+    worst = max(worst, _worst(points.objective(states[0], points.raw)[1], [*slope, in_centres]))
+    cov = model.covariance(ops, constrain(ops, points.raw))
+    wide = tree_map(ops.asarray, Features(problem.Z, np.abs(problem.Z)))
+    variances = [ops.diagonal(cov.cross(wide, wide)), cov.diagonal(wide)]
+    return max(worst, difference(*(ops.to_numpy(x) for x in variances)))
 
 
 def growing_keeps_q(ops: Ops, likelihoods: Names) -> float:

@@ -10,6 +10,7 @@ from svgpbench.errors import UserError
 from svgpbench.inducing import check_bases
 from svgpbench.kernels import lengthscale_count
 from svgpbench.methods import build_method
+from svgpbench.online import check_training
 from svgpbench.plugins import BACKENDS, find, framework_missing, load_backend
 
 
@@ -35,8 +36,10 @@ def _check_backend(backend: BackendConfig) -> None:
 
 
 def _check_methods(cells: Iterable[CellConfig]) -> None:
-    for cell in {(cell.method.title, cell.inducing): cell for cell in cells}.values():
-        check_bases(build_method(cell.method.name, cell.method.options), cell.inducing)
+    for cell in {(c.method.title, c.inducing, c.training): c for c in cells}.values():
+        method = build_method(cell.method.name, cell.method.options)
+        check_bases(method, cell.inducing)
+        check_training(method, cell.training)
 
 
 def _first_of_each_problem(cells: Iterable[CellConfig]) -> list[CellConfig]:
