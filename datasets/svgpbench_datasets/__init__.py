@@ -1,8 +1,9 @@
 """Data sets for the benchmark: shipped and the user's own, splits, standardisation."""
 
 from svgpbench_datasets.dataset import Dataset, Task, fingerprint
-from svgpbench_datasets.entry import DataFile, DatasetEntry
+from svgpbench_datasets.entry import DatasetEntry
 from svgpbench_datasets.errors import DataError
+from svgpbench_datasets.files import DataFile
 from svgpbench_datasets.registry import REGISTRY, Registry
 from svgpbench_datasets.splits import Split, k_fold, random_split
 from svgpbench_datasets.standardise import Prepared, Standardiser, prepare

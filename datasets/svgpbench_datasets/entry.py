@@ -4,28 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt, model_validator
+from pydantic import Field, PositiveInt, model_validator
 
 from svgpbench_datasets.dataset import Task
+from svgpbench_datasets.files import DataFile, Strict
 
 Text: TypeAlias = Annotated[str, Field(min_length=1)]
-Sha256: TypeAlias = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Fingerprint: TypeAlias = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
 Name: TypeAlias = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*(:[a-z0-9][a-z0-9-]*)?$")]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class DataFile(_Strict):
-    """One shipped file, xz-compressed: its name in data/ and the hash of what is inside."""
-
-    path: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+\.xz$")]
-    sha256: Sha256
-
-
-class DatasetEntry(_Strict):
+class DatasetEntry(Strict):
     """What is known of one shipped data set or variant of one.
 
     Attributes:

@@ -16,8 +16,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from svgpbench_datasets.dataset import Dataset
-from svgpbench_datasets.entry import DataFile, DatasetEntry
+from svgpbench_datasets.entry import DatasetEntry
 from svgpbench_datasets.errors import DataError, did_you_mean
+from svgpbench_datasets.files import DataFile
 from svgpbench_datasets.labels import mapped_labels
 from svgpbench_datasets.readers import Row, csv_rows, decode_lines, read_cells, whitespace_rows
 

@@ -10,6 +10,7 @@ import pytest
 from command_line import Cli
 
 import svgpbench
+from svgpbench.likelihoods import LIKELIHOODS
 
 NO_FRAMEWORK = """
 import sys
@@ -41,6 +42,17 @@ def test_list_names_everything_that_there_is(cli: Cli) -> None:
     assert "adam2021-fig3" in names["experiments"]
     assert "matern52" in names["kernels"]
     assert "bernoulli-probit" in names["likelihoods"]
+
+
+def test_methods_are_listed_with_their_facts(cli: Cli) -> None:
+    listed = json.loads(cli("list", "methods", "--json").out)["methods"]
+    for row in listed:
+        assert row["parameters a latent"] and row["E-step"] and row["memory"] and row["options"]
+        taken = row["likelihoods"]
+        refused = [name for names in row["refused"].values() for name in names]
+        assert sorted([*taken, *refused]) == sorted(LIKELIHOODS)
+        assert all(row["refused"]), "a refusal needs its reason"
+    assert {x["name"]: x for x in listed}["t-svgp"]["names in papers"]["adam2021"] == "t-SVGP"
 
 
 def test_list_of_one_section_shows_only_that(cli: Cli) -> None:

@@ -126,7 +126,7 @@ def test_command_refuses_mistakes_in_one_line() -> None:
         ["--backend", "trch"],
     ):
         done = subprocess.run(
-            [sys.executable, "-P", "-m", "svgpbench.speed", *arguments],
+            [sys.executable, "-P", "-m", "svgpbench.cli", "speed", *arguments],
             capture_output=True,
             text=True,
             check=False,

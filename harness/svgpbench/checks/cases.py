@@ -14,6 +14,7 @@ from svgpbench.config import LikelihoodConfig
 from svgpbench.kernels import KERNELS, KernelParameters, kernel
 from svgpbench.likelihoods import LIKELIHOODS, build_likelihood
 from svgpbench.methods import Method, build_method
+from svgpbench.methods.capabilities import refusals
 from svgpbench.model import Model, Theta
 from svgpbench.ops import Ops
 from svgpbench.plugins import METHODS as ENTRY_POINTS
@@ -130,8 +131,8 @@ def small_problem(n: int = 48, M: int = 8, D: int = 3, b: int = 16, seed: int = 
 def likelihoods_of(method: str) -> list[str]:
     """The likelihoods that a method takes."""
     name, options = METHODS[method]
-    built = build_method(name, options)
-    return [x for x in LIKELIHOODS if not built.refuses(build_model(x, "se").likelihood)]
+    refused = refusals(build_method(name, options))
+    return [x for x in LIKELIHOODS if x not in refused]
 
 
 def cases(*, full: bool) -> Iterator[Case]:

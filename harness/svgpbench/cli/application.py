@@ -9,9 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from svgpbench import __version__
-from svgpbench.cli import checking, diagnosing, listing, reporting, running
+from svgpbench.cli import checking, diagnosing, listing, reporting, running, timing
 from svgpbench.errors import UserError
-from svgpbench.speed.command import speed_command
 
 USER_MISTAKE = 2
 INTERRUPTED = 130
@@ -28,7 +27,7 @@ app.command("run")(running.run_command)
 app.command("table")(reporting.table_command)
 app.command("plot")(reporting.plot_command)
 app.command("check")(checking.check_command)
-app.command("speed")(speed_command)
+app.command("speed")(timing.speed_command)
 app.command("doctor")(diagnosing.doctor_command)
 
 

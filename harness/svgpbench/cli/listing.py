@@ -19,6 +19,8 @@ from svgpbench.errors import UserError
 from svgpbench.experiments import load_experiment, shipped_experiments
 from svgpbench.kernels import KERNELS
 from svgpbench.likelihoods import LIKELIHOODS
+from svgpbench.methods import Method
+from svgpbench.methods.capabilities import refusals
 from svgpbench.plugins import (
     BACKENDS,
     DATASETS,
@@ -54,20 +56,32 @@ def list_command(
         return
     console = Console()
     for title, rows in content.items():
-        console.print(_table(title, rows))
+        console.print(_cards(title, rows) if title == Section.methods else _table(title, rows))
 
 
 def _methods() -> list[Row]:
     rows = []
     for name, point in plugins(METHODS).items():
-        try:  # a method imports no framework, so that its options can be shown
-            cls = point.load()
-            options = {field.name: field.default for field in dataclasses.fields(cls)}
-            row = {"about": _first_line(cls.__doc__), "options": options}
+        try:  # a method imports no framework, so that its facts can be shown
+            row = _method(point.load())
         except Exception as error:  # somebody else's plugin must not take the list down
-            row = {"about": f"cannot be loaded: {_first_line(str(error))}", "options": {}}
+            row = {"about": f"cannot be loaded: {_first_line(str(error))}"}
         rows.append({"name": name, **row})
     return rows
+
+
+def _method(cls: type[Method]) -> Row:
+    facts, refused = cls.facts, refusals(cls())
+    return {
+        "about": _first_line(cls.__doc__),
+        "names in papers": dict(facts.aliases),
+        "parameters a latent": facts.parameters,
+        "E-step": facts.e_step,
+        "memory": facts.memory,
+        "likelihoods": [name for name in LIKELIHOODS if name not in refused],
+        "refused": {why: [k for k, v in refused.items() if v == why] for why in refused.values()},
+        "options": {field.name: field.default for field in dataclasses.fields(cls)},
+    }
 
 
 def _backends() -> list[Row]:
@@ -163,13 +177,28 @@ def _table(title: str, rows: list[Row]) -> Table:
     return table
 
 
+def _cards(title: str, rows: list[Row]) -> Table:
+    """A block for each row: what is too wide for a line."""
+    table = Table(title=title, title_justify="left", title_style="bold", box=None)
+    table.padding = (0, 2, 0, 0)
+    for row in rows:
+        table.add_row(Text(row["name"], style="bold"), Text(str(row["about"])))
+        for key, value in row.items():
+            if key not in ("name", "about") and value:
+                table.add_row(Text(f"  {key}", style="dim"), Text(_cell(value)))
+    table.show_header = False
+    return table
+
+
 def _cell(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, dict) and all(isinstance(item, list) for item in value.values()):
+        return "\n".join(f"{', '.join(items)}: {why}" for why, items in value.items())
     if isinstance(value, dict):
-        return ", ".join(f"{key}={item!r}" for key, item in value.items())
+        return ", ".join(f"{key}={item}" for key, item in value.items())
     if isinstance(value, list):
         return ", ".join(map(str, value))
     return str(value)

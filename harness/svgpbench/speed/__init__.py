@@ -1,4 +1,4 @@
-"""How fast the steps of training are, next to peers: `python -m svgpbench.speed`."""
+"""How fast the steps of training are, next to peers: `svgpbench speed`."""
 
 from svgpbench.speed.compare import run_speed
 from svgpbench.speed.peers import locate_peers

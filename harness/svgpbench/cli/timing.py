@@ -1,4 +1,4 @@
-"""The speed command: time backends, and peers in their own environments, side by side."""
+"""`svgpbench speed`: time backends, and peers in their own environments, side by side."""
 
 from __future__ import annotations
 

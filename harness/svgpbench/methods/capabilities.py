@@ -1,0 +1,15 @@
+"""Which likelihoods a method takes, and why not the others: asked of the method itself."""
+
+from __future__ import annotations
+
+from svgpbench.config import LikelihoodConfig
+from svgpbench.likelihoods import LIKELIHOODS, build_likelihood
+from svgpbench.methods.method import Method
+
+
+def refusals(method: Method) -> dict[str, str]:
+    """Likelihood → reason, for each that the method cannot take at its defaults."""
+    reasons = {
+        name: method.refuses(build_likelihood(LikelihoodConfig(name=name))) for name in LIKELIHOODS
+    }
+    return {name: why for name, why in reasons.items() if why}
