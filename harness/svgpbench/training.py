@@ -177,12 +177,17 @@ class Trainer:
         state = tree_map(self.ops.to_numpy, self.state)
         return Trained(status, message, trace, self.theta(), state)
 
+    def _finite(self, tree: Tree) -> bool:
+        return all(np.all(np.isfinite(self.ops.to_numpy(x))) for x in leaves(tree))
+
     def _failure(self, iteration: int, bound: float) -> tuple[str, str]:
         where = f"at iteration {iteration}"
-        if not all(np.all(np.isfinite(self.ops.to_numpy(x))) for x in leaves(self.raw)):
+        if not self._finite(self.raw):
             return "diverged", f"θ is not finite {where}"
         if any(np.any(np.isnan(self.ops.to_numpy(x))) for x in leaves(self.prior)):
             return "not_pd", f"K(Z, Z) is not positive definite {where}"
+        if self.method.first_order and not self._finite(self.state):
+            return "diverged", f"q is not finite {where}"
         if np.isinf(bound):
             return "diverged", f"the bound is infinite {where}"
         return "not_pd", f"the posterior's precision is not positive definite {where}"

@@ -14,7 +14,16 @@ from svgpbench.checks.cases import Case, build_model, small_problem
 from svgpbench.checks.dense import dense_arrays
 from svgpbench.checks.evaluate import evaluate
 from svgpbench.checks.matrix import Entry, compare
-from svgpbench.methods import Method, build_method, dual, mean_covariance, tying
+from svgpbench.methods import (
+    Method,
+    build_method,
+    decoupled,
+    dual,
+    hybrid,
+    mean_covariance,
+    orthogonal,
+    tying,
+)
 from svgpbench.plugins import load_backend
 
 PROBLEM = small_problem()
@@ -89,6 +98,30 @@ FAULTS = {
         "precision - 1.0 * rate * g_cov)",
         "q-svgp natgrad",
     ),
+    "sign of the prior's pull on B": (
+        decoupled,
+        "ops.tril(data - SL @",
+        "ops.tril(data + SL @",
+        "decoupled adam",
+    ),
+    "a coupled part that does not see γ's mean": (
+        orthogonal,
+        "return f.coupled, shifted(likelihood, vecmat(a, f.K_xb))",
+        "return f.coupled, likelihood",
+        "orth dual newton",
+    ),
+    "Newton's step without the likelihood's curvature": (
+        orthogonal,
+        "curvature = m.f.D + (",
+        "curvature = m.f.D + 0.0 * (",
+        "orth natgrad newton",
+    ),
+    "γ's pull on β not divided by the minibatch scale": (
+        hybrid,
+        "-matvec(f.V, a) / scale)",
+        "-matvec(f.V, a))",
+        "hybrid natgrad newton",
+    ),
     "KL of an unwhitened state taken as whitened": (
         mean_covariance,
         "return MeanCholesky(mean, ops.solve_triangular(at.L, state.q.chol))",
@@ -119,7 +152,7 @@ def test_a_fault_that_every_backend_repeats_turns_the_matrix_red(
 @pytest.mark.parametrize("name", sorted({f[3] for f in FAULTS.values()}))
 def test_an_unchanged_copy_stays_green(name: str, tmp_path: Path) -> None:
     case = Case(name, "bernoulli-logit", "matern52")
-    module = dual if name.startswith("t-svgp") else mean_covariance
+    module = next(f[0] for f in FAULTS.values() if f[3] == name)
     old = "from __future__ import annotations"
     same = build(copy_of(module, tmp_path, old, old), case)
     assert not red(matrix(case, dict.fromkeys(("numpy", "torch"), same)))

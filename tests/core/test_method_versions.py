@@ -28,6 +28,16 @@ PINNED: dict[str, tuple[int, float, float]] = {
     "decoupled adam": (1, -41.243093218017464, -52.77300531932426),
     "decoupled sgd": (1, -38.09937457851825, -49.596960966933715),
     "decoupled adam subset": (1, -40.027705244376484, -52.77776992861868),
+    "hybrid adam": (1, -38.196417822345786, -51.650772825732666),
+    "hybrid adam subset": (1, -37.18922108491745, -51.65563325370459),
+    "hybrid natgrad newton": (1, -39.144781384174735, -31.979782309600267),
+    "orth adam": (1, -37.67765442067297, -52.408250390157974),
+    "orth adam subset": (1, -37.150135174957605, -52.40761765558814),
+    "orth natgrad adam": (1, -39.06329968215969, -40.5671869632193),
+    "orth natgrad scaled": (1, -36.065609919573156, -38.69432705408782),
+    "orth natgrad natural": (1, -35.955966968928514, -38.72237904938412),
+    "orth natgrad newton": (1, -38.188106957138004, -31.38701627778935),
+    "orth dual newton": (1, -38.188106957138004, -31.318108573733163),
 }
 """Version, bound estimate after 50 E-steps, and M-step objective at another θ (probit, Matérn-3/2)."""
 

@@ -28,7 +28,9 @@ from svgpbench.likelihoods import GaussianLikelihood, GaussianParameters, NoPara
 from svgpbench.methods import Method, elbo
 from svgpbench.methods.decoupled import DecoupledState, DecoupledSVGP, MeanPrecision
 from svgpbench.methods.dual import DualSVGP
+from svgpbench.methods.hybrid import HybridSVGP
 from svgpbench.methods.mean_covariance import MeanCholesky, QState
+from svgpbench.methods.orthogonal import OrthogonalSVGP, TwoPartState
 from svgpbench.methods.tying import DualState, Sites
 from svgpbench.model import Model, Theta
 from svgpbench.ops import Array, Ops, Tree
@@ -262,6 +264,7 @@ def check_m_step_mean_cholesky(whiten: bool, ops: Ops, oracle: Oracle) -> None:
 
 # --- decoupled bases -------------------------------------------------------------------------------
 
+UNWHITENED = "q-svgp natgrad unwhitened"
 DENSE_JITTER = 1e-6
 """The file's KLs have 1e-10 added to both dense covariances, which moves them by so much."""
 
@@ -271,6 +274,13 @@ def check_decoupled(ops: Ops, oracle: Oracle) -> None:
     given = functools.partial(oracle.number, "inputs")
     q = MeanPrecision(ops.asarray(given("a")[None]), ops.asarray(given("B_cholesky")[None]))
     _decoupled(ops, oracle, "decoupled", DecoupledSVGP(), DecoupledState(q, ()))
+
+
+def check_two_part(key: str, method: Method, ops: Ops, oracle: Oracle) -> None:
+    """ORTH and HYBRID: KL and marginals at the test inputs."""
+    given = functools.partial(oracle.number, "inputs")
+    q = mean_cholesky_state(ops, given("m_beta"), given("S_cholesky"))
+    _decoupled(ops, oracle, key, method, TwoPartState(q, ops.asarray(given("a")[None]), ()))
 
 
 def _decoupled(ops: Ops, oracle: Oracle, key: str, method: Method, state: Tree) -> None:
@@ -365,7 +375,13 @@ def _scalar_checks(oracle: Oracle) -> dict[str, Check | str]:
 
 
 CHECKS: dict[str, dict[str, Check]] = {
-    "decoupled": {"decoupled": check_decoupled},
+    "decoupled": {
+        "decoupled": check_decoupled,
+        **{
+            method.name: functools.partial(check_two_part, method.name, method)
+            for method in (OrthogonalSVGP(coupled=UNWHITENED), HybridSVGP(coupled=UNWHITENED))
+        },
+    },
     "kernel": {"kernel": check_kernel},
     "svgp": {
         "values": check_svgp_values,

@@ -71,10 +71,11 @@ class HybridSVGP(OrthogonalSVGP):
     def _pull(self, ops: Ops, f: Blocks, a: Array) -> Array:
         return product(ops, f.columns, a) if self.subset else matvec(f.D, a)
 
-    def _told(
+    def told(
         self, ops: Ops, f: Blocks, likelihood: Conditional, a: Array, scale: Array
     ) -> tuple[Any, Conditional]:
-        return tilted(ops, f.coupled, likelihood, -matvec(f.V, a) / scale)
+        coupled, seen = super().told(ops, f, likelihood, a, scale)
+        return tilted(ops, coupled, seen, -matvec(f.V, a) / scale)
 
     def _whitened_mean(self, ops: Ops, f: Blocks, q: Factorised) -> Array:
         """L⁻¹m_β [P, M_β], from any coupled method: its marginal means where W is the identity."""

@@ -267,8 +267,7 @@ class OrthogonalSVGP(Method):
 
         Source: Salimbeni et al. 2018b, Eqs. 16–17.
         """
-        seen = shifted(likelihood, vecmat(state.a, f.K_xb))
-        blocks, told = self._told(ops, f, seen, state.a, scale)
+        blocks, told = self.told(ops, f, likelihood, state.a, scale)
         coupled = self.part.e_step(ops, blocks, told, y, index, state.coupled, rate, scale)
         state = state._replace(coupled=coupled)
         gradient, beta = self.gamma_gradient(ops, f, likelihood, y, state, scale)
@@ -289,11 +288,11 @@ class OrthogonalSVGP(Method):
         alpha, beta = likelihood.gradients(ops, y, *self.marginals(ops, f, q))
         return scale * matvec(f.K_xb, alpha) - self._pull(ops, f, q.a), scale * beta
 
-    def _told(
+    def told(
         self, ops: Ops, f: Blocks, likelihood: Conditional, a: Array, scale: Array
     ) -> tuple[Any, Conditional]:
         """The blocks and the likelihood that the coupled method's E-step gets."""
-        return f.coupled, likelihood
+        return f.coupled, shifted(likelihood, vecmat(a, f.K_xb))
 
     def hold(self, ops: Ops, p: Blocks, likelihood: Conditional, state: TwoPartState) -> Tree:
         held = self.part.hold(ops, p.coupled, likelihood, state.coupled)

@@ -9,6 +9,7 @@ from svgpbench.checks.cases import Case, Problem
 from svgpbench.checks.dense.gaussians import Dense, expectations
 from svgpbench.checks.evaluate import ADAM_RATE, Arrays
 from svgpbench.model import Theta
+from svgpbench.optimisers import BETA1, BETA2, EPSILON
 from svgpbench.plugins import load_backend
 
 Floats = npt.NDArray[np.float64]
@@ -80,21 +81,33 @@ def at_batches(case: Case, problem: Problem) -> tuple[Union, Union, Union]:
 
 
 def decoupled_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays:
-    """DECOUPLED: the state's values, a gradient step, and the bound at another θ with a and B fixed."""
+    """DECOUPLED: the state's values, a step, and the bound at another θ with a and B fixed."""
     at, step, new = at_batches(case, problem)
     a, L_B = numbers["state/q.a"][0], numbers["state/q.L_B"][0]
     out = values(at, a, *at.decoupled(a, L_B))
+    m, S = step.decoupled(a, L_B)
+    d_m, d_S = step.gradients(m, S)
+    g_a = step.K[: step.size] @ d_m - step.sampled_excess(a)
+    g_L = np.tril(-2.0 * (S @ d_S @ S)[step.size :, step.size :] @ L_B)
     if case.method.endswith("sgd"):
-        m, S = step.decoupled(a, L_B)
-        d_m, d_S = step.gradients(m, S)
-        g_a = step.K[: step.size] @ d_m - step.sampled_excess(a)
-        pulled = -(S @ d_S @ S)[step.size :, step.size :]
-        g_L = np.tril(2.0 * pulled @ L_B)
-        m, S = step.decoupled(a + ADAM_RATE * g_a, L_B + ADAM_RATE * g_L)
-        out |= {"e_step/q_mean": m[None, step.size :]}
-        out |= {"e_step/q_cov": S[None, step.size :, step.size :]}
+        by_a, by_L = ADAM_RATE * g_a, ADAM_RATE * g_L
+    else:
+        by_a = adam_move(numbers, ".a", g_a, ADAM_RATE)
+        by_L = adam_move(numbers, ".L_B", g_L, ADAM_RATE)
+    m, S = step.decoupled(a + by_a, L_B + by_L)
+    out |= {"e_step/q_mean": m[None, step.size :]}
+    out |= {"e_step/q_cov": S[None, step.size :, step.size :]}
     out["gradients/objective"] = np.asarray(new.sampled_elbo(a, *new.decoupled(a, L_B)))
     return out
+
+
+def adam_move(numbers: Arrays, name: str, g: Floats, rate: float) -> Floats:
+    """What Adam adds to a parameter whose moments are `state/adam.mean{name}` and so on."""
+    mean = BETA1 * numbers[f"state/adam.mean{name}"][0] + (1 - BETA1) * g
+    square = BETA2 * numbers[f"state/adam.square{name}"][0] + (1 - BETA2) * g**2
+    mean = mean / (1 - numbers["state/adam.power1"] * BETA1)
+    spread = np.sqrt(square / (1 - numbers["state/adam.power2"] * BETA2))
+    return np.asarray(rate * mean / (spread + EPSILON))
 
 
 def values(at: Union, a: Floats, m: Floats, S: Floats) -> Arrays:

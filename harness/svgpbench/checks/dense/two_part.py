@@ -7,11 +7,10 @@ import numpy.typing as npt
 
 from svgpbench.checks.cases import Case, Problem
 from svgpbench.checks.dense.coupled import tied
-from svgpbench.checks.dense.decoupled import Union, at_batches, values
+from svgpbench.checks.dense.decoupled import Union, adam_move, at_batches, values
 from svgpbench.checks.dense.gaussians import Dense
 from svgpbench.checks.evaluate import RATE, Arrays
 from svgpbench.methods.orthogonal import OrthogonalSVGP
-from svgpbench.optimisers import BETA1, BETA2, EPSILON
 
 Floats = npt.NDArray[np.float64]
 
@@ -48,11 +47,7 @@ class TwoPart:
         rate = method.gamma_rate or RATE
         D = self.T.T @ u.K_inv @ self.T
         if method.gamma_step == "adam":
-            mean = BETA1 * numbers["state/adam.mean"][0] + (1 - BETA1) * g
-            square = BETA2 * numbers["state/adam.square"][0] + (1 - BETA2) * g**2
-            corrected = np.sqrt(square / (1 - numbers["state/adam.power2"] * BETA2))
-            mean = mean / (1 - numbers["state/adam.power1"] * BETA1)
-            return np.asarray(a + rate * mean / (corrected + EPSILON))
+            return a + adam_move(numbers, "", g, rate)
         if method.gamma_step == "scaled":
             return np.asarray(a + rate * g / np.diag(D))
         if method.gamma_step == "newton":
