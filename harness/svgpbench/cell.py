@@ -12,13 +12,14 @@ from svgpbench.batches import TrainingData
 from svgpbench.config import CellConfig, DataConfig, cell_id
 from svgpbench.errors import UserError, unknown
 from svgpbench.growing import Growth
-from svgpbench.inducing import check_bases, initial_bases
+from svgpbench.inducing import check_bases, initial_bases, windows
 from svgpbench.initialisation import MEDIAN_ROWS, mean_gaps, median_lengthscale
 from svgpbench.kernels import KernelParameters, kernel, lengthscale_count
 from svgpbench.likelihoods import build_likelihood
 from svgpbench.methods import build_method
 from svgpbench.model import Model, Theta
 from svgpbench.online import OnlineTrainer, check_training
+from svgpbench.ops import Tree
 from svgpbench.plugins import DATASETS, load_backend, plugins
 from svgpbench.training import Trainer
 from svgpbench.tree import tree_map
@@ -119,6 +120,15 @@ def initial_theta(config: CellConfig, model: Model, X: Floats, y: Floats) -> The
     return Theta(initial_kernel(config, X, y), likelihood, ())
 
 
+def initial_inducing(config: CellConfig, model: Model, theta: Theta, X: Floats) -> Tree:
+    """The bases at the start, from training inputs X [n, D] and the kernel of θ."""
+    # with NumPy whatever the cell's backend: all of them start alike
+    covariance = model.covariance(load_backend("numpy"), theta)
+    bases = initial_bases(X, config.inducing, config.seed, covariance)
+    width = config.inducing.window
+    return tree_map(lambda Z: windows(Z, width, theta.kernel.lengthscales), bases)
+
+
 def perturbed(y: Floats, size: float, seed: int) -> Floats:
     """Y · (1 + size·ε): how far rounding alone carries a trajectory."""
     noise = np.random.default_rng([seed, 3]).standard_normal(y.shape)
@@ -156,10 +166,7 @@ def build_trainer(config: CellConfig) -> tuple[Trainer, Prepared]:
     if config.training.kind == "online":
         growth = Growth.of(config.inducing, config.training.online.increment)
         return OnlineTrainer(*parts, theta, config.training, growth, config.seed), ready
-    # with NumPy whatever the cell's backend: all of them start alike
-    covariance = model.covariance(load_backend("numpy"), theta)
-    bases = initial_bases(data.X, config.inducing, config.seed, covariance)
-    theta = theta._replace(inducing=bases)
+    theta = theta._replace(inducing=initial_inducing(config, model, theta, data.X))
     return Trainer(*parts, theta, config.training, config.seed), ready
 
 

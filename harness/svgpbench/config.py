@@ -58,6 +58,11 @@ class InducingConfig(Strict):
     functions: Literal["points", "features"] = "points"
     width: Positive = 0.1  # of features at the start, in lengthscales
 
+    @property
+    def window(self) -> float | None:
+        """The width of features, None where the basis is points."""
+        return self.width if self.functions == "features" else None
+
 
 class MethodConfig(Strict):
     """A method by name, its options, and the label that tables show."""

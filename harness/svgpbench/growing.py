@@ -37,8 +37,7 @@ class Growth:
     @classmethod
     def of(cls, inducing: InducingConfig, increment: int) -> Growth:
         """The growth that an experiment file states."""
-        width = inducing.width if inducing.functions == "features" else None
-        return cls(increment, inducing.count, inducing.gamma, width)
+        return cls(increment, inducing.count, inducing.gamma, inducing.window)
 
     def start(self, X: Floats, lengthscales: Floats) -> Tree:
         """The basis of a first batch X [b, D]; raises `UserError` where its inputs are too few."""

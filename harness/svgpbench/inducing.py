@@ -18,7 +18,6 @@ from svgpbench.config import InducingConfig
 from svgpbench.covariance import Covariance
 from svgpbench.errors import UserError
 from svgpbench.methods.method import Method
-from svgpbench.ops import Tree
 
 Floats = npt.NDArray[np.float64]
 
@@ -37,22 +36,18 @@ def check_bases(method: Method, inducing: InducingConfig) -> None:
         )
 
 
-def initial_bases(X: Floats, inducing: InducingConfig, seed: int, covariance: Covariance) -> Tree:
-    """Z [count, D], or γ [gamma, D] and β [count, D] disjoint, as points or as `Features` there.
-
-    `covariance` is that of NumPy at the start; raises `UserError` as below.
-    """
-    M_b, total = inducing.count, inducing.count + (inducing.gamma or 0)
-    points = initial_inducing_inputs(X, total, inducing.init, seed, covariance)
-    lengthscales = covariance.parameters.lengthscales
-    width = inducing.width if inducing.functions == "features" else None
+def initial_bases(
+    X: Floats, inducing: InducingConfig, seed: int, covariance: Covariance | None = None
+) -> Floats | Decoupled:
+    """Z [count, D], or γ [gamma, D] and β [count, D] disjoint; `covariance` and errors as below."""
     if inducing.gamma is None:
-        return windows(points, width, lengthscales)
+        return initial_inducing_inputs(X, inducing.count, inducing.init, seed, covariance)
+    M_b, total = inducing.count, inducing.count + inducing.gamma
+    points = initial_inducing_inputs(X, total, inducing.init, seed, covariance)
     dealt = np.random.default_rng([seed, 6]).permutation(total)
     if inducing.init == "greedy-variance":
         dealt = np.arange(total)  # the first, which say most of the variance, to β
-    gamma, beta = points[dealt[M_b:]], points[dealt[:M_b]]
-    return Decoupled(windows(gamma, width, lengthscales), windows(beta, width, lengthscales))
+    return Decoupled(points[dealt[M_b:]], points[dealt[:M_b]])
 
 
 def windows(Z: Floats, width: float | None, lengthscales: Floats) -> Floats | Features:

@@ -21,7 +21,7 @@ move by mirror ascent too, with no formula; here it moves by Adam, as θ.)
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -59,6 +59,8 @@ class OnlineTrainer(Trainer):
 
     Raises `UserError` for a method whose state does not grow, and where a first batch has too few points.
     """
+
+    unit: ClassVar[str] = "iteration"
 
     def __init__(
         self,

@@ -13,7 +13,7 @@ BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
 class AdamState(NamedTuple):
     """First and second moments, and the powers β₁ᵗ, β₂ᵗ that correct their bias.
 
-    A power is a scalar for each array, or of its shape where some of its entries are younger.
+    A power is one scalar, or a tree like the moments where entries are of different ages.
     """
 
     mean: Tree
@@ -25,8 +25,15 @@ class AdamState(NamedTuple):
 def adam_start(ops: Ops, parameters: Tree) -> AdamState:
     """The state before the first step."""
     zeros = tree_map(lambda x: 0.0 * x, parameters)
-    ones = tree_map(lambda x: ops.zeros(()) + 1.0, parameters)
-    return AdamState(zeros, zeros, ones, ones)
+    one = ops.zeros(()) + 1.0
+    return AdamState(zeros, zeros, one, one)
+
+
+def for_each(parameters: Tree, power: Tree) -> Tree:
+    """A power for every array of `parameters`."""
+    if isinstance(parameters, tuple) and not isinstance(power, tuple):
+        return tree_map(lambda _: power, parameters)
+    return power
 
 
 def adam_ascent(
@@ -41,5 +48,6 @@ def adam_ascent(
     def move(x: Array, m: Array, s: Array, p1: Array, p2: Array) -> Array:
         return x + rate * (m / (1.0 - p1)) / (ops.sqrt(s / (1.0 - p2)) + EPSILON)
 
-    moved = tree_map(move, parameters, mean, square, power1, power2)
+    powers = (for_each(parameters, power1), for_each(parameters, power2))
+    moved = tree_map(move, parameters, mean, square, *powers)
     return moved, AdamState(mean, square, power1, power2)

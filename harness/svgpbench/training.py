@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -35,6 +35,8 @@ class Trained:
 
 class Trainer:
     """One model, method and data set on one backend; `run` is the whole EM loop."""
+
+    unit: ClassVar[str] = "EM iteration"  # what messages count
 
     def __init__(
         self,
@@ -181,7 +183,7 @@ class Trainer:
         return all(np.all(np.isfinite(self.ops.to_numpy(x))) for x in leaves(tree))
 
     def _failure(self, iteration: int, bound: float) -> tuple[str, str]:
-        where = f"at iteration {iteration}"
+        where = f"at {self.unit} {iteration}"
         if not self._finite(self.raw):
             return "diverged", f"θ is not finite {where}"
         if any(np.any(np.isnan(self.ops.to_numpy(x))) for x in leaves(self.prior)):

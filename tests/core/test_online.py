@@ -188,6 +188,7 @@ def test_the_best_trial_goes_on_as_if_it_had_been_alone() -> None:
     assert [p["iteration"] for p in chosen.trace] == [1, 6, 12]
 
 
+@pytest.mark.filterwarnings("ignore:invalid value")
 def test_a_trial_that_fails_is_not_chosen_and_a_run_of_it_alone_says_so() -> None:
     wild = trainer(rates=(50.0,)).run()
     assert wild.status in ("not_pd", "diverged")
@@ -204,16 +205,15 @@ def test_learning_improves_the_held_out_bound_and_error_on_sinc() -> None:
 
 def test_a_larger_basis_of_the_mean_predicts_better_at_the_same_basis_of_the_covariance() -> None:
     """As Figure 1 of Cheng and Boots 2017: (a) a small basis for both, (b) decoupled, (c) a full one."""
-    shared, small, decoupled, full = (
+    shared, decoupled, full = (
         column(trainer(method, {}, growth, iterations=80, trace_every=80).run(), "nmse")[-1]
         for method, growth in (
             ("t-svgp", Growth(8, 8)),
-            ("decoupled", Growth(8, 8, 8)),
             ("decoupled", Growth(8, 8, 48)),
             ("t-svgp", Growth(16, 48)),
         )
     )
-    assert full < decoupled < min(shared, small)
+    assert full < decoupled < shared
     assert decoupled - full < shared - decoupled  # nearer to (c) than to (a)
 
 

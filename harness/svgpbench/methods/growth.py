@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from svgpbench.ops import Array, Ops, Tree
-from svgpbench.optimisers import AdamState
+from svgpbench.optimisers import AdamState, for_each
 from svgpbench.tree import tree_map
 
 
@@ -60,6 +60,6 @@ def grown_moments(ops: Ops, adam: AdamState, parameters: Tree) -> AdamState:
     return AdamState(
         tree_map(lambda m, x: padded(ops, m, x.shape), adam.mean, parameters),
         tree_map(lambda s, x: padded(ops, s, x.shape), adam.square, parameters),
-        tree_map(power, adam.power1, adam.mean, parameters),
-        tree_map(power, adam.power2, adam.mean, parameters),
+        tree_map(power, for_each(parameters, adam.power1), adam.mean, parameters),
+        tree_map(power, for_each(parameters, adam.power2), adam.mean, parameters),
     )
