@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from svgpbench.ops import Array
 
@@ -10,5 +10,20 @@ from svgpbench.ops import Array
 class Decoupled(NamedTuple):
     """One basis for the mean and one for the covariance (Cheng and Boots 2017; Salimbeni et al. 2018b)."""
 
-    gamma: Array  # [M_γ, D], of the mean (α in Cheng and Boots)
-    beta: Array  # [M_β, D], of the covariance
+    gamma: Any  # [M_γ, D] or Features, of the mean (α in Cheng and Boots)
+    beta: Any  # [M_β, D] or Features, of the covariance
+
+
+class Features(NamedTuple):
+    """Inducing functions: averages of f under a Gaussian window, scaled to the variance of f itself.
+
+    A width enters squared, so it needs no constraint; at 0 the window is a point, and its derivative 0.
+    """
+
+    centres: Array  # [M, D]
+    widths: Array  # [M, D], standard deviations of the window
+
+
+def centres(basis: Any) -> Array:
+    """Where the inducing points or functions of one basis lie, [M, D]."""
+    return basis.centres if isinstance(basis, Features) else basis

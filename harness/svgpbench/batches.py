@@ -69,6 +69,19 @@ class Batches:
         """n/b of a drawn batch."""
         return len(self.data.y) / (self.size or len(self.data.y))
 
+    def place(self) -> tuple[Any, ...]:
+        """Where the streams of draws are."""
+        return tuple(stream.bit_generator.state for stream in self._streams)
+
+    def resume(self, place: tuple[Any, ...]) -> None:
+        """Go on from another place."""
+        for stream, state in zip(self._streams, place, strict=True):
+            stream.bit_generator.state = state
+
+    @property
+    def _streams(self) -> tuple[np.random.Generator, ...]:
+        return self._row_draws, self._noise_draws, self._basis_draws
+
     def full(self, inducing: Any) -> Batch:
         """All rows, with fresh draws where the likelihood or the method samples."""
         drawn = self._full
@@ -78,10 +91,21 @@ class Batches:
             drawn = drawn._replace(rows=self.ops.asarray(self._rows(inducing)))
         return drawn
 
+    def sample(self) -> Rows:
+        """The row numbers of one batch in random order, all of them where training is full batch."""
+        n = len(self.data.y)
+        return self._row_draws.choice(n, self.size or n, replace=False)
+
+    def drawn(self, rows: Rows, inducing: Any) -> Batch:
+        """Rows [b] with fresh draws where the likelihood or the method samples."""
+        batch = self._of(rows, self._noise(self._noise_draws))
+        if self.method.sampled_rows:
+            batch = batch._replace(rows=self.ops.asarray(self._rows(inducing)))
+        return batch
+
     def minibatches(self, count: int, inducing: Any) -> Batch:
         """`count` batches drawn without replacement, stacked on a leading axis."""
-        n, size = len(self.data.y), self.size or len(self.data.y)
-        rows = np.stack([self._row_draws.choice(n, size, replace=False) for _ in range(count)])
+        rows = np.stack([self.sample() for _ in range(count)])
         drawn = self._of(rows, self._noise(self._noise_draws, count))
         if self.method.sampled_rows:
             sampled = np.stack([self._rows(inducing) for _ in range(count)])

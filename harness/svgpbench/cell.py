@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from svgpbench.accumulation import trainer_class
 from svgpbench.batches import TrainingData
 from svgpbench.config import CellConfig, DataConfig, cell_id
 from svgpbench.errors import UserError, unknown
-from svgpbench.inducing import check_bases, initial_bases
+from svgpbench.growing import Growth
+from svgpbench.inducing import check_bases, initial_bases, windows
+from svgpbench.initialisation import MEDIAN_ROWS, mean_gaps, median_lengthscale
 from svgpbench.kernels import KernelParameters, kernel, lengthscale_count
-from svgpbench.methods import build_method
+from svgpbench.methods import Method, build_method
 from svgpbench.misfits import refuse_misfits
 from svgpbench.model import Model, Theta
+from svgpbench.online import OnlineTrainer, check_training
+from svgpbench.ops import Tree
 from svgpbench.plugins import DATASETS, load_backend, plugins
 from svgpbench.targets import likelihood_for
 from svgpbench.training import Trainer
@@ -30,6 +34,8 @@ from svgpbench_datasets import (
     prepare,
     random_split,
 )
+
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -87,27 +93,49 @@ def prepare_data(config: CellConfig, dataset: Dataset) -> Prepared:
 
 
 def build_model(config: CellConfig, dataset: Dataset) -> Model:
-    """Kernel, likelihood and jitter; raises `UserError` for a likelihood that the data do not fit."""
-    return Model(kernel(config.kernel.name), likelihood_for(config, dataset), config.jitter)
+    """Kernel, likelihood and jitter; raises `UserError` for what the data or the kernel do not fit."""
+    chosen = kernel(config.kernel.name)
+    if config.inducing.functions == "features" and not chosen.has_features:
+        raise chosen.no_features()
+    return Model(chosen, likelihood_for(config, dataset), config.jitter)
 
 
-def initial_theta(
-    config: CellConfig, model: Model, X: np.ndarray[Any, Any], basis: str = "inducing"
-) -> Theta:
-    """θ at the start, from training inputs X [n, D], for a method with such a basis."""
-    count = lengthscale_count(config.kernel.ard, X.shape[1])
-    given = config.kernel.lengthscale
-    if isinstance(given, tuple) and len(given) != count:
+def initial_kernel(config: CellConfig, X: Floats, y: Floats) -> KernelParameters:
+    """Hyperparameters of the kernel at the start, from training data X [n, D], y [n]."""
+    start, count = config.kernel, lengthscale_count(config.kernel.ard, X.shape[1])
+    given, variance = start.lengthscale, start.variance
+    if start.init == "median":
+        rows = min(config.training.batch_size or len(X), len(X), MEDIAN_ROWS)
+        rng = np.random.default_rng([config.seed, 5])
+        given = median_lengthscale(X[rng.choice(len(X), rows, replace=False)])
+    elif start.init == "ulapane":
+        given, variance = mean_gaps(X, y)
+    elif isinstance(given, tuple) and len(given) != count:
         raise UserError(f"kernel.lengthscale has {len(given)} values for {count} lengthscales")
     lengthscales = np.broadcast_to(np.asarray(given, dtype=np.float64), (count,))
-    return Theta(
-        KernelParameters(np.array([config.kernel.variance]), lengthscales[None].copy()),
-        tree_map(np.float64, model.likelihood.initial_parameters()),
-        X if basis == "data" else initial_bases(X, config.inducing, config.seed),
-    )
+    return KernelParameters(np.array([variance]), lengthscales[None].copy())
 
 
-def perturbed(y: np.ndarray[Any, Any], size: float, seed: int) -> np.ndarray[Any, Any]:
+def initial_theta(config: CellConfig, model: Model, X: Floats, y: Floats) -> Theta:
+    """θ at the start but for its basis, from training data X [n, D], y [n]."""
+    likelihood = tree_map(np.float64, model.likelihood.initial_parameters())
+    return Theta(initial_kernel(config, X, y), likelihood, ())
+
+
+def initial_inducing(
+    config: CellConfig, model: Model, method: Method, theta: Theta, X: Floats
+) -> Tree:
+    """The bases at the start, from training inputs X [n, D] and the kernel of θ."""
+    if method.basis == "data":
+        return X
+    # with NumPy whatever the cell's backend: all of them start alike
+    covariance = model.covariance(load_backend("numpy"), theta)
+    bases = initial_bases(X, config.inducing, config.seed, covariance)
+    width = config.inducing.window
+    return tree_map(lambda Z: windows(Z, width, theta.kernel.lengthscales), bases)
+
+
+def perturbed(y: Floats, size: float, seed: int) -> Floats:
     """Y · (1 + size·ε): how far rounding alone carries a trajectory."""
     noise = np.random.default_rng([seed, 3]).standard_normal(y.shape)
     return np.asarray(y * (1.0 + size * noise))
@@ -121,6 +149,7 @@ def build_trainer(config: CellConfig) -> tuple[Trainer, Prepared]:
     method = build_method(config.method.name, config.method.options)
     check_bases(method, config.inducing)
     refuse_misfits(method, model.likelihood, config.training, config.backend.dtype)
+    check_training(method, config.training)
     b = config.backend
     data = TrainingData(
         ready.X_train,
@@ -134,9 +163,14 @@ def build_trainer(config: CellConfig) -> tuple[Trainer, Prepared]:
             f"training.batch_size {config.training.batch_size} exceeds {len(data.y)} rows"
         )
     ops = load_backend(b.name, b.mode, b.dtype, b.device)
-    theta = initial_theta(config, model, ready.X_train, method.basis)
+    theta = initial_theta(config, model, data.X, data.y)
+    parts = (ops, model, method, data)
+    if config.training.kind == "online":
+        growth = Growth.of(config.inducing, config.training.online.increment)
+        return OnlineTrainer(*parts, theta, config.training, growth, config.seed), ready
+    theta = theta._replace(inducing=initial_inducing(config, model, method, theta, data.X))
     make = trainer_class(method)
-    return make(ops, model, method, data, theta, config.training, config.seed), ready
+    return make(*parts, theta, config.training, config.seed), ready
 
 
 def run_cell(config: CellConfig) -> CellOutcome:

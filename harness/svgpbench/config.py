@@ -28,10 +28,14 @@ class Strict(BaseModel):
 
 
 class KernelConfig(Strict):
-    """A kernel and its initial hyperparameters."""
+    """A kernel and its initial hyperparameters.
+
+    `init`: "given"; "median", which replaces the lengthscale; "ulapane", lengthscale and variance.
+    """
 
     name: str = "matern52"
     ard: bool = True
+    init: Literal["given", "median", "ulapane"] = "given"
     variance: Positive = 1.0
     lengthscale: Positive | tuple[Positive, ...] = 1.0
 
@@ -52,11 +56,21 @@ class LikelihoodConfig(Strict):
 
 
 class InducingConfig(Strict):
-    """How many inducing inputs and where they start; `gamma` are those of the mean in a second basis."""
+    """How many inducing inputs, or functions, and where they start.
+
+    `gamma` are those of the mean in a second basis.
+    """
 
     count: PositiveInt = 50
     gamma: PositiveInt | None = None  # methods with two bases, which need it; `count` is then |β|
-    init: Literal["k-means", "random"] = "k-means"
+    init: Literal["k-means", "random", "greedy-variance"] = "k-means"
+    functions: Literal["points", "features"] = "points"
+    width: Positive = 0.1  # of features at the start, in lengthscales
+
+    @property
+    def window(self) -> float | None:
+        """The width of features, None where the basis is points."""
+        return self.width if self.functions == "features" else None
 
 
 class MethodConfig(Strict):
@@ -104,9 +118,28 @@ Rate = Annotated[
 ]
 
 
-class TrainingConfig(Strict):
-    """The EM loop: K E-steps, S M-steps, their rates, the batch, and what is learned."""
+class OnlineConfig(Strict):
+    """Learning online on a growing basis: a step of each kind an iteration, at γ₀/(1 + decay·√t).
 
+    Where there are several `rates`, γ₀ is the one of the best bound after `trial` iterations.
+    """
+
+    iterations: PositiveInt = 2000
+    increment: PositiveInt = 128  # basis points a batch adds, until there are inducing.count
+    rates: Annotated[tuple[Positive, ...], Field(min_length=1)] = (0.1, 0.01, 0.001)
+    trial: PositiveInt = 100
+    decay: Positive = 0.1
+    trace_every: PositiveInt = 20
+
+
+class TrainingConfig(Strict):
+    """The EM loop: K E-steps, S M-steps, their rates, the batch, and what is learned.
+
+    With `kind` "online", `online` and the last two.
+    """
+
+    kind: Literal["em", "online"] = "em"
+    online: OnlineConfig = OnlineConfig()
     em_iterations: PositiveInt = 20
     e_steps: PositiveInt = 1
     e_rate: Rate = 1.0
@@ -115,6 +148,11 @@ class TrainingConfig(Strict):
     m_rate: Positive = 0.2  # adam only
     batch_size: PositiveInt | None = None  # None: full batch
     learn: tuple[Learnable, ...] = ("kernel", "likelihood", "inducing")
+
+    @property
+    def iterations(self) -> int:
+        """How many iterations the run has."""
+        return self.online.iterations if self.kind == "online" else self.em_iterations
 
 
 class DataConfig(Strict):

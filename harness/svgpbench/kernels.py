@@ -6,8 +6,10 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from svgpbench.errors import unknown
-from svgpbench.ops import Array, Ops
+from svgpbench.bases import Features, centres
+from svgpbench.errors import UserError, unknown
+from svgpbench.inducing_functions import function_with_function, function_with_point
+from svgpbench.ops import Array, Ops, Tree
 
 
 class KernelParameters(NamedTuple):
@@ -29,20 +31,37 @@ class Kernel(ABC):
     """k(x, x') = variance · shape(‖(x − x')/lengthscales‖²)."""
 
     name: ClassVar[str]
+    has_features: ClassVar[bool] = False  # whether it knows the covariances of `Features`
 
     @abstractmethod
     def shape(self, ops: Ops, d2: Array) -> Array:
         """Correlation at squared scaled distance d2."""
 
-    def cross(self, ops: Ops, p: KernelParameters, A: Array, B: Array) -> Array:
-        """Covariances [Q, n, m] of A [n, D] and B [m, D]."""
+    def cross(self, ops: Ops, p: KernelParameters, A: Tree, B: Tree) -> Array:
+        """Covariances [Q, n, m] of A [n, D] and B [m, D].
+
+        Raises `UserError` for `Features` where the kernel does not know their covariances.
+        """
+        if isinstance(A, Features) or isinstance(B, Features):
+            raise self.no_features()
         scale = p.lengthscales[:, None, :]
         d2 = squared_distance(ops, A[None] / scale, B[None] / scale)
         return p.variance[:, None, None] * self.shape(ops, d2)
 
-    def diagonal(self, ops: Ops, p: KernelParameters, A: Array) -> Array:
-        """Variances [Q, n] at A [n, D]."""
-        return ops.broadcast_to(p.variance[:, None], (p.variance.shape[0], A.shape[0]))
+    def diagonal(self, ops: Ops, p: KernelParameters, A: Tree) -> Array:
+        """Variances [Q, n] at A [n, D]; raises `UserError` as `cross` does."""
+        if isinstance(A, Features) and not self.has_features:
+            raise self.no_features()
+        # an inducing function is scaled to the variance of a point
+        return ops.broadcast_to(p.variance[:, None], (p.variance.shape[0], centres(A).shape[0]))
+
+    def no_features(self) -> UserError:
+        """The error for inducing functions that the kernel does not know."""
+        known = ", ".join(repr(k.name) for k in KERNELS.values() if k.has_features)
+        return UserError(
+            f"kernel {self.name!r} has no inducing functions; use kernel {known}, "
+            'or inducing.functions = "points"'
+        )
 
 
 @dataclass(frozen=True)
@@ -50,9 +69,23 @@ class SquaredExponential(Kernel):
     """exp(−d²/2)."""
 
     name: ClassVar[str] = "se"
+    has_features: ClassVar[bool] = True
 
     def shape(self, ops: Ops, d2: Array) -> Array:
         return ops.exp(-0.5 * d2)
+
+    def cross(self, ops: Ops, p: KernelParameters, A: Tree, B: Tree) -> Array:
+        """Covariances [Q, n, m] of A and B, each of them inputs [n, D] or `Features`."""
+        l2 = p.lengthscales * p.lengthscales
+        if isinstance(A, Features) and isinstance(B, Features):
+            correlation = function_with_function(ops, l2, A, B)
+        elif isinstance(A, Features):
+            correlation = function_with_point(ops, l2, A, B)
+        elif isinstance(B, Features):
+            correlation = ops.matrix_transpose(function_with_point(ops, l2, B, A))
+        else:
+            return super().cross(ops, p, A, B)
+        return p.variance[:, None, None] * correlation
 
 
 # A naive square root has an infinite slope at coincident points, which autodiff turns into NaN.

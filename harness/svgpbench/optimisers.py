@@ -11,12 +11,15 @@ BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
 
 
 class AdamState(NamedTuple):
-    """First and second moments, and the powers β₁ᵗ, β₂ᵗ that correct their bias."""
+    """First and second moments, and the powers β₁ᵗ, β₂ᵗ that correct their bias.
+
+    A power is one scalar, or a tree like the moments where entries are of different ages.
+    """
 
     mean: Tree
     square: Tree
-    power1: Array  # []
-    power2: Array  # []
+    power1: Tree
+    power2: Tree
 
 
 def adam_start(ops: Ops, parameters: Tree) -> AdamState:
@@ -26,15 +29,25 @@ def adam_start(ops: Ops, parameters: Tree) -> AdamState:
     return AdamState(zeros, zeros, one, one)
 
 
+def for_each(parameters: Tree, power: Tree) -> Tree:
+    """A power for every array of `parameters`."""
+    if isinstance(parameters, tuple) and not isinstance(power, tuple):
+        return tree_map(lambda _: power, parameters)
+    return power
+
+
 def adam_ascent(
     ops: Ops, state: AdamState, parameters: Tree, gradient: Tree, rate: Array
 ) -> tuple[Tree, AdamState]:
     """One step up the gradient."""
     mean = tree_map(lambda m, g: BETA1 * m + (1.0 - BETA1) * g, state.mean, gradient)
     square = tree_map(lambda s, g: BETA2 * s + (1.0 - BETA2) * g * g, state.square, gradient)
-    power1, power2 = state.power1 * BETA1, state.power2 * BETA2
+    power1 = tree_map(lambda p: BETA1 * p, state.power1)
+    power2 = tree_map(lambda p: BETA2 * p, state.power2)
 
-    def move(x: Array, m: Array, s: Array) -> Array:
-        return x + rate * (m / (1.0 - power1)) / (ops.sqrt(s / (1.0 - power2)) + EPSILON)
+    def move(x: Array, m: Array, s: Array, p1: Array, p2: Array) -> Array:
+        return x + rate * (m / (1.0 - p1)) / (ops.sqrt(s / (1.0 - p2)) + EPSILON)
 
-    return tree_map(move, parameters, mean, square), AdamState(mean, square, power1, power2)
+    powers = (for_each(parameters, power1), for_each(parameters, power2))
+    moved = tree_map(move, parameters, mean, square, *powers)
+    return moved, AdamState(mean, square, power1, power2)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -49,6 +49,8 @@ class Trainer:
     Raises `UserError` where method, likelihood and settings do not go together.
     """
 
+    unit: ClassVar[str] = "EM iteration"  # what messages count
+
     def __init__(
         self,
         ops: Ops,
@@ -76,7 +78,7 @@ class Trainer:
         self.state = method.initial_state(ops, self.prior, model.latents, len(data.y))
         self.adam = adam_start(ops, learned(self.raw, self.learn))
         self.factor: Any = None  # blocks of the full batch, while θ stands still
-        self.trace: list[dict[str, float | int | None]] = []
+        self.trace: tuple[dict[str, float | int | None], ...] = ()
 
     def e_phase(self) -> None:
         """K E-steps at the current θ."""
@@ -152,21 +154,23 @@ class Trainer:
 
     def elbo(self) -> float:
         """The full-data bound at the current θ and q."""
-        chunks = list(self.batches.evaluation(self.raw.inducing))
+        return self.bound_over(list(self.batches.evaluation(self.raw.inducing)), 1.0, self.factor)
+
+    def bound_over(self, chunks: list[Batch], weight: float, factor: Any = None) -> float:
+        """Weight · Σ V − KL over the rows of `chunks`; `factor`: blocks of a sole chunk, where known."""
         parts = list(self.batches.partition(self.raw.inducing))
+        scale = self.ops.asarray(np.float64(weight))
         if len(chunks) == len(parts) == 1:
-            f = self.factor
-            if f is None:
-                at = chunks[0]._replace(rows=parts[0][1])
-                f = self.steps.factor(self.raw, self.prior, at)
-            return self._bound(f, chunks[0], self.one)
+            at = chunks[0]._replace(rows=parts[0][1])
+            f = self.steps.factor(self.raw, self.prior, at) if factor is None else factor
+            return self._bound(f, chunks[0], scale)
         # Σ_chunks [ΣV − KL] counts the KL once a chunk; scale 0 gives −KL alone
         expected, negative_kl = 0.0, 0.0
         zero = self.ops.asarray(np.float64(0.0))
         for batch in chunks:
             at = batch._replace(rows=parts[0][1])
             f = self.steps.factor(self.raw, self.prior, at)
-            expected += self._bound(f, at, self.one) - self._bound(f, at, zero)
+            expected += self._bound(f, at, scale) - self._bound(f, at, zero)
         for share, rows in parts:
             at = chunks[0]._replace(rows=rows)
             f = self.steps.factor(self.raw, self.prior, at)
@@ -233,7 +237,7 @@ class Trainer:
 
     def run(self) -> Trained:
         """All EM iterations; a bound that is not finite ends the run with its status."""
-        self.trace, self.seconds = [], 0.0
+        self.trace, self.seconds = (), 0.0
         self.resumed = time.perf_counter()
         status, message = "ok", ""
         moves = bool(self.settings.m_steps and self.learn)
@@ -248,7 +252,7 @@ class Trainer:
         except _FailedError as failure:
             status, message = failure.args
         state = tree_map(self.ops.to_numpy, self.state)
-        return Trained(status, message, self.trace, self.theta(), state)
+        return Trained(status, message, list(self.trace), self.theta(), state)
 
     def _climb_throughout(self) -> None:
         """One run of L-BFGS up a bound that stays the same, a trace point every S iterations.
@@ -286,14 +290,14 @@ class Trainer:
             raise _FailedError(*self._failure(iteration, bound))
         point: dict[str, float | int | None] = {"iteration": iteration, "elbo": bound}
         point |= {**self.metrics(), **self.hyperparameters(), **self.step_control()}
-        self.trace.append({**point, "seconds": self.seconds})
+        self.trace = (*self.trace, {**point, "seconds": self.seconds})
         self.resumed = time.perf_counter()
 
     def _finite(self, tree: Tree) -> bool:
         return all(np.all(np.isfinite(self.ops.to_numpy(x))) for x in leaves(tree))
 
     def _failure(self, iteration: int, bound: float) -> tuple[str, str]:
-        where = f"at EM iteration {iteration}"
+        where = f"at {self.unit} {iteration}"
         if not self._finite(self.raw):
             return "diverged", f"θ is not finite {where}"
         if any(np.any(np.isnan(self.ops.to_numpy(x))) for x in leaves(self.prior)):

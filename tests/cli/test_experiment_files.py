@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from own_experiment import write_own
 
-from svgpbench.config import CellConfig, Decay, LogLinear, TrainingConfig
+from svgpbench.config import CellConfig, Decay, LogLinear, OnlineConfig, TrainingConfig
 from svgpbench.experiments import Selection, load_experiment, resolve, shipped_experiments
 from svgpbench.experiments.resolve import overlay
 
@@ -82,6 +82,16 @@ def test_a_selection_goes_before_the_preset() -> None:
 def test_a_layer_overrides_only_the_keys_that_it_names() -> None:
     base = TrainingConfig(em_iterations=7, e_rate=0.5)
     assert overlay(base, TrainingConfig(e_rate=1.0)) == TrainingConfig(em_iterations=7, e_rate=1.0)
+
+
+def test_a_layer_overrides_only_the_keys_of_a_table_within_it() -> None:
+    base = TrainingConfig(online=OnlineConfig(iterations=7, increment=3))
+    layer = TrainingConfig(online=OnlineConfig(increment=5))
+    found = overlay(base, layer, TrainingConfig(em_iterations=2))
+    assert found.online == OnlineConfig(iterations=7, increment=5)
+    # a rate of another form is another rate
+    rising = TrainingConfig(e_rate=LogLinear(start=0.1, end=1.0, steps=5))
+    assert overlay(rising, TrainingConfig(e_rate=Decay(start=0.5))).e_rate == Decay(start=0.5)
 
 
 def test_a_users_file_runs_as_declared_with_its_data_beside_it(tmp_path: Path) -> None:

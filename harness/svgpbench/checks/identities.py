@@ -8,10 +8,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from svgpbench.bases import Features
 from svgpbench.checks.cases import (
     METHODS,
     Problem,
@@ -397,6 +399,64 @@ def _slope_of_q(b: Bench, state: DiagonalState) -> float:
     return max(float(np.max(np.abs(b.ops.to_numpy(x)))) for x in gradient)
 
 
+class WithoutWidth(Problem):
+    """The problem with inducing functions of width 0 for its inducing inputs."""
+
+    def inducing(self, basis: str) -> Features:
+        return Features(self.Z, np.zeros_like(self.Z))
+
+
+def functions_without_width_are_points(ops: Ops, likelihoods: Names) -> float:
+    """10: generalised SE of width 0 = SE in q(u), bound and θ-gradient; of any width, var φ = var f."""
+    model, method = build_model("gaussian", "se"), build_method("t-svgp", {})
+    problem = small_problem()
+    points, functions = (
+        Bench(ops, model, method, p) for p in (problem, WithoutWidth(**vars(problem)))
+    )
+    states = [b.minibatch_run(5) for b in (points, functions)]
+    worst = _worst(points.posterior(states[0]), functions.posterior(states[1]))
+    *slope, in_centres, in_widths = functions.objective(states[1], functions.raw)[1]
+    if np.any(in_widths):  # widths enter squared
+        return float("inf")
+    worst = max(worst, _worst(points.objective(states[0], points.raw)[1], [*slope, in_centres]))
+    cov = model.covariance(ops, constrain(ops, points.raw))
+    wide = tree_map(ops.asarray, Features(problem.Z, np.abs(problem.Z)))
+    variances = [ops.diagonal(cov.cross(wide, wide)), cov.diagonal(wide)]
+    return max(worst, difference(*(ops.to_numpy(x) for x in variances)))
+
+
+def growing_keeps_q(ops: Ops, likelihoods: Names) -> float:
+    """13: growing the basis leaves q(f), KL and bound as they are (t-SVGP of each tying, q-SVGP)."""
+    worst = 0.0
+    for method, (name, options) in METHODS.items():
+        built = build_method(name, options)
+        if built.basis == "inducing" and not built.refuses_growth():
+            for likelihood in {*likelihoods, "gaussian"} & {*likelihoods_of(method)}:
+                b = _bench(ops, method, likelihood)
+                worst = max(worst, growth_gap(b, b.problem.gamma))
+    return worst
+
+
+def growth_gap(b: Bench, more: Tree) -> float:
+    """How far marginals, KL and bound move where a general state gets the basis points `more`."""
+    rate = 0.02 if b.method.first_order else RATE
+    state = b.e_step(b.e_step(b.start, b.full, rate), b.full, rate)
+    larger = tree_map(
+        lambda z, z_more: b.ops.concat([z, b.ops.asarray(z_more)], axis=0), b.raw.inducing, more
+    )
+    raw = b.raw._replace(inducing=larger)
+    prior = b.steps.prior(raw)
+    grown = b.method.grow(b.ops, prior, state)
+    return _worst(_of_f(b, b.raw, b.prior, state), _of_f(b, raw, prior, grown))
+
+
+def _of_f(b: Bench, raw: Theta, prior: Any, state: Tree) -> list[Floats]:
+    f = b.steps.factor(raw, prior, b.full)
+    q = b.method.factorise(b.ops, f, state)
+    values = (*b.method.marginals(b.ops, f, q), b.method.kl(b.ops, f, q))
+    return [b.ops.to_numpy(x) for x in (*values, b.steps.bound(raw, f, b.full, state, b.one))]
+
+
 IDENTITIES: dict[int, tuple[Callable[[Ops, Names], float], float]] = {
     1: (steps_agree, 1e-8),
     2: (one_step_reaches_sgpr, 1e-8),
@@ -407,8 +467,10 @@ IDENTITIES: dict[int, tuple[Callable[[Ops, Names], float], float]] = {
     7: (whitening_keeps_values, 1e-8),
     8: (exact_diagonal_step_is_stationary, 1e-8),
     9: (objectives_meet, 1e-8),
+    10: (functions_without_width_are_points, 1e-10),
     11: (minibatches_average, 1e-10),
     12: (divergence_is_positive, 1e-10),
+    13: (growing_keeps_q, 1e-10),
 }
 """By number, with the tolerance of each."""
 

@@ -83,11 +83,16 @@ def chosen_preset(experiment: Experiment, name: str | None) -> Preset:
 
 
 def overlay(base: C, *layers: C) -> C:
-    """`base` with the keys that each layer names, later layers over earlier ones."""
-    values = base.model_dump()
+    """`base` with the keys that each layer names, in tables within it too, later over earlier ones."""
     for layer in layers:
-        values |= layer.model_dump(exclude_unset=True)
-    return type(base).model_validate(values)
+        named = {key: getattr(layer, key) for key in layer.model_fields_set}
+        tables = {
+            key: overlay(getattr(base, key), value)
+            for key, value in named.items()
+            if isinstance(value, Strict) and type(value) is type(getattr(base, key))
+        }
+        base = type(base).model_validate({**dict(base), **named, **tables})
+    return base
 
 
 def _problems(

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from svgpbench.cell import load_data, prepare_data
+from svgpbench.cell import build_model, load_data, prepare_data
 from svgpbench.config import BackendConfig, CellConfig
 from svgpbench.errors import UserError
 from svgpbench.inducing import check_bases
-from svgpbench.kernels import kernel, lengthscale_count
+from svgpbench.kernels import lengthscale_count
 from svgpbench.likelihoods import build_likelihood
 from svgpbench.methods import build_method
 from svgpbench.misfits import refuse_misfits
+from svgpbench.online import check_training
 from svgpbench.plugins import check_backend, load_backend
-from svgpbench.targets import likelihood_for
 
 
 def check_cells(cells: Sequence[CellConfig]) -> None:
@@ -44,6 +44,7 @@ def _check_methods(cells: Iterable[CellConfig]) -> None:
         method = build_method(cell.method.name, cell.method.options)
         likelihood = build_likelihood(cell.likelihood)
         check_bases(method, cell.inducing)
+        check_training(method, cell.training)
         refuse_misfits(method, likelihood, cell.training, cell.backend.dtype)
 
 
@@ -70,9 +71,8 @@ def _inducing_inputs(cell: CellConfig) -> int:
 
 
 def _check_problem(cell: CellConfig) -> None:
-    kernel(cell.kernel.name)
     data, name = load_data(cell.data), cell.data.name
-    likelihood_for(cell, data)
+    build_model(cell, data)
     ready = prepare_data(cell, data)
     rows, dimensions = ready.X_train.shape
     for what, count in (

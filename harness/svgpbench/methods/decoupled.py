@@ -17,6 +17,7 @@ from svgpbench.gaussian import log_determinant, matvec, vecmat
 from svgpbench.likelihoods import Conditional
 from svgpbench.methods.columns import Columns, all_columns, drawn_columns, no_columns, product
 from svgpbench.methods.facts import Facts
+from svgpbench.methods.growth import grown_moments, padded, with_diagonal
 from svgpbench.methods.method import Method
 from svgpbench.ops import Array, Ops, Tree
 from svgpbench.optimisers import adam_ascent, adam_start
@@ -77,7 +78,7 @@ class DecoupledSVGP(Method):
     version: ClassVar[int] = 1
     basis: ClassVar[str] = "decoupled"
     facts: ClassVar[Facts] = Facts(
-        aliases={"cheng2017": "SVDGP (on a fixed basis)", "salimbeni2018": "DECOUPLED"},
+        aliases={"cheng2017": "SVDGP (on a growing basis)", "salimbeni2018": "DECOUPLED"},
         parameters="M_γ + M_β(M_β+1)/2",
         e_step="O((b + r)M_γ + bM_β² + M_β³), r = subset or M_γ",
         memory="O((b + r + M_β)M_γ + M_β²)",
@@ -196,6 +197,17 @@ class DecoupledSVGP(Method):
             - ops.sum(q.T * (q.T @ f.K_b), axis=(-2, -1))
         )
         return 0.5 * ops.sum(terms)
+
+    def refuses_growth(self) -> str:
+        return ""
+
+    def grow(self, ops: Ops, p: DecoupledPrior, state: DecoupledState) -> DecoupledState:
+        """Exactly the same mean; the variance falls by the order of START²."""
+        P, (M_b, M_a) = state.q.a.shape[0], p.K_ba.shape[-2:]
+        L_B = with_diagonal(ops, state.q.L_B, M_b, START)
+        q = MeanPrecision(padded(ops, state.q.a, (P, M_a)), L_B)
+        adam = self.optimiser == "adam"
+        return DecoupledState(q, grown_moments(ops, state.adam, q) if adam else ())
 
     def posterior(
         self, ops: Ops, at: DecoupledPrior | DecoupledFactor, q: FactorisedDecoupled

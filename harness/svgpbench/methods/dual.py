@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from svgpbench.errors import unknown
+from svgpbench.errors import UserError, unknown
 from svgpbench.gaussian import (
     Factor,
     Prior,
@@ -23,6 +23,7 @@ from svgpbench.gaussian import (
 from svgpbench.likelihoods import Conditional
 from svgpbench.methods.control import halve_until_positive
 from svgpbench.methods.facts import Facts
+from svgpbench.methods.growth import padded
 from svgpbench.methods.method import Method
 from svgpbench.methods.tying import TYINGS, DualState, Sites, moved_sites
 from svgpbench.ops import Array, Ops
@@ -81,7 +82,11 @@ class DualSVGP(DualPosterior):
     name: ClassVar[str] = "t-svgp"
     version: ClassVar[int] = 1
     facts: ClassVar[Facts] = Facts(
-        aliases={"adam2021": "t-SVGP"},
+        aliases={
+            "adam2021": "t-SVGP",
+            # mirror ascent with D(q‖q_t) is T ← (1−γ)T + γT̂, and T stays where θ and the bases move
+            "cheng2017": "iVSGPR (tied-projected, on a growing basis)",
+        },
         parameters="M + M(M+1)/2; untied: 2n more",
         e_step="O(bM² + M³)",
         memory="O(bM + M²)",
@@ -163,6 +168,20 @@ class DualSVGP(DualPosterior):
             return state._replace(c=c, C=C)
         sites = moved_sites(ops, state.sites, index, lambda1, beta, rate, scale)
         return state._replace(c=c, C=C, sites=sites)
+
+    def refuses_growth(self) -> str:
+        if TYINGS[self.tying].keeps_sites:
+            return (
+                f"tying {self.tying!r} of {self.name} rebuilds q from sites at the data, which a larger "
+                'basis changes; use tying = "tied-projected"'
+            )
+        return ""
+
+    def grow(self, ops: Ops, p: Prior, state: DualState) -> DualState:
+        if why := self.refuses_growth():
+            raise UserError(why)
+        (P, _), M = state.c.shape, p.L.shape[-1]
+        return state._replace(c=padded(ops, state.c, (P, M)), C=padded(ops, state.C, (P, M, M)))
 
     def hold(self, ops: Ops, p: Whitener, likelihood: Conditional, state: DualState) -> DualState:
         return TYINGS[self.tying].hold(ops, p.L, likelihood, state)

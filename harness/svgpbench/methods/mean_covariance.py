@@ -24,6 +24,13 @@ from svgpbench.gaussian import (
 from svgpbench.likelihoods import Conditional, Likelihood
 from svgpbench.methods.control import halve_until_positive
 from svgpbench.methods.facts import Facts
+from svgpbench.methods.growth import (
+    continued_factor,
+    continued_mean,
+    grown_moments,
+    padded,
+    with_diagonal,
+)
 from svgpbench.methods.method import Method, elbo
 from svgpbench.ops import Array, Ops
 from svgpbench.optimisers import adam_ascent, adam_start
@@ -65,7 +72,7 @@ class MeanCholeskySVGP(Method):
             "adam2021": "q-SVGP",
             "kobe2021": "NGD, Adam (full covariance)",
             "salimbeni2018": "COUPLED (adam), COUPLEDNAT (natgrad)",
-            "cheng2017": "SVI",
+            "cheng2017": "SVI (natgrad, unwhitened, on a growing basis)",
         },
         parameters="M + M(M+1)/2",
         e_step="O(bM² + M³)",
@@ -203,6 +210,20 @@ class MeanCholeskySVGP(Method):
         """Mean L m_v and covariance L S_v Lᵀ of q(u)."""
         chol = at.L @ q.chol
         return matvec(at.L, q.mean), chol @ ops.matrix_transpose(chol)
+
+    def refuses_growth(self) -> str:
+        return ""
+
+    def grow(self, ops: Ops, p: Prior, state: QState) -> QState:
+        mean, chol = state.q
+        P, M = mean.shape[0], p.L.shape[-1]
+        if self.whiten:
+            q = MeanCholesky(padded(ops, mean, (P, M)), with_diagonal(ops, chol, M))
+        else:
+            q = MeanCholesky(continued_mean(ops, p.L, mean), continued_factor(ops, p.L, chol))
+        adam = self.optimiser == "adam"
+        moments = grown_moments(ops, state.adam, q) if adam else ()
+        return QState(q, moments, state.halvings)
 
 
 def natural_gradient_step(

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 from svgpbench import gaussian
 from svgpbench.covariance import Covariance
+from svgpbench.errors import UserError
 from svgpbench.likelihoods import Conditional, Likelihood
 from svgpbench.methods.facts import Facts
 from svgpbench.ops import Array, Ops, Tree
@@ -127,6 +128,17 @@ class Method(ABC):
         mu, v = self.marginals(ops, f, q)
         V = likelihood.variational_expectations(ops, y, mu, v)
         return scale * ops.sum(V) - self.kl(ops, f, q)
+
+    def refuses_growth(self) -> str:
+        """Why the method cannot go on with a larger basis; empty where it can."""
+        return f"method {self.name!r} does not say what its state is on a larger basis"
+
+    def grow(self, ops: Ops, p: Any, state: Tree) -> Tree:
+        """The state on the basis of `p`, which begins with the state's own: the same q(f) and KL.
+
+        Raises `UserError` where the method refuses growth.
+        """
+        raise UserError(self.refuses_growth())
 
     def hold(self, ops: Ops, p: Any, likelihood: Conditional, state: Tree) -> Tree:
         """What the M-step keeps fixed while θ moves; the state itself unless a method says more."""

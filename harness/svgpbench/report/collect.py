@@ -16,7 +16,14 @@ from svgpbench.records import Record, read_record, read_records, record_path
 REPLICATED = {"experiment", "seed", "backend", "perturbation"}
 """Keys of a cell in which the records of one data set and one method may differ."""
 
-SHARED = ("training.em_iterations", "training.m_steps", "inducing.count", "split", "jitter")
+SHARED = (
+    "training.em_iterations",
+    "training.m_steps",
+    "training.online",
+    "inducing.count",
+    "split",
+    "jitter",
+)
 """Settings worth a note where rows of one table differ in them."""
 
 

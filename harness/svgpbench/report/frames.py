@@ -49,7 +49,7 @@ def _identity(record: Record) -> dict[str, Any]:
         "fold": config.split.fold,
         "seed": config.seed,
         "perturbation": config.perturbation,
-        "iterations": config.training.em_iterations,
+        "iterations": config.training.iterations,
         "n_train": record.data.get("n_train"),
         "dimensions": record.data.get("dimensions"),
     }
