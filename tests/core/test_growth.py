@@ -42,7 +42,7 @@ class ZeroPaddedSums(DualSVGP):
         second = old @ state.C @ ops.matrix_transpose(old)
         half = whitened(padded(ops, second, (1, M, M)))
         c = whitened(padded(ops, first, (1, M))[..., None])[..., 0]
-        return DualState(c, whitened(ops.matrix_transpose(half)), ())
+        return DualState(c, whitened(ops.matrix_transpose(half)), (), state.halvings)
 
 
 def test_zero_padded_sums_break_identity_13() -> None:

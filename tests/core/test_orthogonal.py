@@ -29,7 +29,7 @@ def some_state(ops: Ops) -> TwoPartState:
     rng = np.random.default_rng(4)
     mean = rng.standard_normal((1, M_B))
     chol = np.tril(0.2 * rng.standard_normal((1, M_B, M_B))) + 0.7 * np.eye(M_B)
-    q = QState(MeanCholesky(ops.asarray(mean), ops.asarray(chol)), ())
+    q = QState(MeanCholesky(ops.asarray(mean), ops.asarray(chol)), (), ops.zeros(()))
     return TwoPartState(q, ops.asarray(0.4 * rng.standard_normal((1, M_G))), ())
 
 
@@ -53,7 +53,7 @@ def test_the_coupled_part_moves_by_the_gradient_of_the_whole_bound(family: str) 
     at, state = at_first_batch(NUMPY, method, "bernoulli-logit"), some_state(NUMPY)
 
     def bound(mean: Floats, chol: Floats) -> float:
-        q = QState(MeanCholesky(mean, np.tril(chol)), ())
+        q = QState(MeanCholesky(mean, np.tril(chol)), (), np.zeros(()))
         return float(at.elbo(state._replace(coupled=q)))
 
     numeric = gradient(bound, list(state.coupled.q))
@@ -88,7 +88,7 @@ def test_hybrid_is_orth_at_a_shifted_mean() -> None:
     state = some_state(NUMPY)
     q = state.coupled.q
     moved = q._replace(mean=q.mean + (hybrid.f.V @ state.a[..., None])[..., 0])
-    same = state._replace(coupled=QState(moved, ()))
+    same = state._replace(coupled=QState(moved, (), np.zeros(())))
     assert hybrid.kl(state) == pytest.approx(orth.kl(same), rel=1e-12)
     assert float(hybrid.elbo(state)) == pytest.approx(float(orth.elbo(same)), rel=1e-12)
 
