@@ -54,7 +54,8 @@ def test_difference_is_relative_to_the_array_and_infinite_for_nan() -> None:
 def test_identities_hold(ops: Ops) -> None:
     if ops.name in ("jax",):
         pytest.skip("run by `svgpbench check`, where compiling is shared out over processes")
-    found = list(identities(ops))
+    few = ("bernoulli-logit", "softmax", "robust-max")
+    found = list(identities(ops, tuple(LIKELIHOODS) if ops.name == "numpy" else few))
     assert [i.number for i in found] == list(IDENTITIES)
     assert [i for i in found if not i.ok] == []
 

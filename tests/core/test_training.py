@@ -118,6 +118,8 @@ def test_classification_reports_an_error_rate() -> None:
 @pytest.mark.parametrize("likelihood", ["softmax", "robust-max"])
 def test_several_latents_train_alike_on_every_backend(ops: Ops, likelihood: str) -> None:
     """Three classes by minibatch: noise, halvings and counts are the harness's, not a framework's."""
+    if (ops.name, likelihood) == ("jax", "softmax"):
+        pytest.skip("run by `svgpbench check`, where compiling is shared out over processes")
     settings = {"batch_size": 16, "e_steps": 4, "e_rate": 0.5, "em_iterations": 2}
     model = build_model(likelihood, "matern52")
     reference = trainer(load_backend("numpy"), model=model, **settings).run()
@@ -142,7 +144,7 @@ def test_multiclass_metrics_agree_with_a_dense_prediction() -> None:
     draws = np.random.default_rng(0).standard_normal((100_000, 3, 1))
     winners = np.argmax(mu + np.sqrt(v) * draws, axis=1)  # [S, t]
     P = np.stack([np.mean(winners == c, axis=0) for c in range(3)])
-    epsilon = 0.1
+    epsilon = model.likelihood.epsilon  # type: ignore[attr-defined]
     p = epsilon / 2 + (1 - 1.5 * epsilon) * P
     assert point["error_rate"] == np.mean(np.argmax(p, axis=0) != labels)
     nlpd = -np.mean(np.log(p[labels, np.arange(len(labels))]))

@@ -60,12 +60,12 @@ class Case:
 SETTINGS: dict[str, dict[str, Any]] = {
     "gaussian": {"noise_variance": 0.3},
     "softmax": {"classes": 3, "samples": 12},
-    "robust-max": {"classes": 3, "epsilon": 0.1, "nodes": 20},
+    "robust-max": {"classes": 3, "epsilon": 0.2, "nodes": 20},
     "student-t": {"scale": 0.4},
 }
 """What the check's likelihoods have instead of their defaults.
 
-Of the two that are not log-concave, Student-t has data with β < 0 and robust-max so many of them that
+Of the two that are not log-concave, Student-t has data with β < 0, and robust-max so many of them that
 steps are halved. With robust-max's own ε of 1e-3 a step is halved to the edge of what is positive
 definite again and again; variances then grow so large that backends part for no fault of theirs.
 """
