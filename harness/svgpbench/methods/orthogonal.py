@@ -60,7 +60,10 @@ class OrthogonalSVGP(Method):
     basis: ClassVar[str] = "decoupled"
     gamma_steps: ClassVar[tuple[str, ...]] = tuple(GAMMA_STEPS)
     facts: ClassVar[Facts] = Facts(
-        aliases={"salimbeni2018": "ORTH (q-svgp adam), ORTHNAT (q-svgp natgrad)"},
+        aliases={
+            "salimbeni2018": "ORTH (q-svgp adam), ORTHNAT (q-svgp natgrad)",
+            "ours": "ORTH-DUAL (t-svgp, newton)",
+        },
         parameters="M_γ + M_β + M_β(M_β+1)/2",
         e_step="O((b + M_β + r)M_γ + bM_β² + M_β³), r = subset or M_γ; natural, newton: M_γ³ more",
         memory="O((b + M_β + r)M_γ + M_β²)",
