@@ -146,7 +146,9 @@ class ZeroPadded(DualSVGP):
         M, size = state.c.shape[-1], p.L.shape[-1]
         projection = ops.solve_triangular(p.L, ops.eye(size)[None])[..., :M] @ p.L[..., :M, :M]
         c = (projection @ state.c[..., None])[..., 0]
-        return DualState(c, projection @ state.C @ ops.matrix_transpose(projection), (), state.halvings)
+        return DualState(
+            c, projection @ state.C @ ops.matrix_transpose(projection), (), state.halvings
+        )
 
 
 def test_zero_padded_sums_show_in_a_run() -> None:
