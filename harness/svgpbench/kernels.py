@@ -76,15 +76,15 @@ class SquaredExponential(Kernel):
 
     def cross(self, ops: Ops, p: KernelParameters, A: Tree, B: Tree) -> Array:
         """Covariances [Q, n, m] of A and B, each of them inputs [n, D] or `Features`."""
+        if not isinstance(A, Features) and not isinstance(B, Features):
+            return super().cross(ops, p, A, B)
         l2 = p.lengthscales * p.lengthscales
         if isinstance(A, Features) and isinstance(B, Features):
             correlation = function_with_function(ops, l2, A, B)
         elif isinstance(A, Features):
             correlation = function_with_point(ops, l2, A, B)
-        elif isinstance(B, Features):
-            correlation = ops.matrix_transpose(function_with_point(ops, l2, B, A))
         else:
-            return super().cross(ops, p, A, B)
+            correlation = ops.matrix_transpose(function_with_point(ops, l2, B, A))
         return p.variance[:, None, None] * correlation
 
 

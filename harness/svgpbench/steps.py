@@ -192,7 +192,7 @@ def compile_steps(
 
     def negative_beta(raw: Theta, p: Any, state: Tree, batch: Batch) -> Array:
         likelihood, mu, v = marginals(raw, p, state, batch)
-        return likelihood.negative_beta(ops, batch.y, mu, v)
+        return likelihood.count_negative_beta(ops, batch.y, mu, v)
 
     return Steps(
         prior=ops.jit(prior),

@@ -184,5 +184,7 @@ def test_targets_that_a_likelihood_does_not_take_are_one_line(
 def test_a_method_that_refuses_the_likelihood_says_why() -> None:
     likelihood = LikelihoodConfig(name="student-t", negative_beta="clip")
     method = MethodConfig(name="q-svgp", options={"optimiser": "adam"})
-    with pytest.raises(UserError, match="refuses likelihood 'student-t': negative β is clipped"):
+    with pytest.raises(
+        UserError, match="cannot take likelihood 'student-t': negative β is clipped"
+    ):
         run_cell(config(likelihood=likelihood, method=method))

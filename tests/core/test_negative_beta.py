@@ -244,7 +244,7 @@ def test_counting_data_needs_one_latent_below_zero_only() -> None:
     mu, v = np.stack([np.linspace(-2, 2, 9)] * 3) * [[1.0], [0.3], [-0.5]], np.full((3, 9), 0.4)
     y = np.arange(9) % 3 * 1.0
     _, beta = model.likelihood.gradients(ops, theta.likelihood, y, mu, v)
-    count = model.conditional(theta).negative_beta(ops, y, mu, v)
+    count = model.conditional(theta).count_negative_beta(ops, y, mu, v)
     assert float(count) == np.sum((beta < 0).any(axis=0)) < np.sum(beta < 0)
 
 

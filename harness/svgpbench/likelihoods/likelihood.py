@@ -119,7 +119,7 @@ class Conditional:
             beta = ops.maximum(beta, 0.0)
         return alpha, beta
 
-    def negative_beta(self, ops: Ops, y: Array, mu: Array, v: Array) -> Array:
+    def count_negative_beta(self, ops: Ops, y: Array, mu: Array, v: Array) -> Array:
         """Number [] of data with β < 0 in some latent, before any clipping."""
         _, beta = self.likelihood.gradients(ops, self.parameters, y, mu, v)
         zero = ops.zeros(beta.shape)
