@@ -35,3 +35,13 @@ class DataFile(Strict):
     md5: Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")] | None = None  # as published
     sha1: Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")] | None = None  # as published
     addresses: tuple[Address, ...] = ()
+
+
+class LocalFile(Strict):
+    """A file of which no copy has been seen, so that no hash is known: the user brings it.
+
+    `path` is its name below a folder that the user names.
+    """
+
+    path: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.+-]+(/[A-Za-z0-9_.+-]+)*$")]
+    addresses: tuple[Address, ...] = ()

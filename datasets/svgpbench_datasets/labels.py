@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from svgpbench_datasets.dataset import Floats
 from svgpbench_datasets.errors import DataError
@@ -56,6 +58,16 @@ def mapped_labels(labels: Iterable[str], mapping: Mapping[str, int], where: str)
             raise DataError(f"{where}: label {shown(label)} is not among {', '.join(mapping)}")
         y.append(mapping[canonical])
     return np.array(y, dtype=np.float64)
+
+
+def mapped_numbers(values: NDArray[Any], mapping: Mapping[str, int], where: str) -> Floats:
+    """Map labels that are numbers, [N], to the class numbers that a registry entry gives them.
+
+    Raises:
+        DataError: a label that the mapping does not name.
+    """
+    distinct, places = np.unique(values, return_inverse=True)
+    return mapped_labels([repr(float(one)) for one in distinct], mapping, where)[places]
 
 
 def _sorted_labels(labels: set[str]) -> Sequence[str]:

@@ -55,13 +55,13 @@ def whitespace_rows(lines: Iterable[str]) -> Iterator[Row]:
             yield number, cells
 
 
-def csv_rows(lines: Iterable[str], where: str) -> Iterator[Row]:
-    """Split comma-separated records, which may span lines inside quotes; blank lines are skipped.
+def csv_rows(lines: Iterable[str], where: str, delimiter: str = ",") -> Iterator[Row]:
+    """Split separated records, which may span lines inside quotes; blank lines are skipped.
 
     Raises:
         DataError: quotes that do not close or lines that end in a lone carriage return.
     """
-    reader = csv.reader(lines, strict=True)
+    reader = csv.reader(lines, strict=True, delimiter=delimiter)
     while True:
         first_line = reader.line_num + 1
         try:
