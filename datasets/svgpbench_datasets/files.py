@@ -20,6 +20,8 @@ class Address(Strict):
 
     url: Annotated[str, Field(pattern=r"^https?://")]
     member: Annotated[str, Field(min_length=1)] | None = None  # path inside a zip or tar archive
+    served_md5: Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")] | None = None
+    """As published, of what is served where that is compressed; for people who compare."""
 
 
 class DataFile(Strict):

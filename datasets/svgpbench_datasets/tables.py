@@ -158,7 +158,7 @@ class _File:
             _check_header(names, self._entry, f"{self._where}: the header")
             return rows
         if self._reader == "xls":
-            rows = xls_rows(self._raw, self._where)
+            rows = islice(xls_rows(self._raw, self._where), self._skipped, None)
         else:
             rows = self._split(io.BytesIO(self._raw), self._skipped)
         return self._named(rows) if self._entry.header else rows
