@@ -60,17 +60,20 @@ def mat_table(raw: bytes, where: str, variable: str | None) -> Floats:
     """
     import scipy.io
 
+    def source() -> Any:  # the stubs know of paths only
+        return io.BytesIO(raw)
+
     if not raw.startswith(_MAT_5):
         raise DataError(f"{where} is not a MATLAB 5 file")
     try:
-        listed = {name: kind for name, _, kind in scipy.io.whosmat(io.BytesIO(raw))}
+        listed = {name: kind for name, _, kind in scipy.io.whosmat(source())}
         name = variable if variable is not None else next(iter(listed), "")
         if name not in listed:
             found = ", ".join(shown(one) for one in listed) or "nothing"
             raise DataError(f"{where} has no variable {name!r} (it holds {found})")
         if listed[name] not in _NUMERIC_CLASSES:
             raise DataError(f"{where}: variable {name!r} is a {listed[name]}, not a number matrix")
-        matrix: Any = scipy.io.loadmat(io.BytesIO(raw), variable_names=[name])[name]
+        matrix: Any = scipy.io.loadmat(source(), variable_names=[name])[name]
     except DataError:
         raise
     except Exception as error:  # the parser fails in as many ways as a file can be damaged
@@ -102,9 +105,13 @@ def xls_rows(raw: bytes, where: str) -> Iterator[Row]:
         sheet = xlrd.open_workbook(file_contents=raw, logfile=io.StringIO()).sheet_by_index(0)
         table = [[(cell.ctype, cell.value) for cell in sheet.row(at)] for at in range(sheet.nrows)]
     except Exception as error:  # the parser fails in as many ways as a file can be damaged
-        raise DataError(f"{where} is not an .xls workbook that can be read ({_reason(error)})") from None
+        raise DataError(
+            f"{where} is not an .xls workbook that can be read ({_reason(error)})"
+        ) from None
     for row, cells in enumerate(table, start=1):
-        texts = [_cell(*cell, f"{where}: line {row}, column {at}") for at, cell in enumerate(cells, 1)]
+        texts = [
+            _cell(*cell, f"{where}: line {row}, column {at}") for at, cell in enumerate(cells, 1)
+        ]
         if any(texts):
             yield row, texts
 

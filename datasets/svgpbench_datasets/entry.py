@@ -14,9 +14,7 @@ from svgpbench_datasets.files import DataFile, LocalFile, Strict
 Text: TypeAlias = Annotated[str, Field(min_length=1)]
 Fingerprint: TypeAlias = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
 Name: TypeAlias = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*(:[a-z0-9][a-z0-9-]*)?$")]
-Reader: TypeAlias = Literal[
-    "whitespace", "csv", "semicolon", "tab", "arff", "idx", "mat", "xls"
-]
+Reader: TypeAlias = Literal["whitespace", "csv", "semicolon", "tab", "arff", "idx", "mat", "xls"]
 
 _RANGE = re.compile(r"(\D*)([0-9]+)\.\.\1([0-9]+)")
 _LONGEST_RANGE = 4096
@@ -155,7 +153,9 @@ class DatasetEntry(Strict):
         for key in ("reader", "skip_lines"):
             given = getattr(self, key)
             if isinstance(given, tuple) and len(given) != len(self.files):
-                raise ValueError(f"{key} for {len(given)} files where {len(self.files)} are declared")
+                raise ValueError(
+                    f"{key} for {len(given)} files where {len(self.files)} are declared"
+                )
         if self.splits and (self.splits.train_rows or 0) >= self.rows:
             raise ValueError("splits.train_rows leaves no test row")
         return self

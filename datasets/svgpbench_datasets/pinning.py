@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,15 +29,12 @@ class Pin:
         return self.written == self.computed
 
 
-def pins(
-    registry: Registry, files: list[Path], wanted: Callable[[str], bool]
-) -> Iterator[Pin]:
+def pins(registry: Registry, files: Iterable[Path]) -> Iterator[Pin]:
     """Compute the fingerprint of each data set that is at hand and has one written.
 
     Args:
         registry: loads the data sets.
         files: the registry files.
-        wanted: which names to look at.
 
     Yields:
         one pin after another, in the order of the files.
@@ -47,7 +44,7 @@ def pins(
     """
     for file in files:
         for name, written in _written(file.read_text(encoding="utf-8")):
-            if wanted(name) and registry.at_hand(name):
+            if registry.at_hand(name):
                 computed = registry.load_unverified(name).fingerprint
                 yield Pin(name, file, written, computed)
 

@@ -48,7 +48,9 @@ def fixed_split(
     return Split(rows[~test], rows[test], "fixed", fold, splits.count, 0)
 
 
-def _masks(file: DataFile | LocalFile, raw: bytes, entry: DatasetEntry) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
+def _masks(
+    file: DataFile | LocalFile, raw: bytes, entry: DatasetEntry
+) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
     table = plain_numbers(raw, ",")
     count = entry.splits.count if entry.splits else 0
     if table is None or table.shape != (entry.rows, count) or not np.isin(table, (0, 1)).all():

@@ -17,6 +17,9 @@ from svgpbench_datasets.splits import Split
 from svgpbench_datasets.tables import read_entry
 
 
+_MOST_LISTED = 30
+
+
 class Registry:
     """The data sets that a folder declares: `registry.toml`, `registry/*.toml`, and `data/`.
 
@@ -38,9 +41,11 @@ class Registry:
             DataError: an unknown name.
         """
         if name not in self._entries:
+            known = list(self._entries)
+            more = [f"... {len(known)} in all"] if len(known) > _MOST_LISTED else []
             raise DataError(
-                f"unknown data set {name!r}{did_you_mean(name, self._entries)} "
-                f"(known: {', '.join(self._entries)})"
+                f"unknown data set {name!r}{did_you_mean(name, known)} "
+                f"(known: {', '.join([*known[:_MOST_LISTED], *more])})"
             )
         return self._entries[name]
 

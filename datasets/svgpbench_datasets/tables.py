@@ -95,9 +95,7 @@ def _from_arrays(
     return table[:, picks[0] : picks[-1] + 1] if in_order else table[:, picks], y
 
 
-def _from_rows(
-    entry: DatasetEntry, tables: Sequence[_File], where: str
-) -> tuple[Numbers, Numbers]:
+def _from_rows(entry: DatasetEntry, tables: Sequence[_File], where: str) -> tuple[Numbers, Numbers]:
     rows = treated(_side_by_side([table.rows() for table in tables], where), entry, where)
     regression = entry.labels is None
     cells: Cells = read_cells(
@@ -166,7 +164,9 @@ class _File:
     def _split(self, lines: io.BytesIO, skipped: int) -> Iterator[Row]:
         text = islice(decode_lines(lines, self._where), skipped, None)
         delimiter = _DELIMITERS[self._reader]
-        rows = whitespace_rows(text) if delimiter is None else csv_rows(text, self._where, delimiter)
+        rows = (
+            whitespace_rows(text) if delimiter is None else csv_rows(text, self._where, delimiter)
+        )
         return ((line + skipped, cells) for line, cells in rows)
 
     def _named(self, rows: Iterator[Row]) -> Iterator[Row]:
@@ -194,4 +194,6 @@ def _check_header(names: Sequence[str], entry: DatasetEntry, place: str) -> None
     for at, (found, expected) in enumerate(zip(names, declared, strict=True), start=1):
         unnamed = not found and expected == "row"  # R writes no name above its row numbers
         if found != expected and not unnamed:
-            raise DataError(f"{place}, column {at} is {shown(found)} where {expected!r} is declared")
+            raise DataError(
+                f"{place}, column {at} is {shown(found)} where {expected!r} is declared"
+            )

@@ -55,13 +55,13 @@ def load_data(config: DataConfig) -> Dataset:
                 features=config.features,
                 name=config.name,
             )
-        dataset: Dataset = _registry_of(config.name).load(config.name)
+        dataset: Dataset = registry_of(config.name).load(config.name)
     except DataError as error:
         raise UserError(str(error)) from error
     return dataset
 
 
-def _registry_of(name: str) -> Any:
+def registry_of(name: str) -> Any:
     """The registry that declares a data set; raises `UserError` where none does."""
     registries = [point.load() for point in plugins(DATASETS).values()]
     for registry in registries:
@@ -103,7 +103,7 @@ def _fixed_split(data: DataConfig, fold: int) -> Split:
             f"data set {data.name!r} is a file of your own and has no fixed splits; "
             "use split kind 'k-fold' or 'random'"
         )
-    registry = _registry_of(data.name)
+    registry = registry_of(data.name)
     if not hasattr(registry, "fixed_split"):
         raise UserError(f"the registry of data set {data.name!r} has no fixed splits")
     split: Split = registry.fixed_split(data.name, fold)

@@ -10,6 +10,7 @@ import typer
 
 from svgpbench import __version__
 from svgpbench.cli import checking, diagnosing, listing, reporting, running, timing
+from svgpbench.cli.data import data_app
 from svgpbench.errors import UserError
 
 USER_MISTAKE = 2
@@ -29,6 +30,7 @@ app.command("plot")(reporting.plot_command)
 app.command("check")(checking.check_command)
 app.command("speed")(timing.speed_command)
 app.command("doctor")(diagnosing.doctor_command)
+app.add_typer(data_app)
 
 
 @app.callback(invoke_without_command=True)
