@@ -70,15 +70,4 @@ def _data_rows(source: Iterator[tuple[int, str]], first: int, where: str) -> Ite
                 raise DataError(f"{where}: line {number} is a sparse row, which is not read")
             yield "\n" if text.startswith("%") else line  # keeps the count of lines
 
-    for line, cells in _placed(csv_rows(plain(), where), first, where):
-        yield line, cells
-
-
-def _placed(rows: Iterator[Row], first: int, where: str) -> Iterator[Row]:
-    """Count lines from the start of the file, not from @data."""
-    while True:
-        try:
-            line, cells = next(rows)
-        except StopIteration:
-            return
-        yield line + first, cells
+    return csv_rows(plain(), where, skipped=first)

@@ -55,15 +55,19 @@ def whitespace_rows(lines: Iterable[str]) -> Iterator[Row]:
             yield number, cells
 
 
-def csv_rows(lines: Iterable[str], where: str, delimiter: str = ",") -> Iterator[Row]:
+def csv_rows(
+    lines: Iterable[str], where: str, delimiter: str = ",", skipped: int = 0
+) -> Iterator[Row]:
     """Split separated records, which may span lines inside quotes; blank lines are skipped.
+
+    Line numbers count the `skipped` lines of the file that come before.
 
     Raises:
         DataError: quotes that do not close or lines that end in a lone carriage return.
     """
     reader = csv.reader(lines, strict=True, delimiter=delimiter)
     while True:
-        first_line = reader.line_num + 1
+        first_line = skipped + reader.line_num + 1
         try:
             cells = next(reader)
         except StopIteration:

@@ -16,7 +16,6 @@ from svgpbench_datasets.sources import Sources
 from svgpbench_datasets.splits import Split
 from svgpbench_datasets.tables import read_entry
 
-
 _MOST_LISTED = 30
 
 

@@ -164,10 +164,9 @@ class _File:
     def _split(self, lines: io.BytesIO, skipped: int) -> Iterator[Row]:
         text = islice(decode_lines(lines, self._where), skipped, None)
         delimiter = _DELIMITERS[self._reader]
-        rows = (
-            whitespace_rows(text) if delimiter is None else csv_rows(text, self._where, delimiter)
-        )
-        return ((line + skipped, cells) for line, cells in rows)
+        if delimiter is not None:
+            return csv_rows(text, self._where, delimiter, skipped)
+        return ((line + skipped, cells) for line, cells in whitespace_rows(text))
 
     def _named(self, rows: Iterator[Row]) -> Iterator[Row]:
         header = next(rows, None)
