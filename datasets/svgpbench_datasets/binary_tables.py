@@ -36,6 +36,8 @@ def idx_table(raw: bytes, where: str) -> NDArray[np.uint8]:
     if len(raw) < 4 + 4 * axes:
         raise DataError(f"{where} ends inside its header")
     shape = struct.unpack(f">{axes}I", raw[4 : 4 + 4 * axes])
+    if not all(shape):
+        raise DataError(f"{where} announces no values: its shape is {shape}")
     expected = 4 + 4 * axes + prod(shape)
     if len(raw) != expected:
         raise DataError(f"{where} has {len(raw)} bytes where its header announces {expected}")
