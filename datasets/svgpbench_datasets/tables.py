@@ -26,7 +26,7 @@ from svgpbench_datasets.readers import (
     shown,
     whitespace_rows,
 )
-from svgpbench_datasets.treatments import file_columns, treated
+from svgpbench_datasets.treatments import file_columns, file_positions, treated
 
 Numbers: TypeAlias = NDArray[Any]  # float64, or uint8 where the file holds bytes
 Open: TypeAlias = Callable[[DataFile | LocalFile], bytes]
@@ -104,6 +104,7 @@ def _from_rows(entry: DatasetEntry, tables: Sequence[_File], where: str) -> tupl
         names=entry.columns,
         numeric=(*entry.features, entry.target) if regression else entry.features,
         label=None if regression else entry.target,
+        positions=file_positions(entry),
     )
     if entry.labels is None:
         return cells.numbers[:, :-1], cells.numbers[:, -1]

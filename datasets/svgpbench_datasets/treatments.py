@@ -43,6 +43,16 @@ def file_columns(entry: DatasetEntry) -> tuple[str, ...]:
     return tuple(columns)
 
 
+def file_positions(entry: DatasetEntry) -> list[int]:
+    """The number, from 1, that each of the entry's columns has in its file."""
+    pieces = {piece: name for name, (_, parts) in entry.split_cells.items() for piece in parts}
+    columns = file_columns(entry)
+    return [
+        0 if entry.number_rows and at == 0 else columns.index(pieces.get(name, name)) + 1
+        for at, name in enumerate(entry.columns)
+    ]
+
+
 def _split(rows: Iterator[Row], entry: DatasetEntry, where: str) -> Iterator[Row]:
     columns = file_columns(entry)
     places = [(columns.index(name), *how) for name, how in entry.split_cells.items()]
@@ -78,13 +88,15 @@ def _coded(rows: Iterator[Row], entry: DatasetEntry, where: str) -> Iterator[Row
     if entry.missing == "middle-code":
         for at, known in codes.items():
             known["?"] = str((len(entry.categories[entry.columns[at]]) - 1) / 2)
+    positions = file_positions(entry)
     for line, cells in rows:
         if len(cells) == len(entry.columns):
             for at, known in codes.items():
                 word = cells[at].strip()
                 if word not in known:
                     raise DataError(
-                        f"{where}: line {line}, column {at + 1} ({entry.columns[at]!r}) holds "
+                        f"{where}: line {line}, column {positions[at]} "
+                        f"({entry.columns[at]!r}) holds "
                         f"{shown(word)}, which is no declared category"
                     )
                 cells[at] = known[word]

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from test_file_formats import ARFF, idx, mat
 
 from svgpbench_datasets import DataError, DatasetEntry
 from svgpbench_datasets.plain_numbers import plain_numbers
 from svgpbench_datasets.readers import csv_rows, decode_lines, read_cells, whitespace_rows
 from svgpbench_datasets.tables import read_entry
-from test_file_formats import ARFF, idx, mat
 
 CASES = int(os.environ.get("SVGPBENCH_PROPERTY_CASES", "60"))
 MANY = settings(
@@ -26,7 +26,25 @@ MANY = settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 CELL = st.sampled_from(
-    ["1", "-2.5", "0", "x", "", "nan", "?", '"', "'", "\r", "\x00", "é", "1e400", "1e5", "+.5", "{", "%"]
+    [
+        "1",
+        "-2.5",
+        "0",
+        "x",
+        "",
+        "nan",
+        "?",
+        '"',
+        "'",
+        "\r",
+        "\x00",
+        "é",
+        "1e400",
+        "1e5",
+        "+.5",
+        "{",
+        "%",
+    ]
 )
 SEPARATOR = st.sampled_from([",", ";", "\t", " ", "  ", "\n", "\r\n"])
 TEXT = st.lists(st.tuples(CELL, SEPARATOR), max_size=30).map(

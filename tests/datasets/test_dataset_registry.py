@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from svgpbench_datasets import REGISTRY, DataError, DatasetEntry, DataFile, Registry
+from svgpbench_datasets import REGISTRY, DataError, DataFile, DatasetEntry, Registry
 
 PACKAGE = Path(str(files("svgpbench_datasets")))
 
@@ -219,7 +219,11 @@ def test_a_name_declared_in_two_files_is_refused(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("parts = [60000, 10000]", "parts = [60000, 1000]", "parts of 61000 rows in all where 70000"),
+        (
+            "parts = [60000, 10000]",
+            "parts = [60000, 1000]",
+            "parts of 61000 rows in all where 70000",
+        ),
         ("parts = [60000, 10000]", "parts = [60000, 5000, 5000]", "4 files cannot make 3 parts"),
         ("train_rows = 60000", "train_rows = 70000", "train_rows leaves no test row"),
         ("train_rows = 60000", "train_rows = 60000, count = 2", "leave count out"),

@@ -128,7 +128,9 @@ def test_bytes_that_are_no_mat_file_are_refused() -> None:
             mat_table(raw, "t", "a")
 
 
-@pytest.mark.parametrize("raw", [b"", b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600)])
+@pytest.mark.parametrize(
+    "raw", [b"", b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600)]
+)
 def test_bytes_that_are_no_workbook_are_refused(raw: bytes) -> None:
     with pytest.raises(DataError, match=r"t\.xls is not an \.xls workbook") as caught:
         list(xls_rows(raw, "t.xls"))
