@@ -7,8 +7,6 @@ a function of it, however bent, neighbours are alike and the ratio goes to 0.
 
 from __future__ import annotations
 
-from itertools import combinations
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -84,14 +82,16 @@ def determining_sums(
     rows = np.random.default_rng(1).permutation(len(X))[:SAMPLE]
     some, own = X[rows], target[rows]
     found = []
-    for first, second in combinations(chosen, 2):
+    for at, first in enumerate(chosen):
+        others = np.array(chosen[at + 1 :], dtype=np.int64)
         for sign, factor in (("+", 1.0), ("-", -1.0)):
             # a screen on few rows, where a function of the sum is told less sharply
-            order = np.argsort(some[:, first] + factor * some[:, second], kind="stable")
-            if neighbour_ratio(order[:, None], own)[0] >= 30 * threshold:
-                continue
-            if single_ratios((X[:, first] + factor * X[:, second])[:, None], target)[0] < threshold:
-                found.append((int(first), int(second), sign))
+            order = np.argsort(some[:, [first]] + factor * some[:, others], axis=0, kind="stable")
+            near = others[neighbour_ratio(order, own) < 30 * threshold]
+            for second in near:
+                whole = (X[:, first] + factor * X[:, second])[:, None]
+                if single_ratios(whole, target)[0] < threshold:
+                    found.append((int(first), int(second), sign))
     return found
 
 
