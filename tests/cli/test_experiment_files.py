@@ -93,3 +93,14 @@ def test_a_users_file_runs_as_declared_with_its_data_beside_it(tmp_path: Path) -
 def test_repeats_of_a_random_split_are_splits_of_their_own(tmp_path: Path) -> None:
     path = write_own(tmp_path, ("folds = 4", 'kind = "random"\nseed = 10'))
     assert [cell.split.seed for cell in resolve(load_experiment(str(path)))] == [10, 11]
+
+
+def test_fixed_splits_are_named_or_the_first(tmp_path: Path) -> None:
+    path = write_own(
+        tmp_path, ("folds = 4\nrun_folds = [0, 1]", 'kind = "fixed"\nrun_folds = [0, 9]')
+    )
+    splits = [cell.split for cell in resolve(load_experiment(str(path)))]
+    assert [(split.kind, split.fold) for split in splits] == [("fixed", 0), ("fixed", 9)]
+    path = write_own(tmp_path, ("folds = 4\nrun_folds = [0, 1]", 'kind = "fixed"'))
+    splits = [cell.split for cell in resolve(load_experiment(str(path)))]
+    assert [(split.kind, split.fold) for split in splits] == [("fixed", 0)]

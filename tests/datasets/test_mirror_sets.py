@@ -164,27 +164,26 @@ def test_two_copies_of_kin8nm_agree(registry: Registry) -> None:
     np.testing.assert_allclose(one.y, other.y, atol=1e-6)
 
 
-SPLITS = [
-    ("airfoil:processed", "8451a071c47b2ad3"),
-    ("boston:processed", "d504d8ee9910633b"),
-    ("concrete:processed", "a02279f806fd1bc3"),
-    ("bike", "904846e23f7bbcd9"),
-    ("gas", "0b74763b52d5a10f"),
-    ("keggdirected", "0a95bffb2eba0017"),
-    ("keggundirected", "e64de29137246007"),
-    ("kin40k", "2ca0ba8dcda1bcef"),
-    ("pumadyn32nm", "eebc0d1e6c771d98"),
-    ("tamielectric", "d0d48c790a0726b2"),
-    ("elevators:processed", "490fa071fb162bbb"),
-    ("pol:processed", "ea1e5e8a65486bfd"),
-    ("protein:processed", "d0d04dce0c9195da"),
+SPLITS = [  # a hash of the hashes of the first and the last split
+    ("airfoil:processed", "5d092e4bf760572d"),
+    ("boston:processed", "f0b276e62d9a4bce"),
+    ("concrete:processed", "e62f3f8a86343044"),
+    ("bike", "4e781f7a14fc5c13"),
+    ("gas", "511e1267d6760074"),
+    ("keggdirected", "eace59dc912d1a53"),
+    ("keggundirected", "f80ec2e7d0feb043"),
+    ("kin40k", "f5e9b0eab37c11f3"),
+    ("pumadyn32nm", "30242c704df11064"),
+    ("tamielectric", "53b39b1cac11bfc9"),
+    ("elevators:processed", "78d2cb1b8d3eea45"),
+    ("pol:processed", "516cc7478a294826"),
+    ("protein:processed", "580c8a8d2325d31a"),
 ]
 
 
 @pytest.mark.parametrize(("name", "expected"), SPLITS)
 def test_fixed_splits_are_pinned(registry: Registry, name: str, expected: str) -> None:
-    count = REGISTRY.describe(name).splits.count  # type: ignore[union-attr]
-    splits = [registry.fixed_split(name, fold) for fold in range(count)]
+    splits = [registry.fixed_split(name, fold) for fold in (0, 9)]
     digest = hashlib.sha256("".join(split.hash for split in splits).encode()).hexdigest()
     assert digest[:16] == expected
     rows = REGISTRY.describe(name).rows
