@@ -11,10 +11,11 @@ from svgpbench_datasets.declarations import read_entries
 from svgpbench_datasets.entry import DatasetEntry
 from svgpbench_datasets.errors import DataError, did_you_mean
 from svgpbench_datasets.files import DataFile
+from svgpbench_datasets.parsed import is_large, parsed_path, read_or_parse
 from svgpbench_datasets.published import fixed_split
 from svgpbench_datasets.sources import Sources
 from svgpbench_datasets.splits import Split
-from svgpbench_datasets.tables import read_entry
+from svgpbench_datasets.tables import Numbers, read_entry
 
 _MOST_LISTED = 30
 
@@ -72,7 +73,7 @@ class Registry:
             DataError: as `load`, but for the fingerprint.
         """
         entry = self.describe(name)
-        X, y = read_entry(entry, lambda file: self._sources.read(file, name))
+        X, y = self._numbers(entry)
         return Dataset(
             name=entry.name,
             task=entry.task,
@@ -83,6 +84,13 @@ class Registry:
             source=entry.upstream,
             class_labels=entry.class_labels,
         )
+
+    def _numbers(self, entry: DatasetEntry) -> tuple[Numbers, Numbers]:
+        if not is_large(entry):
+            return read_entry(entry, lambda file: self._sources.read(file, entry.name))
+        contents = {file.path: self._sources.read(file, entry.name) for file in entry.files}
+        path = parsed_path(entry, list(contents.values()), self._sources.cache_folder())
+        return read_or_parse(path, lambda: read_entry(entry, lambda file: contents[file.path]))
 
     def fixed_split(self, name: str, fold: int) -> Split:
         """One of the splits that were published with a data set.

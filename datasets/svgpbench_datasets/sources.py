@@ -53,14 +53,14 @@ class Sources:
         if not file.addresses:
             return self._shipped(file)
         self.fetch([file], name)
-        return (self._cache() / file.path).read_bytes()
+        return (self.cache_folder() / file.path).read_bytes()
 
     def fetch(self, files: list[DataFile], name: str) -> None:
         """Bring files that have addresses into the cache; those that are there are left alone."""
         wanted = [file for file in files if file.addresses]
         fetch_files(
             wanted,
-            cache=self._cache(),
+            cache=self.cache_folder(),
             mirrors=self._mirrors(),
             name=name,
             limits=self.limits,
@@ -69,11 +69,14 @@ class Sources:
 
     def at_hand(self, file: DataFile | LocalFile) -> bool:
         """Whether a file can be read without a network: shipped, cached, or in a folder."""
-        if isinstance(file, DataFile) and (not file.addresses or is_cached(file, self._cache())):
+        if isinstance(file, DataFile) and (
+            not file.addresses or is_cached(file, self.cache_folder())
+        ):
             return True
         return self._in_folder(file) is not None
 
-    def _cache(self) -> Path:
+    def cache_folder(self) -> Path:
+        """The folder of downloaded files."""
         return cache_folder(self.cache)
 
     def _mirrors(self) -> tuple[str, ...]:
@@ -81,7 +84,7 @@ class Sources:
 
     def _in_folder(self, file: DataFile | LocalFile) -> Path | None:
         folders = [one for one in map(checked_mirror, self._mirrors()) if isinstance(one, Path)]
-        for folder in [*folders, self._cache()]:
+        for folder in [*folders, self.cache_folder()]:
             for ending in MIRRORED_AS:
                 candidate = folder / f"{file.path}{ending}"
                 if candidate.is_file():
