@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -79,17 +78,16 @@ def _write(path: Path, X: Floats, y: Floats) -> None:
         [(name, pa.float64()) for name in names], metadata={"fingerprint": fingerprint(X, y)}
     )
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, unfinished = tempfile.mkstemp(dir=path.parent, suffix=".unfinished")
-    os.close(handle)
+    unfinished = path.with_name(f"{path.name}.{os.getpid()}.unfinished")
     try:
         with pq.ParquetWriter(unfinished, schema, use_dictionary=False) as writer:
             for start in range(0, len(y), GROUP):
                 rows = slice(start, start + GROUP)
                 columns = [pa.array(column) for column in (*X[rows].T, y[rows])]
                 writer.write_table(pa.Table.from_arrays(columns, schema=schema))
-        Path(unfinished).replace(path)
+        unfinished.replace(path)
     finally:
-        Path(unfinished).unlink(missing_ok=True)
+        unfinished.unlink(missing_ok=True)
 
 
 def _read(path: Path) -> tuple[Floats, Floats] | None:
