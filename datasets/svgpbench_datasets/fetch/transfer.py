@@ -15,7 +15,7 @@ from svgpbench_datasets.fetch.limits import Limits
 from svgpbench_datasets.fetch.partial import Origin, Partial
 
 _CHUNK = 1 << 16
-_ABSENT = (404, 410)
+_ABSENT = (403, 404, 410)  # object stores say 403 of what they do not have
 _PASSING = (408, 425, 429, 500, 502, 503, 504)
 _LONGEST_PAUSE_S = 60.0
 _CONTENT_RANGE = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
@@ -64,10 +64,10 @@ def download(url: str, partial: Partial, bound: int, limits: Limits, report: Rep
 
 
 def _attempt(url: str, partial: Partial, bound: int, limits: Limits, report: Report) -> bool:
+    if partial.is_complete():
+        return True
     origin = partial.origin()
     held = partial.size() if origin else 0
-    if origin and held == origin.total:
-        return True
     with _asked(url, origin, held, limits) as response:
         if response.status_code == requests.codes.partial_content:
             _check_continues(response, origin, held, partial)
