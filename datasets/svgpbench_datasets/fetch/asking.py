@@ -58,6 +58,7 @@ def unpack(
 
     Raises:
         WrongContent: it is not the file; then there is no output.
+        DataError: the output cannot be written.
     """
     output.unlink(missing_ok=True)  # a temporary file is its owner's alone, a new one follows umask
     bound = limits.transfer_bound(file, member) * limits.unpacked_factor
@@ -87,12 +88,7 @@ def _from_place(place: Place, wish: Wish, output: Path) -> None:
 def _from_folder(source: Path, member: str | None, wish: Wish, output: Path) -> None:
     if not source.is_file():
         raise Absent(f"has no {wish.file.path}")
-    try:
-        unpack(source, member, output, file=wish.file, limits=wish.limits)
-    except OSError as error:
-        if error.filename != str(source):
-            raise
-        raise WrongContent(f"{source.name} cannot be read ({error.strerror})") from None
+    unpack(source, member, output, file=wish.file, limits=wish.limits)
 
 
 def _from_url(url: str, member: str | None, wish: Wish, output: Path) -> None:

@@ -121,7 +121,7 @@ def shared_archives(files: Sequence[DataFile], cache: Path) -> Iterator[frozense
 def adopt_file(
     given: Path, files: Sequence[DataFile], *, cache: Path, limits: Limits | None = None
 ) -> tuple[Path, ...]:
-    """Take files that the user downloaded by hand: plain, compressed, or the archive of upstream.
+    """Take what the cache lacks from a download made by hand: plain, compressed, upstream's archive.
 
     Args:
         given: the user's file; it is left as it is.
@@ -130,7 +130,7 @@ def adopt_file(
         limits: sizes.
 
     Returns:
-        the paths of the files that it was or held.
+        the paths of the files that were taken from it.
 
     Raises:
         DataError: it is none of them; a path that cannot be read; a cache that cannot be used.
@@ -142,8 +142,9 @@ def adopt_file(
             archive = zipfile.is_zipfile(given) or tarfile.is_tarfile(given)
     except OSError as error:
         raise DataError(f"--from {given} cannot be read ({error.strerror or error})") from None
+    missing = [file for file in files if not is_cached(file, cache)]
     taken, reasons = [], []
-    for file in files:
+    for file in missing:
         _check_downloadable(file)
         members = [each.member for each in file.addresses if each.member] if archive else []
         for member in dict.fromkeys((*members, None)):
@@ -152,19 +153,14 @@ def adopt_file(
                 break
             except WrongContent as error:
                 reasons.append(f"as {member or file.path}: {error}")
-    if not taken:
+    if missing and not taken:
         raise DataError(f"--from {given} is not what is wanted ({'; '.join(reasons)})")
     return tuple(taken)
 
 
 def _adopt(given: Path, member: str | None, file: DataFile, cache: Path, limits: Limits) -> Path:
-    if not is_cached(file, cache):
-        with _usable(cache), locked(cache, file.sha256):
-            _place(
-                file,
-                cache,
-                lambda output: unpack(given, member, output, file=file, limits=limits),
-            )
+    with _usable(cache), locked(cache, file.sha256):
+        _place(file, cache, lambda output: unpack(given, member, output, file=file, limits=limits))
     return cache / file.path
 
 

@@ -62,10 +62,9 @@ def content(path: Path, member: str | None, bound: int) -> Iterator[IO[bytes]]:
         raise WrongContent(f"its compression is damaged ({error})") from None
     except _DAMAGED_ARCHIVE as error:
         raise WrongContent(f"its archive cannot be read ({error})") from None
-    except OSError as error:
-        if error.errno is not None:
-            raise
-        raise WrongContent(f"its compression is damaged ({error})") from None  # what bz2 raises
+    except OSError as error:  # gzip and bz2 say so of damage, without a number
+        what = "its compression is damaged" if error.errno is None else "it cannot be read"
+        raise WrongContent(f"{what} ({error.strerror or error})") from None
 
 
 @contextmanager
