@@ -10,18 +10,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from wanted_files import CONTENT, FAST, left_in, wanted
+from wanted_files import CONTENT, FAST, IMPATIENT, left_in, wanted
 from wayward_server import Server
 
-from svgpbench_datasets.fetch import Progress, Unavailable, fetch_file
+from svgpbench_datasets.fetch import Limits, Progress, Unavailable, fetch_file
 
 SIZE = len(CONTENT)
 
 
-def why(cache: Path, *urls: str, **more: object) -> str:
+def why(cache: Path, *urls: str, limits: Limits = FAST, **more: object) -> str:
     """Fetching fails and leaves nothing; what the last place answered."""
     with pytest.raises(Unavailable) as caught:
-        fetch_file(wanted(*urls, **more), cache=cache, limits=FAST)  # type: ignore[arg-type]
+        fetch_file(wanted(*urls, **more), cache=cache, limits=limits)  # type: ignore[arg-type]
     assert "\n" not in str(caught.value)
     assert left_in(cache) == set()
     return caught.value.answers[-1].why
@@ -208,7 +208,7 @@ def test_what_will_not_pass_is_not_tried_again(server: Server, cache: Path, stat
 def test_a_silent_server_times_out(server: Server, cache: Path) -> None:
     url = server.serve("/f", CONTENT, delay_s=60)
     began = time.monotonic()
-    assert why(cache, url) == "silent for 0.3 s (4 attempts)"
+    assert why(cache, url, limits=IMPATIENT) == "silent for 0.25 s (4 attempts)"
     assert time.monotonic() - began < 4
 
 
@@ -216,7 +216,7 @@ def test_a_trickle_is_given_up_though_it_is_never_silent(server: Server, cache: 
     url = server.serve("/f", CONTENT, delay_s=0.02, piece=100)
     began = time.monotonic()
     with pytest.raises(Unavailable, match="slower than 50,000 bytes a second"):
-        fetch_file(wanted(url), cache=cache, limits=FAST)
+        fetch_file(wanted(url), cache=cache, limits=IMPATIENT)
     assert time.monotonic() - began < 2
     assert len(server.requests) == 1
 

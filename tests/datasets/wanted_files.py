@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ from svgpbench_datasets.fetch import Limits
 from svgpbench_datasets.files import Address, DataFile
 
 CONTENT = random.Random(0).randbytes(300_000)  # nothing compresses it
-FAST = Limits(connect_s=2, silence_s=0.3, patience_s=0.2, slowest=50_000, pause_s=0.01)
+FAST = Limits(connect_s=5, silence_s=5, patience_s=5, pause_s=0.01)
+IMPATIENT = replace(FAST, silence_s=0.25, patience_s=0.2, slowest=50_000)
 
 
 def wanted(
