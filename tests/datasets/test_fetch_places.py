@@ -8,6 +8,7 @@ import lzma
 import os
 import subprocess
 import sys
+import threading
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -161,18 +162,21 @@ def test_a_cache_that_cannot_be_written_is_one_line(cache: Path, tmp_path: Path)
 
 PROGRAM = """
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from wanted_files import FAST, wanted
 from svgpbench_datasets import DataError
 from svgpbench_datasets.fetch import fetch_file
+def tell(progress):
+    print(progress.doing, flush=True)
 cache, url, readers_id = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 if readers_id:
     import os
     os.setgid(readers_id)
     os.setuid(readers_id)
 try:
-    print(fetch_file(wanted(url), cache=cache, limits=FAST, on_progress=lambda p: print(p.doing)))
+    print(fetch_file(wanted(url), cache=cache, limits=replace(FAST, silence_s=20), on_progress=tell))
 except DataError as error:
     print(error)
 """
@@ -189,12 +193,13 @@ def started(cache: Path, url: str, user: int = 0) -> subprocess.Popen[str]:
 
 
 def test_two_processes_at_once_download_once(server: Server, cache: Path) -> None:
-    url = server.serve("/f", CONTENT, delay_s=0.1, piece=10_000)
+    gate = threading.Event()
+    url = server.serve("/f", CONTENT, gate=gate)
     first = started(cache, url)
-    assert until(lambda: server.sent("/f") > 0)
+    assert until(lambda: server.asked("/f"))
     second = started(cache, url)
     assert until(lambda: second.stdout is not None and "waiting" in second.stdout.readline())
-    assert first.poll() is None
+    gate.set()
     outputs = [process.communicate(timeout=20)[0] for process in (first, second)]
     assert all(output.splitlines()[-1] == str(cache / "set/data.txt") for output in outputs)
     assert len(server.requests) == 1

@@ -33,6 +33,7 @@ class Behaviour:
         delay_s: before each piece of `piece` bytes.
         piece: bytes written at a time.
         encoding: a Content-Encoding.
+        gate: the body waits for it.
     """
 
     body: bytes = b""
@@ -50,6 +51,7 @@ class Behaviour:
     delay_s: float = 0.0
     piece: int = 1 << 16
     encoding: str | None = None
+    gate: threading.Event | None = None
 
 
 @dataclass
@@ -164,6 +166,8 @@ class _Handler(BaseHTTPRequestHandler):
         if cut:
             how.breaks -= 1
             limit = min(limit, how.break_after or 0)
+        if how.gate is not None:
+            how.gate.wait(20)
         for at in range(0, limit, how.piece):
             if how.delay_s and self.server.stopping.wait(how.delay_s):
                 break
