@@ -104,11 +104,21 @@ def test_without_a_gzip_command_unix_compress_is_refused(
         zipped((MEMBER, lzma.compress(TEXT))),
         tarred(("README", b"?"), (MEMBER, TEXT), ("more", b"!")),
         tarred((f"./{MEMBER}", TEXT)),
+        tarred((MEMBER, TEXT), ("inner.zip", zipped((MEMBER, b"other")))),
         tarred((MEMBER, TEXT), mode="w:gz"),
         tarred((MEMBER, TEXT), mode="w:xz"),
         tarred((MEMBER, gzip.compress(TEXT)), mode="w:bz2"),
     ],
-    ids=["zip", "xz in zip", "tar", "dotted tar", "tar.gz", "tar.xz", "gz in tar.bz2"],
+    ids=[
+        "zip",
+        "xz in zip",
+        "tar",
+        "dotted tar",
+        "zip in tar",
+        "tar.gz",
+        "tar.xz",
+        "gz in tar.bz2",
+    ],
 )
 def test_a_member_is_read_by_name(server: Server, cache: Path, served: bytes) -> None:
     assert fetched(server, cache, served) == TEXT

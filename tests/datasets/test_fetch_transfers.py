@@ -5,7 +5,10 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import socket
+import sys
 import time
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -123,7 +126,7 @@ def test_another_part_than_asked_for_is_not_appended(server: Server, cache: Path
     assert [request.status for request in server.asked("/f")] == [200, 206, 200]
 
 
-@pytest.mark.parametrize("damage", ["facts", "body", "no facts", "other url"])
+@pytest.mark.parametrize("damage", ["facts", "odd facts", "body", "no facts", "other url"])
 def test_a_damaged_partial_file_is_never_taken_for_the_file(
     server: Server, cache: Path, damage: str
 ) -> None:
@@ -134,6 +137,8 @@ def test_a_damaged_partial_file_is_never_taken_for_the_file(
     body = facts.with_suffix("")
     if damage == "facts":
         facts.write_text("{")
+    elif damage == "odd facts":
+        facts.write_text(json.dumps(json.loads(facts.read_text()) | {"total": "many"}))
     elif damage == "no facts":
         facts.unlink()
     elif damage == "other url":
@@ -221,9 +226,32 @@ def test_a_trickle_is_given_up_though_it_is_never_silent(server: Server, cache: 
     assert len(server.requests) == 1
 
 
-def test_nobody_there_is_told(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_empty_answer_is_told(server: Server, cache: Path) -> None:
+    assert why(cache, server.serve("/f")) == "sent nothing (4 attempts)"
+
+
+def test_where_no_server_is_nobody_waits(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    assert "Connection refused" in why(cache, "http://127.0.0.1:9/f")
+    file = wanted("http://127.0.0.1:9/f")
+    with pytest.raises(Unavailable, match="Connection refused"):
+        fetch_file(file, cache=cache, limits=replace(FAST, pause_s=60))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a full queue drops connections on Linux")
+def test_a_connection_that_is_not_made_times_out(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with socket.socket() as deaf, ExitStack() as queue:
+        deaf.bind(("127.0.0.1", 0))
+        deaf.listen(0)
+        for _ in range(3):
+            waiting = queue.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(deaf.getsockname())
+        url = f"http://127.0.0.1:{deaf.getsockname()[1]}/f"
+        limits = replace(FAST, connect_s=0.2, pause_s=60)
+        assert why(cache, url, limits=limits) == "no connection within 0.2 s"
 
 
 def test_a_machine_without_a_network_does_not_wait(cache: Path) -> None:

@@ -31,10 +31,10 @@ class Partial:
         """What is known of the bytes held; None where there are none that can be trusted."""
         try:
             origin = Origin(**json.loads(self._facts.read_text("utf-8")))
+            held = self.size()
+            fits = origin.url == self._url and 0 < held <= (origin.total or held)
         except (FileNotFoundError, ValueError, TypeError):
             return None
-        held = self.size()
-        fits = origin.url == self._url and held and (origin.total is None or held <= origin.total)
         return origin if fits else None
 
     def size(self) -> int:

@@ -86,6 +86,8 @@ def _attempt(url: str, partial: Partial, bound: int, limits: Limits, report: Rep
         except urllib3.exceptions.ProtocolError:  # fewer bytes than declared, a reset connection
             of_all = "" if total is None else f" of {total:,}"
             raise _Broken(f"broke off after {partial.size():,}{of_all} bytes") from None
+    if size == 0:
+        raise _Broken("sent nothing")
     partial.record(Origin(url, origin.validator if origin else None, size))
     return held > 0
 
@@ -111,13 +113,13 @@ def _asked(
     except (requests.exceptions.InvalidSchema, requests.exceptions.InvalidURL) as error:
         raise Refusal(f"redirects to what is not http: {_short(error)}") from None
     except requests.exceptions.ConnectTimeout:
-        raise _Broken(f"no connection within {limits.connect_s:g} s") from None
+        raise Refusal(f"no connection within {limits.connect_s:g} s") from None
     except (requests.exceptions.ReadTimeout, urllib3.exceptions.ReadTimeoutError):
         raise _Broken(f"silent for {limits.silence_s:g} s") from None
     except (requests.exceptions.RequestException, urllib3.exceptions.HTTPError) as error:
         what = f"connection failed ({_short(error)})"
-        if isinstance(_cause(error), urllib3.exceptions.NameResolutionError):
-            raise Refusal(what) from None  # no network here: asking again only costs time
+        if isinstance(_cause(error), urllib3.exceptions.NewConnectionError):
+            raise Refusal(what) from None  # no network here, no server: more of it costs only time
         raise _Broken(what) from None
 
 

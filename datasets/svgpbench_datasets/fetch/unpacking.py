@@ -104,9 +104,10 @@ def _unix_uncompressed(source: IO[bytes]) -> Iterator[IO[bytes]]:
 def _member(raw: IO[bytes], member: str, bound: int) -> AbstractContextManager[IO[bytes]]:
     if PurePosixPath(member).is_absolute() or ".." in PurePosixPath(member).parts:
         raise WrongContent(f"{member!r} leads out of the archive")
-    if zipfile.is_zipfile(raw):
-        return _zip_member(raw, member)
+    is_zip = raw.read(2) == b"PK"  # is_zipfile takes a tar archive that ends in a zip for one
     raw.seek(0)
+    if is_zip:
+        return _zip_member(raw, member)
     return _tar_member(raw, member, bound)
 
 
