@@ -122,7 +122,10 @@ def test_pieces_that_do_not_fit_are_dropped_and_all_is_fetched_anew(
 
 def test_another_part_than_asked_for_is_not_appended(server: Server, cache: Path) -> None:
     file = wanted(server.serve("/f", CONTENT, break_after=100_000, wrong_range=True))
-    assert fetch_file(file, cache=cache, limits=FAST).read_bytes() == CONTENT
+    seen: list[Progress] = []
+    path = fetch_file(file, cache=cache, limits=FAST, on_progress=seen.append)
+    assert path.read_bytes() == CONTENT
+    assert "sent another part than was asked for; again in 0.02 s" in {p.doing for p in seen}
     assert [request.status for request in server.asked("/f")] == [200, 206, 200]
 
 
@@ -146,6 +149,7 @@ def test_a_damaged_partial_file_is_never_taken_for_the_file(
     else:
         body.write_bytes(b"x" * SIZE)  # as long as the whole, and wrong
     assert fetch_file(file, cache=cache, limits=FAST).read_bytes() == CONTENT
+    assert server.requests[-1].range is None
     assert left_in(cache) == {"set/data.txt"}
 
 

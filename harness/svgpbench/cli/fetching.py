@@ -183,6 +183,8 @@ def _download(rows: Sequence[Row], cache: Path, mirrors: Sequence[str]) -> None:
     from svgpbench_datasets.fetch import Unavailable, fetch_file, shared_archives
 
     wanted = _wanted(rows)
+    if not wanted:
+        return
     with shared_archives(list(wanted), cache) as keep, reporter() as on_progress:
         for file, askers in wanted.items():
             name = askers[0].name
