@@ -182,6 +182,12 @@ class DatasetEntry(Strict):
         return self.parts or (self.rows,)
 
     @property
+    def all_files(self) -> tuple[DataFile | LocalFile, ...]:
+        """The files, and that of the published splits."""
+        masks = self.splits.masks if self.splits else None
+        return self.files if masks is None else (*self.files, masks)
+
+    @property
     def pinned(self) -> bool:
         """Whether the hash of every file is known."""
         return all(isinstance(file, DataFile) for file in self.files)

@@ -46,4 +46,6 @@ class LocalFile(Strict):
     """
 
     path: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.+-]+(/[A-Za-z0-9_.+-]+)*$")]
+    sha256: None = None
+    bytes: None = None
     addresses: tuple[Address, ...] = ()

@@ -3,33 +3,31 @@
 from __future__ import annotations
 
 import logging
+import tarfile
+import zipfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial as bound
 from pathlib import Path
 from typing import Any
 
 import pooch
-from filelock import FileLock
 
 from svgpbench_datasets.errors import DataError
-from svgpbench_datasets.fetch.answers import Absent, Answer, Refusal, Unavailable, WrongContent
-from svgpbench_datasets.fetch.limits import Limits, OnProgress, Progress, silent
+from svgpbench_datasets.fetch.answers import WrongContent
+from svgpbench_datasets.fetch.asking import Wish, bring, unpack
+from svgpbench_datasets.fetch.limits import Limits, OnProgress, silent
+from svgpbench_datasets.fetch.locking import locked
 from svgpbench_datasets.fetch.partial import Partial
-from svgpbench_datasets.fetch.places import Place, places
-from svgpbench_datasets.fetch.transfer import download
-from svgpbench_datasets.fetch.unpacking import content
-from svgpbench_datasets.fetch.verifying import write_verified
+from svgpbench_datasets.fetch.places import places
 from svgpbench_datasets.files import DataFile
-
-LOCKS = ".locks"
 
 
 def is_cached(file: DataFile, cache: Path) -> bool:
     """Whether the cache holds a file with the declared content; reads all of it."""
     target = cache / file.path
-    return target.is_file() and bool(pooch.file_hash(str(target)) == file.sha256)
+    with _usable(cache):
+        return target.is_file() and bool(pooch.file_hash(str(target)) == file.sha256)
 
 
 def fetch_file(
@@ -39,7 +37,7 @@ def fetch_file(
     mirrors: Sequence[str] = (),
     name: str | None = None,
     limits: Limits | None = None,
-    keep_archive: bool = False,
+    keep: Container[str] = (),
     on_progress: OnProgress = silent,
 ) -> Path:
     """Bring a file's verified, uncompressed content to `cache / file.path`.
@@ -54,7 +52,7 @@ def fetch_file(
         mirrors: folders and http(s) addresses that hold `path`, `path.xz` or `path.gz`.
         name: the data set, for messages.
         limits: times and sizes.
-        keep_archive: leave a downloaded archive for the next file in it.
+        keep: addresses whose archive is left for the next file in it, see `shared_archives`.
         on_progress: called with what is being done.
 
     Returns:
@@ -64,25 +62,15 @@ def fetch_file(
         Unavailable: no place had it; what each answered.
         DataError: a file that needs no download, a mirror that is none, a cache that cannot be used.
     """
+    _check_downloadable(file)
     target = cache / file.path
-    if not file.addresses or file.bytes is None:
-        raise DataError(f"{file.path} declares no address and size: it is not to be downloaded")
-    with _usable(cache):
-        if is_cached(file, cache):
-            return target
-        asked = tuple(places(file, mirrors))
-        bring = bound(
-            _bring,
-            file=file,
-            asked=asked,
-            cache=cache,
-            name=name,
-            limits=limits or Limits(),
-            keep_archive=keep_archive,
-            on_progress=on_progress,
-        )
-        with _locked(cache, file.sha256, bound(on_progress, Progress(file.path, "waiting"))):
-            _place(file, cache, asked[0].name, bring)
+    if is_cached(file, cache):
+        return target
+    asked = tuple(places(file, mirrors))
+    wish = Wish(file, cache, asked, name, limits or Limits(), keep, on_progress)
+    waiting = "waiting for another process"
+    with _usable(cache), locked(cache, file.sha256, lambda: wish.tell(waiting)):
+        _place(file, cache, lambda output: bring(wish, output))
     return target
 
 
@@ -99,8 +87,7 @@ def fetch_files(
 
     Arguments, result and errors: those of `fetch_file`, a path for each file.
     """
-    urls = Counter(place.url for file in files for place in file.addresses if place.member)
-    try:
+    with shared_archives(files, cache) as keep:
         return tuple(
             fetch_file(
                 file,
@@ -108,146 +95,105 @@ def fetch_files(
                 mirrors=mirrors,
                 name=name,
                 limits=limits,
-                keep_archive=any(urls[address.url] > 1 for address in file.addresses),
+                keep=keep,
                 on_progress=on_progress,
             )
             for file in files
         )
+
+
+@contextmanager
+def shared_archives(files: Sequence[DataFile], cache: Path) -> Iterator[frozenset[str]]:
+    """The addresses of archives that hold several of these files: kept within, dropped after."""
+    counts = Counter(each.url for file in set(files) for each in file.addresses if each.member)
+    shared = frozenset(url for url, times in counts.items() if times > 1)
+    try:
+        yield shared
     finally:
         with _usable(cache):
-            for url in urls:
-                Partial(cache, url).drop_if_complete()
+            for url in shared:
+                partial = Partial(cache, url)
+                if partial.is_complete():
+                    with locked(cache, partial.key):
+                        partial.drop()
 
 
-def _place(file: DataFile, cache: Path, url: str, bring: Any) -> None:
-    """Let pooch check the cache, call `bring` with a temporary file, verify it and name it."""
+def adopt_file(
+    given: Path, files: Sequence[DataFile], *, cache: Path, limits: Limits | None = None
+) -> tuple[Path, ...]:
+    """Take what the cache lacks from a download made by hand: plain, compressed, upstream's archive.
+
+    Args:
+        given: the user's file; it is left as it is.
+        files: what it may be or hold, told by checksum and not by name.
+        cache: the folder, see `cache_folder`.
+        limits: sizes.
+
+    Returns:
+        the paths of the files that were taken from it.
+
+    Raises:
+        DataError: it is none of them; a path that cannot be read; a cache that cannot be used.
+    """
+    if not given.is_file():
+        raise DataError(f"--from {given}: no such file; name what you downloaded")
+    try:
+        with given.open("rb"):
+            archive = zipfile.is_zipfile(given) or tarfile.is_tarfile(given)
+    except OSError as error:
+        raise DataError(f"--from {given} cannot be read ({error.strerror or error})") from None
+    missing = [file for file in files if not is_cached(file, cache)]
+    taken, reasons = [], []
+    for file in missing:
+        _check_downloadable(file)
+        members = [each.member for each in file.addresses if each.member] if archive else []
+        for member in dict.fromkeys((*members, None)):
+            try:
+                taken.append(_adopt(given, member, file, cache, limits or Limits()))
+                break
+            except WrongContent as error:
+                reasons.append(f"as {member or file.path}: {error}")
+    if missing and not taken:
+        raise DataError(f"--from {given} is not what is wanted ({'; '.join(reasons)})")
+    return tuple(taken)
+
+
+def _adopt(given: Path, member: str | None, file: DataFile, cache: Path, limits: Limits) -> Path:
+    with _usable(cache), locked(cache, file.sha256):
+        _place(file, cache, lambda output: unpack(given, member, output, file=file, limits=limits))
+    return cache / file.path
+
+
+def _check_downloadable(file: DataFile) -> None:
+    if not file.addresses or file.bytes is None:
+        raise DataError(f"{file.path} declares no address and size: it is not to be downloaded")
+
+
+def _place(file: DataFile, cache: Path, write: Callable[[Path], None]) -> None:
+    """Let pooch look into the cache, have a temporary file written, verify it and name it."""
     log = pooch.get_logger()
     before = log.level
-    log.setLevel(logging.ERROR)  # it would announce the first place only
+    log.setLevel(logging.ERROR)  # it would announce one address, and others may be asked
     try:
         pooch.retrieve(
-            url=url,
+            url=file.addresses[0].url,
             known_hash=f"sha256:{file.sha256}",
             fname=file.path,
             path=cache,
-            downloader=bring,
+            downloader=_Downloader(write),
         )
     finally:
         log.setLevel(before)
 
 
-def _bring(
-    _url: str,
-    output: str,
-    _pooch: Any,
-    *,
-    file: DataFile,
-    asked: Sequence[Place],
-    cache: Path,
-    name: str | None,
-    limits: Limits,
-    keep_archive: bool,
-    on_progress: OnProgress,
-) -> None:
-    """Write the file's content to `output` from the first place that has it."""
-    answers = []
-    for place in asked:
-        try:
-            _from_place(place, Path(output), file, cache, limits, keep_archive, on_progress)
-            return
-        except Refusal as refusal:
-            answers.append(Answer(place.name, str(refusal)))
-            on_progress(Progress(file.path, f"{place.name}: {refusal}"))
-    raise Unavailable(file.path, answers, name)
+class _Downloader:
+    """What pooch calls with an address, a temporary file and itself."""
 
+    def __init__(self, write: Callable[[Path], None]) -> None:
+        self._write = write
 
-def _from_place(
-    place: Place,
-    output: Path,
-    file: DataFile,
-    cache: Path,
-    limits: Limits,
-    keep_archive: bool,
-    on_progress: OnProgress,
-) -> None:
-    absent: Absent | None = None
-    for candidate in place.candidates:
-        try:
-            if isinstance(candidate, Path):
-                if not candidate.is_file():
-                    raise Absent(f"has no {file.path}")
-                unpack(candidate, place.member, output, file, limits)
-            else:
-                _from_url(
-                    candidate, place.member, output, file, cache, limits, keep_archive, on_progress
-                )
-            return
-        except Absent as error:
-            absent = error
-    raise absent or Absent("nothing to ask")
-
-
-def _from_url(
-    url: str,
-    member: str | None,
-    output: Path,
-    file: DataFile,
-    cache: Path,
-    limits: Limits,
-    keep_archive: bool,
-    on_progress: OnProgress,
-) -> None:
-    """Download, then unpack; bytes that were pieced together and turn out wrong get a fresh start."""
-    partial = Partial(cache, url)
-
-    def report(doing: str, done: int, total: int | None) -> None:
-        on_progress(Progress(file.path, doing, done, total))
-
-    with _locked(cache, partial.key, bound(on_progress, Progress(file.path, "waiting"))):
-        for fresh in (False, True):
-            resumed = download(url, partial, limits.transfer_bound(file, member), limits, report)
-            try:
-                unpack(partial.body, member, output, file, limits)
-            except WrongContent:
-                partial.drop()
-                if fresh or not resumed:
-                    raise
-            else:
-                if not keep_archive:
-                    partial.drop()
-                return
-
-
-def unpack(source: Path, member: str | None, output: Path, file: DataFile, limits: Limits) -> None:
-    """Write the verified content of what was downloaded or found to a new file.
-
-    Raises:
-        WrongContent: it is not the file; then there is no output.
-    """
-    output.unlink(missing_ok=True)  # a temporary file is for its owner only, a new one is not
-    most = limits.transfer_bound(file, member) * limits.unpacked_factor
-    try:
-        with content(source, member, most) as plain:
-            write_verified(plain, output, file)
-    except BaseException:
-        output.unlink(missing_ok=True)
-        raise
-
-
-@contextmanager
-def _locked(cache: Path, key: str, waiting: Any) -> Iterator[None]:
-    folder = cache / LOCKS
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(folder / f"{key}.lock")
-    try:
-        lock.acquire(blocking=False)
-    except TimeoutError:
-        waiting()
-        lock.acquire()
-    try:
-        yield
-    finally:
-        lock.release()
+    def __call__(self, url: str, output_file: str, pooch: Any) -> None:
+        self._write(Path(output_file))
 
 
 @contextmanager
@@ -256,9 +202,8 @@ def _usable(cache: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        what = f"{error.strerror or error}"
         at = f" at {error.filename}" if error.filename else ""
         raise DataError(
-            f"cache folder {cache} cannot be used ({what}{at}); name another with --cache or "
-            "SVGPBENCH_DATA"
+            f"cache folder {cache} cannot be used ({error.strerror or error}{at}); name another "
+            "with --cache or SVGPBENCH_DATA"
         ) from None

@@ -31,10 +31,10 @@ class Partial:
         """What is known of the bytes held; None where there are none that can be trusted."""
         try:
             origin = Origin(**json.loads(self._facts.read_text("utf-8")))
+            held = self.size()
+            fits = origin.url == self._url and 0 < held <= (origin.total or held)
         except (FileNotFoundError, ValueError, TypeError):
             return None
-        held = self.size()
-        fits = origin.url == self._url and held and (origin.total is None or held <= origin.total)
         return origin if fits else None
 
     def size(self) -> int:
@@ -54,15 +54,12 @@ class Partial:
         """Write down what is known of the bytes."""
         self._facts.write_text(json.dumps(origin._asdict()), "utf-8")
 
-    def drop_if_complete(self) -> None:
-        """Remove bytes of which none are missing: an archive kept for its next member."""
+    def is_complete(self) -> bool:
+        """Whether no byte is missing."""
         origin = self.origin()
-        if origin and origin.total == self.size():
-            self.drop()
+        return origin is not None and origin.total == self.size()
 
     def drop(self) -> None:
-        """Remove bytes and facts, and the folder once it is empty."""
-        for path in (self.body, self._facts):
-            path.unlink(missing_ok=True)
-        if self.body.parent.is_dir() and not any(self.body.parent.iterdir()):
-            self.body.parent.rmdir()
+        """Remove bytes and facts."""
+        self.body.unlink(missing_ok=True)
+        self._facts.unlink(missing_ok=True)

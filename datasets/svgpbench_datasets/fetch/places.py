@@ -74,7 +74,7 @@ def checked_mirror(mirror: str) -> str | Path:
     if urlsplit(mirror).scheme in ("http", "https"):
         return mirror
     folder = Path(mirror).expanduser()
-    if "://" in mirror or not folder.is_dir():
+    if not mirror or "://" in mirror or not folder.is_dir():
         raise DataError(
             f"mirror {mirror!r} is neither a folder nor an http(s) address; name one "
             f"(in {MIRROR_VARIABLE}, commas stand between several)"

@@ -15,7 +15,7 @@ from svgpbench_datasets.fetch.limits import Limits
 from svgpbench_datasets.fetch.partial import Origin, Partial
 
 _CHUNK = 1 << 16
-_ABSENT = (404, 410)
+_ABSENT = (403, 404, 410)  # object stores say 403 of what they do not have
 _PASSING = (408, 425, 429, 500, 502, 503, 504)
 _LONGEST_PAUSE_S = 60.0
 _CONTENT_RANGE = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
@@ -55,19 +55,23 @@ def download(url: str, partial: Partial, bound: int, limits: Limits, report: Rep
             return resumed
         except _Broken as broken:
             if attempt == limits.attempts:
-                raise Refusal(f"{broken} ({attempt} attempts)") from None
+                times = "attempt" if attempt == 1 else "attempts"
+                raise Refusal(f"{broken} ({attempt} {times})") from None
             resumed |= partial.origin() is not None
             pause = min(max(limits.pause_s * 2 ** (attempt - 1), broken.pause_s), _LONGEST_PAUSE_S)
             report(f"{broken}; again in {pause:g} s", partial.size(), None)
             time.sleep(pause)
+        finally:
+            if not partial.size():
+                partial.drop()
     raise Refusal("no attempt was allowed")
 
 
 def _attempt(url: str, partial: Partial, bound: int, limits: Limits, report: Report) -> bool:
+    if partial.is_complete():
+        return True
     origin = partial.origin()
     held = partial.size() if origin else 0
-    if origin and held == origin.total:
-        return True
     with _asked(url, origin, held, limits) as response:
         if response.status_code == requests.codes.partial_content:
             _check_continues(response, origin, held, partial)
@@ -77,9 +81,13 @@ def _attempt(url: str, partial: Partial, bound: int, limits: Limits, report: Rep
             _check_declared(origin.total, bound)
             partial.begin(origin)
         total = origin.total if origin else None
-        size = _receive(response, partial, held, total, bound, limits, report)
-    if total is not None and size < total:
-        raise _Broken(f"broke off after {size:,} of {total:,} bytes")
+        try:
+            size = _receive(response, partial, held, total, bound, limits, report)
+        except urllib3.exceptions.ProtocolError:  # fewer bytes than declared, a reset connection
+            of_all = "" if total is None else f" of {total:,}"
+            raise _Broken(f"broke off after {partial.size():,}{of_all} bytes") from None
+    if size == 0:
+        raise _Broken("sent nothing")
     partial.record(Origin(url, origin.validator if origin else None, size))
     return held > 0
 
@@ -105,13 +113,13 @@ def _asked(
     except (requests.exceptions.InvalidSchema, requests.exceptions.InvalidURL) as error:
         raise Refusal(f"redirects to what is not http: {_short(error)}") from None
     except requests.exceptions.ConnectTimeout:
-        raise _Broken(f"no connection within {limits.connect_s:g} s") from None
+        raise Refusal(f"no connection within {limits.connect_s:g} s") from None
     except (requests.exceptions.ReadTimeout, urllib3.exceptions.ReadTimeoutError):
         raise _Broken(f"silent for {limits.silence_s:g} s") from None
     except (requests.exceptions.RequestException, urllib3.exceptions.HTTPError) as error:
         what = f"connection failed ({_short(error)})"
-        if "resolve" in what:  # a machine without a network: asking again only costs time
-            raise Refusal(what) from None
+        if isinstance(_cause(error), urllib3.exceptions.NewConnectionError):
+            raise Refusal(what) from None  # no network here, no server: more of it costs only time
         raise _Broken(what) from None
 
 
@@ -186,9 +194,13 @@ def _receive(
     return size
 
 
-def _short(error: Exception) -> str:
-    """The cause at the bottom of what the network libraries wrap, in one line."""
+def _cause(error: Exception) -> object:
+    """What the network libraries wrap."""
     reason = error.args[0] if error.args else error
-    cause = getattr(reason, "reason", reason)
-    text = " ".join(str(cause).split())
+    return getattr(reason, "reason", reason)
+
+
+def _short(error: Exception) -> str:
+    """The cause in one line, without the connection that it names first."""
+    text = " ".join(str(_cause(error)).split())
     return re.sub(r"^\w+\(.*?\): ", "", text)

@@ -62,10 +62,9 @@ def content(path: Path, member: str | None, bound: int) -> Iterator[IO[bytes]]:
         raise WrongContent(f"its compression is damaged ({error})") from None
     except _DAMAGED_ARCHIVE as error:
         raise WrongContent(f"its archive cannot be read ({error})") from None
-    except OSError as error:
-        if error.errno is not None:
-            raise
-        raise WrongContent(f"its compression is damaged ({error})") from None  # what bz2 raises
+    except OSError as error:  # gzip and bz2 say so of damage, without a number
+        what = "its compression is damaged" if error.errno is None else "it cannot be read"
+        raise WrongContent(f"{what} ({error.strerror or error})") from None
 
 
 @contextmanager
@@ -105,9 +104,10 @@ def _unix_uncompressed(source: IO[bytes]) -> Iterator[IO[bytes]]:
 def _member(raw: IO[bytes], member: str, bound: int) -> AbstractContextManager[IO[bytes]]:
     if PurePosixPath(member).is_absolute() or ".." in PurePosixPath(member).parts:
         raise WrongContent(f"{member!r} leads out of the archive")
-    if zipfile.is_zipfile(raw):
-        return _zip_member(raw, member)
+    is_zip = raw.read(2) == b"PK"  # is_zipfile takes a tar archive that ends in a zip for one
     raw.seek(0)
+    if is_zip:
+        return _zip_member(raw, member)
     return _tar_member(raw, member, bound)
 
 

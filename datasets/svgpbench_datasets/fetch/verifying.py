@@ -6,6 +6,7 @@ import hashlib
 from pathlib import Path
 from typing import IO
 
+from svgpbench_datasets.errors import DataError
 from svgpbench_datasets.fetch.answers import WrongContent
 from svgpbench_datasets.fetch.limits import size_of
 from svgpbench_datasets.files import DataFile
@@ -24,6 +25,7 @@ def write_verified(stream: IO[bytes], target: Path, file: DataFile) -> None:
     Raises:
         WrongContent: more or fewer bytes than declared, or another checksum; reading stops at the
             first byte too many.
+        DataError: the file cannot be written.
     """
     expected = {"sha256": file.sha256, "md5": file.md5, "sha1": file.sha1}
     published = {name: value for name, value in expected.items() if value is not None}
@@ -39,7 +41,7 @@ def write_verified(stream: IO[bytes], target: Path, file: DataFile) -> None:
                 )
             for digest in digests.values():
                 digest.update(chunk)
-            out.write(chunk)
+            _write(chunk, out, target)
     for name, value in published.items():
         if (found := digests[name].hexdigest()) != value:
             raise WrongContent(
@@ -48,6 +50,18 @@ def write_verified(stream: IO[bytes], target: Path, file: DataFile) -> None:
             )
     if size != limit:
         raise WrongContent(f"{size:,} bytes where {limit:,} are declared")
+
+
+def _write(chunk: bytes, out: IO[bytes], target: Path) -> None:
+    """Told apart from what goes wrong while reading, which the next place may do better."""
+    try:
+        out.write(chunk)
+        out.flush()
+    except OSError as error:
+        raise DataError(
+            f"{target.parent} cannot be written ({error.strerror}); make room there, or name "
+            "another folder with --cache or SVGPBENCH_DATA"
+        ) from None
 
 
 def _looks_like(beginning: bytes) -> str:

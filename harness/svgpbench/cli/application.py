@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from svgpbench import __version__
-from svgpbench.cli import checking, diagnosing, listing, reporting, running, timing
+from svgpbench.cli import checking, diagnosing, fetching, listing, reporting, running, timing
 from svgpbench.cli.data import data_app
 from svgpbench.errors import UserError
 
@@ -24,6 +24,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("list")(listing.list_command)
+app.command("fetch")(fetching.fetch_command)
 app.command("run")(running.run_command)
 app.command("table")(reporting.table_command)
 app.command("plot")(reporting.plot_command)
