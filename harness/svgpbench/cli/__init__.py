@@ -1,4 +1,4 @@
-"""The command line: `svgpbench list | fetch | run | table | plot | check | doctor`."""
+"""The command line: `svgpbench list | fetch | data | run | table | plot | check | doctor`."""
 
 from svgpbench.cli.application import app, main
 
