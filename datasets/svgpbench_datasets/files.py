@@ -20,6 +20,8 @@ class Address(Strict):
 
     url: Annotated[str, Field(pattern=r"^https?://")]
     member: Annotated[str, Field(min_length=1)] | None = None  # path inside a zip or tar archive
+    served_md5: Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")] | None = None
+    """As published, of what is served where that is compressed; for people who compare."""
 
 
 class DataFile(Strict):
@@ -34,4 +36,16 @@ class DataFile(Strict):
     bytes: PositiveInt | None = None  # of the uncompressed content; required where it is downloaded
     md5: Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")] | None = None  # as published
     sha1: Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")] | None = None  # as published
+    addresses: tuple[Address, ...] = ()
+
+
+class LocalFile(Strict):
+    """A file of which no copy has been seen, so that no hash is known: the user brings it.
+
+    `path` is its name below a folder that the user names.
+    """
+
+    path: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.+-]+(/[A-Za-z0-9_.+-]+)*$")]
+    sha256: None = None
+    bytes: None = None
     addresses: tuple[Address, ...] = ()

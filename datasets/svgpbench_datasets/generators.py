@@ -1,7 +1,8 @@
-"""Generated data sets: the synthetic problems of Kobe 2021, Sec. 4.1.3, by seed.
+"""Generated data sets, by seed: the synthetic problems of Kobe 2021, Sec. 4.1.3, and a sinc (sinc.py).
 
-Inputs are uniform on [−1, 1], the noise has variance 0.01. Targets are rounded to 6 decimals: the last
-bits of a sine or a Cholesky factor differ among machines, and the fingerprint of a data set may not.
+The thesis's inputs are uniform on [−1, 1], its noise has variance 0.01. Targets are rounded to 6
+decimals: the last bits of a sine or a Cholesky factor differ among machines, and the fingerprint of a data
+set may not.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from svgpbench_datasets.dataset import Floats
+from svgpbench_datasets.sinc import sinc
 
 NOISE_VARIANCE = 0.01
 DECIMALS = 6
@@ -58,4 +60,5 @@ def generate(name: str, rows: int, seed: int) -> tuple[Floats, Floats]:
 GENERATORS: dict[str, Callable[[int, int], tuple[Floats, Floats]]] = {
     "sinusoid": sinusoid,
     "gp-sample": gp_sample,
+    "sinc": sinc,
 }

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from svgpbench_datasets.dataset import Floats, Task
 from svgpbench_datasets.errors import DataError
@@ -56,15 +58,34 @@ def mapped_labels(labels: Iterable[str], mapping: Mapping[str, int], where: str)
     """Map labels to the class numbers that a registry entry gives them, [N].
 
     Raises:
-        DataError: a label that the mapping does not name.
+        DataError: a label that the mapping does not name, with its row from 1.
     """
     y = []
-    for label in labels:
+    for row, label in enumerate(labels, start=1):
         canonical = canonical_label(label)
         if canonical not in mapping:
-            raise DataError(f"{where}: label {shown(label)} is not among {', '.join(mapping)}")
+            raise DataError(
+                f"{where}: data row {row}, label {shown(label)} is not among {', '.join(mapping)}"
+            )
         y.append(mapping[canonical])
     return np.array(y, dtype=np.float64)
+
+
+def mapped_numbers(values: NDArray[Any], mapping: Mapping[str, int], where: str) -> Floats:
+    """Map labels that are numbers, [N], to the class numbers that a registry entry gives them.
+
+    Raises:
+        DataError: a label that the mapping does not name, with its row from 1.
+    """
+    distinct, places = np.unique(values, return_inverse=True)
+    labels = [canonical_label(repr(float(one))) for one in distinct]
+    for at, label in enumerate(labels):
+        if label not in mapping:
+            row = int(np.argmax(places == at)) + 1
+            raise DataError(
+                f"{where}: data row {row}, label {label!r} is not among {', '.join(mapping)}"
+            )
+    return np.array([mapping[label] for label in labels], dtype=np.float64)[places]
 
 
 def _sorted_labels(labels: set[str]) -> Sequence[str]:

@@ -55,15 +55,19 @@ def whitespace_rows(lines: Iterable[str]) -> Iterator[Row]:
             yield number, cells
 
 
-def csv_rows(lines: Iterable[str], where: str) -> Iterator[Row]:
-    """Split comma-separated records, which may span lines inside quotes; blank lines are skipped.
+def csv_rows(
+    lines: Iterable[str], where: str, delimiter: str = ",", skipped: int = 0
+) -> Iterator[Row]:
+    """Split separated records, which may span lines inside quotes; blank lines are skipped.
+
+    Line numbers count the `skipped` lines of the file that come before.
 
     Raises:
         DataError: quotes that do not close or lines that end in a lone carriage return.
     """
-    reader = csv.reader(lines, strict=True)
+    reader = csv.reader(lines, strict=True, delimiter=delimiter)
     while True:
-        first_line = reader.line_num + 1
+        first_line = skipped + reader.line_num + 1
         try:
             cells = next(reader)
         except StopIteration:
@@ -85,6 +89,7 @@ def read_cells(
     names: Sequence[str],
     numeric: Sequence[str],
     label: str | None = None,
+    positions: Sequence[int] | None = None,
 ) -> Cells:
     """Take the named columns out of rows, as float64 and, for the label column, as text.
 
@@ -94,6 +99,7 @@ def read_cells(
         names: the name of every column, in the order of the cells.
         numeric: the F columns to read as numbers, in the order wanted.
         label: the column to keep as text; None for none.
+        positions: the number of each column in the file, for messages; None for 1, 2, ...
 
     Returns:
         numbers [N, F] and N labels (none where `label` is None).
@@ -101,6 +107,7 @@ def read_cells(
     Raises:
         DataError: a row of another length, a cell that is empty or not a finite number.
     """
+    numbers_of = positions or range(1, len(names) + 1)
     picks = [names.index(name) for name in numeric]
     label_at = None if label is None else names.index(label)
     flat, labels = array("d"), []
@@ -113,13 +120,13 @@ def read_cells(
         for at in picks:
             value = finite_number(cells[at])
             if value is None:
-                place = f"{where}: line {line}, column {at + 1} ({names[at]!r})"
+                place = f"{where}: line {line}, column {numbers_of[at]} ({names[at]!r})"
                 raise DataError(f"{place} {why_not_a_number(cells[at])}")
             flat.append(value)
         if label_at is not None:
             text = cells[label_at].strip()
             if is_missing(text):
-                place = f"{where}: line {line}, column {label_at + 1} ({names[label_at]!r})"
+                place = f"{where}: line {line}, column {numbers_of[label_at]} ({names[label_at]!r})"
                 raise DataError(f"{place} {why_not_a_number(text)}")
             labels.append(text)
     numbers = np.frombuffer(flat, dtype=np.float64) if flat else np.empty(0)

@@ -1,40 +1,38 @@
-"""The data sets by name: what registry.toml declares, loaded or generated, and verified."""
+"""The data sets by name: what the registry files declare, fetched or generated, and verified."""
 
 from __future__ import annotations
 
-import hashlib
-import io
-import lzma
-import tomllib
-from collections.abc import Iterator
 from functools import cached_property
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from itertools import islice
-from typing import Any
 
-from pydantic import ValidationError
-
-from svgpbench_datasets.dataset import Dataset, Floats
+from svgpbench_datasets.dataset import Dataset
+from svgpbench_datasets.declarations import read_entries
 from svgpbench_datasets.entry import DatasetEntry
 from svgpbench_datasets.errors import DataError, did_you_mean
 from svgpbench_datasets.files import DataFile
 from svgpbench_datasets.generators import generate
-from svgpbench_datasets.labels import mapped_labels
-from svgpbench_datasets.readers import Row, csv_rows, decode_lines, read_cells, whitespace_rows
+from svgpbench_datasets.parsed import is_large, parsed_path, read_or_parse
+from svgpbench_datasets.published import fixed_split
+from svgpbench_datasets.sources import Sources
+from svgpbench_datasets.splits import Split
+from svgpbench_datasets.tables import Numbers, read_entry
+
+_MOST_LISTED = 30
 
 
 class Registry:
-    """The data sets that a folder holds: `registry.toml` and the files in `data/`.
+    """The data sets that a folder declares: `registry.toml`, `registry/*.toml`, and `data/`.
 
     Nothing is read before a name is asked for.
     """
 
-    def __init__(self, folder: Traversable) -> None:
+    def __init__(self, folder: Traversable, sources: Sources | None = None) -> None:
         self._folder = folder
+        self._sources = sources or Sources(folder.joinpath("data"))
 
     def names(self) -> tuple[str, ...]:
-        """Every data set, each followed by its variants."""
+        """Every data set, each followed by its other names and its variants."""
         return tuple(self._entries)
 
     def describe(self, name: str) -> DatasetEntry:
@@ -44,9 +42,11 @@ class Registry:
             DataError: an unknown name.
         """
         if name not in self._entries:
+            known = list(self._entries)
+            more = [f"... {len(known)} in all"] if len(known) > _MOST_LISTED else []
             raise DataError(
-                f"unknown data set {name!r}{did_you_mean(name, self._entries)} "
-                f"(known: {', '.join(self._entries)})"
+                f"unknown data set {name!r}{did_you_mean(name, known)} "
+                f"(known: {', '.join([*known[:_MOST_LISTED], *more])})"
             )
         return self._entries[name]
 
@@ -54,106 +54,63 @@ class Registry:
         """Load a data set: X [rows, D] and y [rows], float64.
 
         Raises:
-            DataError: an unknown name; a file that is missing or does not hold the numbers the
-                registry declares.
+            DataError: an unknown name; a file that is nowhere to be had or does not hold the
+                numbers that the registry declares.
         """
         entry = self.describe(name)
-        made = entry.generated
-        X, y = generate(made.name, entry.rows, made.seed) if made else self._read(entry)
-        dataset = Dataset(
+        self._sources.fetch([one for one in entry.files if isinstance(one, DataFile)], name)
+        dataset = self.load_unverified(name)
+        if entry.fingerprint is not None and dataset.fingerprint != entry.fingerprint:
+            raise DataError(
+                f"data set {entry.name!r} does not hold the declared numbers: fingerprint "
+                f"{dataset.fingerprint} where {entry.fingerprint} is declared"
+            )
+        return dataset
+
+    def load_unverified(self, name: str) -> Dataset:
+        """Load a data set whatever its fingerprint; its files are still what is declared.
+
+        Raises:
+            DataError: as `load`, but for the fingerprint.
+        """
+        entry = self.describe(name)
+        X, y = self._numbers(entry)
+        return Dataset(
             name=entry.name,
             task=entry.task,
-            X=X,
+            X=X if entry.divide_by == 1.0 else X / entry.divide_by,
             y=y,
             feature_names=entry.features,
             target_name=entry.target,
             source=entry.upstream,
             class_labels=entry.class_labels,
         )
-        _verify(dataset, entry)
-        return dataset
+
+    def _numbers(self, entry: DatasetEntry) -> tuple[Numbers, Numbers]:
+        if made := entry.generated:
+            return generate(made.name, entry.rows, made.seed)
+        if not is_large(entry):
+            return read_entry(entry, lambda file: self._sources.read(file, entry.name))
+        contents = {file.path: self._sources.read(file, entry.name) for file in entry.files}
+        path = parsed_path(entry, list(contents.values()), self._sources.cache_folder())
+        return read_or_parse(path, lambda: read_entry(entry, lambda file: contents[file.path]))
+
+    def fixed_split(self, name: str, fold: int) -> Split:
+        """One of the splits that were published with a data set.
+
+        Raises:
+            DataError: a data set without them, a fold that it does not have.
+        """
+        entry = self.describe(name)
+        return fixed_split(entry, fold, lambda file: self._sources.read(file, name))
+
+    def at_hand(self, name: str) -> bool:
+        """Whether a data set can be loaded without a network."""
+        return all(self._sources.at_hand(file) for file in self.describe(name).files)
 
     @cached_property
     def _entries(self) -> dict[str, DatasetEntry]:
-        try:
-            declared = tomllib.loads(self._folder.joinpath("registry.toml").read_text("utf-8"))
-        except (OSError, ValueError) as error:
-            raise DataError(f"registry.toml cannot be read: {error}") from None
-        return dict(_entries_of(declared))
-
-    def _read(self, entry: DatasetEntry) -> tuple[Floats, Floats]:
-        """Inputs and targets from an entry's files."""
-        where = " + ".join(file.path for file in entry.files)
-        regression = entry.labels is None
-        cells = read_cells(
-            self._rows(entry),
-            where=where,
-            names=entry.columns,
-            numeric=(*entry.features, entry.target) if regression else entry.features,
-            label=None if regression else entry.target,
-        )
-        if entry.labels is None:
-            return cells.numbers[:, :-1], cells.numbers[:, -1]
-        return cells.numbers, mapped_labels(cells.labels, entry.labels, where)
-
-    def _rows(self, entry: DatasetEntry) -> Iterator[Row]:
-        """The rows of an entry's files, those of several glued side by side."""
-        tables = [self._table(file, entry) for file in entry.files]
-        for parts in zip(*tables, strict=True):
-            yield parts[0][0], [cell for _, cells in parts for cell in cells]
-
-    def _table(self, file: DataFile, entry: DatasetEntry) -> list[Row]:
-        text = decode_lines(io.BytesIO(self._verified_bytes(file)), file.path)
-        text = islice(text, entry.skip_lines, None)
-        rows = whitespace_rows(text) if entry.reader == "whitespace" else csv_rows(text, file.path)
-        table = [(line + entry.skip_lines, cells) for line, cells in rows]
-        if len(table) != entry.rows:
-            raise DataError(f"{file.path} has {len(table)} rows where {entry.rows} are declared")
-        return table
-
-    def _verified_bytes(self, file: DataFile) -> bytes:
-        try:
-            raw = lzma.decompress(self._folder.joinpath("data", file.path).read_bytes())
-        except (OSError, EOFError, lzma.LZMAError) as error:
-            raise DataError(
-                f"shipped file {file.path} cannot be read ({error}); install the package again"
-            ) from None
-        found = hashlib.sha256(raw).hexdigest()
-        if found != file.sha256:
-            raise DataError(
-                f"shipped file {file.path} has changed: sha256 {found} where {file.sha256} is "
-                "declared; install the package again"
-            )
-        return raw
-
-
-def _entries_of(declared: dict[str, Any]) -> Iterator[tuple[str, DatasetEntry]]:
-    """Each data set, then each of its variants: the data set with some keys replaced."""
-    for name, table in declared.items():
-        if not isinstance(table, dict):
-            raise DataError(f"registry.toml: {name!r} is not a table")
-        base = {key: value for key, value in table.items() if key != "variants"}
-        yield name, _validated(name, base)
-        for variant, changes in table.get("variants", {}).items():
-            full_name = f"{name}:{variant}"
-            yield full_name, _validated(full_name, {**base, **changes})
-
-
-def _validated(name: str, table: dict[str, Any]) -> DatasetEntry:
-    try:
-        return DatasetEntry.model_validate({**table, "name": name})
-    except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        raise DataError(f"registry.toml: [{name}] {key}: {first['msg']}") from None
-
-
-def _verify(dataset: Dataset, entry: DatasetEntry) -> None:
-    if dataset.fingerprint != entry.fingerprint:
-        raise DataError(
-            f"data set {entry.name!r} does not hold the declared numbers: fingerprint "
-            f"{dataset.fingerprint} where {entry.fingerprint} is declared"
-        )
+        return read_entries(self._folder)
 
 
 REGISTRY = Registry(files("svgpbench_datasets"))

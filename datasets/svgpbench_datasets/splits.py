@@ -21,10 +21,10 @@ class Split:
     Attributes:
         train: the rows to train on, ascending, [n] int64.
         test: the rows to test on, ascending, [m] int64.
-        kind: `k-fold` or `random`.
+        kind: `k-fold`, `random`, or `fixed` for one published with the data set.
         fold: which of the folds is the test part, from 0; 0 for a random split.
         folds: how many folds there are; 1 for a random split.
-        seed: the seed of the permutation.
+        seed: the seed of the permutation; 0 for a fixed split.
         hash: `sha256:` and the hash of the two index lists alone.
 
     Raises:
@@ -33,7 +33,7 @@ class Split:
 
     train: Indices
     test: Indices
-    kind: Literal["k-fold", "random"]
+    kind: Literal["k-fold", "random", "fixed"]
     fold: int
     folds: int
     seed: int

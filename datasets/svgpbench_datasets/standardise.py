@@ -45,6 +45,12 @@ class Standardiser:
         constant = spread <= 1e-12 * np.maximum(1.0, np.abs(mean))
         return cls(_frozen(mean), _frozen(np.where(constant, 1.0, spread)))
 
+    @classmethod
+    def identity(cls, X_train: Floats) -> Standardiser:
+        """Leave every column as it is."""
+        columns = X_train.shape[1]
+        return cls(_frozen(np.zeros(columns)), _frozen(np.ones(columns)))
+
     def apply(self, X: Floats) -> Floats:
         """Standardise columns: [n, D] to [n, D]."""
         return (X - self.mean) / self.scale
@@ -77,12 +83,15 @@ class Prepared:
     split_hash: str
 
 
-def prepare(dataset: Dataset, split: Split, *, standardise_y: bool = True) -> Prepared:
+def prepare(
+    dataset: Dataset, split: Split, *, standardise_x: bool = True, standardise_y: bool = True
+) -> Prepared:
     """Split a data set and standardise it with the training part's statistics.
 
     Args:
         dataset: the data set, N rows.
         split: a split of exactly N rows.
+        standardise_x: whether to standardise the inputs.
         standardise_y: whether to standardise a regression target; labels never are.
 
     Returns:
@@ -98,7 +107,7 @@ def prepare(dataset: Dataset, split: Split, *, standardise_y: bool = True) -> Pr
             "make the split for this data set"
         )
     X_train, y_train = dataset.X[split.train], dataset.y[split.train]
-    standardiser = Standardiser.fit(X_train)
+    standardiser = Standardiser.fit(X_train) if standardise_x else Standardiser.identity(X_train)
     y_mean, y_scale = 0.0, 1.0
     if standardise_y and dataset.task == "regression":
         target = Standardiser.fit(y_train[:, None])

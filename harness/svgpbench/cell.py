@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +30,7 @@ from svgpbench_datasets import (
     DataError,
     Dataset,
     Prepared,
+    Split,
     k_fold,
     load_user_table,
     prepare,
@@ -62,14 +64,19 @@ def load_data(config: DataConfig) -> Dataset:
                 features=config.features,
                 name=config.name,
             )
-        registries = [point.load() for point in plugins(DATASETS).values()]
-        for registry in registries:
-            if config.name in registry.names():
-                dataset: Dataset = registry.load(config.name)
-                return dataset
+        dataset: Dataset = registry_of(config.name).load(config.name)
     except DataError as error:
         raise UserError(str(error)) from error
-    raise unknown("data set", config.name, [n for r in registries for n in r.names()])
+    return dataset
+
+
+def registry_of(name: str) -> Any:
+    """The registry that declares a data set; raises `UserError` where none does."""
+    registries = [point.load() for point in plugins(DATASETS).values()]
+    for registry in registries:
+        if name in registry.names():
+            return registry
+    raise unknown("data set", name, [n for r in registries for n in r.names()])
 
 
 def identify(config: CellConfig) -> tuple[str, str]:
@@ -85,11 +92,31 @@ def prepare_data(config: CellConfig, dataset: Dataset) -> Prepared:
     try:
         if s.kind == "k-fold":
             split = k_fold(len(dataset.y), s.folds, s.fold, s.seed)
-        else:
+        elif s.kind == "random":
             split = random_split(len(dataset.y), s.test_fraction, s.seed)
-        return prepare(dataset, split, standardise_y=config.data.standardise_y)
+        else:
+            split = _fixed_split(config.data, s.fold)
+        return prepare(
+            dataset,
+            split,
+            standardise_x=config.data.standardise_x,
+            standardise_y=config.data.standardise_y,
+        )
     except DataError as error:
         raise UserError(str(error)) from error
+
+
+def _fixed_split(data: DataConfig, fold: int) -> Split:
+    if data.path is not None:
+        raise UserError(
+            f"data set {data.name!r} is a file of your own and has no fixed splits; "
+            "use split kind 'k-fold' or 'random'"
+        )
+    registry = registry_of(data.name)
+    if not hasattr(registry, "fixed_split"):
+        raise UserError(f"the registry of data set {data.name!r} has no fixed splits")
+    split: Split = registry.fixed_split(data.name, fold)
+    return split
 
 
 def build_model(config: CellConfig, dataset: Dataset) -> Model:

@@ -163,6 +163,7 @@ class DataConfig(Strict):
     target: str | None = None
     task: Literal["regression", "classification", "multiclass"] | None = None
     features: tuple[str, ...] | None = None
+    standardise_x: bool = True
     standardise_y: bool = True
 
     @model_validator(mode="after")
@@ -175,9 +176,9 @@ class DataConfig(Strict):
 class SplitConfig(Strict):
     """Which rows train and which test."""
 
-    kind: Literal["k-fold", "random"] = "k-fold"
-    folds: Annotated[int, Field(ge=2)] = 5
-    fold: Annotated[int, Field(ge=0)] = 0
+    kind: Literal["k-fold", "random", "fixed"] = "k-fold"  # fixed: published with the data set
+    folds: Annotated[int, Field(ge=2)] = 5  # k-fold only
+    fold: Annotated[int, Field(ge=0)] = 0  # k-fold and fixed
     test_fraction: Annotated[float, Field(gt=0, lt=1)] = 0.1  # random only
     seed: Annotated[int, Field(ge=0)] = 0
 

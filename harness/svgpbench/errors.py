@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+MOST_LISTED = 30
+
 
 class UserError(ValueError):
     """A mistake in what the user gave: one line saying what, where and what to do; exit code 2."""
@@ -15,4 +17,6 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> UserError:
     names = sorted(known)
     near = difflib.get_close_matches(name, names, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
-    return UserError(f"unknown {kind} {name!r}{hint} (known: {', '.join(names) or 'none'})")
+    more = [f"... {len(names)} in all"] if len(names) > MOST_LISTED else []
+    known_names = ", ".join([*names[:MOST_LISTED], *more]) or "none"
+    return UserError(f"unknown {kind} {name!r}{hint} (known: {known_names})")

@@ -134,3 +134,14 @@ def test_a_method_may_have_its_own_schedule(tmp_path: Path) -> None:
     file = write_own(tmp_path, ('name = "t-svgp"', own), ("em_iterations = 2", common))
     training = resolve(load_experiment(str(file)))[0].training
     assert training.e_rate == Decay(start=0.2, decay=0.3)
+
+
+def test_fixed_splits_are_named_or_the_first(tmp_path: Path) -> None:
+    path = write_own(
+        tmp_path, ("folds = 4\nrun_folds = [0, 1]", 'kind = "fixed"\nrun_folds = [0, 9]')
+    )
+    splits = [cell.split for cell in resolve(load_experiment(str(path)))]
+    assert [(split.kind, split.fold) for split in splits] == [("fixed", 0), ("fixed", 9)]
+    path = write_own(tmp_path, ("folds = 4\nrun_folds = [0, 1]", 'kind = "fixed"'))
+    splits = [cell.split for cell in resolve(load_experiment(str(path)))]
+    assert [(split.kind, split.fold) for split in splits] == [("fixed", 0)]

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from svgpbench.cell import build_trainer, identify, load_data, perturbed, run_cell
+from svgpbench.cell import (
+    build_trainer,
+    identify,
+    load_data,
+    perturbed,
+    prepare_data,
+    run_cell,
+)
 from svgpbench.config import (
     BackendConfig,
     CellConfig,
@@ -21,6 +29,7 @@ from svgpbench.config import (
     TrainingConfig,
 )
 from svgpbench.errors import UserError
+from svgpbench_datasets import REGISTRY
 
 
 def config(**changes: Any) -> CellConfig:
@@ -188,3 +197,48 @@ def test_a_method_that_refuses_the_likelihood_says_why() -> None:
         UserError, match="cannot take likelihood 'student-t': negative β is clipped"
     ):
         run_cell(config(likelihood=likelihood, method=method))
+
+
+def test_a_fixed_split_is_the_published_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    if not os.environ.get("SVGPBENCH_MIRROR"):
+        pytest.skip("SVGPBENCH_MIRROR names no folder with copies of the upstream files")
+    monkeypatch.setenv("SVGPBENCH_DATA", str(tmp_path))
+    split = SplitConfig(kind="fixed", fold=3)
+    data = DataConfig(name="airfoil:processed")
+    outcome = run_cell(config(data=data, split=split))
+    published = REGISTRY.fixed_split("airfoil:processed", 3)
+    assert outcome.status == "ok"
+    assert outcome.data["split_hash"] == published.hash
+    assert outcome.data["n_test"] == len(published.test) == 151
+    with pytest.raises(
+        UserError, match="has 10 fixed splits, numbered from 0: there is no fold 10"
+    ):
+        run_cell(config(data=data, split=SplitConfig(kind="fixed", fold=10)))
+
+
+def test_a_data_set_without_fixed_splits_is_one_line(tmp_path: Path) -> None:
+    fixed = SplitConfig(kind="fixed")
+    with pytest.raises(UserError, match="'boston' has no fixed splits; use split kind 'k-fold'"):
+        run_cell(config(split=fixed))
+    path = tmp_path / "rows.csv"
+    path.write_text("x,y\n" + "".join(f"{row},{row * row}\n" for row in range(30)))
+    own = DataConfig(name="mine", path=str(path), target="y", task="regression")
+    with pytest.raises(UserError, match="'mine' is a file of your own and has no fixed splits"):
+        run_cell(config(data=own, split=fixed))
+
+
+def test_inputs_stay_as_they_are_where_that_is_wanted() -> None:
+    raw = prepare_data(
+        config(data=DataConfig(name="boston", standardise_x=False)),
+        load_data(DataConfig(name="boston")),
+    )
+    scaled = prepare_data(config(), load_data(DataConfig(name="boston")))
+    assert raw.X_train.max() == 711.0
+    np.testing.assert_allclose(scaled.X_train.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_array_equal(raw.y_train, scaled.y_train)
+    assert (
+        identify(config())[0]
+        != identify(config(data=DataConfig(name="boston", standardise_x=False)))[0]
+    )

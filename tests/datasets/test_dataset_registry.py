@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from svgpbench_datasets import REGISTRY, DataError, DatasetEntry, Registry
+from svgpbench_datasets import REGISTRY, DataError, DataFile, DatasetEntry, Registry
 
 PACKAGE = Path(str(files("svgpbench_datasets")))
 
@@ -33,21 +33,60 @@ def replace(folder: Path, old: str, new: str) -> None:
 
 
 def test_names_list_each_data_set_followed_by_its_variants() -> None:
-    assert REGISTRY.names() == (
+    names = REGISTRY.names()
+    assert names[:9] == (
         "airfoil",
+        "airfoil:processed",
         "boston",
         "boston:no-rad",
+        "boston:processed",
         "concrete",
         "concrete:5",
-        "sonar",
-        "ionosphere",
-        "pima",
-        "banana",
-        "banana:full",
-        "thesis-sinusoid",
-        "thesis-sinusoid:300",
-        "thesis-gp-sample",
+        "concrete:processed",
+        "concrete:xls",
     )
+    for name in names:
+        base, _, variant = name.partition(":")
+        assert names.index(base) <= names.index(name)
+        assert not variant or names[names.index(name) - 1].partition(":")[0] in (base, "diabetes")
+
+
+def test_every_set_of_the_papers_is_declared() -> None:
+    adam = {"airfoil", "boston", "concrete", "sonar", "ionosphere", "pima", "diabetes", "banana"}
+    regression = {"bike", "elevators", "gas", "houseelectric", "keggdirected", "keggundirected"}
+    regression |= {"kin40k", "pol", "protein", "slice", "song", "buzz", "tamielectric", "3droad"}
+    classes = {"adult", "chess-krvk", "connect-4", "letter", "magic", "miniboone", "mushroom"}
+    classes |= {"nursery", "page-blocks", "pendigits", "ringnorm", "statlog-landsat"}
+    classes |= {"statlog-shuttle", "thyroid", "twonorm", "wall-following", "waveform"}
+    classes |= {"waveform-noise", "wine-quality-white-classes", "bank", "optical", "chess-krvkp"}
+    others = {"naval", "naval:turbine", "mnist", "kin8nm", "pumadyn32nm", "sarcos", "kuka"}
+    others |= {"mujoco", "wine-quality-white"}
+    assert adam | regression | classes | others <= set(REGISTRY.names())
+
+
+def test_a_leaky_variant_is_never_the_default() -> None:
+    for name in REGISTRY.names():
+        entry = REGISTRY.describe(name)
+        assert entry.leaks == entry.title.startswith("LEAKY") == (entry.leaks and ":" in name)
+        if entry.leaks:
+            base = REGISTRY.describe(name.partition(":")[0])
+            assert set(entry.features) > set(base.features) or "row" in entry.features
+        else:
+            assert "row" not in entry.features
+
+
+def test_a_second_name_is_the_same_data_set() -> None:
+    assert REGISTRY.load("diabetes").fingerprint == REGISTRY.load("pima").fingerprint
+    assert REGISTRY.describe("diabetes").title == "another name of pima"
+
+
+def test_a_declared_file_lies_in_one_place_only() -> None:
+    contents: dict[str, str] = {}
+    for name in REGISTRY.names():
+        for file in REGISTRY.describe(name).files:
+            if isinstance(file, DataFile):
+                assert contents.setdefault(file.path, file.sha256) == file.sha256
+                assert not file.addresses or file.bytes
 
 
 def test_describe_tells_what_a_user_should_know() -> None:
@@ -60,7 +99,9 @@ def test_describe_tells_what_a_user_should_know() -> None:
     assert any("capped" in defect for defect in entry.defects)
     for name in REGISTRY.names():
         described = REGISTRY.describe(name)
-        assert described.upstream.startswith("generated: " if described.generated else "https://")
+        places = ("http://", "https://", "none in a stable place", "generated: ")
+        assert described.upstream.startswith(places)
+        assert described.upstream.startswith("generated: ") == (described.generated is not None)
         assert described.licence
         assert described.citation
 
@@ -149,10 +190,10 @@ def test_a_label_outside_the_mapping_is_refused(folder: Path) -> None:
         (
             'name = "sinusoid"',
             'name = "sinus"',
-            r"no generator 'sinus' \(known: sinusoid, gp-sample\)",
+            r"no generator 'sinus' \(known: sinusoid, gp-sample, sinc\)",
         ),
         ('generated = { name = "sinusoid", seed = 0 }', "", "either files with a reader, or"),
-        ('reader = "csv"', "", "either files with a reader, or"),
+        ('reader = "csv"\nrows = 208', "rows = 208", "either files with a reader, or"),
     ],
 )
 def test_an_entry_that_is_not_of_the_form_is_refused(
@@ -173,3 +214,40 @@ def test_a_registry_that_is_not_toml_is_refused(folder: Path) -> None:
 def test_the_declaration_is_plain_toml() -> None:
     declared = tomllib.loads((PACKAGE / "registry.toml").read_text(encoding="utf-8"))
     assert set(declared["banana"]["variants"]) == {"full"}
+
+
+def test_a_name_declared_in_two_files_is_refused(folder: Path) -> None:
+    (folder / "registry").mkdir()
+    shutil.copy(PACKAGE / "registry" / "mnist.toml", folder / "registry")
+    assert Registry(folder).names()[-1] == "mnist"
+    shutil.copy(PACKAGE / "registry" / "mnist.toml", folder / "registry" / "other.toml")
+    with pytest.raises(DataError, match=r"other\.toml: \[mnist\] is declared twice"):
+        Registry(folder).names()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            "parts = [60000, 10000]",
+            "parts = [60000, 1000]",
+            "parts of 61000 rows in all where 70000",
+        ),
+        ("parts = [60000, 10000]", "parts = [60000, 5000, 5000]", "4 files cannot make 3 parts"),
+        ("train_rows = 60000", "train_rows = 70000", "train_rows leaves no test row"),
+        ("train_rows = 60000", "train_rows = 60000, count = 2", "leave count out"),
+        ("{ train_rows = 60000 }", "{ count = 2 }", "give either train_rows or masks"),
+        ("pixel783", "pixel99999", "names no columns"),
+        ("skip_lines = 0", "skip_lines = [0]", "skip_lines for 1 files where 4"),
+        ('fingerprint = "', '# "', "so give a fingerprint"),
+    ],
+)
+def test_parts_splits_and_pins_are_checked(folder: Path, old: str, new: str, message: str) -> None:
+    text = (PACKAGE / "registry" / "mnist.toml").read_text(encoding="utf-8")
+    text = text.replace('reader = "idx"', 'reader = "idx"\nskip_lines = 0')
+    assert old in text
+    (folder / "registry").mkdir()
+    (folder / "registry" / "mnist.toml").write_text(text.replace(old, new), encoding="utf-8")
+    with pytest.raises(DataError, match=message) as caught:
+        Registry(folder).names()
+    assert str(caught.value).startswith("mnist.toml: [mnist]")

@@ -9,7 +9,17 @@ from typing import Annotated, Any
 import typer
 
 from svgpbench import __version__
-from svgpbench.cli import checking, costing, diagnosing, listing, reporting, running, timing
+from svgpbench.cli import (
+    checking,
+    costing,
+    diagnosing,
+    fetching,
+    listing,
+    reporting,
+    running,
+    timing,
+)
+from svgpbench.cli.data import data_app
 from svgpbench.errors import UserError
 
 USER_MISTAKE = 2
@@ -23,6 +33,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("list")(listing.list_command)
+app.command("fetch")(fetching.fetch_command)
 app.command("run")(running.run_command)
 app.command("table")(reporting.table_command)
 app.command("plot")(reporting.plot_command)
@@ -30,6 +41,7 @@ app.command("check")(checking.check_command)
 app.command("speed")(timing.speed_command)
 app.command("cost")(costing.cost_command)
 app.command("doctor")(diagnosing.doctor_command)
+app.add_typer(data_app)
 
 
 @app.callback(invoke_without_command=True)

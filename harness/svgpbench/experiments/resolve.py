@@ -159,10 +159,13 @@ def _matching(wanted: str, declared: Sequence[str]) -> list[str]:
 
 
 def _splits(plan: SplitPlan, run_folds: tuple[int, ...] | None) -> Iterator[SplitConfig]:
-    chosen = run_folds or plan.run_folds or tuple(range(plan.folds))
+    every = (0,) if plan.kind == "fixed" else tuple(range(plan.folds))
+    chosen = run_folds or plan.run_folds or every
     common = plan.model_dump(exclude={"run_folds"})
     for fold in chosen:
         if plan.kind == "k-fold":
             yield SplitConfig.model_validate({**common, "fold": fold})
+        elif plan.kind == "fixed":
+            yield SplitConfig(kind="fixed", fold=fold)
         else:  # a repeat is a split of its own
             yield SplitConfig.model_validate({**common, "seed": plan.seed + fold})

@@ -39,9 +39,12 @@ BackendNames = Annotated[tuple[str, ...], Some]
 
 
 class SplitPlan(Strict):
-    """How rows are split, and which of the folds are run; `run_folds` left out means all."""
+    """How rows are split, and which of the folds are run; `run_folds` left out means all.
 
-    kind: Literal["k-fold", "random"] = "k-fold"
+    Of `fixed` splits, which data sets have different numbers of, it means the first.
+    """
+
+    kind: Literal["k-fold", "random", "fixed"] = "k-fold"
     folds: Annotated[int, Field(ge=2)] = 5
     test_fraction: Annotated[float, Field(gt=0, lt=1)] = 0.1  # random only
     seed: NonNegativeInt = 0
@@ -136,12 +139,12 @@ class Experiment(Strict):
 
     @model_validator(mode="after")
     def _presets_name_what_exists(self) -> Experiment:
-        _check_folds("[split]", self.split.run_folds, self.split.folds)
+        _check_folds("[split]", self.split.run_folds, self.split)
         for name, preset in self.presets.items():
             where = f"[presets.{name}]"
             _check_names(where, "data set", preset.data, self.data_names)
             _check_names(where, "method label", preset.methods, self.labels)
-            _check_folds(where, preset.run_folds, self.split.folds)
+            _check_folds(where, preset.run_folds, self.split)
         return self
 
 
@@ -151,9 +154,9 @@ def _check_names(where: str, kind: str, names: Iterable[str] | None, known: Iter
             raise ValueError(f"{where} {unknown(kind, name, known)}")
 
 
-def _check_folds(where: str, run_folds: tuple[int, ...] | None, folds: int) -> None:
+def _check_folds(where: str, run_folds: tuple[int, ...] | None, plan: SplitPlan) -> None:
     for fold in run_folds or ():
-        if fold >= folds:
-            raise ValueError(f"{where} run_folds: fold {fold} of {folds} (they count from 0)")
+        if fold >= plan.folds and plan.kind != "fixed":  # the data set knows how many are fixed
+            raise ValueError(f"{where} run_folds: fold {fold} of {plan.folds} (they count from 0)")
     if run_folds is not None and len(set(run_folds)) < len(run_folds):
         raise ValueError(f"{where} run_folds names a fold twice")

@@ -1,0 +1,133 @@
+"""How far an ordering of the rows gives the target away, without a model.
+
+Von Neumann's ratio: put the rows in order of a quantity and compare the target of neighbours. Where the
+quantity tells nothing, neighbours differ as any two rows do and the ratio is about 1; where the target is
+a function of it, however bent, neighbours are alike and the ratio goes to 0.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svgpbench_datasets.dataset import Dataset, Floats
+from svgpbench_datasets.splits import Indices
+
+WORK, FEWEST = 20_000_000, 2000
+"""Numbers that are put in order for single features, and the rows that are looked at in any case."""
+SAMPLE = 1000
+"""Rows that pairs of features are screened on."""
+MOST_PAIRED = 64
+"""Features that are paired with each other: those that say most of the target alone."""
+
+
+def signal(dataset: Dataset) -> Floats:
+    """The target as columns whose distances count: y itself, or one column a class, [N, 1 or K]."""
+    if dataset.task == "regression":
+        return dataset.y[:, None]
+    return np.asarray(dataset.y[:, None] == np.arange(len(dataset.class_labels or ())), dtype=float)
+
+
+def neighbour_ratio(order: Indices, target: Floats) -> Floats:
+    """Von Neumann's ratio of the target along orderings of its rows.
+
+    Args:
+        order: row numbers, a column an ordering, [n, P].
+        target: columns of the target, [n, K].
+
+    Returns:
+        about 1 for an ordering that tells nothing, 0 for one that tells all, [P].
+    """
+    spread = 2.0 * float(np.square(target - target.mean(axis=0)).sum()) / len(target)
+    if spread == 0.0:
+        return np.ones(order.shape[1])
+    steps = np.zeros(order.shape[1])
+    for column in target.T:
+        steps += np.square(np.diff(column[order], axis=0)).mean(axis=0)
+    return steps / spread
+
+
+def single_ratios(X: Floats, target: Floats) -> Floats:
+    """The ratio along each feature alone, [D]; rows that tie are put in random order.
+
+    Of a wide table (images) a part of the rows is looked at.
+    """
+    most = max(FEWEST, WORK // (X.shape[1] * target.shape[1]))
+    shuffled = np.random.default_rng(0).permutation(len(X))[:most]
+    own = target[shuffled]
+    ratios = [
+        neighbour_ratio(np.argsort(X[shuffled, at], kind="stable")[:, None], own)[0]
+        for at in range(X.shape[1])
+    ]
+    return np.where(np.ptp(X, axis=0) == 0, 1.0, np.array(ratios))
+
+
+def determining_sums(
+    X: Floats, target: Floats, singles: Floats, threshold: float
+) -> list[tuple[int, int, str]]:
+    """Pairs of features whose sum or difference determines the target, neither doing it alone.
+
+    Args:
+        X: inputs, [n, D].
+        target: columns of the target, [n, K].
+        singles: the ratio along each feature, [D].
+        threshold: below it an ordering determines the target.
+
+    Returns:
+        each pair and its sign, `+` or `-`.
+    """
+    candidates = [at for at in np.argsort(singles, kind="stable") if singles[at] >= threshold]
+    varying = [at for at in candidates if np.ptp(X[:, at]) > 0]
+    chosen = sorted(varying[:MOST_PAIRED])
+    rows = np.random.default_rng(1).permutation(len(X))[:SAMPLE]
+    some, own = X[rows], target[rows]
+    found = []
+    for at, first in enumerate(chosen):
+        others = np.array(chosen[at + 1 :], dtype=np.int64)
+        for sign, factor in (("+", 1.0), ("-", -1.0)):
+            # a screen on few rows, where a function of the sum is told less sharply
+            order = np.argsort(some[:, [first]] + factor * some[:, others], axis=0, kind="stable")
+            near = others[neighbour_ratio(order, own) < 30 * threshold]
+            for second in near:
+                whole = (X[:, first] + factor * X[:, second])[:, None]
+                if single_ratios(whole, target)[0] < threshold:
+                    found.append((int(first), int(second), sign))
+    return found
+
+
+def linear_pairs(X: Floats, y: Floats, unexplained: float) -> list[tuple[int, int]]:
+    """Pairs of features of which y is a linear function, neither explaining it alone.
+
+    Args:
+        X: inputs, [n, D].
+        y: targets, [n].
+        unexplained: the share of the variance of y that may remain.
+
+    Returns:
+        the pairs.
+    """
+    varying = np.flatnonzero(np.ptp(X, axis=0) > 0)
+    if varying.size < 2 or np.ptp(y) == 0 or len(y) < 10:
+        return []
+    correlations = np.corrcoef(np.column_stack([X[:, varying], y]), rowvar=False)
+    r, R = correlations[-1, :-1], correlations[:-1, :-1]
+    determinant = 1.0 - np.square(R)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        explained = (r[:, None] ** 2 + r**2 - 2 * np.outer(r, r) * R) / determinant
+    # two features that are nearly one make the quotient meaningless
+    explained[~np.isfinite(explained) | (determinant < 1e-6)] = 0.0
+    alone = np.square(r) > 1.0 - unexplained
+    explained[alone, :] = explained[:, alone] = 0.0
+    pairs = np.argwhere(np.triu(explained > 1.0 - unexplained, k=1))
+    return [(int(varying[i]), int(varying[j])) for i, j in pairs]
+
+
+def counts_rows(column: NDArray[np.float64]) -> bool:
+    """Whether a feature counts the rows: it grows by one same step from row to row, but for restarts."""
+    steps = np.diff(column)
+    if steps.size < 2:
+        return False
+    usual = np.median(steps)
+    # columns are centred and rounded at times, so that equal steps differ in late digits
+    same = np.abs(steps - usual) <= 1e-3 * abs(usual)
+    return bool(usual != 0 and same.mean() > 0.99)

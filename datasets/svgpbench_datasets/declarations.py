@@ -1,0 +1,69 @@
+"""Registry files to entries: data sets, their variants, and second names."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from importlib.resources.abc import Traversable
+from typing import Any
+
+from pydantic import ValidationError
+
+from svgpbench_datasets.entry import DatasetEntry
+from svgpbench_datasets.errors import DataError
+
+
+def read_entries(folder: Traversable) -> dict[str, DatasetEntry]:
+    """The entries of `registry.toml` and of `registry/*.toml` in a folder, in that order.
+
+    Raises:
+        DataError: a file that is not TOML, an entry that is not of the form, a name given twice.
+    """
+    entries: dict[str, DatasetEntry] = {}
+    for file in registry_files(folder):
+        try:
+            declared = tomllib.loads(file.read_text("utf-8"))
+        except (OSError, ValueError) as error:
+            raise DataError(f"{file.name} cannot be read: {error}") from None
+        for name, entry in _entries_of(declared, file.name):
+            if name in entries:
+                raise DataError(f"{file.name}: [{name}] is declared twice; rename one")
+            entries[name] = entry
+    return entries
+
+
+def registry_files(folder: Traversable) -> list[Traversable]:
+    """The registry files of a folder: its `registry.toml`, then `registry/*.toml` by name."""
+    more = folder.joinpath("registry")
+    split = [one for one in more.iterdir() if one.name.endswith(".toml")] if more.is_dir() else []
+    return [folder.joinpath("registry.toml"), *sorted(split, key=lambda file: file.name)]
+
+
+def _entries_of(declared: dict[str, Any], where: str) -> Iterator[tuple[str, DatasetEntry]]:
+    """Each data set, then each of its variants: the data set with some keys replaced."""
+    for name, table in declared.items():
+        if not isinstance(table, dict):
+            raise DataError(f"{where}: {name!r} is not a table")
+        base = {key: value for key, value in table.items() if key not in ("variants", "aliases")}
+        yield name, _validated(name, base, where)
+        for alias in table.get("aliases", ()):
+            yield alias, _validated(alias, {**base, "title": f"another name of {name}"}, where)
+        for variant, changes in table.get("variants", {}).items():
+            full_name = f"{name}:{variant}"
+            yield full_name, _validated(full_name, _varied(base, changes), where)
+
+
+def _varied(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """A variant; published splits and the fingerprint belong to the files: new files drop them."""
+    if "files" in changes:
+        base = {key: value for key, value in base.items() if key not in ("splits", "fingerprint")}
+    return {**base, **changes}
+
+
+def _validated(name: str, table: dict[str, Any], where: str) -> DatasetEntry:
+    try:
+        return DatasetEntry.model_validate({**table, "name": name})
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        raise DataError(f"{where}: [{name}] {key}: {first['msg']}") from None

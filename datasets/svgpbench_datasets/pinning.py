@@ -1,0 +1,85 @@
+"""Fingerprints computed and written into the registry files, so that nobody types one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from svgpbench_datasets.errors import DataError
+from svgpbench_datasets.registry import Registry
+
+_SECTION = re.compile(r"\[([a-z0-9-]+)(?:\.variants\.([a-z0-9-]+))?\]\s*(?:#.*)?")
+_FINGERPRINT = re.compile(r'(fingerprint = ")(sha256:[0-9a-f]{64})(")')
+
+
+@dataclass(frozen=True)
+class Pin:
+    """One fingerprint of a registry file: what is written there, and what the numbers give."""
+
+    name: str
+    file: Path
+    written: str
+    computed: str
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the file is right."""
+        return self.written == self.computed
+
+
+def pins(registry: Registry, files: Iterable[Path]) -> Iterator[Pin]:
+    """Compute the fingerprint of each data set that is at hand and has one written.
+
+    Args:
+        registry: loads the data sets.
+        files: the registry files.
+
+    Yields:
+        one pin after another, in the order of the files.
+
+    Raises:
+        DataError: a file of a data set that does not hold what is declared.
+    """
+    for file in files:
+        for name, written in _written(file.read_text(encoding="utf-8")):
+            if registry.at_hand(name):
+                computed = registry.load_unverified(name).fingerprint
+                yield Pin(name, file, written, computed)
+
+
+def write(pin: Pin) -> None:
+    """Put the computed fingerprint into the registry file.
+
+    Raises:
+        DataError: the file has no such line any more, or cannot be written.
+    """
+    try:
+        lines = pin.file.read_text(encoding="utf-8").splitlines(keepends=True)
+        for at, name in _lines(lines):
+            if name == pin.name:
+                lines[at] = _FINGERPRINT.sub(rf"\g<1>{pin.computed}\g<3>", lines[at])
+                pin.file.write_text("".join(lines), encoding="utf-8")
+                return
+    except OSError as error:
+        raise DataError(f"{pin.file} cannot be written: {error.strerror or error}") from None
+    raise DataError(f"{pin.file} has no fingerprint of {pin.name!r} any more")
+
+
+def _written(text: str) -> Iterator[tuple[str, str]]:
+    lines = text.splitlines()
+    for at, name in _lines(lines):
+        match = _FINGERPRINT.search(lines[at])
+        if match:
+            yield name, match[2]
+
+
+def _lines(lines: list[str]) -> Iterator[tuple[int, str]]:
+    """The place of each fingerprint line, and the data set that it belongs to."""
+    name = ""
+    for at, line in enumerate(lines):
+        if match := _SECTION.fullmatch(line.strip()):
+            name = match[1] if match[2] is None else f"{match[1]}:{match[2]}"
+        elif _FINGERPRINT.match(line):
+            yield at, name

@@ -1,0 +1,201 @@
+"""`svgpbench data`: what is known of the data sets, and what their numbers give away."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from svgpbench.cell import registry_of
+from svgpbench.cli.options import AsJson
+from svgpbench.errors import UserError
+from svgpbench.plugins import DATASETS, plugins
+from svgpbench_datasets import DataError, DatasetEntry
+from svgpbench_datasets.audit import Audit, audit
+
+data_app = typer.Typer(
+    name="data",
+    help="What is known of the data sets, and what their numbers give away.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+Names: TypeAlias = Annotated[
+    list[str] | None, typer.Argument(metavar="[NAME]...", help="Data sets; all by default.")
+]
+
+
+@data_app.command("show")
+def show_command(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A data set or variant of one.")],
+    as_json: AsJson = False,
+) -> None:
+    """Show what is declared of a data set and what is counted in it."""
+    looked = _audited(name)
+    if as_json:
+        typer.echo(json.dumps(looked.to_json(), indent=2, ensure_ascii=False))
+        return
+    table = Table(title=name, title_justify="left", title_style="bold", box=None)
+    table.padding, table.show_header = (0, 2, 0, 0), False
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for key, value in _card(looked):
+        table.add_row(Text(key, style="dim"), Text(value))
+    Console().print(table)
+
+
+@data_app.command("audit")
+def audit_command(names: Names = None, as_json: AsJson = False) -> None:
+    """Look for leaks and oddities in the numbers of every data set that is at hand."""
+    progress = Console(stderr=True)
+    found = []
+    for name in names or _at_hand():
+        progress.print(f"auditing {name}", markup=False, highlight=False, style="dim")
+        found.append(_audited(name))
+    if as_json:
+        typer.echo(json.dumps([one.to_json() for one in found], indent=2, ensure_ascii=False))
+        return
+    Console().print(_audit_table(found))
+
+
+@data_app.command("table")
+def table_command(names: Names = None) -> None:
+    """Print name, rows, features, task and fingerprint of data sets as a Markdown table."""
+    typer.echo("| name | rows | features | task | fingerprint |")
+    typer.echo("|---|---:|---:|---|---|")
+    for entry in _entries(names):
+        mark = (
+            entry.fingerprint.removeprefix("sha256:")[:16] if entry.fingerprint else "no copy seen"
+        )
+        typer.echo(
+            f"| `{entry.name}` | {entry.rows} | {len(entry.features)} | {entry.task} | {mark} |"
+        )
+
+
+@data_app.command("pin")
+def pin_command(
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="Registry files, such as registry.toml.")
+    ],
+    write: Annotated[bool, typer.Option("--write", help="Write what was computed.")] = False,
+) -> None:
+    """Compute the fingerprints that the package's registry files hold, of the data at hand."""
+    from svgpbench_datasets import REGISTRY
+    from svgpbench_datasets.pinning import pins
+    from svgpbench_datasets.pinning import write as write_pin
+
+    wrong = 0
+    try:
+        for pin in pins(REGISTRY, files):
+            typer.echo(f"{'same   ' if pin.agrees else 'DIFFERS'} {pin.name} {pin.computed}")
+            wrong += not pin.agrees
+            if write and not pin.agrees:
+                write_pin(pin)
+    except (DataError, OSError) as error:
+        raise UserError(str(error)) from error
+    if wrong and not write:
+        raise typer.Exit(1)
+
+
+def _audited(name: str) -> Audit:
+    try:
+        return audit(registry_of(name), name)
+    except DataError as error:
+        raise UserError(str(error)) from error
+
+
+def _registries() -> list[Any]:
+    return [point.load() for point in plugins(DATASETS).values()]
+
+
+def _at_hand() -> list[str]:
+    """Every data set that can be loaded without a network."""
+    try:
+        return [
+            name
+            for registry in _registries()
+            for name in registry.names()
+            if registry.at_hand(name)
+        ]
+    except DataError as error:
+        raise UserError(str(error)) from error
+
+
+def _entries(names: list[str] | None) -> Iterator[DatasetEntry]:
+    if names:
+        for name in names:
+            yield registry_of(name).describe(name)
+        return
+    for registry in _registries():
+        for name in registry.names():
+            yield registry.describe(name)
+
+
+def _card(looked: Audit) -> Iterator[tuple[str, str]]:
+    entry, facts = looked.entry, looked.facts
+    yield "about", entry.title
+    yield "task", f"{entry.task}, target {entry.target}"
+    yield "rows", f"{facts.rows}, {facts.distinct_inputs} with distinct inputs"
+    yield "features", f"{facts.features}" + _listed(" ({} constant)", facts.constant)
+    yield "repeated rows", str(facts.repeated_rows)
+    yield "missing values", _MISSING[entry.missing]
+    low, high = facts.target_range
+    if facts.classes:
+        yield "classes", ", ".join(f"{label}: {count}" for label, count in facts.classes.items())
+    else:
+        yield "target", f"{low:g} to {high:g}, {facts.target_values} different values"
+    yield "row number and target", f"{facts.row_correlation:.2f}"
+    yield "test inputs in training", f"{facts.test_seen} of {facts.test_rows} ({facts.split})"
+    yield "fixed splits", str(entry.splits.count) if entry.splits else "none"
+    for flag in looked.flags:
+        yield "LEAK" if flag.leak else "note", flag.text
+    for defect in entry.defects:
+        yield "known defect", defect
+    yield "upstream", entry.upstream
+    yield "licence", entry.licence
+    yield "citation", entry.citation
+    verified = "" if entry.fingerprint else " (unverified: nobody has declared what it should be)"
+    yield "fingerprint", looked.fingerprint + verified
+
+
+_MISSING = {
+    "refuse": "none",
+    "drop-row": "rows that have one are left out",
+    "middle-code": "a missing category is the middle of the codes",
+}
+
+
+def _listed(text: str, names: tuple[str, ...]) -> str:
+    few = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
+    return text.format(few) if names else ""
+
+
+def _audit_table(found: list[Audit]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("name", no_wrap=True)
+    for column in ("rows", "D", "distinct", "row~target", "seen"):
+        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("flags", overflow="fold")
+    for one in found:
+        facts = one.facts
+        flags = Text()
+        for flag in one.flags:
+            style = "bold red" if flag.leak else ""
+            flags.append(f"{'LEAK ' if flag.leak else ''}{flag.text}\n", style=style)
+        flags.rstrip()
+        table.add_row(
+            one.entry.name,
+            str(facts.rows),
+            str(facts.features),
+            str(facts.distinct_inputs),
+            f"{facts.row_correlation:.2f}",
+            f"{facts.test_seen / facts.test_rows:.1%}",
+            flags,
+        )
+    return table

@@ -1,0 +1,65 @@
+"""What a download shows while it runs, on stderr: a bar on a terminal, a line a step elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.filesize import decimal
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
+from rich.progress import Progress as Bar
+
+if TYPE_CHECKING:
+    from svgpbench_datasets.fetch import Progress
+
+
+def in_bytes(count: int) -> str:
+    """A number of bytes for a reader: `3.4 MB`."""
+    return decimal(count)
+
+
+@contextmanager
+def reporter() -> Iterator[Callable[[Progress], None]]:
+    """What to call with the progress of downloads."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield _lines(console)
+        return
+    columns = (
+        BarColumn(bar_width=24),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.description}", markup=False),
+    )
+    with Bar(*columns, console=console, transient=True) as bars:
+        bar = bars.add_task("starting", total=None)
+
+        def show(progress: Progress) -> None:
+            text = f"{progress.path}: {progress.doing}"
+            bars.update(bar, description=text, completed=progress.done, total=progress.total)
+
+        yield show
+
+
+def _lines(console: Console) -> Callable[[Progress], None]:
+    """A line whenever another thing is done than before, none for further bytes of it."""
+    last = ""
+
+    def show(progress: Progress) -> None:
+        nonlocal last
+        size = f" {in_bytes(progress.total)}" if progress.total else ""
+        text = f"{progress.path}: {progress.doing}{size}"
+        if text != last:
+            console.print(text, markup=False, highlight=False, soft_wrap=True, style="dim")
+        last = text
+
+    return show

@@ -1,0 +1,92 @@
+"""`svgpbench data`: what it shows, what it flags, and that fingerprints are made by a command."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from command_line import Cli
+
+from svgpbench_datasets import REGISTRY
+
+REGISTRY_FILE = Path(str(files("svgpbench_datasets"))) / "registry.toml"
+
+
+@pytest.fixture(autouse=True)
+def nothing_but_what_is_shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SVGPBENCH_DATA", str(tmp_path / "cache"))
+    monkeypatch.delenv("SVGPBENCH_MIRROR", raising=False)
+
+
+def test_show_prints_what_is_known_and_what_is_counted(cli: Cli) -> None:
+    out = cli("data", "show", "boston").out
+    assert "506, 506 with distinct inputs" in out
+    assert "5 to 50, 229 different values" in out
+    assert "the greatest target 50 stands in 16 rows: capped?" in out
+    assert "Harrison and Rubinfeld (1978)" in out
+    assert REGISTRY.describe("boston").fingerprint in out.replace("\n", "").replace(" ", "")
+
+
+def test_show_as_json_holds_the_same_facts(cli: Cli) -> None:
+    shown = json.loads(cli("data", "show", "pima", "--json").out)
+    assert shown["classes"] == {"0": 500, "1": 268}
+    assert (shown["rows"], shown["features"], shown["fixed_splits"]) == (768, 8, 0)
+    assert [flag["kind"] for flag in shown["flags"]] == ["zeros-apart"]
+    assert shown["licence"]
+    assert shown["verified"]
+
+
+def test_audit_is_a_table_of_what_is_at_hand(cli: Cli) -> None:
+    outcome = cli("data", "audit", "sonar", "banana:full")
+    assert outcome.code == 0
+    lines = outcome.out.splitlines()
+    assert lines[0].split() == ["name", "rows", "D", "distinct", "row~target", "seen", "flags"]
+    assert lines[1].split()[:6] == ["sonar", "208", "60", "208", "0.86", "0.0%"]
+    assert "row number and target go together" in lines[1]
+    listed = json.loads(cli("data", "audit", "--json").out)
+    shipped = [name for name in REGISTRY.names() if REGISTRY.describe(name).shipped]
+    assert [one["name"] for one in listed] == shipped
+
+
+def test_table_is_markdown_with_a_line_for_every_data_set(cli: Cli) -> None:
+    lines = cli("data", "table").out.splitlines()
+    assert lines[:2] == [
+        "| name | rows | features | task | fingerprint |",
+        "|---|---:|---:|---|---|",
+    ]
+    assert len(lines) == 2 + len(REGISTRY.names())
+    assert "| `mnist` | 70000 | 784 | multiclass |" in "\n".join(lines)
+    assert "| `3droad` | 434874 | 2 | regression | no copy seen |" in lines
+
+
+def test_a_wrong_name_or_a_set_that_is_not_there_is_one_line(cli: Cli) -> None:
+    for name, message in (
+        ("bostn", "did you mean 'boston'?"),
+        ("song", "needs song/YearPredictionMSD.txt, of which no hash is known"),
+    ):
+        outcome = cli("data", "show", name)
+        assert (outcome.code, outcome.out) == (2, "")
+        assert message in outcome.err
+        assert len(outcome.err.splitlines()) == 1
+
+
+def test_pin_finds_and_mends_a_fingerprint(cli: Cli, tmp_path: Path) -> None:
+    copy = tmp_path / "registry.toml"
+    shutil.copy(REGISTRY_FILE, copy)
+    before = copy.read_text(encoding="utf-8")
+    right = REGISTRY.describe("concrete:5").fingerprint
+    assert right
+    wrong = "sha256:" + "0" * 64
+    copy.write_text(before.replace(right, wrong), encoding="utf-8")
+    looked = cli("data", "pin", copy)
+    assert looked.code == 1
+    assert f"DIFFERS concrete:5 {right}" in looked.out
+    assert looked.out.count("DIFFERS") == 1
+    assert looked.out.count("same") == 9
+    assert wrong in copy.read_text(encoding="utf-8")
+    assert cli("data", "pin", copy, "--write").code == 0
+    assert copy.read_text(encoding="utf-8") == before
+    assert cli("data", "pin", copy).code == 0

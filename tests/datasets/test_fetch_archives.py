@@ -1,0 +1,221 @@
+"""Compressed files and members of archives: the wanted bytes come out, nothing else does."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import shutil
+import stat
+import subprocess
+import tarfile
+import zipfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from wanted_files import CONTENT, FAST, left_in, wanted
+from wayward_server import Server
+
+from svgpbench_datasets.fetch import Limits, Unavailable, fetch_file, fetch_files
+
+MEMBER = "A set/data.txt"
+TEXT = b"1.0 2.0 3.0\n" * 20_000
+
+
+def zipped(*members: tuple[str, bytes], mode: int = stat.S_IFREG | 0o644) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, raw in members:
+            info = zipfile.ZipInfo(name)
+            info.external_attr = mode << 16
+            info.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(info, raw)
+    return buffer.getvalue()
+
+
+def tarred(
+    *members: tuple[str, bytes], kind: bytes = tarfile.REGTYPE, target: str = "", mode: str = "w"
+) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode=mode) as archive:  # type: ignore[call-overload]
+        for name, raw in members:
+            info = tarfile.TarInfo(name)
+            info.type, info.linkname = kind, target
+            info.size = len(raw) if kind == tarfile.REGTYPE else 0
+            archive.addfile(info, io.BytesIO(raw))
+    return buffer.getvalue()
+
+
+def unix_compressed(raw: bytes) -> bytes:
+    """LZW that never uses its table: a code of nine bits a byte, at most 250, before codes grow."""
+    bits = sum(byte << (9 * at) for at, byte in enumerate(raw[:250]))
+    return b"\x1f\x9d\x90" + bits.to_bytes((9 * len(raw[:250]) + 7) // 8, "little")
+
+
+def fetched(server: Server, cache: Path, served: bytes, member: str | None = MEMBER) -> bytes:
+    file = wanted(server.serve("/a", served), content=TEXT, member=member)
+    raw = fetch_file(file, cache=cache, limits=FAST).read_bytes()
+    assert left_in(cache) == {"set/data.txt"}
+    return raw
+
+
+def refused(
+    server: Server, cache: Path, served: bytes, member: str = MEMBER, limits: Limits = FAST
+) -> str:
+    file = wanted(server.serve("/a", served), content=TEXT, member=member)
+    with pytest.raises(Unavailable) as caught:
+        fetch_file(file, cache=cache, limits=limits)
+    assert left_in(cache) == set()
+    (answer,) = caught.value.answers
+    return answer.why
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, lzma.compress, bz2.compress, bytes])
+def test_an_address_may_serve_the_file_compressed(
+    server: Server, cache: Path, compress: Callable[[bytes], bytes]
+) -> None:
+    assert fetched(server, cache, compress(TEXT), member=None) == TEXT
+
+
+@pytest.mark.skipif(shutil.which("gzip") is None, reason="no gzip command")
+def test_unix_compress_is_read(server: Server, cache: Path) -> None:
+    short = TEXT[:150]
+    served = unix_compressed(short)
+    assert subprocess.check_output(["gzip", "-dc"], input=served) == short
+    file = wanted(server.serve("/a.Z", served), content=short)
+    assert fetch_file(file, cache=cache, limits=FAST).read_bytes() == short
+
+
+def test_without_a_gzip_command_unix_compress_is_refused(
+    server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(cache))
+    answer = refused(server, cache, zipped((MEMBER, unix_compressed(b"1"))))
+    assert answer == "it is compressed with Unix compress (.Z), which needs `gzip` on PATH"
+
+
+@pytest.mark.parametrize(
+    "served",
+    [
+        zipped(("README", b"?"), (MEMBER, TEXT)),
+        zipped((MEMBER, lzma.compress(TEXT))),
+        tarred(("README", b"?"), (MEMBER, TEXT), ("more", b"!")),
+        tarred((f"./{MEMBER}", TEXT)),
+        tarred((MEMBER, TEXT), ("inner.zip", zipped((MEMBER, b"other")))),
+        tarred((MEMBER, TEXT), mode="w:gz"),
+        tarred((MEMBER, TEXT), mode="w:xz"),
+        tarred((MEMBER, gzip.compress(TEXT)), mode="w:bz2"),
+    ],
+    ids=[
+        "zip",
+        "xz in zip",
+        "tar",
+        "dotted tar",
+        "zip in tar",
+        "tar.gz",
+        "tar.xz",
+        "gz in tar.bz2",
+    ],
+)
+def test_a_member_is_read_by_name(server: Server, cache: Path, served: bytes) -> None:
+    assert fetched(server, cache, served) == TEXT
+
+
+@pytest.mark.parametrize("make", [zipped, tarred])
+@pytest.mark.parametrize("name", ["../x", "/etc/x", "a/../../x"])
+def test_a_member_that_leads_out_is_refused(
+    server: Server, cache: Path, make: Callable[..., bytes], name: str
+) -> None:
+    assert refused(server, cache, make((name, TEXT)), name) == f"{name!r} leads out of the archive"
+    assert not list(cache.parent.glob("x"))
+
+
+@pytest.mark.parametrize("make", [zipped, tarred])
+def test_what_else_is_in_an_archive_is_never_unpacked(
+    server: Server, cache: Path, make: Callable[..., bytes]
+) -> None:
+    assert fetched(server, cache, make(("../../x", b"evil"), (MEMBER, TEXT))) == TEXT
+    assert not list(cache.parent.rglob("x"))
+
+
+@pytest.mark.parametrize(
+    "served",
+    [
+        zipped((MEMBER, b"/etc/hostname"), mode=stat.S_IFLNK | 0o777),
+        zipped((MEMBER, b""), mode=stat.S_IFBLK | 0o666),
+        tarred((MEMBER, b""), kind=tarfile.SYMTYPE, target="/etc/hostname"),
+        tarred((MEMBER, b""), kind=tarfile.LNKTYPE, target="/etc/hostname"),
+        tarred((MEMBER, b""), kind=tarfile.CHRTYPE),
+        tarred((MEMBER, b""), kind=tarfile.FIFOTYPE),
+        tarred((MEMBER, b""), kind=tarfile.DIRTYPE),
+    ],
+    ids=["zip link", "zip device", "link", "hard link", "device", "fifo", "folder"],
+)
+def test_what_is_not_a_plain_file_is_refused(server: Server, cache: Path, served: bytes) -> None:
+    assert refused(server, cache, served) == f"{MEMBER!r} in the archive is not a plain file"
+
+
+@pytest.mark.parametrize("make", [zipped, tarred])
+def test_a_missing_member_names_the_nearest(
+    server: Server, cache: Path, make: Callable[..., bytes]
+) -> None:
+    assert refused(server, cache, make(("A set/Data.txt", TEXT), ("README", b"?"))) == (
+        "its archive has no 'A set/data.txt'; did you mean 'A set/Data.txt'? "
+        "(it has: A set/Data.txt, README)"
+    )
+
+
+@pytest.mark.parametrize("keep", [40, 2_000, 150_000])
+@pytest.mark.parametrize(
+    "served",
+    [
+        zipped((MEMBER, CONTENT)),
+        tarred((MEMBER, CONTENT), mode="w:gz"),
+        tarred((MEMBER, CONTENT), mode="w:xz"),
+        tarred((MEMBER, CONTENT), mode="w:bz2"),
+    ],
+    ids=["zip", "tar.gz", "tar.xz", "tar.bz2"],
+)
+def test_a_damaged_archive_is_refused(
+    server: Server, cache: Path, served: bytes, keep: int
+) -> None:
+    file = wanted(server.serve("/a", served[:keep]), content=CONTENT, member=MEMBER)
+    with pytest.raises(Unavailable, match=r"is damaged|cannot be read|has no"):
+        fetch_file(file, cache=cache, limits=FAST)
+    assert left_in(cache) == set()
+
+
+def test_an_encrypted_member_is_refused(server: Server, cache: Path) -> None:
+    served = bytearray(zipped((MEMBER, TEXT)))
+    for magic, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        served[served.index(magic) + offset] |= 1
+    assert refused(server, cache, bytes(served)) == f"{MEMBER!r} in the archive is encrypted"
+
+
+def test_a_member_that_is_a_bomb_stops_at_the_declared_size(server: Server, cache: Path) -> None:
+    too_much = "more than the 240,000 bytes declared"
+    assert refused(server, cache, zipped((MEMBER, bytes(16 << 20)))) == too_much
+    assert refused(server, cache, zipped((MEMBER, gzip.compress(bytes(16 << 20))))) == too_much
+    assert refused(server, cache, tarred((MEMBER, bytes(16 << 20)), mode="w:gz")) == too_much
+
+
+def test_a_bomb_in_front_of_the_member_stops_at_the_archives_bound(
+    server: Server, cache: Path
+) -> None:
+    served = tarred(("bomb", bytes(16 << 20)), (MEMBER, TEXT), mode="w:gz")
+    small = replace(FAST, archive_bytes=1)
+    answer = refused(server, cache, served, limits=small)
+    assert answer == "its archive holds more than the 10,347,008 bytes allowed"
+
+
+def test_an_archive_of_several_files_is_downloaded_once(server: Server, cache: Path) -> None:
+    url = server.serve("/a", zipped(("one", b"1"), ("two", b"2")))
+    one = wanted(url, content=b"1", member="one", path="set/one")
+    two = wanted(url, content=b"2", member="two", path="set/two")
+    paths = fetch_files([one, two], cache=cache, limits=FAST)
+    assert [path.read_bytes() for path in paths] == [b"1", b"2"]
+    assert len(server.requests) == 1
+    assert left_in(cache) == {"set/one", "set/two"}

@@ -1,0 +1,193 @@
+"""`svgpbench fetch` as a user runs it: another package's data sets, a server that misbehaves."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from wanted_files import CONTENT, left_in, wanted
+from wayward_server import Server
+
+from svgpbench_datasets.files import DataFile
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+MODULE = """
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from svgpbench_datasets.files import DataFile
+
+class Sets:
+    def __init__(self):
+        declared = json.loads(Path(__file__).with_name("sets.json").read_text())
+        self.sets = {
+            name: SimpleNamespace(files=tuple(DataFile.model_validate(file) for file in files))
+            for name, files in declared.items()
+        }
+
+    def names(self):
+        return tuple(self.sets)
+
+    def describe(self, name):
+        return self.sets[name]
+
+REGISTRY = Sets()
+"""
+
+
+@pytest.fixture
+def declare(tmp_path: Path) -> Callable[..., None]:
+    """Install another package's data sets, found through its entry point."""
+    package = tmp_path / "package"
+    info = package / "faraway_sets-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: faraway-sets\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[svgpbench.datasets]\nfaraway = faraway:REGISTRY\n")
+    (package / "faraway.py").write_text(MODULE)
+
+    def write(**sets: list[DataFile]) -> None:
+        declared = {name: [f.model_dump() for f in files] for name, files in sets.items()}
+        (package / "sets.json").write_text(json.dumps(declared))
+
+    return write
+
+
+@pytest.fixture
+def fetch(tmp_path: Path, cache: Path) -> Run:
+    """Run `svgpbench fetch` in a process of its own."""
+    kept = {k: v for k, v in os.environ.items() if k not in ("SVGPBENCH_MIRROR", "SVGPBENCH_DATA")}
+    path = f"{tmp_path / 'package'}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
+
+    def run(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "svgpbench.cli", "fetch", *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+            cwd=tmp_path,
+            env=kept
+            | {"PYTHONPATH": path, "NO_PROXY": "127.0.0.1", "SVGPBENCH_DATA": str(cache)}
+            | {"COLUMNS": "160"}
+            | environment,
+        )
+
+    return run
+
+
+def test_a_download_with_everything_it_prints(
+    server: Server, cache: Path, declare: Callable[..., None], fetch: Run
+) -> None:
+    file = wanted(server.serve("/f", CONTENT, break_after=100_000), path="far/data.txt")
+    lost = wanted(f"{server.url}/lost", content=b"lost", path="lost/data.txt")
+    declare(far=[file], again=[file], lost=[lost])
+    planned = fetch("boston", "far", "again", "--dry-run")
+    assert (planned.returncode, planned.stderr) == (0, "")
+    assert "housing.data.xz" in planned.stdout
+    assert "needs no download" in planned.stdout
+    assert f"from {server.url}/f" in planned.stdout
+    assert f"1 to download, 300.0 kB uncompressed, to {cache}" in planned.stdout
+    assert server.requests == []
+    assert not cache.exists()
+
+    done = fetch("lost", "far", "again", "boston", "--json")
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == [
+        "lost/data.txt: " + f"{server.url}/lost: HTTP 404 Not Found",
+        f"error: lost/data.txt could not be had ({server.url}/lost: HTTP 404 Not Found); download "
+        "it by other means, then run `svgpbench fetch lost --from FILE`, or name a mirror with "
+        "--mirror or SVGPBENCH_MIRROR",
+        "far/data.txt: downloading 300.0 kB",
+        "far/data.txt: broke off after 100,000 of 300,000 bytes; again in 1 s",
+        "far/data.txt: downloading 300.0 kB",
+    ]
+    content = json.loads(done.stdout)
+    assert content["cache"] == str(cache)
+    states = [(row["name"], row["state"], row["at"]) for row in content["files"]]
+    at = str(cache / "far/data.txt")
+    assert states[:3] == [
+        ("lost", "failed", None),
+        ("far", "fetched", at),
+        ("again", "fetched", at),
+    ]
+    assert states[3] == ("boston", "shipped", None)
+    answer = {"place": f"{server.url}/lost", "why": "HTTP 404 Not Found"}
+    assert content["files"][0]["answers"] == [answer]
+    assert server.sent("/f") == len(CONTENT)
+    assert left_in(cache) == {"far/data.txt"}
+
+
+def test_a_mirror_and_a_cache_from_options_go_before_the_environments(
+    server: Server, cache: Path, tmp_path: Path, declare: Callable[..., None], fetch: Run
+) -> None:
+    declare(far=[wanted(f"{server.url}/upstream", path="far/data.txt")])
+    server.serve("/m/far/data.txt", CONTENT)
+    (tmp_path / "empty").mkdir()
+    elsewhere = tmp_path / "elsewhere"
+    options = ("--mirror", tmp_path / "empty", "--mirror", f"{server.url}/m", "--cache", elsewhere)
+    done = fetch("far", *options, SVGPBENCH_MIRROR="/nowhere")
+    assert done.returncode == 0, done.stderr
+    assert (elsewhere / "far/data.txt").read_bytes() == CONTENT
+    assert not cache.exists()
+    assert {request.path.partition("/far")[0] for request in server.requests} == {"/m"}
+
+
+def test_an_archive_downloaded_by_hand_is_taken(
+    cache: Path, tmp_path: Path, declare: Callable[..., None], fetch: Run
+) -> None:
+    file = wanted("http://nowhere.invalid/a.zip", member="in/data.txt", path="far/data.txt")
+    declare(far=[file])
+    with zipfile.ZipFile(tmp_path / "mine.zip", "w") as archive:
+        archive.writestr("in/data.txt", CONTENT)
+    done = fetch("far", "--from", tmp_path / "mine.zip")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "was fetched" in done.stdout
+    assert left_in(cache) == {"far/data.txt"}
+
+
+MISTAKES = [
+    ((), "name a data set, or give --experiment or --all"),
+    (("bostn",), "unknown data set 'bostn'; did you mean 'boston'?"),
+    (("--experiment", "adam2021-fig33"), "did you mean 'adam2021-fig3'?"),
+    (("far", "--mirror", "file:///tmp"), "mirror 'file:///tmp' is neither a folder nor an http"),
+    (("far", "--mirror", "/nowhere"), "mirror '/nowhere' is neither a folder nor an http"),
+    (("far", "--from", "nothing"), "--from nothing: no such file"),
+    (("far", "--from", "other"), "--from other is not what is wanted (as far/data.txt: wrong cont"),
+    (("far", "boston", "--from", "other"), "--from is for one data set, not for 2"),
+    (("boston", "--from", "other"), "boston comes with the package: --from is not needed"),
+    (("far", "--from", "other", "--dry-run"), "--from downloads nothing"),
+    (("far", "--cache", "other"), "cache folder other cannot be used ("),
+]
+
+
+def test_a_mistake_is_one_line_and_exit_code_two(
+    cache: Path, tmp_path: Path, declare: Callable[..., None]
+) -> None:
+    declare(far=[wanted("http://nowhere.invalid/f", content=b"1", path="far/data.txt")])
+    (tmp_path / "other").write_bytes(b"2")
+    program = "import sys, json; from svgpbench.cli.application import exit_code\n"
+    program += "print([exit_code(['fetch', *a]) for a in json.loads(sys.argv[1])])"
+    many = subprocess.run(
+        [sys.executable, "-c", program, json.dumps([arguments for arguments, _ in MISTAKES])],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env=os.environ
+        | {"PYTHONPATH": f"{tmp_path / 'package'}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
+        | {"SVGPBENCH_DATA": str(cache), "SVGPBENCH_MIRROR": ""},
+    )
+    assert many.stdout.strip() == str([2] * len(MISTAKES)), many.stderr
+    lines = many.stderr.splitlines()
+    assert len(lines) == len(MISTAKES)
+    for line, (_, message) in zip(lines, MISTAKES, strict=True):
+        assert line.startswith("error: ")
+        assert message in line
+    assert left_in(cache) == set()

@@ -1,0 +1,328 @@
+"""One address that misbehaves: what is resumed, tried again, given up, refused."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import socket
+import sys
+import time
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from wanted_files import CONTENT, FAST, IMPATIENT, left_in, wanted
+from wayward_server import Server
+
+from svgpbench_datasets.fetch import Limits, Progress, Unavailable, fetch_file
+
+SIZE = len(CONTENT)
+
+
+def why(cache: Path, *urls: str, limits: Limits = FAST, **more: object) -> str:
+    """Fetching fails and leaves nothing; what the last place answered."""
+    with pytest.raises(Unavailable) as caught:
+        fetch_file(wanted(*urls, **more), cache=cache, limits=limits)  # type: ignore[arg-type]
+    assert "\n" not in str(caught.value)
+    assert left_in(cache) == set()
+    return caught.value.answers[-1].why
+
+
+def test_a_file_is_fetched_once_and_then_needs_no_server(server: Server, cache: Path) -> None:
+    file = wanted(server.serve("/f", CONTENT))
+    seen: list[Progress] = []
+    path = fetch_file(file, cache=cache, limits=FAST, on_progress=seen.append)
+    assert path == cache / "set/data.txt"
+    assert path.read_bytes() == CONTENT
+    assert left_in(cache) == {"set/data.txt"}
+    assert path.stat().st_mode & 0o044 == 0o044 & ~_umask()
+    assert seen[-1] == Progress("set/data.txt", "downloading", SIZE, SIZE)
+    server.behaviours.clear()
+    assert fetch_file(file, cache=cache, limits=FAST) == path
+    assert len(server.requests) == 1
+
+
+def _umask() -> int:
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("Umask:"):
+            return int(line.split()[1], 8)
+    raise AssertionError("no umask")
+
+
+def test_a_changed_byte_in_the_cache_is_noticed_and_replaced(server: Server, cache: Path) -> None:
+    file = wanted(server.serve("/f", CONTENT))
+    path = fetch_file(file, cache=cache, limits=FAST)
+    path.write_bytes(CONTENT[:-1] + b"x" * (CONTENT[-1:] != b"x"))
+    assert fetch_file(file, cache=cache, limits=FAST).read_bytes() == CONTENT
+    assert len(server.requests) == 2
+
+
+def test_a_broken_transfer_goes_on_where_it_broke(server: Server, cache: Path) -> None:
+    file = wanted(server.serve("/f", CONTENT, break_after=100_000, breaks=2))
+    assert fetch_file(file, cache=cache, limits=FAST).read_bytes() == CONTENT
+    first, second, third = server.asked("/f")
+    tag = f'"{hashlib.md5(CONTENT).hexdigest()}"'
+    assert (first.range, second.range, third.range) == (None, "bytes=100000-", "bytes=200000-")
+    assert second.if_range == third.if_range == tag
+    assert (first.status, second.status, third.status) == (200, 206, 206)
+    assert server.sent("/f") == SIZE
+    assert left_in(cache) == {"set/data.txt"}
+
+
+def test_a_later_run_goes_on_where_an_earlier_one_broke(server: Server, cache: Path) -> None:
+    file = wanted(server.serve("/f", CONTENT, break_after=70_000))
+    with pytest.raises(Unavailable, match=r"broke off after 70,000 of 300,000 bytes \(1 attempt\)"):
+        fetch_file(file, cache=cache, limits=replace(FAST, attempts=1))
+    kept = left_in(cache)
+    assert len(kept) == 2
+    assert all(name.startswith(".partial/") for name in kept)
+    assert fetch_file(file, cache=cache, limits=FAST).read_bytes() == CONTENT
+    assert server.sent("/f") == SIZE
+
+
+def test_without_range_support_the_whole_comes_again(server: Server, cache: Path) -> None:
+    file = wanted(server.serve("/f", CONTENT, break_after=100_000, ranges=False))
+    assert fetch_file(file, cache=cache, limits=FAST).read_bytes() == CONTENT
+    assert server.sent("/f") == SIZE + 100_000
+
+
+def test_a_server_without_etag_is_resumed_too(server: Server, cache: Path) -> None:
+    file = wanted(server.serve("/f", CONTENT, break_after=100_000, validator=None))
+    assert fetch_file(file, cache=cache, limits=FAST).read_bytes() == CONTENT
+    assert [request.if_range for request in server.asked("/f")] == [None, None]
+    assert server.sent("/f") == SIZE
+
+
+def test_a_weak_etag_does_not_vouch_for_bytes(server: Server, cache: Path) -> None:
+    file = wanted(server.serve("/f", CONTENT, break_after=100_000, validator='W/"1"'))
+    assert fetch_file(file, cache=cache, limits=FAST).read_bytes() == CONTENT
+    assert [request.if_range for request in server.asked("/f")] == [None, None]
+
+
+def test_a_file_that_changed_upstream_in_between_is_not_pieced_together(
+    server: Server, cache: Path
+) -> None:
+    old = bytes(reversed(CONTENT))
+    file = wanted(server.serve("/f", old, break_after=100_000, after_change=CONTENT))
+    assert fetch_file(file, cache=cache, limits=FAST).read_bytes() == CONTENT
+    assert [request.status for request in server.asked("/f")] == [200, 200]
+
+
+def test_pieces_that_do_not_fit_are_dropped_and_all_is_fetched_anew(
+    server: Server, cache: Path
+) -> None:
+    old = bytes(reversed(CONTENT))
+    url = server.serve("/f", old, break_after=100_000, after_change=CONTENT, validator=None)
+    assert fetch_file(wanted(url), cache=cache, limits=FAST).read_bytes() == CONTENT
+    assert [request.status for request in server.asked("/f")] == [200, 206, 200]
+    assert left_in(cache) == {"set/data.txt"}
+
+
+def test_another_part_than_asked_for_is_not_appended(server: Server, cache: Path) -> None:
+    file = wanted(server.serve("/f", CONTENT, break_after=100_000, wrong_range=True))
+    seen: list[Progress] = []
+    path = fetch_file(file, cache=cache, limits=FAST, on_progress=seen.append)
+    assert path.read_bytes() == CONTENT
+    assert "sent another part than was asked for; again in 0.02 s" in {p.doing for p in seen}
+    assert [request.status for request in server.asked("/f")] == [200, 206, 200]
+
+
+@pytest.mark.parametrize("damage", ["facts", "odd facts", "body", "no facts", "other url"])
+def test_a_damaged_partial_file_is_never_taken_for_the_file(
+    server: Server, cache: Path, damage: str
+) -> None:
+    file = wanted(server.serve("/f", CONTENT, break_after=70_000))
+    with pytest.raises(Unavailable):
+        fetch_file(file, cache=cache, limits=replace(FAST, attempts=1))
+    (facts,) = (cache / ".partial").glob("*.json")
+    body = facts.with_suffix("")
+    if damage == "facts":
+        facts.write_text("{")
+    elif damage == "odd facts":
+        facts.write_text(json.dumps(json.loads(facts.read_text()) | {"total": "many"}))
+    elif damage == "no facts":
+        facts.unlink()
+    elif damage == "other url":
+        facts.write_text(json.dumps(json.loads(facts.read_text()) | {"url": "http://other/"}))
+    else:
+        body.write_bytes(b"x" * SIZE)  # as long as the whole, and wrong
+    assert fetch_file(file, cache=cache, limits=FAST).read_bytes() == CONTENT
+    assert server.requests[-1].range is None
+    assert left_in(cache) == {"set/data.txt"}
+
+
+def test_wrong_bytes_are_refused_and_nothing_is_left(server: Server, cache: Path) -> None:
+    other = CONTENT[:-1] + bytes([CONTENT[-1] ^ 1])
+    answer = why(cache, server.serve("/f", other))
+    assert answer == (
+        f"wrong content: expected sha256 {hashlib.sha256(CONTENT).hexdigest()} (300,000 bytes), "
+        f"got {hashlib.sha256(other).hexdigest()} (300,000 bytes)"
+    )
+    assert len(server.requests) == 1
+
+
+def test_a_web_page_in_place_of_the_file_is_called_one(server: Server, cache: Path) -> None:
+    assert why(cache, server.serve("/f", b"<!DOCTYPE html><p>moved")).endswith(", a web page")
+
+
+@pytest.mark.parametrize("name", ["md5", "sha1"])
+def test_published_checksums_are_checked_too(server: Server, cache: Path, name: str) -> None:
+    url = server.serve("/f", CONTENT)
+    right = hashlib.new(name, CONTENT).hexdigest()
+    wrong = "0" * len(right)
+    assert f"expected {name} {wrong} (300,000 bytes), got {right}" in why(
+        cache, url, **{name: wrong}
+    )
+    fetch_file(wanted(url, **{name: right}), cache=cache, limits=FAST)
+
+
+def test_a_declared_size_that_does_not_fit_is_refused(server: Server, cache: Path) -> None:
+    url = server.serve("/f", CONTENT)
+    assert why(cache, url, bytes=SIZE + 1) == "300,000 bytes where 300,001 are declared"
+    assert why(cache, url, bytes=SIZE - 1) == "more than the 299,999 bytes declared"
+
+
+def test_500_twice_then_fine(server: Server, cache: Path) -> None:
+    file = wanted(server.serve("/f", CONTENT, failures=[500, 503]))
+    seen: list[Progress] = []
+    fetch_file(file, cache=cache, limits=FAST, on_progress=seen.append)
+    assert [request.status for request in server.asked("/f")] == [500, 503, 200]
+    assert [each.doing for each in seen][:2] == [
+        "HTTP 500 Internal Server Error; again in 0.01 s",
+        "HTTP 503 Service Unavailable; again in 0.02 s",
+    ]
+
+
+def test_a_server_may_ask_for_a_pause(server: Server, cache: Path) -> None:
+    file = wanted(server.serve("/f", CONTENT, failures=[429], retry_after="1"))
+    began = time.monotonic()
+    fetch_file(file, cache=cache, limits=FAST)
+    assert 1.0 <= time.monotonic() - began < 3.0
+
+
+def test_500_for_ever_is_given_up(server: Server, cache: Path) -> None:
+    assert why(cache, server.serve("/f", failures=[500] * 9)) == (
+        "HTTP 500 Internal Server Error (4 attempts)"
+    )
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 451])
+def test_what_will_not_pass_is_not_tried_again(server: Server, cache: Path, status: int) -> None:
+    assert why(cache, server.serve("/f", failures=[status] * 9)).startswith(f"HTTP {status} ")
+    assert len(server.requests) == 1
+
+
+def test_a_silent_server_times_out(server: Server, cache: Path) -> None:
+    url = server.serve("/f", CONTENT, delay_s=60)
+    began = time.monotonic()
+    assert why(cache, url, limits=IMPATIENT) == "silent for 0.25 s (4 attempts)"
+    assert time.monotonic() - began < 4
+
+
+def test_a_trickle_is_given_up_though_it_is_never_silent(server: Server, cache: Path) -> None:
+    url = server.serve("/f", CONTENT, delay_s=0.02, piece=100)
+    began = time.monotonic()
+    with pytest.raises(Unavailable, match="slower than 50,000 bytes a second"):
+        fetch_file(wanted(url), cache=cache, limits=IMPATIENT)
+    assert time.monotonic() - began < 2
+    assert len(server.requests) == 1
+
+
+def test_an_empty_answer_is_told(server: Server, cache: Path) -> None:
+    assert why(cache, server.serve("/f")) == "sent nothing (4 attempts)"
+
+
+def test_where_no_server_is_nobody_waits(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    file = wanted("http://127.0.0.1:9/f")
+    with pytest.raises(Unavailable, match="Connection refused"):
+        fetch_file(file, cache=cache, limits=replace(FAST, pause_s=60))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a full queue drops connections on Linux")
+def test_a_connection_that_is_not_made_times_out(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with socket.socket() as deaf, ExitStack() as queue:
+        deaf.bind(("127.0.0.1", 0))
+        deaf.listen(0)
+        for _ in range(3):
+            waiting = queue.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(deaf.getsockname())
+        url = f"http://127.0.0.1:{deaf.getsockname()[1]}/f"
+        limits = replace(FAST, connect_s=0.2, pause_s=60)
+        assert why(cache, url, limits=limits) == "no connection within 0.2 s"
+
+
+def test_a_machine_without_a_network_does_not_wait(cache: Path) -> None:
+    with pytest.raises(Unavailable, match=r"Failed to resolve 'nowhere\.invalid'"):
+        fetch_file(
+            wanted("http://nowhere.invalid/f"), cache=cache, limits=replace(FAST, pause_s=60)
+        )
+
+
+def test_redirects_are_followed(server: Server, cache: Path) -> None:
+    server.serve("/there", CONTENT, break_after=100_000)
+    file = wanted(server.serve("/f", location="/there"))
+    assert fetch_file(file, cache=cache, limits=FAST).read_bytes() == CONTENT
+    assert server.sent("/there") == SIZE
+
+
+@pytest.mark.parametrize("scheme", ["file", "ftp", "data"])
+def test_a_redirect_away_from_http_is_refused(
+    server: Server, cache: Path, tmp_path: Path, scheme: str
+) -> None:
+    (tmp_path / "f").write_bytes(CONTENT)
+    answer = why(cache, server.serve("/f", location=f"{scheme}://{tmp_path}/f"))
+    assert answer.startswith("redirects to what is not http: ")
+    assert f"{scheme}:/" in answer
+
+
+def test_a_redirect_loop_is_refused(server: Server, cache: Path) -> None:
+    server.serve("/b", location="/f")
+    assert why(cache, server.serve("/f", location="/b")) == "more than 5 redirects"
+
+
+def test_ten_declared_gigabytes_are_refused_before_they_are_read(
+    server: Server, cache: Path
+) -> None:
+    url = server.serve("/f", CONTENT, declared=10_000_000_000)
+    alone, archive = why(cache, url), why(cache, url, member="data.txt")
+    assert alone == "declares 10,000,000,000 bytes where at most 1,354,576 are expected"
+    assert archive == "declares 10,000,000,000 bytes where at most 1,073,741,824 are expected"
+    assert len(server.requests) == 2
+
+
+def test_a_length_that_is_not_declared_is_bounded_too(server: Server, cache: Path) -> None:
+    url = server.serve("/f", CONTENT * 200, chunked=True)
+    assert why(cache, url) == "sent more than the 1,354,576 bytes expected"
+    assert server.sent("/f") < 20_000_000  # what the sockets hold
+
+
+def test_chunked_bytes_are_a_file_too(server: Server, cache: Path) -> None:
+    file = wanted(server.serve("/f", CONTENT, chunked=True))
+    assert fetch_file(file, cache=cache, limits=FAST).read_bytes() == CONTENT
+
+
+def test_chunked_bytes_that_break_off_go_on(server: Server, cache: Path) -> None:
+    file = wanted(server.serve("/f", CONTENT, chunked=True, break_after=100_000))
+    assert fetch_file(file, cache=cache, limits=FAST).read_bytes() == CONTENT
+    assert server.sent("/f") == SIZE
+
+
+def test_a_gzip_bomb_stops_at_the_declared_size(server: Server, cache: Path) -> None:
+    bomb = gzip.compress(bytes(64 << 20))
+    assert len(bomb) < 1 << 20
+    began = time.monotonic()
+    answer = why(cache, server.serve("/f.gz", bomb))
+    assert answer == "more than the 300,000 bytes declared"
+    assert time.monotonic() - began < 1
+
+
+def test_a_content_encoding_that_nobody_asked_for_is_undone(server: Server, cache: Path) -> None:
+    url = server.serve("/f", gzip.compress(CONTENT), encoding="gzip")
+    assert fetch_file(wanted(url), cache=cache, limits=FAST).read_bytes() == CONTENT
