@@ -14,7 +14,7 @@ demo: $(VENV)/.installed
 	$(BIN)/svgpbench plot adam2021-fig3 --preset quick --results $(RESULTS) --out $(RESULTS)/adam2021-fig3.png
 
 test: $(VENV)/.installed
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses auto --dist loadfile
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .

@@ -256,6 +256,10 @@ def coupled_inside_decoupled(ops: Ops, likelihoods: Names) -> float:
         worst = max(worst, _worst(_said(h, h.start._replace(coupled=state)), theirs))
         K = ops.to_numpy(b.prior.Kuu)
         B = np.linalg.inv(S) - np.linalg.inv(K)
+        if np.linalg.eigvalsh(B).min() <= 0.0:  # DECOUPLED has no such B
+            if b.model.likelihood.log_concave:
+                return float("inf")
+            continue
         q = (np.linalg.solve(K, m[..., None])[..., 0], np.linalg.cholesky(B))
         d = Bench(ops, b.model, build_method("decoupled", {}), shared)
         same = d.start._replace(q=rebuild(d.start.q, iter([ops.asarray(x) for x in q])))

@@ -157,7 +157,7 @@ def _flat(values: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]
         if isinstance(value, dict):
             yield from _flat(value, f"{prefix}{key}.")
         else:
-            yield f"{prefix}{key}", value
+            yield f"{prefix}{key}", tuple(value) if isinstance(value, list) else value
 
 
 def _differences_between_rows(records: Sequence[Record]) -> Iterator[str]:
