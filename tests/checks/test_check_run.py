@@ -30,7 +30,11 @@ def test_full_matrix_has_every_pair_and_the_subset_visits_everything() -> None:
     assert {c.method for c in subset} == set(METHODS)
     assert {c.likelihood for c in subset} == set(LIKELIHOODS)
     assert {c.kernel for c in subset} == set(KERNELS)
-    assert set(subset) <= set(full)
+    for chosen in (subset, full):
+        compiled = {METHODS[c.method][0] for c in chosen if c.trajectories == "compiled"}
+        assert compiled == {name for name, _ in METHODS.values()}
+    assert {c.name for c in subset} <= {c.name for c in full}
+    assert "none" not in {c.trajectories for c in full}
 
 
 def test_float32_bounds_rest_on_the_problem_s_condition() -> None:

@@ -45,6 +45,7 @@ class Case:
     likelihood: str
     kernel: str
     dtype: str = "float64"
+    trajectories: str = "compiled"  # or "eager", or "none": single steps only
 
     @property
     def name(self) -> str:
@@ -160,18 +161,23 @@ def likelihoods_of(method: str) -> list[str]:
 
 
 def cases(*, full: bool) -> Iterator[Case]:
-    """Every method with every likelihood that it takes, or the stated subset; kernels take turns.
+    """Every variant of every method with every likelihood that it takes, or the stated subset.
 
-    The subset runs every method once in float64, its likelihoods and the kernels taking turns, and every
-    sixth method in float32 too. The full matrix has every pair in both.
+    The subset runs every variant once in float64, likelihoods and kernels taking turns; the first of each
+    method also in float32 and along the trajectories. The full matrix has every pair in both, all along the
+    trajectories. These are compiled for one case of each method: a compiler sees a method, not a likelihood.
     """
-    kernels = list(KERNELS)
+    kernels, seen = list(KERNELS), set()
     for i, method in enumerate(METHODS):
         served = likelihoods_of(method)
+        first = METHODS[method][0] not in seen
+        seen.add(METHODS[method][0])
         for j, likelihood in enumerate(served):
             if not full and j != i % len(served):
                 continue
             kernel_name = kernels[(i // len(served) + i + j) % len(kernels)]
-            yield Case(method, likelihood, kernel_name)
-            if full or i % 6 == 0:
-                yield Case(method, likelihood, kernel_name, "float32")
+            compiled = first and j == (0 if full else i % len(served))
+            trajectories = "compiled" if compiled else "eager" if full else "none"
+            yield Case(method, likelihood, kernel_name, "float64", trajectories)
+            if full or first:
+                yield Case(method, likelihood, kernel_name, "float32", trajectories)

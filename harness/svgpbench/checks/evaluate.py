@@ -41,16 +41,18 @@ class Values(NamedTuple):
     q_cov: Array  # [P, M, M]
 
 
-def evaluate(ops: Ops, model: Model, method: Method, problem: Problem) -> Arrays:
-    """Values, gradients, one E-step and two trajectories.
+def evaluate(
+    ops: Ops, model: Model, method: Method, problem: Problem, trajectories: str = "compiled"
+) -> Arrays:
+    """Values, gradients, one E-step and, unless `trajectories` is "none", two trajectories.
 
     The state is that of two E-steps on the first batches from q = p: general, and the same for every
     method that moves by natural gradients. Names are `group/array`.
     """
     learn = learnable(method, LEARN)
-    compiled = compile_steps(ops, model, method, STEPS, STEPS, learn)
-    # the trajectories are compiled; compiling single steps too would triple the cost of a case
-    ops = step_by_step(ops)
+    # single steps are not compiled: that would triple the cost of a case
+    along, ops = ops if trajectories == "compiled" else step_by_step(ops), step_by_step(ops)
+    run = compile_steps(along, model, method, STEPS, STEPS, learn)
     steps = compile_steps(ops, model, method, 1, STEPS, learn)
     batches = problem.batches_of(method)
     n, b = len(problem.X), batches.shape[1]
@@ -78,23 +80,23 @@ def evaluate(ops: Ops, model: Model, method: Method, problem: Problem) -> Arrays
     values = _values(ops, model, method)
     gradients = _gradients(ops, model, method)
     first = batch(batches[0])
-    last = compiled.e_phase_batches(raw, prior, batch(batches), start, rate, scale)
-    adam = adam_start(ops, learned(raw, learn))
-    moved_to, _, _ = compiled.m_phase(
-        raw, prior, state, adam, full, ops.asarray(np.float64(ADAM_RATE)), one
-    )
     objective, gradient = gradients(raw, moved, state, full, one)
     if "inducing" not in learn:
         gradient = gradient._replace(inducing=())
     out = {f"values/{k}": x for k, x in named_leaves(values(raw, state, first, scale))}
     out |= {f"e_step/{k}": x for k, x in named_leaves(values(raw, third, first, scale))}
-    out |= {f"e_trajectory/{k}": x for k, x in named_leaves(values(raw, last, first, scale))}
-    if hasattr(last, "halvings"):  # backends must damp the same steps
-        out["e_trajectory/halvings"] = last.halvings
     out |= {f"gradients/{k}": x for k, x in named_leaves(gradient)}
     out |= {"gradients/objective": objective}
-    out |= {f"m_trajectory/{k}": x for k, x in named_leaves(moved_to)}
     out |= {f"state/{k}": x for k, x in named_leaves(state)}
+    if trajectories != "none":
+        last = run.e_phase_batches(raw, prior, batch(batches), start, rate, scale)
+        adam = adam_start(ops, learned(raw, learn))
+        m_rate = ops.asarray(np.float64(ADAM_RATE))
+        moved_to, _, _ = run.m_phase(raw, prior, state, adam, full, m_rate, one)
+        out |= {f"e_trajectory/{k}": x for k, x in named_leaves(values(raw, last, first, scale))}
+        out |= {f"m_trajectory/{k}": x for k, x in named_leaves(moved_to)}
+        if hasattr(last, "halvings"):  # backends must damp the same steps
+            out["e_trajectory/halvings"] = last.halvings
     return {k: ops.to_numpy(x) for k, x in out.items()}
 
 

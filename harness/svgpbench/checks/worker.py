@@ -33,7 +33,8 @@ def run_task(task: dict[str, Any]) -> dict[str, np.ndarray[Any, Any]]:
     for index, fields in task["cases"]:
         case = Case(**fields)
         model, method = case.build()
-        for name, array in evaluate(ops_for(backend, mode, case), model, method, problem).items():
+        ops = ops_for(backend, mode, case)
+        for name, array in evaluate(ops, model, method, problem, case.trajectories).items():
             out[f"{index}|{name}"] = array
     if task["identities"]:
         for identity in identities(load_backend(backend, mode), tuple(task["identities"])):
