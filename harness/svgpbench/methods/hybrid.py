@@ -49,7 +49,7 @@ class HybridSVGP(OrthogonalSVGP):
         mean, covariance = super().posterior(ops, at, q)
         return mean + matvec(at.coupled.L, q.explained), covariance
 
-    def _mean(self, f: Blocks, a: Array, explained: Array) -> Array:
+    def _mean(self, f: Blocks, a: Array, at_beta: Array) -> Array:
         return vecmat(a, f.K_gx)
 
     def _cross_term(self, ops: Ops, f: Blocks, q: Factorised) -> Array:

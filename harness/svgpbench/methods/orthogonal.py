@@ -188,9 +188,9 @@ class OrthogonalSVGP(Method):
         mu, v = self.part.marginals(ops, f.coupled, q.coupled)
         return mu + self._mean(f, q.a, q.explained), v
 
-    def _mean(self, f: Blocks, a: Array, explained: Array) -> Array:
-        """γ's part of the mean [P, b], k_xγa − k_xβK_β⁻¹K_βγa."""
-        return vecmat(a, f.K_gx) - vecmat(explained, f.coupled.W)
+    def _mean(self, f: Blocks, a: Array, at_beta: Array) -> Array:
+        """γ's part of the mean [P, b], k_xγa − k_xβK_β⁻¹K_βγa; `at_beta` is `explained` of a."""
+        return vecmat(a, f.K_gx) - vecmat(at_beta, f.coupled.W)
 
     def kl(self, ops: Ops, f: Blocks, q: Factorised) -> Array:
         """KL_β + ½aᵀD_γa, or its unbiased estimate; the part in K_γβ is always exact."""
