@@ -112,20 +112,20 @@ FAULTS = {
     ),
     "a coupled part that does not see γ's mean": (
         orthogonal,
-        "return f.coupled, shifted(likelihood, vecmat(a, f.K_xb))",
+        "return f.coupled, shifted(likelihood, self._mean(f, a, explained(ops, f, a)))",
         "return f.coupled, likelihood",
         "orth dual newton",
     ),
     "marginals without γ's mean": (
         orthogonal,
-        "return mu + vecmat(q.a, f.K_xb), v",
+        "return mu + self._mean(f, q.a, q.explained), v",
         "return mu, v",
         "orth natgrad newton",
     ),
     "γ's pull on β not divided by the minibatch scale": (
         hybrid,
-        "-matvec(f.V, a) / scale)",
-        "-matvec(f.V, a))",
+        "-explained(ops, f, a) / scale)",
+        "-explained(ops, f, a))",
         "hybrid natgrad newton",
     ),
     "KL of an unwhitened state taken as whitened": (

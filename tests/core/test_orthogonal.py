@@ -87,7 +87,8 @@ def test_hybrid_is_orth_at_a_shifted_mean() -> None:
     hybrid, orth = (at_first_batch(NUMPY, FAMILIES[x](), "gaussian") for x in ("hybrid", "orth"))
     state = some_state(NUMPY)
     q = state.coupled.q
-    moved = q._replace(mean=q.mean + (hybrid.f.V @ state.a[..., None])[..., 0])
+    shift = np.linalg.solve(hybrid.p.coupled.L, hybrid.f.K_bg @ state.a[..., None])[..., 0]
+    moved = q._replace(mean=q.mean + shift)
     same = state._replace(coupled=QState(moved, (), np.zeros(())))
     assert hybrid.kl(state) == pytest.approx(orth.kl(same), rel=1e-12)
     assert float(hybrid.elbo(state)) == pytest.approx(float(orth.elbo(same)), rel=1e-12)

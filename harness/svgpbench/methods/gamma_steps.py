@@ -3,6 +3,9 @@
 All climb the gradient ∂_a = sK_⊥ᵀα − D_γa at fixed β: `adam` is what Salimbeni et al. 2018b and their
 code do, `scaled` and `natural` are their Eqs. 17 and 16a, `newton` is ours. Before Adam the scaling of
 Eq. 17 would do nothing.
+
+The gradient, marginals and KL take products of K_γβ with vectors only, in O(M_γM_β): the orthogonal
+blocks K_⊥ and D_γ, which cost M_β times that, are formed where a step solves against them.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from svgpbench.gaussian import cholesky_solve
+from svgpbench.gaussian import cholesky_solve, matvec, vecmat
 from svgpbench.methods.columns import Columns
 from svgpbench.ops import Array, Ops
 from svgpbench.optimisers import adam_ascent
@@ -20,12 +23,20 @@ class Blocks(NamedTuple):
     """Blocks of θ; with a batch, also those in which x appears."""
 
     coupled: Any  # of the coupled method on β, which have L (and W)
+    K_bg: Array  # [Q, M_β, M_γ], K_βγ
+    columns: Columns  # of K_γ; where they are sampled, they come with the batch
+    K_gx: Any  # [Q, M_γ, b], k_γx; () without a batch
+    curvature: Any
+    """What the γ-step divides by: () adam, diag D_γ [Q, M_γ] scaled, the Cholesky factor of D_γ natural,
+    `Dense` newton."""
+
+
+class Dense(NamedTuple):
+    """Blocks of the curvature in a."""
+
     V: Array  # [Q, M_β, M_γ], L⁻¹K_βγ
-    D: Any  # [Q, M_γ, M_γ], D_γ or K_γ, jitter added; () where its columns are sampled
-    L_D: Any  # its Cholesky factor, or ()
-    columns: Columns  # of K_γ; they come with the batch
-    variances: Array  # [Q, M_γ], diagonal of K_γ, jitter added
-    K_xb: Any  # [Q, M_γ, b], k_γx − K_γβK_β⁻¹k_βx, or k_γx; () without a batch
+    D: Array  # [Q, M_γ, M_γ], D_γ or K_γ, jitter added
+    K_x: Any  # [Q, M_γ, b], K_⊥ᵀ or k_γx; () without a batch
 
 
 class TwoPartState(NamedTuple):
@@ -42,10 +53,11 @@ class TwoPartState(NamedTuple):
 
 
 class Factorised(NamedTuple):
-    """The coupled method's factorised state, and γ's coefficients."""
+    """The coupled method's factorised state, γ's coefficients, and what β explains of k_γa."""
 
     coupled: Any
     a: Array  # [P, M_γ]
+    explained: Array  # [P, M_β], L⁻¹K_βγa
 
 
 class Move(NamedTuple):
@@ -58,6 +70,17 @@ class Move(NamedTuple):
     rate: Array  # []
 
 
+def explained(ops: Ops, at: Blocks, a: Array) -> Array:
+    """L⁻¹K_βγa [P, M_β]: the function k_γa at β, whitened."""
+    return ops.solve_triangular(at.coupled.L, matvec(at.K_bg, a)[..., None])[..., 0]
+
+
+def pulled_back(ops: Ops, at: Blocks, x: Array) -> Array:
+    """K_γβL⁻ᵀx [P, M_γ], the adjoint of `explained`, of x [P, M_β]."""
+    half = ops.solve_triangular(at.coupled.L, x[..., None], transpose=True)[..., 0]
+    return vecmat(half, at.K_bg)
+
+
 def _adam(ops: Ops, m: Move) -> TwoPartState:
     a, adam = adam_ascent(ops, m.state.adam, m.state.a, m.gradient, m.rate)
     return m.state._replace(a=a, adam=adam)
@@ -65,19 +88,18 @@ def _adam(ops: Ops, m: Move) -> TwoPartState:
 
 def _scaled(ops: Ops, m: Move) -> TwoPartState:
     """Eq. 17 of Salimbeni et al. 2018b; the jitter is in the diagonal of K_γ."""
-    diagonal = m.f.variances - ops.sum(m.f.V * m.f.V, axis=-2)
-    return m.state._replace(a=m.state.a + m.rate * m.gradient / diagonal)
+    return m.state._replace(a=m.state.a + m.rate * m.gradient / m.f.curvature)
 
 
 def _natural(ops: Ops, m: Move) -> TwoPartState:
     """Eq. 16a of Salimbeni et al. 2018b; stable for rates below 2/(1 + λmax(D_γ⁻¹ s K_⊥ᵀ diag(β) K_⊥))."""
-    return m.state._replace(a=m.state.a + m.rate * cholesky_solve(ops, m.f.L_D, m.gradient))
+    return m.state._replace(a=m.state.a + m.rate * cholesky_solve(ops, m.f.curvature, m.gradient))
 
 
 def _newton(ops: Ops, m: Move) -> TwoPartState:
     """Solve D_γ + s K_⊥ᵀ diag(β) K_⊥ against ∂_a; negative β count as 0, which leaves the fixed point."""
-    weights = ops.maximum(m.beta, 0.0)[..., None, :]
-    curvature = m.f.D + (m.f.K_xb * weights) @ ops.matrix_transpose(m.f.K_xb)
+    weights, (_, D, K_x) = ops.maximum(m.beta, 0.0)[..., None, :], m.f.curvature
+    curvature = D + (K_x * weights) @ ops.matrix_transpose(K_x)
     step = cholesky_solve(ops, ops.cholesky(curvature), m.gradient)
     return m.state._replace(a=m.state.a + m.rate * step)
 

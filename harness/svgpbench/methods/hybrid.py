@@ -12,9 +12,8 @@ from typing import Any, ClassVar
 
 from svgpbench.gaussian import matvec, vecmat
 from svgpbench.likelihoods import Conditional
-from svgpbench.methods.columns import product
 from svgpbench.methods.facts import Facts
-from svgpbench.methods.gamma_steps import Blocks, Factorised, TwoPartState
+from svgpbench.methods.gamma_steps import Blocks, Factorised, explained
 from svgpbench.methods.orthogonal import OrthogonalSVGP
 from svgpbench.methods.residual import tilted
 from svgpbench.ops import Array, Ops
@@ -42,41 +41,30 @@ class HybridSVGP(OrthogonalSVGP):
         },
     )
 
-    def _block(self, ops: Ops, K: Array, V: Array, W: Array) -> Array:
+    def _residue(self, ops: Ops, K: Array, V: Array, W: Array) -> Array:
         return K
-
-    def kl(self, ops: Ops, f: Blocks, q: Factorised) -> Array:
-        """KL_β + ½aᵀK_γa + aᵀK_γβK_β⁻¹m_β."""
-        mixed = ops.sum(matvec(f.V, q.a) * self._whitened_mean(ops, f, q))
-        return super().kl(ops, f, q) + mixed
 
     def posterior(self, ops: Ops, at: Blocks, q: Factorised) -> tuple[Array, Array]:
         """m_β + K_βγa and S: q at β."""
         mean, covariance = super().posterior(ops, at, q)
-        return mean + matvec(at.coupled.L, matvec(at.V, q.a)), covariance
+        return mean + matvec(at.coupled.L, q.explained), covariance
 
-    def gamma_gradient(
-        self,
-        ops: Ops,
-        f: Blocks,
-        likelihood: Conditional,
-        y: Array,
-        state: TwoPartState,
-        scale: Array,
-    ) -> tuple[Array, Array]:
-        """∂_a = sK_γbα − K_γa − K_γβK_β⁻¹m_β [P, M_γ], and sβ [P, b]."""
-        gradient, beta = super().gamma_gradient(ops, f, likelihood, y, state, scale)
-        mean = self._whitened_mean(ops, f, self.factorise(ops, f, state))
-        return gradient - vecmat(mean, f.V), beta
+    def _mean(self, f: Blocks, a: Array, at_beta: Array) -> Array:
+        return vecmat(a, f.K_gx)
 
-    def _pull(self, ops: Ops, f: Blocks, a: Array) -> Array:
-        return product(ops, f.columns, a) if self.subset else matvec(f.D, a)
+    def _cross_term(self, ops: Ops, f: Blocks, q: Factorised) -> Array:
+        """2aᵀK_γβK_β⁻¹m_β."""
+        return 2.0 * ops.sum(q.explained * self._whitened_mean(ops, f, q))
+
+    def _through_beta(self, ops: Ops, f: Blocks, q: Factorised, alpha: Array) -> Array:
+        """L⁻¹m_β [P, M_β]: ∂_a has −K_γβK_β⁻¹m_β."""
+        return self._whitened_mean(ops, f, q)
 
     def told(
         self, ops: Ops, f: Blocks, likelihood: Conditional, a: Array, scale: Array
     ) -> tuple[Any, Conditional]:
         coupled, seen = super().told(ops, f, likelihood, a, scale)
-        return tilted(ops, coupled, seen, -matvec(f.V, a) / scale)
+        return tilted(ops, coupled, seen, -explained(ops, f, a) / scale)
 
     def _whitened_mean(self, ops: Ops, f: Blocks, q: Factorised) -> Array:
         """L⁻¹m_β [P, M_β], from any coupled method: its marginal means where W is the identity."""

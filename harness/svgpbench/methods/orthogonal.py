@@ -25,15 +25,18 @@ from svgpbench.covariance import Covariance
 from svgpbench.errors import UserError, unknown
 from svgpbench.gaussian import matvec, vecmat
 from svgpbench.likelihoods import Conditional, Likelihood
-from svgpbench.methods.columns import drawn_columns, no_columns, product
+from svgpbench.methods.columns import all_columns, drawn_columns, no_columns, product
 from svgpbench.methods.facts import Facts
 from svgpbench.methods.gamma_steps import (
     DENSE_STEPS,
     GAMMA_STEPS,
     Blocks,
+    Dense,
     Factorised,
     Move,
     TwoPartState,
+    explained,
+    pulled_back,
 )
 from svgpbench.methods.method import Method
 from svgpbench.methods.registry import build_named
@@ -65,7 +68,8 @@ class OrthogonalSVGP(Method):
             "ours": "ORTH-DUAL (t-svgp, newton)",
         },
         parameters="M_γ + M_β + M_β(M_β+1)/2",
-        e_step="O((b + M_β + r)M_γ + bM_β² + M_β³), r = subset or M_γ; natural, newton: M_γ³ more",
+        e_step="O((b + M_β + r)M_γ + bM_β² + M_β³), r = subset or M_γ; "
+        "scaled: M_γM_β² more; natural, newton: M_γ³ more",
         memory="O((b + M_β + r)M_γ + M_β²)",
         variants={
             "adam": {},
@@ -131,13 +135,20 @@ class OrthogonalSVGP(Method):
     def prior(self, ops: Ops, cov: Covariance, inducing: Decoupled) -> Blocks:
         gamma, beta = inducing
         coupled = self.part.prior(ops, cov, beta)
-        V = ops.solve_triangular(coupled.L, cov.cross(beta, gamma))
-        D: Any = ()
-        if not self.subset:
-            D = self._block(ops, cov.square(gamma), V, V)
-        L_D = ops.cholesky(D) if self.gamma_step == "natural" else ()
-        variances = cov.diagonal(gamma) + cov.jitter
-        return Blocks(coupled, V, D, L_D, no_columns(ops, cov), variances, ())
+        columns = no_columns(ops, cov) if self.subset else all_columns(ops, cov, gamma)
+        p = Blocks(coupled, cov.cross(beta, gamma), columns, (), ())
+        return p._replace(curvature=self._curvature(ops, cov, gamma, p))
+
+    def _curvature(self, ops: Ops, cov: Covariance, gamma: Tree, p: Blocks) -> Any:
+        """What the γ-step divides by, as far as θ determines it."""
+        if self.gamma_step == "adam":
+            return ()
+        V = ops.solve_triangular(p.coupled.L, p.K_bg)
+        if self.gamma_step == "scaled":
+            return cov.diagonal(gamma) + cov.jitter - ops.sum(V * V, axis=-2)
+        K = p.columns.K + cov.jitter * ops.eye(V.shape[-1])
+        D = self._residue(ops, K, V, V)
+        return ops.cholesky(D) if self.gamma_step == "natural" else Dense(V, D, ())
 
     def factor(
         self,
@@ -152,42 +163,48 @@ class OrthogonalSVGP(Method):
         coupled = self.part.factor(ops, cov, beta, p.coupled, X, ())
         if not isinstance(rows, tuple):
             p = p._replace(columns=drawn_columns(ops, cov, gamma, rows))
-        return p._replace(
-            coupled=coupled, K_xb=self._block(ops, cov.cross(gamma, X), p.V, coupled.W)
-        )
+        f = p._replace(coupled=coupled, K_gx=cov.cross(gamma, X))
+        if self.gamma_step != "newton":
+            return f
+        K_x = self._residue(ops, f.K_gx, f.curvature.V, coupled.W)
+        return f._replace(curvature=f.curvature._replace(K_x=K_x))
 
-    def _block(self, ops: Ops, K: Array, V: Array, W: Array) -> Array:
+    def _residue(self, ops: Ops, K: Array, V: Array, W: Array) -> Array:
         """K less what β explains of it, VᵀW."""
         return K - ops.matrix_transpose(V) @ W
 
     # --- q -------------------------------------------------------------------------------------
 
     def initial_state(self, ops: Ops, p: Blocks, latents: int, n: int) -> TwoPartState:
-        a = ops.zeros((latents, p.V.shape[-1]))
+        a = ops.zeros((latents, p.K_bg.shape[-1]))
         adam = adam_start(ops, a) if self.gamma_step == "adam" else ()
         return TwoPartState(self.part.initial_state(ops, p.coupled, latents, n), a, adam)
 
     def factorise(self, ops: Ops, at: Blocks, state: TwoPartState) -> Factorised:
-        return Factorised(self.part.factorise(ops, at.coupled, state.coupled), state.a)
+        coupled = self.part.factorise(ops, at.coupled, state.coupled)
+        return Factorised(coupled, state.a, explained(ops, at, state.a))
 
     def marginals(self, ops: Ops, f: Blocks, q: Factorised) -> tuple[Array, Array]:
         mu, v = self.part.marginals(ops, f.coupled, q.coupled)
-        return mu + vecmat(q.a, f.K_xb), v
+        return mu + self._mean(f, q.a, q.explained), v
+
+    def _mean(self, f: Blocks, a: Array, at_beta: Array) -> Array:
+        """γ's part of the mean [P, b], k_xγa − k_xβK_β⁻¹K_βγa; `at_beta` is `explained` of a."""
+        return vecmat(a, f.K_gx) - vecmat(at_beta, f.coupled.W)
 
     def kl(self, ops: Ops, f: Blocks, q: Factorised) -> Array:
-        return self.part.kl(ops, f.coupled, q.coupled) + 0.5 * ops.sum(
-            q.a * self._pull(ops, f, q.a)
-        )
+        """KL_β + ½aᵀD_γa, or its unbiased estimate; the part in K_γβ is always exact."""
+        coupled = self.part.kl(ops, f.coupled, q.coupled)
+        square = ops.sum(q.a * product(ops, f.columns, q.a))
+        return coupled + 0.5 * (square + self._cross_term(ops, f, q))
+
+    def _cross_term(self, ops: Ops, f: Blocks, q: Factorised) -> Array:
+        """What 2KL has of K_γβ [], summed over latents: −aᵀK_γβK_β⁻¹K_βγa."""
+        return -ops.sum(q.explained * q.explained)
 
     def posterior(self, ops: Ops, at: Blocks, q: Factorised) -> tuple[Array, Array]:
         """q(u) at β, where the residue is 0."""
         return self.part.posterior(ops, at.coupled, q.coupled)
-
-    def _pull(self, ops: Ops, f: Blocks, a: Array) -> Array:
-        """D_γ a [P, M_γ], or its unbiased estimate; the part in K_γβ is always exact."""
-        if not self.subset:
-            return matvec(f.D, a)
-        return product(ops, f.columns, a) - vecmat(matvec(f.V, a), f.V)
 
     # --- E-step and M-step ---------------------------------------------------------------------
 
@@ -222,16 +239,22 @@ class OrthogonalSVGP(Method):
         state: TwoPartState,
         scale: Array,
     ) -> tuple[Array, Array]:
-        """∂_a = sK_⊥ᵀα − D_γa [P, M_γ], and sβ [P, b]."""
+        """∂_a [P, M_γ] = sK_γxα − K_γa, less the part through β, and sβ [P, b]."""
         q = self.factorise(ops, f, state)
         alpha, beta = likelihood.gradients(ops, y, *self.marginals(ops, f, q))
-        return scale * matvec(f.K_xb, alpha) - self._pull(ops, f, q.a), scale * beta
+        alpha, beta = scale * alpha, scale * beta
+        g = matvec(f.K_gx, alpha) - product(ops, f.columns, q.a)
+        return g - pulled_back(ops, f, self._through_beta(ops, f, q, alpha)), beta
+
+    def _through_beta(self, ops: Ops, f: Blocks, q: Factorised, alpha: Array) -> Array:
+        """sWα − L⁻¹K_βγa [P, M_β] of sα: pulled back, what sK_γxα − K_γa exceeds sK_⊥ᵀα − D_γa by."""
+        return matvec(f.coupled.W, alpha) - q.explained
 
     def told(
         self, ops: Ops, f: Blocks, likelihood: Conditional, a: Array, scale: Array
     ) -> tuple[Any, Conditional]:
         """The blocks and the likelihood that the coupled method's E-step gets."""
-        return f.coupled, shifted(likelihood, vecmat(a, f.K_xb))
+        return f.coupled, shifted(likelihood, self._mean(f, a, explained(ops, f, a)))
 
     def hold(self, ops: Ops, p: Blocks, likelihood: Conditional, state: TwoPartState) -> Tree:
         held = self.part.hold(ops, p.coupled, likelihood, state.coupled)
