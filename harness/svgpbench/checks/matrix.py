@@ -116,5 +116,7 @@ def _unit(group: str, numbers: dict[str, Arrays]) -> float:
 def _determined(name: str, numbers: dict[str, Arrays]) -> bool:
     """Whether a parameter's slope is more than rounding: Adam walks the others on its last digits."""
     slope = f"gradients/{name.removeprefix('m_trajectory/')}"
-    size = min(float(np.max(np.abs(arrays[slope]))) for arrays in numbers.values())
-    return size > _unit("gradients", numbers)
+    slopes = [np.abs(arrays[slope]) for arrays in numbers.values() if slope in arrays]
+    if not slopes:  # it is not learned
+        return False
+    return min(float(np.max(x)) for x in slopes) > _unit("gradients", numbers)
