@@ -9,9 +9,10 @@ import sys
 import numpy as np
 import pytest
 
+from svgpbench.checks.bench import Bench
 from svgpbench.checks.cases import METHODS, build_model, cases, likelihoods_of, small_problem
 from svgpbench.checks.dense import kernel_matrix
-from svgpbench.checks.identities import IDENTITIES, Bench, Identity, identities
+from svgpbench.checks.identities import IDENTITIES, Identity, identities
 from svgpbench.checks.matrix import CONDITION, CONDITIONS, Entry, bound, difference
 from svgpbench.checks.report import Report
 from svgpbench.checks.rounding import growth

@@ -13,11 +13,11 @@ import pytest
 from finite_differences import derivative, gradient
 
 from svgpbench.batches import TrainingData
+from svgpbench.checks.bench import Bench
 from svgpbench.checks.cases import Case, build_model, small_problem
 from svgpbench.checks.dense import kernel_matrix, sgpr_bound
 from svgpbench.checks.dense.diagonal import moments
 from svgpbench.checks.dense.gaussians import Dense
-from svgpbench.checks.identities import Bench
 from svgpbench.config import TrainingConfig
 from svgpbench.errors import UserError
 from svgpbench.kernels import KernelParameters, kernel

@@ -11,9 +11,9 @@ import pytest
 from finite_differences import derivative
 
 from svgpbench.batches import TrainingData
+from svgpbench.checks.bench import Bench
 from svgpbench.checks.cases import METHODS, build_model, small_problem
 from svgpbench.checks.dense import kernel_matrix
-from svgpbench.checks.identities import Bench
 from svgpbench.checks.matrix import difference
 from svgpbench.config import TrainingConfig
 from svgpbench.errors import UserError

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from svgpbench.bases import Decoupled
+from svgpbench.checks.bench import Bench
 from svgpbench.checks.cases import METHODS, build_model, small_problem
-from svgpbench.checks.identities import RATE, Bench, growth_gap
+from svgpbench.checks.evaluate import RATE
+from svgpbench.checks.identities_of_bases import growth_gap
 from svgpbench.errors import UserError
 from svgpbench.methods import Method, build_method, decoupled
 from svgpbench.methods.dual import DualSVGP

@@ -14,9 +14,10 @@ from scipy.integrate import quad
 from svgpbench import inducing_functions
 from svgpbench.bases import Decoupled, Features
 from svgpbench.batches import TrainingData
+from svgpbench.checks.bench import Bench
 from svgpbench.checks.cases import Problem, build_model, small_problem
 from svgpbench.checks.evaluate import step_by_step
-from svgpbench.checks.identities import Bench, functions_without_width_are_points
+from svgpbench.checks.identities_of_bases import functions_without_width_are_points
 from svgpbench.checks.matrix import FLOAT64, difference
 from svgpbench.config import TrainingConfig
 from svgpbench.errors import UserError

@@ -10,9 +10,9 @@ import numpy.typing as npt
 import pytest
 
 from svgpbench.batches import TrainingData
+from svgpbench.checks.bench import Bench
 from svgpbench.checks.cases import METHODS, Case, build_model, small_problem
 from svgpbench.checks.dense.gaussians import Dense
-from svgpbench.checks.identities import Bench
 from svgpbench.config import TrainingConfig
 from svgpbench.errors import UserError
 from svgpbench.kernels import kernel

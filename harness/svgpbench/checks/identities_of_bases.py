@@ -1,0 +1,107 @@
+"""Identities of bases: families inside one another, inducing functions, growth."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from svgpbench.bases import Features
+from svgpbench.checks.bench import Bench, Floats, Names, bench, said, worst_of
+from svgpbench.checks.cases import (
+    METHODS,
+    Problem,
+    build_model,
+    small_problem,
+)
+from svgpbench.checks.evaluate import RATE
+from svgpbench.checks.matrix import difference
+from svgpbench.methods import build_method
+from svgpbench.model import Theta, constrain
+from svgpbench.ops import Ops, Tree
+from svgpbench.tree import rebuild, tree_map
+
+
+def coupled_inside_decoupled(ops: Ops, likelihoods: Names) -> float:
+    """6: ORTH without γ, HYBRID at a = 0, DECOUPLED with α = β, a = K⁻¹m, B = S⁻¹ − K⁻¹: the coupled q."""
+    empty = dataclasses.replace(small_problem(), gamma=small_problem().gamma[:0])
+    shared = dataclasses.replace(small_problem(), gamma=small_problem().Z)
+    worst = 0.0
+    for likelihood in likelihoods:
+        b = bench(ops, "t-svgp tied-projected", likelihood)
+        state = b.minibatch_run(5)
+        m, S, _ = b.posterior(state)
+        theirs = said(b, state)
+        o = Bench(ops, b.model, build_method("orth", {"coupled": "t-svgp"}), empty)
+        worst = max(worst, worst_of(said(o, o.minibatch_run(5)), theirs))
+        h = Bench(ops, b.model, build_method("hybrid", {"coupled": "t-svgp"}), b.problem)
+        worst = max(worst, worst_of(said(h, h.start._replace(coupled=state)), theirs))
+        K = ops.to_numpy(b.prior.Kuu)
+        B = np.linalg.inv(S) - np.linalg.inv(K)
+        if np.linalg.eigvalsh(B).min() <= 0.0:  # DECOUPLED has no such B
+            if b.model.likelihood.log_concave:
+                return float("inf")
+            continue
+        q = (np.linalg.solve(K, m[..., None])[..., 0], np.linalg.cholesky(B))
+        d = Bench(ops, b.model, build_method("decoupled", {}), shared)
+        same = d.start._replace(q=rebuild(d.start.q, iter([ops.asarray(x) for x in q])))
+        worst = max(worst, worst_of(said(d, same), theirs))
+    return worst
+
+
+class WithoutWidth(Problem):
+    """The problem with inducing functions of width 0 for its inducing inputs."""
+
+    def inducing(self, basis: str) -> Features:
+        return Features(self.Z, np.zeros_like(self.Z))
+
+
+def functions_without_width_are_points(ops: Ops, likelihoods: Names) -> float:
+    """10: generalised SE of width 0 = SE in q(u), bound and θ-gradient; of any width, var φ = var f."""
+    model, method = build_model("gaussian", "se"), build_method("t-svgp", {})
+    problem = small_problem()
+    points, functions = (
+        Bench(ops, model, method, p) for p in (problem, WithoutWidth(**vars(problem)))
+    )
+    states = [b.minibatch_run(5) for b in (points, functions)]
+    worst = worst_of(points.posterior(states[0]), functions.posterior(states[1]))
+    *slope, in_centres, in_widths = functions.objective(states[1], functions.raw)[1]
+    if np.any(in_widths):  # widths enter squared
+        return float("inf")
+    worst = max(worst, worst_of(points.objective(states[0], points.raw)[1], [*slope, in_centres]))
+    cov = model.covariance(ops, constrain(ops, points.raw))
+    wide = tree_map(ops.asarray, Features(problem.Z, np.abs(problem.Z)))
+    variances = [ops.diagonal(cov.cross(wide, wide)), cov.diagonal(wide)]
+    return max(worst, difference(*(ops.to_numpy(x) for x in variances)))
+
+
+def growing_keeps_q(ops: Ops, likelihoods: Names) -> float:
+    """13: growing the basis leaves q(f), KL and bound as they are (t-SVGP of each tying, q-SVGP)."""
+    worst = 0.0
+    for method, (name, options) in METHODS.items():
+        built = build_method(name, options)
+        if built.basis == "inducing" and not built.refuses_growth():
+            b = bench(ops, method, "gaussian")
+            worst = max(worst, growth_gap(b, b.problem.gamma))
+    return worst
+
+
+def growth_gap(b: Bench, more: Tree) -> float:
+    """How far marginals, KL and bound move where a general state gets the basis points `more`."""
+    rate = 0.02 if b.method.first_order else RATE
+    state = b.e_step(b.e_step(b.start, b.full, rate), b.full, rate)
+    larger = tree_map(
+        lambda z, z_more: b.ops.concat([z, b.ops.asarray(z_more)], axis=0), b.raw.inducing, more
+    )
+    raw = b.raw._replace(inducing=larger)
+    prior = b.steps.prior(raw)
+    grown = b.method.grow(b.ops, prior, state)
+    return worst_of(_of_f(b, b.raw, b.prior, state), _of_f(b, raw, prior, grown))
+
+
+def _of_f(b: Bench, raw: Theta, prior: Any, state: Tree) -> list[Floats]:
+    f = b.steps.factor(raw, prior, b.full)
+    q = b.method.factorise(b.ops, f, state)
+    values = (*b.method.marginals(b.ops, f, q), b.method.kl(b.ops, f, q))
+    return [b.ops.to_numpy(x) for x in (*values, b.steps.bound(raw, f, b.full, state, b.one))]

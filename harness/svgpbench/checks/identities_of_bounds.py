@@ -1,0 +1,102 @@
+"""Identities of bounds, against textbook bounds in plain NumPy or one another."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from svgpbench.checks.bench import Bench, Names, bench, worst_of
+from svgpbench.checks.cases import (
+    METHODS,
+    build_model,
+    likelihoods_of,
+    small_problem,
+)
+from svgpbench.checks.dense import gpr_bound, sgpr_bound
+from svgpbench.checks.evaluate import RATE
+from svgpbench.checks.matrix import difference
+from svgpbench.methods import build_method
+from svgpbench.model import unconstrain
+from svgpbench.ops import Ops
+from svgpbench.tree import tree_map
+
+
+def inducing_at_data_gives_gpr(ops: Ops, likelihoods: Names) -> float:
+    """3: Z = X, Gaussian, no jitter, X well spaced: t-SVGP and SGPR have GPR's log p(y)."""
+    grid = np.stack(np.meshgrid(*[np.linspace(-2, 2, 3)] * 3), axis=-1).reshape(-1, 3)
+    y = np.sin(grid.sum(axis=1))
+    problem = dataclasses.replace(small_problem(), X=grid, y=y, Z=grid)
+    model = build_model("gaussian", "matern32", jitter=0.0)
+    exact = gpr_bound(problem.theta(model), "matern32", grid, y)
+    worst = 0.0
+    for name in ("gpr", "sgpr", "t-svgp"):
+        b = Bench(ops, model, build_method(name, {}), problem)
+        state = b.e_step(b.start, b.full, 1.0)
+        worst = max(worst, difference(ops.to_numpy(b.bound(state, b.full)), exact))
+    return worst
+
+
+def sites_of_data_stay_exact(ops: Ops, likelihoods: Names) -> float:
+    """4: t-VGP, Gaussian: its M-step objective is log p(y) at every kernel θ and σ²."""
+    worst = 0.0
+    for method in ("t-vgp", "t-vgp negative sites"):
+        b = bench(ops, method, "gaussian")
+        state = b.e_step(b.start, b.full, 1.0)
+        theta = b.problem.theta(b.model, "data")
+        for kernel, noise in ((0.4, 1.0), (1.3, 1.0), (2.0, 1.0), (1.0, 0.2), (0.7, 3.0)):
+            moved = theta._replace(
+                kernel=tree_map(lambda x, s=kernel: x * s, theta.kernel),
+                likelihood=tree_map(lambda x, s=noise: x * s, theta.likelihood),
+            )
+            value, _ = b.objective(state, tree_map(ops.asarray, unconstrain(moved)))
+            exact = gpr_bound(moved, "matern52", b.problem.X, b.y)
+            worst = max(worst, difference(value, exact))
+    return worst
+
+
+def objectives_meet(ops: Ops, likelihoods: Names) -> float:
+    """9: tyings meet at θ_t, in slope too at the best q; `untied`, Gaussian, is SGPR at every θ."""
+    worst = 0.0
+    tyings = [m for m in METHODS if m.startswith("t-svgp")]
+    for likelihood, steps in (("gaussian", 1), ("bernoulli-logit", 60)):
+        values, slopes = [], []
+        for method in tyings:
+            b = bench(ops, method, likelihood)
+            generic = b.e_step(b.start, b.full, 0.5)
+            values.append(b.objective(generic, b.raw)[0])
+            best = b.start
+            for _ in range(steps):
+                best = b.e_step(best, b.full, 1.0)
+            slopes.append(b.objective(best, b.raw)[1])
+        worst = max(worst, *(difference(v, values[0]) for v in values))
+        worst = max(worst, *(worst_of(s, slopes[0]) for s in slopes))
+    b = bench(ops, "t-svgp untied", "gaussian")
+    state = b.e_step(b.start, b.full, 1.0)
+    for scale in (0.4, 1.3, 2.0):
+        theta = b.problem.theta(b.model)
+        moved = theta._replace(
+            kernel=tree_map(lambda x, s=scale: x * s, theta.kernel),
+            inducing=theta.inducing + 0.1 * scale,
+        )
+        value, _ = b.objective(state, tree_map(ops.asarray, unconstrain(moved)))
+        exact = sgpr_bound(moved, "matern52", b.problem.X, b.y, 1e-6)
+        worst = max(worst, difference(value, exact))
+    return worst
+
+
+def divergence_is_positive(ops: Ops, likelihoods: Names) -> float:
+    """12: KL ≥ 0, and 0 at the prior: the largest |KL| at q = p, infinite where a KL is negative."""
+    at_prior = []
+    for method in METHODS:
+        if "gaussian" not in likelihoods_of(method):
+            continue
+        b = bench(ops, method, "gaussian")
+        if b.method.sampled_rows:  # an estimate, which may be negative
+            continue
+        if b.method.starts_at_prior:
+            at_prior.append(abs(b.kl(b.start)))
+        rate = 0.02 if b.method.first_order else RATE
+        if b.kl(b.e_step(b.start, b.full, rate)) <= 0.0:
+            return float("inf")
+    return max(at_prior)

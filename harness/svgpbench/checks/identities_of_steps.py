@@ -1,0 +1,162 @@
+"""Identities of E-steps: two ways to the same q, and averages over minibatches."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from svgpbench.checks.bench import Bench, Floats, Names, bench, posterior_of, worst_of
+from svgpbench.checks.cases import (
+    METHODS,
+    build_model,
+)
+from svgpbench.checks.dense import sgpr_bound
+from svgpbench.checks.matrix import SMALLEST_SLOPE, difference
+from svgpbench.methods import elbo
+from svgpbench.methods.diagonal_precision import DiagonalState
+from svgpbench.model import Theta, constrain
+from svgpbench.ops import Array, Ops, Tree
+from svgpbench.steps import (
+    Batch,
+    factor_at,
+    prior_at,
+)
+from svgpbench.tree import leaves
+
+
+def steps_agree(ops: Ops, likelihoods: Names) -> float:
+    """1: t-SVGP ≡ q-SVGP natgrad, closed form and (not sampled) autodiff, over 50 minibatch steps."""
+    return max(
+        worst_of(reference, posterior_of(ops, name, likelihood))
+        for likelihood in likelihoods
+        for reference in [posterior_of(ops, "t-svgp tied-projected", likelihood)]
+        for name in ("q-svgp natgrad", "q-svgp natgrad autodiff")
+        # a sampled V̂ has its own slope in v, which is not −β/2
+        if "autodiff" not in name or not build_model(likelihood, "se").likelihood.samples
+    )
+
+
+def one_step_reaches_sgpr(ops: Ops, likelihoods: Names) -> float:
+    """2: Gaussian, rate 1, full batch: one step from q = p gives SGPR's q and bound."""
+    sgpr = bench(ops, "sgpr", "gaussian")
+    q = sgpr.posterior(sgpr.e_step(sgpr.start, sgpr.full, 1.0))
+    worst = 0.0
+    for method in METHODS:
+        if method.startswith(("t-svgp", "q-svgp natgrad", "sgpr")):
+            b = bench(ops, method, "gaussian")
+            state = b.e_step(b.start, b.full, 1.0)
+            best = sgpr_bound(b.problem.theta(b.model), "matern52", b.problem.X, b.y, 1e-6)
+            worst = max(worst, difference(b.ops.to_numpy(b.bound(state, b.full)), best))
+            worst = max(worst, worst_of(b.posterior(state), q))
+    return worst
+
+
+def tyings_agree_at_fixed_theta(ops: Ops, likelihoods: Names) -> float:
+    """5: untied = tied = tied-projected at fixed θ, on minibatches with decay of all sites."""
+    sums = []
+    for likelihood in likelihoods:
+        reference = posterior_of(ops, "t-svgp tied-projected", likelihood)
+        sums += [worst_of(reference, posterior_of(ops, "t-svgp tied", likelihood))]
+        b = bench(ops, "t-svgp untied", likelihood)
+        state = b.minibatch_run(50)
+        sums += [worst_of(reference, b.posterior(state))]
+        # and the sums rebuilt from every site are the state's own
+        f = b.steps.factor(b.raw, b.prior, b.full)
+        p = b.model.conditional(constrain(ops, b.raw))
+        rebuilt = b.method.tie(ops, f, p, b.method.hold(ops, b.prior, p, state))
+        sums += [difference(ops.to_numpy(rebuilt[i]), ops.to_numpy(state[i])) for i in range(2)]
+    return max(sums)
+
+
+def whitening_keeps_values(ops: Ops, likelihoods: Names) -> float:
+    """7: whitened = unwhitened in value at matched q; θ-gradients equal where ∂ELBO/∂q = 0."""
+    worst = 0.0
+    for likelihood in likelihoods:
+        a = bench(ops, "q-svgp natgrad", likelihood)
+        b = bench(ops, "q-svgp natgrad unwhitened", likelihood)
+        worst = max(
+            worst, worst_of(a.posterior(a.minibatch_run(5)), b.posterior(b.minibatch_run(5)))
+        )
+    a, b = (bench(ops, m, "gaussian") for m in ("q-svgp natgrad", "q-svgp natgrad unwhitened"))
+    best = [x.e_step(x.start, x.full, 1.0) for x in (a, b)]
+    slopes = [x.objective(s, x.raw)[1] for x, s in zip((a, b), best, strict=True)]
+    away = [x.objective(x.e_step(x.start, x.full, 0.5), x.raw)[1] for x in (a, b)]
+    if worst_of(*away) < 1e-3:  # equal everywhere would prove nothing
+        return float("inf")
+    return max(worst, worst_of(*slopes))
+
+
+def minibatches_average(ops: Ops, likelihoods: Names) -> float:
+    """11: bound, its θ-gradient and the dual targets average to the full batch at fixed q."""
+    worst = 0.0
+    for likelihood in likelihoods:
+        b = bench(ops, "t-svgp tied-projected", likelihood)
+        state = b.minibatch_run(3)
+        parts = np.random.default_rng(0).permutation(b.n).reshape(3, -1)
+        # where the likelihood samples, the parts share the noise of the whole
+        batches = [b.batch(rows)._replace(noise=b.full.noise) for rows in parts]
+        bounds = [b.ops.to_numpy(b.bound(state, x)) for x in batches]
+        bound = float(ops.to_numpy(b.bound(state, b.full)))
+        worst = max(worst, difference(np.mean(bounds), bound))
+        # a step of rate 1 is the dual target itself, which need not have a positive precision
+        raw = dataclasses.replace(b.model.likelihood, negative_beta="raw")
+        free = Bench(ops, dataclasses.replace(b.model, likelihood=raw), b.method, b.problem)
+        targets = [free.e_step(state, x, 1.0) for x in batches]
+        whole = free.e_step(state, b.full, 1.0)
+        for i in range(2):
+            mean = np.mean([ops.to_numpy(t[i]) for t in targets], axis=0)
+            worst = max(worst, difference(mean, ops.to_numpy(whole[i])))
+        slopes = _mean_slope(b, state, batches), _mean_slope(b, state, [b.full])
+        worst = max(worst, worst_of(*slopes, unit=SMALLEST_SLOPE * abs(bound)))
+    return worst
+
+
+def _mean_slope(b: Bench, state: Tree, batches: list[Batch]) -> list[Floats]:
+    def f(raw: Theta, batch: Batch, scale: Array) -> Array:
+        theta = constrain(b.ops, raw)
+        p = prior_at(b.ops, b.model, b.method, theta)
+        f = factor_at(b.ops, b.model, b.method, theta, p, batch.X, batch.rows)
+        likelihood = b.model.conditional(theta, batch.noise)
+        return elbo(b.ops, b.method, f, likelihood, batch.y, state, scale)
+
+    slopes = []
+    for x in batches:
+        _, g = b.ops.value_and_grad(f)(b.raw, x, b.number(b.n / len(x.y)))
+        slopes.append([b.ops.to_numpy(leaf) for leaf in leaves(g)])
+    return [np.mean(group, axis=0) for group in zip(*slopes, strict=True)]
+
+
+def exact_diagonal_step_is_stationary(ops: Ops, likelihoods: Names) -> float:
+    """8: diagonal precision: ∂ELBO/∂(μ, g) = 0 where `exact` stops, and not where `projected` does."""
+    worst = 0.0
+    for likelihood in ("gaussian", "bernoulli-logit"):
+        for variant in ("projected-a", "projected-b"):
+            b = bench(ops, f"diagonal-precision {variant}", likelihood)
+            if (
+                _slope_of_q(b, _settled(b)) < 1e-3
+            ):  # a step that stops there too would prove nothing
+                return float("inf")
+        b = bench(ops, "diagonal-precision exact", likelihood)
+        worst = max(worst, _slope_of_q(b, _settled(b)))
+    return worst
+
+
+def _settled(b: Bench) -> DiagonalState:
+    state: DiagonalState = b.start
+    for _ in range(50):
+        state = b.e_step(state, b.full, 1.0)
+    return state
+
+
+def _slope_of_q(b: Bench, state: DiagonalState) -> float:
+    """Largest |∂ELBO/∂(μ, g)| on all data, by autodiff."""
+    f = b.steps.factor(b.raw, b.prior, b.full)
+    likelihood = b.model.conditional(constrain(b.ops, b.raw))
+
+    def bound(part: Tree) -> Array:
+        at = state._replace(mu=part[0], g=part[1])
+        return elbo(b.ops, b.method, f, likelihood, b.full.y, at, b.one)
+
+    _, gradient = b.ops.value_and_grad(bound)((state.mu, state.g))
+    return max(float(np.max(np.abs(b.ops.to_numpy(x)))) for x in gradient)
