@@ -8,9 +8,10 @@ import lzma
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -232,13 +233,18 @@ def test_a_full_disk_is_one_line_and_not_the_places_fault(tmp_path: Path) -> Non
 
 
 @pytest.mark.skipif(os.name != "posix", reason="rights as POSIX has them")
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that another user can reach: pytest's own lie below one that is closed."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
 def test_a_read_only_cache_serves_what_it_has_and_refuses_the_rest(
-    server: Server, tmp_path_factory: pytest.TempPathFactory
+    server: Server, open_folder: Path
 ) -> None:
-    url = server.serve("/f", CONTENT)
-    cache = tmp_path_factory.mktemp("read-only")
-    for folder in (cache, cache.parent, cache.parent.parent):
-        folder.chmod(0o755)
+    url, cache = server.serve("/f", CONTENT), open_folder
     cache.chmod(0o555)
     user = 65534 if os.getuid() == 0 else 0  # nothing is read-only to root
     output = started(cache, url, user).communicate(timeout=20)[0]
