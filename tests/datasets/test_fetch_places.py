@@ -232,7 +232,6 @@ def test_a_full_disk_is_one_line_and_not_the_places_fault(tmp_path: Path) -> Non
     assert str(caught.value).startswith("/dev cannot be written (No space left on device); make ro")
 
 
-@pytest.mark.skipif(os.name != "posix", reason="rights as POSIX has them")
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
     """A folder that another user can reach: pytest's own lie below one that is closed."""
@@ -241,6 +240,7 @@ def open_folder() -> Iterator[Path]:
         yield Path(folder)
 
 
+@pytest.mark.skipif(os.name != "posix", reason="rights as POSIX has them")
 def test_a_read_only_cache_serves_what_it_has_and_refuses_the_rest(
     server: Server, open_folder: Path
 ) -> None:
