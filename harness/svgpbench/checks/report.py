@@ -73,10 +73,10 @@ class Report:
     def _matrix(self) -> Table:
         title = f"Worst difference, max|Δ| / max|value|, among {', '.join(self.backends)}"
         table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-        table.add_column("method", no_wrap=True)
-        table.add_column("cases", justify="right")
+        table.add_column("method", overflow="fold")
+        table.add_column("cases", justify="right", min_width=len("cases"))
         for name in COLUMNS.values():
-            table.add_column(name, justify="right", no_wrap=True)
+            table.add_column(name, justify="right", min_width=len("1e-15"))
         for dtype in ("float64", "float32"):
             for method, found in self._by_method(dtype).items():
                 label = method if dtype == "float64" else f"{method}, float32"

@@ -12,6 +12,7 @@ from svgpbench.cli.listing import known_backends
 from svgpbench.cli.options import AsJson, Backends
 
 FAILED = 1
+WIDTH_WITHOUT_TERMINAL = 100
 
 
 def check_command(
@@ -32,6 +33,8 @@ def check_command(
     if as_json:
         typer.echo(json.dumps(report.to_json(), indent=2, ensure_ascii=False))
     else:
-        Console().print(report.table())
+        console = Console()
+        wide = console if console.is_terminal else Console(width=WIDTH_WITHOUT_TERMINAL)
+        wide.print(report.table())
     if not report.ok:
         raise typer.Exit(FAILED)
