@@ -96,6 +96,7 @@ class Trainer:
 
     def m_phase(self) -> None:
         """S M-steps on the learned parts of θ."""
+        self.factor = None  # blocks of the old θ, [M, n], which nothing reads from here on
         if self.settings.optimiser == "l-bfgs":
             self.climb_phase()
         else:
