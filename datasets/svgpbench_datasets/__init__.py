@@ -6,7 +6,7 @@ from svgpbench_datasets.errors import DataError
 from svgpbench_datasets.files import DataFile
 from svgpbench_datasets.registry import REGISTRY, Registry
 from svgpbench_datasets.splits import Split, k_fold, random_split
-from svgpbench_datasets.standardise import Prepared, Standardiser, prepare
+from svgpbench_datasets.standardise import Prepared, StandardisedRows, Standardiser, prepare
 from svgpbench_datasets.user_table import load_user_table
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "Prepared",
     "Registry",
     "Split",
+    "StandardisedRows",
     "Standardiser",
     "Task",
     "fingerprint",

@@ -41,7 +41,10 @@ def fingerprint(X: Floats, y: Floats) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A table of finite numbers with a task; its arrays are private, read-only copies.
+    """A table of finite numbers with a task; its arrays are private and read-only.
+
+    An array that is sealed already (float64, in row order, its own memory, not writeable) is taken as it
+    is, any other is copied: a large table is held once.
 
     Attributes:
         name: what the user calls it, such as `boston:no-rad`.
@@ -77,10 +80,18 @@ class Dataset:
         object.__setattr__(self, "fingerprint", fingerprint(self.X, self.y))
 
 
-def _read_only(values: ArrayLike) -> Floats:
-    array = np.array(values, dtype=np.float64, order="C")
+def sealed(array: Floats) -> Floats:
+    """The same array, not to be written to any more."""
     array.setflags(write=False)
     return array
+
+
+def _read_only(values: ArrayLike) -> Floats:
+    if isinstance(values, np.ndarray) and values.dtype == np.float64:
+        flags = values.flags
+        if flags.c_contiguous and flags.owndata and not flags.writeable:
+            return values
+    return sealed(np.array(values, dtype=np.float64, order="C"))
 
 
 def _check_shapes(dataset: Dataset) -> None:

@@ -1,14 +1,20 @@
-"""Centre and scale with the statistics of the training part only."""
+"""Centre and scale with the statistics of the training part only; a table is held once."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike, NDArray
 
-from svgpbench_datasets.dataset import Dataset, Floats
+from svgpbench_datasets.dataset import Dataset, Floats, sealed
 from svgpbench_datasets.errors import DataError
-from svgpbench_datasets.splits import Split
+from svgpbench_datasets.splits import Indices, Split
+
+ROWS_AT_ONCE = 1 << 16
+"""Rows of a table that are worked on at a time, so that a large one is never copied whole."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,14 +25,15 @@ class Standardiser:
     scale: Floats
 
     @classmethod
-    def fit(cls, X_train: Floats) -> Standardiser:
+    def fit(cls, X: Floats, rows: Indices | None = None) -> Standardiser:
         """Take mean and population standard deviation of each column.
 
         A column is constant when its standard deviation is at most 1e-12 max(1, |mean|): it
         keeps scale 1, so it becomes 0 and never NaN.
 
         Args:
-            X_train: the training inputs, [n, D].
+            X: inputs, [N, D].
+            rows: those of the training part, [n]; None for all.
 
         Returns:
             the standardiser.
@@ -34,22 +41,25 @@ class Standardiser:
         Raises:
             DataError: numbers so large that their mean or spread overflows.
         """
+        train = np.arange(len(X)) if rows is None else rows
+        first, n = X[train[0]], len(train)
         with np.errstate(over="ignore", invalid="ignore"):
             # the mean of equal numbers can differ from them in the last digit
-            equal = (X_train == X_train[0]).all(axis=0)
-            mean = np.where(equal, X_train[0], X_train.mean(axis=0))
-            spread = np.sqrt(np.square(X_train - mean).mean(axis=0))
+            equal = np.logical_and.reduce([(part == first).all(0) for part in _parts(X, train)])
+            mean = np.where(equal, first, sum(part.sum(axis=0) for part in _parts(X, train)) / n)
+            squares = sum(np.square(part - mean).sum(axis=0) for part in _parts(X, train))
+            spread = np.sqrt(squares / n)
         if not (np.isfinite(mean).all() and np.isfinite(spread).all()):
             column = int(np.argmin(np.isfinite(mean) & np.isfinite(spread))) + 1
             raise DataError(f"column {column} is too large to standardise in float64; rescale it")
         constant = spread <= 1e-12 * np.maximum(1.0, np.abs(mean))
-        return cls(_frozen(mean), _frozen(np.where(constant, 1.0, spread)))
+        return cls(sealed(mean), sealed(np.where(constant, 1.0, spread)))
 
     @classmethod
-    def identity(cls, X_train: Floats) -> Standardiser:
+    def identity(cls, X: Floats) -> Standardiser:
         """Leave every column as it is."""
-        columns = X_train.shape[1]
-        return cls(_frozen(np.zeros(columns)), _frozen(np.ones(columns)))
+        columns = X.shape[1]
+        return cls(sealed(np.zeros(columns)), sealed(np.ones(columns)))
 
     def apply(self, X: Floats) -> Floats:
         """Standardise columns: [n, D] to [n, D]."""
@@ -57,11 +67,47 @@ class Standardiser:
 
 
 @dataclass(frozen=True, eq=False)
+class StandardisedRows:
+    """Rows [n, D] of a table in standard units, worked out when they are asked for.
+
+    It is indexed by rows as an array is, and NumPy takes it for one: `np.asarray` makes all of it.
+
+    Attributes:
+        table: the table, [N, D].
+        rows: which rows of it these are, [n].
+        standardiser: the columns' mean and scale.
+    """
+
+    table: Floats
+    rows: Indices
+    standardiser: Standardiser
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n, D)."""
+        return len(self.rows), self.table.shape[1]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, chosen: slice | NDArray[Any]) -> Floats:
+        """Rows by a slice, numbers or a mask: [m, D]; numbers of several axes [..., D]."""
+        return self.standardiser.apply(self.table[self.rows[chosen]])
+
+    def __array__(
+        self, dtype: DTypeLike | None = None, *, copy: bool | None = None
+    ) -> NDArray[Any]:
+        if copy is False:
+            raise ValueError("standardised rows are made on demand: they cannot be had uncopied")
+        return np.asarray(self[:], dtype=dtype)
+
+
+@dataclass(frozen=True, eq=False)
 class Prepared:
     """A data set split and standardised, ready to train on; its arrays are read-only.
 
     Attributes:
-        X_train: standardised training inputs, [n, D].
+        X_train: standardised training inputs, [n, D]; the data set's own table is behind them.
         y_train: training targets, [n]: standardised for regression, class numbers otherwise.
         X_test: test inputs in the training part's units, [m, D].
         y_test: test targets in the training part's units, [m].
@@ -72,9 +118,9 @@ class Prepared:
         split_hash: the split's.
     """
 
-    X_train: Floats
+    X_train: StandardisedRows
     y_train: Floats
-    X_test: Floats
+    X_test: StandardisedRows
     y_test: Floats
     y_mean: float
     y_scale: float
@@ -106,17 +152,17 @@ def prepare(
             f"the split is of {split_rows} rows but data set {dataset.name!r} has {rows}; "
             "make the split for this data set"
         )
-    X_train, y_train = dataset.X[split.train], dataset.y[split.train]
-    standardiser = Standardiser.fit(X_train) if standardise_x else Standardiser.identity(X_train)
+    X, y_train = dataset.X, dataset.y[split.train]
+    standardiser = Standardiser.fit(X, split.train) if standardise_x else Standardiser.identity(X)
     y_mean, y_scale = 0.0, 1.0
     if standardise_y and dataset.task == "regression":
         target = Standardiser.fit(y_train[:, None])
         y_mean, y_scale = float(target.mean[0]), float(target.scale[0])
     return Prepared(
-        X_train=_frozen(standardiser.apply(X_train)),
-        y_train=_frozen((y_train - y_mean) / y_scale),
-        X_test=_frozen(standardiser.apply(dataset.X[split.test])),
-        y_test=_frozen((dataset.y[split.test] - y_mean) / y_scale),
+        X_train=StandardisedRows(X, split.train, standardiser),
+        y_train=sealed((y_train - y_mean) / y_scale),
+        X_test=StandardisedRows(X, split.test, standardiser),
+        y_test=sealed((dataset.y[split.test] - y_mean) / y_scale),
         y_mean=y_mean,
         y_scale=y_scale,
         standardiser=standardiser,
@@ -125,6 +171,6 @@ def prepare(
     )
 
 
-def _frozen(array: Floats) -> Floats:
-    array.setflags(write=False)
-    return array
+def _parts(X: Floats, rows: Indices) -> Iterator[Floats]:
+    for start in range(0, len(rows), ROWS_AT_ONCE):
+        yield X[rows[start : start + ROWS_AT_ONCE]]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from svgpbench.model import Model
 from svgpbench.ops import Ops
 from svgpbench.steps import Batch
 from svgpbench.tree import leaves
+from svgpbench_datasets import StandardisedRows
 
 Floats = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int64]
@@ -29,11 +31,15 @@ EVALUATION_ENTRIES = 2**24
 
 @dataclass(frozen=True)
 class TrainingData:
-    """Standardised data; `y_scale` turns errors back into original units."""
+    """Standardised data; `y_scale` turns errors back into original units.
 
-    X: Floats  # [n, D]
+    Inputs may be rows that are standardised when they are asked for: nothing here copies all of them but
+    full-batch training.
+    """
+
+    X: Floats | StandardisedRows  # [n, D]
     y: Floats  # [n]
-    X_test: Floats  # [t, D]
+    X_test: Floats | StandardisedRows  # [t, D]
     y_test: Floats  # [t]
     y_scale: float = 1.0
 
@@ -56,13 +62,15 @@ class Batches:
         self._noise_draws = np.random.default_rng([seed, 2, 1])
         self._basis_draws = np.random.default_rng([seed, 2, 2])
         self._evaluation_noise = self._noise(np.random.default_rng([seed, 4]))
-        self._full = self._of(np.arange(len(data.y)), self._evaluation_noise)
-        self._test = Batch(
-            ops.asarray(data.X_test),
-            ops.asarray(data.y_test),
-            ops.asarray(np.arange(len(data.y_test))),
-            self._evaluation_noise,
-        )
+
+    @cached_property
+    def _full(self) -> Batch:
+        """All rows; only full-batch training asks for them."""
+        return self._of(np.arange(len(self.data.y)), self._evaluation_noise)
+
+    @cached_property
+    def _test(self) -> Batch:
+        return self._of_test(np.arange(len(self.data.y_test)))
 
     @property
     def scale(self) -> float:
@@ -136,9 +144,7 @@ class Batches:
             yield self._test
             return
         for rows in chunks:
-            X, y = self.data.X_test[rows], self.data.y_test[rows]
-            index = self.ops.asarray(rows)
-            yield self._test._replace(X=self.ops.asarray(X), y=self.ops.asarray(y), index=index)
+            yield self._of_test(rows)
 
     def partition(self, inducing: Any) -> Iterator[tuple[float, Any]]:
         """Chunks of basis points that cover all, each with its share: their estimates sum exactly."""
@@ -160,6 +166,10 @@ class Batches:
     def _of(self, rows: Rows, noise: Any) -> Batch:
         ops, d = self.ops, self.data
         return Batch(ops.asarray(d.X[rows]), ops.asarray(d.y[rows]), ops.asarray(rows), noise)
+
+    def _of_test(self, rows: Rows) -> Batch:
+        ops, X, y = self.ops, self.data.X_test[rows], self.data.y_test[rows]
+        return Batch(ops.asarray(X), ops.asarray(y), ops.asarray(rows), self._evaluation_noise)
 
     def _noise(self, rng: np.random.Generator, count: int = 0) -> Any:
         shape = (self.model.likelihood.samples, self.model.latents)

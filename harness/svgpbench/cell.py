@@ -31,6 +31,7 @@ from svgpbench_datasets import (
     Dataset,
     Prepared,
     Split,
+    StandardisedRows,
     k_fold,
     load_user_table,
     prepare,
@@ -38,6 +39,7 @@ from svgpbench_datasets import (
 )
 
 Floats = npt.NDArray[np.float64]
+Inputs = Floats | StandardisedRows
 
 
 @dataclass(frozen=True)
@@ -127,7 +129,7 @@ def build_model(config: CellConfig, dataset: Dataset) -> Model:
     return Model(chosen, likelihood_for(config, dataset), config.jitter)
 
 
-def initial_kernel(config: CellConfig, X: Floats, y: Floats) -> KernelParameters:
+def initial_kernel(config: CellConfig, X: Inputs, y: Floats) -> KernelParameters:
     """Hyperparameters of the kernel at the start, from training data X [n, D], y [n]."""
     start, count = config.kernel, lengthscale_count(config.kernel.ard, X.shape[1])
     given, variance = start.lengthscale, start.variance
@@ -136,25 +138,25 @@ def initial_kernel(config: CellConfig, X: Floats, y: Floats) -> KernelParameters
         rng = np.random.default_rng([config.seed, 5])
         given = median_lengthscale(X[rng.choice(len(X), rows, replace=False)])
     elif start.init == "ulapane":
-        given, variance = mean_gaps(X, y)
+        given, variance = mean_gaps(np.asarray(X), y)
     elif isinstance(given, tuple) and len(given) != count:
         raise UserError(f"kernel.lengthscale has {len(given)} values for {count} lengthscales")
     lengthscales = np.broadcast_to(np.asarray(given, dtype=np.float64), (count,))
     return KernelParameters(np.array([variance]), lengthscales[None].copy())
 
 
-def initial_theta(config: CellConfig, model: Model, X: Floats, y: Floats) -> Theta:
+def initial_theta(config: CellConfig, model: Model, X: Inputs, y: Floats) -> Theta:
     """θ at the start but for its basis, from training data X [n, D], y [n]."""
     likelihood = tree_map(np.float64, model.likelihood.initial_parameters())
     return Theta(initial_kernel(config, X, y), likelihood, ())
 
 
 def initial_inducing(
-    config: CellConfig, model: Model, method: Method, theta: Theta, X: Floats
+    config: CellConfig, model: Model, method: Method, theta: Theta, X: Inputs
 ) -> Tree:
     """The bases at the start, from training inputs X [n, D] and the kernel of θ."""
     if method.basis == "data":
-        return X
+        return np.asarray(X)
     # with NumPy whatever the cell's backend: all of them start alike
     covariance = model.covariance(load_backend("numpy"), theta)
     bases = initial_bases(X, config.inducing, config.seed, covariance)

@@ -18,8 +18,11 @@ from svgpbench.config import InducingConfig
 from svgpbench.covariance import Covariance
 from svgpbench.errors import UserError
 from svgpbench.methods.method import Method
+from svgpbench_datasets import StandardisedRows
 
 Floats = npt.NDArray[np.float64]
+MOST_ROWS = 1 << 16
+"""Rows among which points are chosen, drawn at random of more: their distances to all points are held."""
 
 
 def check_bases(method: Method, inducing: InducingConfig) -> None:
@@ -37,7 +40,10 @@ def check_bases(method: Method, inducing: InducingConfig) -> None:
 
 
 def initial_bases(
-    X: Floats, inducing: InducingConfig, seed: int, covariance: Covariance | None = None
+    X: Floats | StandardisedRows,
+    inducing: InducingConfig,
+    seed: int,
+    covariance: Covariance | None = None,
 ) -> Floats | Decoupled:
     """Z [count, D], or γ [gamma, D] and β [count, D] disjoint; `covariance` and errors as below."""
     if inducing.gamma is None:
@@ -58,11 +64,16 @@ def windows(Z: Floats, width: float | None, lengthscales: Floats) -> Floats | Fe
 
 
 def initial_inducing_inputs(
-    X: Floats, count: int, init: str, seed: int, covariance: Covariance | None = None
+    X: Floats | StandardisedRows,
+    count: int,
+    init: str,
+    seed: int,
+    covariance: Covariance | None = None,
 ) -> Floats:
     """Z [count, D] from the training inputs X [n, D]; `greedy-variance` needs a covariance of NumPy.
 
-    Raises `UserError` where there are fewer rows than inducing inputs.
+    K-means and greedy choice look at `MOST_ROWS` random rows where n is larger. Raises `UserError` where
+    there are fewer rows than inducing inputs.
     """
     if count > len(X):
         raise UserError(
@@ -72,14 +83,15 @@ def initial_inducing_inputs(
     rng = np.random.default_rng([seed, 1])
     if init == "random":
         return np.array(X[rng.choice(len(X), count, replace=False)])
+    looked = X[rng.choice(len(X), MOST_ROWS, replace=False)] if len(X) > MOST_ROWS else X[:]
     if init == "greedy-variance":
         if covariance is None:
             raise ValueError("greedy-variance chooses by a covariance, and none was given")
-        return np.array(X[greedy_variance(covariance, X, count)])
+        return np.array(looked[greedy_variance(covariance, looked, count)])
     with warnings.catch_warnings():
         # a cluster that loses its points keeps its centre, which is a valid inducing input
         warnings.filterwarnings("ignore", message="One of the clusters is empty")
-        centres, _ = kmeans2(X, count, iter=50, minit="++", rng=rng)
+        centres, _ = kmeans2(looked, count, iter=50, minit="++", rng=rng)
     return np.asarray(centres, dtype=np.float64)
 
 

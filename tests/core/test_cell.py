@@ -235,8 +235,8 @@ def test_inputs_stay_as_they_are_where_that_is_wanted() -> None:
         load_data(DataConfig(name="boston")),
     )
     scaled = prepare_data(config(), load_data(DataConfig(name="boston")))
-    assert raw.X_train.max() == 711.0
-    np.testing.assert_allclose(scaled.X_train.mean(axis=0), 0, atol=1e-12)
+    assert np.asarray(raw.X_train).max() == 711.0
+    np.testing.assert_allclose(np.asarray(scaled.X_train).mean(axis=0), 0, atol=1e-12)
     np.testing.assert_array_equal(raw.y_train, scaled.y_train)
     assert (
         identify(config())[0]

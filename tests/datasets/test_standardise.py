@@ -16,7 +16,9 @@ from svgpbench_datasets import (
     Standardiser,
     k_fold,
     prepare,
+    standardise,
 )
+from svgpbench_datasets.dataset import sealed
 
 
 def table(X: np.ndarray, y: np.ndarray) -> Dataset:
@@ -35,14 +37,14 @@ def test_test_rows_leave_the_training_part_as_it_is() -> None:
     np.testing.assert_array_equal(changed.y_train, original.y_train)
     np.testing.assert_array_equal(changed.standardiser.mean, original.standardiser.mean)
     assert (changed.y_mean, changed.y_scale) == (original.y_mean, original.y_scale)
-    assert np.abs(changed.X_test).min() > np.abs(original.X_test).min()
+    assert np.abs(changed.X_test[:]).min() > np.abs(original.X_test[:]).min()
 
 
 def test_training_part_has_mean_zero_and_spread_one_and_test_part_follows() -> None:
     dataset, split = REGISTRY.load("concrete"), k_fold(1030, 5, 0, 3)
     prepared = prepare(dataset, split)
-    np.testing.assert_allclose(prepared.X_train.mean(axis=0), 0, atol=1e-12)
-    np.testing.assert_allclose(prepared.X_train.std(axis=0), 1, rtol=1e-12)
+    np.testing.assert_allclose(np.asarray(prepared.X_train).mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(np.asarray(prepared.X_train).std(axis=0), 1, rtol=1e-12)
     np.testing.assert_allclose(prepared.y_train.std(), 1, rtol=1e-12)
     X_train, X_test = dataset.X[split.train], dataset.X[split.test]
     np.testing.assert_allclose(
@@ -53,30 +55,66 @@ def test_training_part_has_mean_zero_and_spread_one_and_test_part_follows() -> N
     )
 
 
+def test_rows_are_made_on_demand_from_the_one_table() -> None:
+    """The bits are those of a standardised copy, which is not made."""
+    dataset, split = REGISTRY.load("concrete"), k_fold(1030, 5, 0, 3)
+    rows = prepare(dataset, split).X_train
+    assert rows.table is dataset.X
+    X = dataset.X[split.train]
+    whole = (X - X.mean(axis=0)) / np.sqrt(np.square(X - X.mean(axis=0)).mean(axis=0))
+    assert (rows.shape, len(rows)) == (whole.shape, len(whole))
+    assert np.asarray(rows).tobytes() == whole.tobytes()
+    some = np.array([[5, 0, 5], [823, 7, 1]])
+    assert rows[some].tobytes() == whole[some].tobytes()
+    assert rows[10:13].tobytes() == whole[10:13].tobytes()
+    with pytest.raises(ValueError, match="cannot be had uncopied"):
+        np.asarray(rows, copy=False)
+
+
+def test_statistics_taken_part_by_part_are_those_of_the_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    X = np.column_stack([REGISTRY.load("concrete").X, np.full(1030, 0.1)])
+    whole = Standardiser.fit(X)
+    monkeypatch.setattr(standardise, "ROWS_AT_ONCE", 100)
+    parted = Standardiser.fit(X)
+    np.testing.assert_allclose(parted.mean, whole.mean, rtol=1e-13)
+    np.testing.assert_allclose(parted.scale, whole.scale, rtol=1e-13)
+    assert (parted.mean[-1], parted.scale[-1]) == (0.1, 1.0)
+
+
+def test_a_sealed_table_is_not_copied_and_another_is() -> None:
+    X, y = np.array([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]), np.arange(3.0)
+    assert table(X, y).X is not X
+    assert table(sealed(X), y).X is X
+    assert table(X[:2], y[:2]).X.base is None  # a view is of memory that is another's
+    assert table(np.asfortranarray(X), y).X.flags.c_contiguous
+
+
 def test_prepared_parts_record_where_they_came_from() -> None:
     dataset, split = REGISTRY.load("airfoil"), k_fold(1503, 5, 4, 1)
     prepared = prepare(dataset, split)
     assert prepared.fingerprint == dataset.fingerprint
     assert prepared.split_hash == split.hash
-    assert prepared.X_train.dtype == prepared.y_test.dtype == np.float64
-    for array in (prepared.X_train, prepared.y_train, prepared.X_test, prepared.y_test):
+    assert prepared.X_train[:].dtype == prepared.y_test.dtype == np.float64
+    for array in (prepared.X_train.table, prepared.y_train, prepared.y_test):
         assert not array.flags.writeable
 
 
 def test_the_constant_column_of_ionosphere_becomes_zero() -> None:
     prepared = prepare(REGISTRY.load("ionosphere"), k_fold(351, 5, 0, 0))
-    assert (prepared.X_train[:, 1] == 0).all()
-    assert (prepared.X_test[:, 1] == 0).all()
+    assert (prepared.X_train[:][:, 1] == 0).all()
+    assert (prepared.X_test[:][:, 1] == 0).all()
     assert prepared.standardiser.scale[1] == 1.0
-    assert np.isfinite(prepared.X_train).all()
+    assert np.isfinite(prepared.X_train[:]).all()
 
 
 def test_a_column_constant_in_the_training_part_only_stays_finite() -> None:
     X = np.array([[0.1, 1.0], [0.1, 2.0], [0.1, 4.0], [7.1, 3.0]])
     split = Split(np.array([0, 1, 2]), np.array([3]), "random", 0, 1, 0)
     prepared = prepare(table(X, np.arange(4.0)), split)
-    assert (prepared.X_train[:, 0] == 0).all()
-    assert prepared.X_test[0, 0] == 7.1 - 0.1
+    assert (prepared.X_train[:][:, 0] == 0).all()
+    assert prepared.X_test[:][0, 0] == 7.1 - 0.1
 
 
 @pytest.mark.parametrize("offset", [0.0, 1.0, 1e9])
