@@ -70,4 +70,4 @@ def _data_rows(source: Iterator[tuple[int, str]], first: int, where: str) -> Ite
                 raise DataError(f"{where}: line {number} is a sparse row, which is not read")
             yield "\n" if text.startswith("%") else line  # keeps the count of lines
 
-    return csv_rows(plain(), where, skipped=first)
+    return csv_rows(plain(), where, before=first)

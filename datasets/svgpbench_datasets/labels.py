@@ -54,14 +54,16 @@ def class_labels(
     return np.array([number[label] for label in canonical]), classes
 
 
-def mapped_labels(labels: Iterable[str], mapping: Mapping[str, int], where: str) -> Floats:
-    """Map labels to the class numbers that a registry entry gives them, [N].
+def mapped_labels(
+    labels: Iterable[str], mapping: Mapping[str, int], where: str, before: int = 0
+) -> Floats:
+    """Map labels to the class numbers that a registry entry gives them, [N]; `before` rows came before.
 
     Raises:
         DataError: a label that the mapping does not name, with its row from 1.
     """
     y = []
-    for row, label in enumerate(labels, start=1):
+    for row, label in enumerate(labels, start=before + 1):
         canonical = canonical_label(label)
         if canonical not in mapping:
             raise DataError(
@@ -71,8 +73,12 @@ def mapped_labels(labels: Iterable[str], mapping: Mapping[str, int], where: str)
     return np.array(y, dtype=np.float64)
 
 
-def mapped_numbers(values: NDArray[Any], mapping: Mapping[str, int], where: str) -> Floats:
+def mapped_numbers(
+    values: NDArray[Any], mapping: Mapping[str, int], where: str, before: int = 0
+) -> Floats:
     """Map labels that are numbers, [N], to the class numbers that a registry entry gives them.
+
+    `before` rows came before.
 
     Raises:
         DataError: a label that the mapping does not name, with its row from 1.
@@ -81,7 +87,7 @@ def mapped_numbers(values: NDArray[Any], mapping: Mapping[str, int], where: str)
     labels = [canonical_label(repr(float(one))) for one in distinct]
     for at, label in enumerate(labels):
         if label not in mapping:
-            row = int(np.argmax(places == at)) + 1
+            row = before + int(np.argmax(places == at)) + 1
             raise DataError(
                 f"{where}: data row {row}, label {label!r} is not among {', '.join(mapping)}"
             )

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from svgpbench_datasets.dataset import Floats, fingerprint
+from svgpbench_datasets.blocks import Block, comes_in_blocks
+from svgpbench_datasets.dataset import Floats, sealed
 from svgpbench_datasets.entry import DatasetEntry
 from svgpbench_datasets.errors import DataError
-from svgpbench_datasets.tables import Numbers
 
 LARGE = 5_000_000
 """Numbers in a table from which on parsing its text costs more than looking a copy up."""
-GROUP = 1 << 16
-_BINARY = frozenset({"idx", "mat"})
 _READING = {
     "parts", "reader", "skip_lines", "header", "number_rows", "rows", "columns", "features",
     "target", "categories", "split_cells", "missing", "labels",
@@ -27,66 +25,71 @@ _READING = {
 
 def is_large(entry: DatasetEntry) -> bool:
     """Whether a data set is worth keeping parsed."""
-    text = all(entry.reader_of(at) not in _BINARY for at in range(len(entry.files)))
-    return text and entry.rows * len(entry.features) >= LARGE
+    return comes_in_blocks(entry) and entry.rows * len(entry.features) >= LARGE
 
 
-def parsed_path(entry: DatasetEntry, contents: list[bytes], cache: Path) -> Path:
-    """Where the numbers are kept: named by the content of the files and by how they are read."""
+def parsed_path(entry: DatasetEntry, hashes: Sequence[str], cache: Path) -> Path:
+    """Where the numbers are kept: named by the sha256 of each file and by how they are read."""
     digest = hashlib.sha256(entry.model_dump_json(include=_READING).encode())
-    for content in contents:
-        digest.update(hashlib.sha256(content).digest())
+    digest.update(" ".join(hashes).encode())
     return cache / "parsed" / f"{entry.name.replace(':', '.')}-{digest.hexdigest()[:16]}.parquet"
 
 
-def read_or_parse(
-    path: Path, parse: Callable[[], tuple[Numbers, Numbers]]
-) -> tuple[Floats, Floats]:
+def read_or_parse(path: Path, parse: Callable[[], Iterable[Block]]) -> tuple[Floats, Floats]:
     """The numbers that are kept at a path; parsed and kept where none are, or damaged ones.
+
+    Block after block goes from the text to the file, and row group after row group from the file to the
+    arrays: they are held once.
 
     Args:
         path: see `parsed_path`.
         parse: reads the text.
 
     Returns:
-        X [N, D] and y [N].
+        X [N, D] and y [N], sealed.
 
     Raises:
-        DataError: what `parse` raises; a cache that cannot be written.
+        DataError: what `parse` raises; a cache that cannot be written or keeps nothing.
     """
     kept = _read(path) if path.is_file() else None
     if kept is not None:
         return kept
-    X, y = (np.asarray(part, dtype=np.float64) for part in parse())
     try:
-        _write(path, X, y)
+        _write(path, parse())
     except OSError as error:
         raise DataError(
             f"{path} cannot be written ({error.strerror or error}); name another folder with "
             "SVGPBENCH_DATA"
         ) from None
-    return X, y
+    kept = _read(path)
+    if kept is None:
+        raise DataError(f"{path} does not hold what was just written to it; check that disk")
+    return kept
 
 
-def _write(path: Path, X: Floats, y: Floats) -> None:
+def _write(path: Path, blocks: Iterable[Block]) -> None:
     """One row group after another, into a new file that takes its name when it is whole."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    names = [*(f"x{at}" for at in range(X.shape[1])), "y"]
-    schema = pa.schema(
-        [(name, pa.float64()) for name in names], metadata={"fingerprint": fingerprint(X, y)}
-    )
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f"{path.name}.{os.getpid()}.unfinished")
+    writer: Any = None
     try:
-        with pq.ParquetWriter(unfinished, schema, use_dictionary=False) as writer:
-            for start in range(0, len(y), GROUP):
-                rows = slice(start, start + GROUP)
-                columns = [pa.array(column) for column in (*X[rows].T, y[rows])]
-                writer.write_table(pa.Table.from_arrays(columns, schema=schema))
-        unfinished.replace(path)
+        for X, y in blocks:
+            names = [*(f"x{at}" for at in range(X.shape[1])), "y"]
+            columns = [pa.array(np.ascontiguousarray(one)) for one in (*X.T, y)]
+            table = pa.table(dict(zip(names, columns, strict=True)))
+            writer = writer or pq.ParquetWriter(
+                unfinished, table.schema, use_dictionary=False, write_page_checksum=True
+            )
+            writer.write_table(table)
+        if writer is not None:
+            writer.close()
+            unfinished.replace(path)
     finally:
+        if writer is not None:
+            writer.close()
         unfinished.unlink(missing_ok=True)
 
 
@@ -96,7 +99,7 @@ def _read(path: Path) -> tuple[Floats, Floats] | None:
     import pyarrow.parquet as pq
 
     try:
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
             rows, width = file.metadata.num_rows, file.metadata.num_columns
             X, y = np.empty((rows, width - 1)), np.empty(rows)
             start = 0
@@ -107,7 +110,6 @@ def _read(path: Path) -> tuple[Floats, Floats] | None:
                     X[start:stop, at] = table.column(at).to_numpy()
                 y[start:stop] = table.column(width - 1).to_numpy()
                 start = stop
-            stated = (file.schema_arrow.metadata or {}).get(b"fingerprint", b"").decode()
     except (pa.ArrowException, OSError, ValueError):
         return None
-    return (X, y) if stated == fingerprint(X, y) else None
+    return sealed(X), sealed(y)

@@ -31,13 +31,15 @@ class Cells:
     labels: tuple[str, ...]
 
 
-def decode_lines(lines: Iterable[bytes], where: str) -> Iterator[str]:
+def decode_lines(lines: Iterable[bytes], where: str, before: int = 0) -> Iterator[str]:
     """Decode lines of UTF-8, without the byte order mark that some programs write first.
+
+    `before` lines of the file came before.
 
     Raises:
         DataError: a byte that is not UTF-8, with its line and position.
     """
-    for number, raw in enumerate(lines, start=1):
+    for number, raw in enumerate(lines, start=before + 1):
         try:
             text = raw.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -48,26 +50,26 @@ def decode_lines(lines: Iterable[bytes], where: str) -> Iterator[str]:
         yield text.removeprefix("\ufeff") if number == 1 else text
 
 
-def whitespace_rows(lines: Iterable[str]) -> Iterator[Row]:
-    """Split lines at runs of spaces or tabs; blank lines are skipped."""
-    for number, line in enumerate(lines, start=1):
+def whitespace_rows(lines: Iterable[str], before: int = 0) -> Iterator[Row]:
+    """Split lines at runs of spaces or tabs; blank lines are skipped. `before` lines came before."""
+    for number, line in enumerate(lines, start=before + 1):
         if cells := line.split():
             yield number, cells
 
 
 def csv_rows(
-    lines: Iterable[str], where: str, delimiter: str = ",", skipped: int = 0
+    lines: Iterable[str], where: str, delimiter: str = ",", before: int = 0
 ) -> Iterator[Row]:
     """Split separated records, which may span lines inside quotes; blank lines are skipped.
 
-    Line numbers count the `skipped` lines of the file that come before.
+    Line numbers count the `before` lines of the file that came before.
 
     Raises:
         DataError: quotes that do not close or lines that end in a lone carriage return.
     """
     reader = csv.reader(lines, strict=True, delimiter=delimiter)
     while True:
-        first_line = skipped + reader.line_num + 1
+        first_line = before + reader.line_num + 1
         try:
             cells = next(reader)
         except StopIteration:

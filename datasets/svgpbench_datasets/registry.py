@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
+from svgpbench_datasets.blocks import read_blocks
 from svgpbench_datasets.dataset import Dataset
 from svgpbench_datasets.declarations import read_entries
 from svgpbench_datasets.entry import DatasetEntry
@@ -91,9 +92,10 @@ class Registry:
             return generate(made.name, entry.rows, made.seed)
         if not is_large(entry):
             return read_entry(entry, lambda file: self._sources.read(file, entry.name))
-        contents = {file.path: self._sources.read(file, entry.name) for file in entry.files}
-        path = parsed_path(entry, list(contents.values()), self._sources.cache_folder())
-        return read_or_parse(path, lambda: read_entry(entry, lambda file: contents[file.path]))
+        opened = partial(self._sources.opened, name=entry.name)
+        hashes = [self._sources.sha256(file, entry.name) for file in entry.files]
+        path = parsed_path(entry, hashes, self._sources.cache_folder())
+        return read_or_parse(path, lambda: read_blocks(entry, opened))
 
     def fixed_split(self, name: str, fold: int) -> Split:
         """One of the splits that were published with a data set.

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import lzma
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.resources.abc import Traversable
 from pathlib import Path
+from typing import IO
 
 from svgpbench_datasets.errors import DataError
 from svgpbench_datasets.fetch import (
@@ -48,12 +52,28 @@ class Sources:
         Raises:
             DataError: it is nowhere to be had, or is not what is declared.
         """
+        with self.opened(file, name) as stream:
+            return stream.read()
+
+    @contextmanager
+    def opened(self, file: DataFile | LocalFile, name: str) -> Iterator[IO[bytes]]:
+        """The uncompressed content of a file as a stream; as `read`."""
         if isinstance(file, LocalFile):
-            return self._local(file, name)
-        if not file.addresses:
-            return self._shipped(file)
-        self.fetch([file], name)
-        return (self.cache_folder() / file.path).read_bytes()
+            with self._local(file, name) as stream:
+                yield stream
+        elif not file.addresses:
+            yield io.BytesIO(self._shipped(file))
+        else:
+            self.fetch([file], name)
+            with (self.cache_folder() / file.path).open("rb") as stream:
+                yield stream
+
+    def sha256(self, file: DataFile | LocalFile, name: str) -> str:
+        """The hash of a file's content: the declared one, or that of what is there."""
+        if file.sha256 is not None:
+            return file.sha256
+        with self.opened(file, name) as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]
 
     def fetch(self, files: list[DataFile], name: str) -> None:
         """Bring files that have addresses into the cache; those that are there are left alone."""
@@ -91,7 +111,8 @@ class Sources:
                     return candidate
         return None
 
-    def _local(self, file: LocalFile, name: str) -> bytes:
+    @contextmanager
+    def _local(self, file: LocalFile, name: str) -> Iterator[IO[bytes]]:
         found = self._in_folder(file)
         if found is None:
             addresses = " or ".join(address.url for address in file.addresses)
@@ -102,7 +123,7 @@ class Sources:
             )
         try:
             with content(found, None, _MOST_LOCAL_BYTES) as plain:
-                return plain.read()
+                yield plain
         except OSError as error:
             raise DataError(f"{found} cannot be read: {error.strerror or error}") from None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, TypeAlias
 
@@ -17,21 +17,12 @@ from svgpbench_datasets.errors import DataError
 from svgpbench_datasets.files import DataFile, LocalFile
 from svgpbench_datasets.labels import mapped_labels, mapped_numbers
 from svgpbench_datasets.plain_numbers import plain_numbers
-from svgpbench_datasets.readers import (
-    Cells,
-    Row,
-    csv_rows,
-    decode_lines,
-    read_cells,
-    shown,
-    whitespace_rows,
-)
+from svgpbench_datasets.readers import Cells, Row, decode_lines, read_cells
+from svgpbench_datasets.text_rows import DELIMITERS, below_header, check_names, text_rows
 from svgpbench_datasets.treatments import file_columns, file_positions, treated
 
 Numbers: TypeAlias = NDArray[Any]  # float64, or uint8 where the file holds bytes
 Open: TypeAlias = Callable[[DataFile | LocalFile], bytes]
-
-_DELIMITERS = {"whitespace": None, "csv": ",", "semicolon": ";", "tab": "\t"}
 
 
 def read_entry(entry: DatasetEntry, open_file: Open) -> tuple[Numbers, Numbers]:
@@ -65,7 +56,11 @@ def _part(
     where = " + ".join(entry.files[at].path for at in files)
     tables = [_File(entry, at, open_file(entry.files[at])) for at in files]
     whole = [table.array() for table in tables]
-    X, y = _from_arrays(entry, whole, where) if _all(whole) else _from_rows(entry, tables, where)
+    if _all(whole):
+        X, y = from_arrays(entry, [array for array in whole if array is not None], where)
+    else:
+        rows_of_all = _side_by_side([table.rows() for table in tables], where)
+        X, y = from_rows(entry, treated(rows_of_all, entry, where), where)
     if len(y) != rows:
         raise DataError(f"{where} has {len(y)} rows where {rows} are declared")
     return X, y
@@ -75,28 +70,39 @@ def _all(arrays: Sequence[Numbers | None]) -> bool:
     return all(array is not None for array in arrays)
 
 
-def _from_arrays(
-    entry: DatasetEntry, arrays: Sequence[Numbers | None], where: str
+def from_arrays(
+    entry: DatasetEntry, arrays: Sequence[Numbers], where: str, before: int = 0
 ) -> tuple[Numbers, Numbers]:
-    whole = [array for array in arrays if array is not None]
-    lengths = [len(array) for array in whole]
+    """X [n, D] and y [n] of numbers that stand side by side, [n, C] in all; `before` rows came before.
+
+    Raises:
+        DataError: arrays of unequal length, another number of columns, a label that is not declared.
+    """
+    lengths = [len(array) for array in arrays]
     if len(set(lengths)) > 1:
         raise DataError(f"{where} have {' and '.join(map(str, lengths))} rows; they must agree")
-    found, columns = sum(array.shape[1] for array in whole), file_columns(entry)
+    found, columns = sum(array.shape[1] for array in arrays), file_columns(entry)
     if found != len(columns):
         raise DataError(f"{where} has {found} columns where {len(columns)} are declared")
     if entry.number_rows:
-        whole = [np.arange(1.0, lengths[0] + 1.0)[:, None], *whole]
-    table = whole[0] if len(whole) == 1 else np.concatenate(whole, axis=1)
+        arrays = [before + np.arange(1.0, lengths[0] + 1.0)[:, None], *arrays]
+    table = arrays[0] if len(arrays) == 1 else np.concatenate(arrays, axis=1)
     picks = [entry.columns.index(name) for name in entry.features]
-    target = table[:, entry.columns.index(entry.target)]
-    y = target if entry.labels is None else mapped_numbers(target, entry.labels, where)
+    y = table[:, entry.columns.index(entry.target)]
+    if entry.labels is not None:
+        y = mapped_numbers(y, entry.labels, where, before)
     in_order = picks == list(range(picks[0], picks[0] + len(picks)))
     return table[:, picks[0] : picks[-1] + 1] if in_order else table[:, picks], y
 
 
-def _from_rows(entry: DatasetEntry, tables: Sequence[_File], where: str) -> tuple[Numbers, Numbers]:
-    rows = treated(_side_by_side([table.rows() for table in tables], where), entry, where)
+def from_rows(
+    entry: DatasetEntry, rows: Iterable[Row], where: str, before: int = 0
+) -> tuple[Numbers, Numbers]:
+    """X [n, D] and y [n] of rows that are treated as declared; `before` rows came before.
+
+    Raises:
+        DataError: a cell that is not what is declared.
+    """
     regression = entry.labels is None
     cells: Cells = read_cells(
         rows,
@@ -108,7 +114,7 @@ def _from_rows(entry: DatasetEntry, tables: Sequence[_File], where: str) -> tupl
     )
     if entry.labels is None:
         return cells.numbers[:, :-1], cells.numbers[:, -1]
-    return cells.numbers, mapped_labels(cells.labels, entry.labels, where)
+    return cells.numbers, mapped_labels(cells.labels, entry.labels, where, before)
 
 
 def _side_by_side(tables: Sequence[Iterator[Row]], where: str) -> Iterator[Row]:
@@ -128,7 +134,7 @@ class _File:
     """One file of an entry: as one array where that is possible, else row by row."""
 
     def __init__(self, entry: DatasetEntry, at: int, raw: bytes) -> None:
-        self._entry, self._raw = entry, raw
+        self._entry, self._at, self._raw = entry, at, raw
         self._where = entry.files[at].path
         self._reader, self._skipped = entry.reader_of(at), entry.skipped_of(at)
         self._alone = len(entry.files) == len(entry.part_rows)
@@ -140,42 +146,30 @@ class _File:
         if self._reader == "mat":
             return mat_table(self._raw, self._where, self._entry.variable)
         treated_cells = self._entry.categories or self._entry.split_cells
-        if self._reader not in _DELIMITERS or treated_cells:
+        if self._reader not in DELIMITERS or treated_cells:
             return None
         head, body = self._head_and_body()
-        numbers = plain_numbers(body, _DELIMITERS[self._reader])
+        numbers = plain_numbers(body, DELIMITERS[self._reader])
         if numbers is None or (self._alone and numbers.shape[1] != len(file_columns(self._entry))):
             return None
         if self._entry.header:  # its names are checked where rows are read: once is enough
-            next(self._named(iter(self._split(io.BytesIO(head), self._skipped))), None)
+            lines = islice(io.BytesIO(head), self._skipped, None)
+            rows = text_rows(lines, self._entry, self._at, self._skipped)
+            next(below_header(rows, self._entry, self._where), None)
         return numbers
 
     def rows(self) -> Iterator[Row]:
         """Line numbers and cells."""
         if self._reader == "arff":
             names, rows = arff_rows(decode_lines(io.BytesIO(self._raw), self._where), self._where)
-            _check_header(names, self._entry, f"{self._where}: the header")
+            check_names(names, self._entry, f"{self._where}: the header")
             return rows
         if self._reader == "xls":
             rows = islice(xls_rows(self._raw, self._where), self._skipped, None)
         else:
-            rows = self._split(io.BytesIO(self._raw), self._skipped)
-        return self._named(rows) if self._entry.header else rows
-
-    def _split(self, lines: io.BytesIO, skipped: int) -> Iterator[Row]:
-        text = islice(decode_lines(lines, self._where), skipped, None)
-        delimiter = _DELIMITERS[self._reader]
-        if delimiter is not None:
-            return csv_rows(text, self._where, delimiter, skipped)
-        return ((line + skipped, cells) for line, cells in whitespace_rows(text))
-
-    def _named(self, rows: Iterator[Row]) -> Iterator[Row]:
-        header = next(rows, None)
-        if header is None:
-            raise DataError(f"{self._where} is empty where a header line is expected")
-        names = [cell.strip() for cell in header[1]]
-        _check_header(names, self._entry, f"{self._where}: line {header[0]}")
-        yield from rows
+            lines = islice(io.BytesIO(self._raw), self._skipped, None)
+            rows = text_rows(lines, self._entry, self._at, self._skipped)
+        return below_header(rows, self._entry, self._where) if self._entry.header else rows
 
     def _head_and_body(self) -> tuple[bytes, bytes]:
         lines, end = self._skipped + self._entry.header, 0
@@ -185,15 +179,3 @@ class _File:
                 return self._raw, b""
             end = at + 1
         return self._raw[:end], self._raw[end:]
-
-
-def _check_header(names: Sequence[str], entry: DatasetEntry, place: str) -> None:
-    declared = file_columns(entry)
-    if len(names) != len(declared):
-        raise DataError(f"{place} names {len(names)} columns where {len(declared)} are declared")
-    for at, (found, expected) in enumerate(zip(names, declared, strict=True), start=1):
-        unnamed = not found and expected == "row"  # R writes no name above its row numbers
-        if found != expected and not unnamed:
-            raise DataError(
-                f"{place}, column {at} is {shown(found)} where {expected!r} is declared"
-            )

@@ -9,13 +9,14 @@ from svgpbench_datasets.errors import DataError
 from svgpbench_datasets.readers import Row, is_missing, shown
 
 
-def treated(rows: Iterator[Row], entry: DatasetEntry, where: str) -> Iterator[Row]:
+def treated(rows: Iterator[Row], entry: DatasetEntry, where: str, before: int = 0) -> Iterator[Row]:
     """Number rows, split cells, drop rows with missing values, code categories: as declared.
 
     Args:
         rows: line numbers and cells, as in the file.
         entry: what is declared.
         where: the file, for messages.
+        before: how many rows of the file came before.
 
     Yields:
         line numbers and cells, one for each of `entry.columns`.
@@ -24,7 +25,8 @@ def treated(rows: Iterator[Row], entry: DatasetEntry, where: str) -> Iterator[Ro
         DataError: a word that is no declared category, a cell that does not split as declared.
     """
     if entry.number_rows:
-        rows = ((line, [str(at), *cells]) for at, (line, cells) in enumerate(rows, start=1))
+        numbered = enumerate(rows, start=before + 1)
+        rows = ((line, [str(at), *cells]) for at, (line, cells) in numbered)
     if entry.split_cells:
         rows = _split(rows, entry, where)
     if entry.missing == "drop-row":

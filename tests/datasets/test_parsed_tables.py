@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from svgpbench_datasets import REGISTRY, DataError
-from svgpbench_datasets.parsed import GROUP, is_large, parsed_path, read_or_parse
+from svgpbench_datasets.blocks import Block
+from svgpbench_datasets.parsed import is_large, parsed_path, read_or_parse
 
-N = GROUP + 17  # a whole row group and a part of one
+N = 5000
 
 
 class Parse:
@@ -22,9 +25,10 @@ class Parse:
         self.X[0] = [-0.0, 5e-324, 1.7976931348623157e308]
         self.times = 0
 
-    def __call__(self) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[type-arg]
+    def __call__(self) -> Iterator[Block]:
         self.times += 1
-        return self.X, self.y
+        for start in (0, 4000):  # a whole block and a part of one
+            yield self.X[start : start + 4000], self.y[start : start + 4000]
 
 
 def test_the_second_time_the_same_bits_come_without_parsing(tmp_path: Path) -> None:
@@ -34,6 +38,7 @@ def test_the_second_time_the_same_bits_come_without_parsing(tmp_path: Path) -> N
     assert parse.times == 1
     assert X.tobytes() == parse.X.tobytes()
     assert y.tobytes() == parse.y.tobytes()
+    assert not (X.flags.writeable or y.flags.writeable)
     assert [file.name for file in path.parent.iterdir()] == ["t.parquet"]
 
 
@@ -54,12 +59,13 @@ def test_a_damaged_copy_is_made_again(tmp_path: Path, damage: str) -> None:
 
 
 def test_a_failed_parse_leaves_nothing_behind(tmp_path: Path) -> None:
-    def fail() -> tuple[np.ndarray, np.ndarray]:  # type: ignore[type-arg]
+    def fail() -> Iterator[Block]:
+        yield from itertools.islice(Parse()(), 1)
         raise DataError("line 3")
 
     with pytest.raises(DataError, match="line 3"):
         read_or_parse(tmp_path / "parsed" / "t.parquet", fail)
-    assert list(tmp_path.iterdir()) == []
+    assert list((tmp_path / "parsed").iterdir()) == []
 
 
 def test_a_cache_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
@@ -70,15 +76,15 @@ def test_a_cache_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
 
 def test_the_name_follows_the_content_and_how_it_is_read(tmp_path: Path) -> None:
     entry, variant = REGISTRY.describe("song"), REGISTRY.describe("houseelectric:intensity")
-    home = parsed_path(entry, [b"rows"], tmp_path)
+    home = parsed_path(entry, ["rows"], tmp_path)
     others = [
-        parsed_path(entry, [b"other rows"], tmp_path),
-        parsed_path(entry.model_copy(update={"target": "timbre1"}), [b"rows"], tmp_path),
-        parsed_path(REGISTRY.describe("houseelectric"), [b"rows"], tmp_path),
-        parsed_path(variant, [b"rows"], tmp_path),
+        parsed_path(entry, ["other rows"], tmp_path),
+        parsed_path(entry.model_copy(update={"target": "timbre1"}), ["rows"], tmp_path),
+        parsed_path(REGISTRY.describe("houseelectric"), ["rows"], tmp_path),
+        parsed_path(variant, ["rows"], tmp_path),
     ]
     assert len({home, *others}) == 5
-    assert parsed_path(entry.model_copy(update={"title": "t"}), [b"rows"], tmp_path) == home
+    assert parsed_path(entry.model_copy(update={"title": "t"}), ["rows"], tmp_path) == home
 
 
 def test_only_large_tables_of_text_are_kept() -> None:
