@@ -104,12 +104,14 @@ def _read(path: Path) -> tuple[Floats, Floats] | None:
             X, y = np.empty((rows, width - 1)), np.empty(rows)
             start = 0
             for group in range(file.num_row_groups):
-                table: Any = file.read_row_group(group)
+                table: Any = file.read_row_group(group, use_threads=False)
                 stop = start + table.num_rows
                 for at in range(width - 1):
                     X[start:stop, at] = table.column(at).to_numpy()
                 y[start:stop] = table.column(width - 1).to_numpy()
                 start = stop
+                del table
+                pa.default_memory_pool().release_unused()  # it would keep some groups' worth
     except (pa.ArrowException, OSError, ValueError):
         return None
     return sealed(X), sealed(y)
