@@ -14,7 +14,7 @@ from svgpbench_datasets.arff import arff_rows
 from svgpbench_datasets.binary_tables import idx_table, mat_table, xls_rows
 from svgpbench_datasets.entry import DatasetEntry
 from svgpbench_datasets.errors import DataError
-from svgpbench_datasets.files import DataFile, LocalFile
+from svgpbench_datasets.files import File
 from svgpbench_datasets.labels import mapped_labels, mapped_numbers
 from svgpbench_datasets.plain_numbers import plain_numbers
 from svgpbench_datasets.readers import (
@@ -29,7 +29,7 @@ from svgpbench_datasets.readers import (
 from svgpbench_datasets.treatments import file_columns, file_positions, treated
 
 Numbers: TypeAlias = NDArray[Any]  # float64, or uint8 where the file holds bytes
-Open: TypeAlias = Callable[[DataFile | LocalFile], bytes]
+Open: TypeAlias = Callable[[File], bytes]
 
 _DELIMITERS = {"whitespace": None, "csv": ",", "semicolon": ";", "tab": "\t"}
 

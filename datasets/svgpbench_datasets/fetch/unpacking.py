@@ -37,7 +37,9 @@ _DAMAGED_ARCHIVE = (tarfile.TarError, zipfile.BadZipFile, NotImplementedError)
 
 
 @contextmanager
-def content(path: Path, member: str | None, bound: int) -> Iterator[IO[bytes]]:
+def content(
+    path: Path, member: str | None, bound: int, *, as_served: bool = False
+) -> Iterator[IO[bytes]]:
     """The uncompressed content of a file, or of one member of the archive that it is.
 
     Compression is told by the first bytes, not by the name: gzip, xz, bzip2, Unix compress.
@@ -46,13 +48,16 @@ def content(path: Path, member: str | None, bound: int) -> Iterator[IO[bytes]]:
         path: the file.
         member: its path inside a zip or tar archive, itself compressed or not.
         bound: the most bytes that may be uncompressed on the way to a member.
+        as_served: whether to leave a file that is no archive compressed.
 
     Raises:
         WrongContent: damaged; no such member, or one that is not a plain file; an unsafe name.
     """
     try:
         with path.open("rb") as raw:
-            if member is None:
+            if member is None and as_served:
+                yield raw
+            elif member is None:
                 with _uncompressed(raw) as plain:
                     yield plain
             else:
