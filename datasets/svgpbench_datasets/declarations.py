@@ -12,6 +12,8 @@ from pydantic import ValidationError
 from svgpbench_datasets.entry import DatasetEntry
 from svgpbench_datasets.errors import DataError
 
+_OF_THE_FILES = frozenset({"splits", "unseen", "fingerprint"})
+
 
 def read_entries(folder: Traversable) -> dict[str, DatasetEntry]:
     """The entries of `registry.toml` and of `registry/*.toml` in a folder, in that order.
@@ -54,9 +56,9 @@ def _entries_of(declared: dict[str, Any], where: str) -> Iterator[tuple[str, Dat
 
 
 def _varied(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
-    """A variant; published splits and the fingerprint belong to the files: new files drop them."""
+    """A variant; what belongs to the files of the data set goes where others take their place."""
     if "files" in changes:
-        base = {key: value for key, value in base.items() if key not in ("splits", "fingerprint")}
+        base = {key: value for key, value in base.items() if key not in _OF_THE_FILES}
     return {**base, **changes}
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import Field, PositiveInt, model_validator
 
 from svgpbench_datasets.dataset import Task
-from svgpbench_datasets.files import DataFile, LocalFile, Strict
+from svgpbench_datasets.files import DataFile, File, Strict, UnseenFile
 from svgpbench_datasets.generators import GENERATORS
 
 Text: TypeAlias = Annotated[str, Field(min_length=1)]
@@ -31,7 +31,7 @@ class FixedSplits(Strict):
     """
 
     train_rows: PositiveInt | None = None
-    masks: DataFile | LocalFile | None = None
+    masks: DataFile | None = None
     count: PositiveInt = 1
 
     @model_validator(mode="after")
@@ -87,13 +87,14 @@ class DatasetEntry(Strict):
         citation: what to cite.
         defects: what to know before trusting a result on it.
         leaks: whether it is a variant that hands the target to the model, kept to repeat a result.
-        fingerprint: of the loaded numbers; None where no copy of a file has been seen.
+        unseen: whether no copy of a file has been seen when this was declared.
+        fingerprint: of the loaded numbers; None where they are unseen.
     """
 
     name: Name
     title: Text
     task: Task
-    files: tuple[DataFile | LocalFile, ...] = ()
+    files: tuple[File, ...] = ()
     generated: Generated | None = None
     parts: tuple[PositiveInt, ...] = ()
     reader: Reader | tuple[Reader, ...] | None = None
@@ -116,6 +117,7 @@ class DatasetEntry(Strict):
     citation: Text
     defects: tuple[Text, ...] = ()
     leaks: bool = False
+    unseen: bool = False
     fingerprint: Fingerprint | None = None
 
     @model_validator(mode="before")
@@ -186,9 +188,22 @@ class DatasetEntry(Strict):
         return self
 
     @model_validator(mode="after")
-    def _numbers_are_pinned(self) -> DatasetEntry:
-        if self.fingerprint is None and self.pinned:
-            raise ValueError("every file has a hash, so give a fingerprint (`svgpbench data pin`)")
+    def _numbers_are_pinned_unless_unseen(self) -> DatasetEntry:
+        if self.unseen and self.fingerprint is not None:
+            raise ValueError("unseen numbers have no fingerprint: leave one of both out")
+        if not self.unseen and any(isinstance(file, UnseenFile) for file in self.files):
+            raise ValueError("a file has no sha256: give one, or say `unseen = true`")
+        if not self.unseen and self.fingerprint is None:
+            raise ValueError("give a fingerprint (`svgpbench data pin`), or say `unseen = true`")
+        return self
+
+    @model_validator(mode="after")
+    def _form_tells_unseen_files(self) -> DatasetEntry:
+        beside = len(self.files) > len(self.part_rows)
+        if beside and any(isinstance(file, UnseenFile) for file in self.files):
+            raise ValueError(
+                "a file without sha256 stands beside another: its form does not tell it"
+            )
         return self
 
     @property
@@ -207,20 +222,15 @@ class DatasetEntry(Strict):
         return self.parts or (self.rows,)
 
     @property
-    def all_files(self) -> tuple[DataFile | LocalFile, ...]:
+    def all_files(self) -> tuple[File, ...]:
         """The files, and that of the published splits."""
         masks = self.splits.masks if self.splits else None
         return self.files if masks is None else (*self.files, masks)
 
     @property
-    def pinned(self) -> bool:
-        """Whether the hash of every file is known."""
-        return all(isinstance(file, DataFile) for file in self.files)
-
-    @property
     def shipped(self) -> bool:
         """Whether every file comes with the package."""
-        return all(isinstance(file, DataFile) and not file.addresses for file in self.files)
+        return all(file.shipped for file in self.files)
 
     def reader_of(self, file: int) -> Reader:
         """The format of a file, by its place in `files`."""

@@ -1,11 +1,12 @@
-"""A file that a data set is read from: its content's hash, and where it can be had."""
+"""A file that a data set is read from: how it is told from others, and where it can be had."""
 
 from __future__ import annotations
 
 from typing import Annotated, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, model_validator
 
+FilePath: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.+-]+(/[A-Za-z0-9_.+-]+)*$")]
 Sha256: TypeAlias = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
@@ -25,27 +26,50 @@ class Address(Strict):
 
 
 class DataFile(Strict):
-    """One file, identified by the hash of its uncompressed content.
+    """One file, identified by the hash of its uncompressed content; a packed one, as it is served.
 
-    `path` is its name in the cache and below a mirror (which may hold it with .xz or .gz added). Without
-    addresses it is shipped with the package, xz-compressed.
+    `path` is its name in the cache and below a mirror (which may hold it with .xz or .gz added, unless
+    it is packed). Without addresses it is shipped with the package, xz-compressed.
     """
 
-    path: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.+-]+(/[A-Za-z0-9_.+-]+)*$")]
+    path: FilePath
     sha256: Sha256
-    bytes: PositiveInt | None = None  # of the uncompressed content; required where it is downloaded
+    bytes: PositiveInt | None = None  # of what is hashed; required where it is downloaded
+    packed: bool = False
+    """Kept as it is served, compressed: checksums and size are those of the compressed file."""
     md5: Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")] | None = None  # as published
     sha1: Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")] | None = None  # as published
     addresses: tuple[Address, ...] = ()
 
+    @model_validator(mode="after")
+    def _packed_is_served(self) -> DataFile:
+        if self.packed and (
+            not self.addresses or any(address.member for address in self.addresses)
+        ):
+            raise ValueError("a packed file is kept as it is served: it needs a plain address")
+        return self
 
-class LocalFile(Strict):
-    """A file of which no copy has been seen, so that no hash is known: the user brings it.
+    @property
+    def shipped(self) -> bool:
+        """Whether it comes with the package."""
+        return not self.addresses
 
-    `path` is its name below a folder that the user names.
+
+class UnseenFile(Strict):
+    """A file of which no copy has been seen, so that no checksum is known: it is told by its form.
+
+    What an address or the user gives is taken for it where it reads as the entry declares. `path` is
+    its name in the cache and below a mirror. Without addresses the user has to bring it.
     """
 
-    path: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.+-]+(/[A-Za-z0-9_.+-]+)*$")]
-    sha256: None = None
-    bytes: None = None
+    path: FilePath
+    at_most: PositiveInt  # bytes of the uncompressed content
     addresses: tuple[Address, ...] = ()
+
+    @property
+    def shipped(self) -> bool:
+        """It does not come with the package."""
+        return False
+
+
+File: TypeAlias = DataFile | UnseenFile

@@ -8,14 +8,12 @@ import numpy as np
 
 from svgpbench_datasets.entry import DatasetEntry
 from svgpbench_datasets.errors import DataError
-from svgpbench_datasets.files import DataFile, LocalFile
+from svgpbench_datasets.files import DataFile, File
 from svgpbench_datasets.plain_numbers import plain_numbers
 from svgpbench_datasets.splits import Split
 
 
-def fixed_split(
-    entry: DatasetEntry, fold: int, open_file: Callable[[DataFile | LocalFile], bytes]
-) -> Split:
+def fixed_split(entry: DatasetEntry, fold: int, open_file: Callable[[File], bytes]) -> Split:
     """Read one published split of a data set.
 
     Args:
@@ -49,7 +47,7 @@ def fixed_split(
 
 
 def _masks(
-    file: DataFile | LocalFile, raw: bytes, entry: DatasetEntry
+    file: DataFile, raw: bytes, entry: DatasetEntry
 ) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
     table = plain_numbers(raw, ",")
     count = entry.splits.count if entry.splits else 0

@@ -11,7 +11,6 @@ from svgpbench_datasets.dataset import Dataset
 from svgpbench_datasets.declarations import read_entries
 from svgpbench_datasets.entry import DatasetEntry
 from svgpbench_datasets.errors import DataError, did_you_mean
-from svgpbench_datasets.files import DataFile
 from svgpbench_datasets.generators import generate
 from svgpbench_datasets.parsed import is_large, parsed_path, read_or_parse
 from svgpbench_datasets.published import fixed_split
@@ -59,7 +58,7 @@ class Registry:
                 numbers that the registry declares.
         """
         entry = self.describe(name)
-        self._sources.fetch([one for one in entry.files if isinstance(one, DataFile)], name)
+        self._sources.fetch(entry.files, entry)
         dataset = self.load_unverified(name)
         if entry.fingerprint is not None and dataset.fingerprint != entry.fingerprint:
             raise DataError(
@@ -91,9 +90,9 @@ class Registry:
         if made := entry.generated:
             return generate(made.name, entry.rows, made.seed)
         if not is_large(entry):
-            return read_entry(entry, lambda file: self._sources.read(file, entry.name))
-        opened = partial(self._sources.opened, name=entry.name)
-        hashes = [self._sources.sha256(file, entry.name) for file in entry.files]
+            return read_entry(entry, lambda file: self._sources.read(file, entry))
+        opened = partial(self._sources.opened, entry=entry)
+        hashes = [self._sources.sha256(file, entry) for file in entry.files]
         path = parsed_path(entry, hashes, self._sources.cache_folder())
         return read_or_parse(path, lambda: read_blocks(entry, opened))
 
@@ -104,7 +103,7 @@ class Registry:
             DataError: a data set without them, a fold that it does not have.
         """
         entry = self.describe(name)
-        return fixed_split(entry, fold, lambda file: self._sources.read(file, name))
+        return fixed_split(entry, fold, lambda file: self._sources.read(file, entry))
 
     def at_hand(self, name: str) -> bool:
         """Whether a data set can be loaded without a network."""

@@ -5,13 +5,15 @@ from __future__ import annotations
 import hashlib
 import io
 import lzma
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import IO
 
+from svgpbench_datasets.entry import DatasetEntry
 from svgpbench_datasets.errors import DataError
 from svgpbench_datasets.fetch import (
     Limits,
@@ -19,13 +21,15 @@ from svgpbench_datasets.fetch import (
     fetch_files,
     is_cached,
     mirrors_from_environment,
+    places,
 )
+from svgpbench_datasets.fetch.answers import WrongContent
 from svgpbench_datasets.fetch.limits import OnProgress, silent
-from svgpbench_datasets.fetch.places import MIRRORED_AS, checked_mirror
-from svgpbench_datasets.fetch.unpacking import content
-from svgpbench_datasets.files import DataFile, LocalFile
+from svgpbench_datasets.fetch.unpacking import Bounded, content
+from svgpbench_datasets.files import DataFile, File
+from svgpbench_datasets.form import check_form
 
-_MOST_LOCAL_BYTES = 1 << 34
+_MOST_OF_A_CELL = 32  # bytes: every digit of a float64, its sign, its exponent and a comma
 
 
 @dataclass(frozen=True)
@@ -46,54 +50,60 @@ class Sources:
     limits: Limits = field(default_factory=Limits)
     on_progress: OnProgress = silent
 
-    def read(self, file: DataFile | LocalFile, name: str) -> bytes:
-        """The uncompressed content of a file of data set `name`, verified where a hash is known.
+    def read(self, file: File, entry: DatasetEntry) -> bytes:
+        """The uncompressed content of a file of a data set, verified.
 
         Raises:
             DataError: it is nowhere to be had, or is not what is declared.
         """
-        with self.opened(file, name) as stream:
+        with self.opened(file, entry) as stream:
             return stream.read()
 
     @contextmanager
-    def opened(self, file: DataFile | LocalFile, name: str) -> Iterator[IO[bytes]]:
-        """The uncompressed content of a file as a stream; as `read`."""
-        if isinstance(file, LocalFile):
-            with self._local(file, name) as stream:
-                yield stream
-        elif not file.addresses:
+    def opened(self, file: File, entry: DatasetEntry) -> Iterator[IO[bytes]]:
+        """The uncompressed content of a file as a stream; errors are those of `read`."""
+        if isinstance(file, DataFile) and file.shipped:
             yield io.BytesIO(self._shipped(file))
+            return
+        self.fetch([file], entry)
+        if isinstance(file, DataFile) and file.packed:
+            with self._unpacked(file, entry) as stream:
+                yield stream
         else:
-            self.fetch([file], name)
             with (self.cache_folder() / file.path).open("rb") as stream:
                 yield stream
 
-    def sha256(self, file: DataFile | LocalFile, name: str) -> str:
-        """The hash of a file's content: the declared one, or that of what is there."""
-        if file.sha256 is not None:
+    def sha256(self, file: File, entry: DatasetEntry) -> str:
+        """The hash that tells a file's content: the declared one, or that of what is there."""
+        if isinstance(file, DataFile):
             return file.sha256
-        with self.opened(file, name) as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]
+        self.fetch([file], entry)
+        with (self.cache_folder() / file.path).open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
 
-    def fetch(self, files: list[DataFile], name: str) -> None:
-        """Bring files that have addresses into the cache; those that are there are left alone."""
-        wanted = [file for file in files if file.addresses]
+    def fetch(self, files: Sequence[File], entry: DatasetEntry) -> None:
+        """Bring what is not shipped of these files of a data set into the cache, archives once.
+
+        Raises:
+            DataError: one of them is nowhere to be had.
+        """
+        wanted = [file for file in files if not file.shipped]
         fetch_files(
             wanted,
             cache=self.cache_folder(),
             mirrors=self._mirrors(),
-            name=name,
+            name=entry.name,
             limits=self.limits,
+            accept=partial(check_form, entry),
             on_progress=self.on_progress,
         )
 
-    def at_hand(self, file: DataFile | LocalFile) -> bool:
+    def at_hand(self, file: File) -> bool:
         """Whether a file can be read without a network: shipped, cached, or in a folder."""
-        if isinstance(file, DataFile) and (
-            not file.addresses or is_cached(file, self.cache_folder())
-        ):
+        if file.shipped or is_cached(file, self.cache_folder()):
             return True
-        return self._in_folder(file) is not None
+        candidates = (one for place in places(file, self._mirrors()) for one in place.candidates)
+        return any(isinstance(one, Path) and one.is_file() for one in candidates)
 
     def cache_folder(self) -> Path:
         """The folder of downloaded files."""
@@ -102,30 +112,17 @@ class Sources:
     def _mirrors(self) -> tuple[str, ...]:
         return mirrors_from_environment() if self.mirrors is None else self.mirrors
 
-    def _in_folder(self, file: DataFile | LocalFile) -> Path | None:
-        folders = [one for one in map(checked_mirror, self._mirrors()) if isinstance(one, Path)]
-        for folder in [*folders, self.cache_folder()]:
-            for ending in MIRRORED_AS:
-                candidate = folder / f"{file.path}{ending}"
-                if candidate.is_file():
-                    return candidate
-        return None
-
     @contextmanager
-    def _local(self, file: LocalFile, name: str) -> Iterator[IO[bytes]]:
-        found = self._in_folder(file)
-        if found is None:
-            addresses = " or ".join(address.url for address in file.addresses)
-            origin = f" (from {addresses})" if addresses else ""
-            raise DataError(
-                f"data set {name!r} needs {file.path}, of which no hash is known, so it is not "
-                f"downloaded: put it{origin} below a folder that SVGPBENCH_MIRROR names"
-            )
+    def _unpacked(self, file: DataFile, entry: DatasetEntry) -> Iterator[IO[bytes]]:
+        """What a file holds that is kept compressed; no more than its rows can take."""
+        splits = entry.splits.count if entry.splits else 0
+        bound = entry.rows * max(len(entry.columns), splits) * _MOST_OF_A_CELL
+        why = f"uncompressed it is more than the {bound:,} bytes that {entry.rows:,} rows may take"
         try:
-            with content(found, None, _MOST_LOCAL_BYTES) as plain:
-                yield plain
-        except OSError as error:
-            raise DataError(f"{found} cannot be read: {error.strerror or error}") from None
+            with content(self.cache_folder() / file.path, None, bound) as plain:
+                yield io.BufferedReader(Bounded(plain, bound, why))
+        except WrongContent as refusal:
+            raise DataError(f"{file.path}: {refusal}") from None
 
     def _shipped(self, file: DataFile) -> bytes:
         try:

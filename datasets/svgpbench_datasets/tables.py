@@ -14,7 +14,7 @@ from svgpbench_datasets.arff import arff_rows
 from svgpbench_datasets.binary_tables import idx_table, mat_table, xls_rows
 from svgpbench_datasets.entry import DatasetEntry
 from svgpbench_datasets.errors import DataError
-from svgpbench_datasets.files import DataFile, LocalFile
+from svgpbench_datasets.files import File
 from svgpbench_datasets.labels import mapped_labels, mapped_numbers
 from svgpbench_datasets.plain_numbers import plain_numbers
 from svgpbench_datasets.readers import Cells, Row, decode_lines, read_cells
@@ -22,7 +22,7 @@ from svgpbench_datasets.text_rows import DELIMITERS, below_header, check_names, 
 from svgpbench_datasets.treatments import file_columns, file_positions, treated
 
 Numbers: TypeAlias = NDArray[Any]  # float64, or uint8 where the file holds bytes
-Open: TypeAlias = Callable[[DataFile | LocalFile], bytes]
+Open: TypeAlias = Callable[[File], bytes]
 
 
 def read_entry(entry: DatasetEntry, open_file: Open) -> tuple[Numbers, Numbers]:

@@ -65,7 +65,7 @@ def test_table_is_markdown_with_a_line_for_every_data_set(cli: Cli) -> None:
 def test_a_wrong_name_or_a_set_that_is_not_there_is_one_line(cli: Cli) -> None:
     for name, message in (
         ("bostn", "did you mean 'boston'?"),
-        ("song", "needs song/YearPredictionMSD.txt, of which no hash is known"),
+        ("kuka", "kuka/kuka1.csv could not be had (no place is known that serves it)"),
     ):
         outcome = cli("data", "show", name)
         assert (outcome.code, outcome.out) == (2, "")

@@ -67,6 +67,15 @@ def mujoco() -> bytes:
     return "\n".join([",".join(names), *rows]).encode()
 
 
+def prepared(width: int) -> bytes:
+    """As uci_datasets has its tables: no header, five digits, the target last."""
+    rows = [
+        ",".join([*(f"{-at - c * 1e-5:.5f}" for c in range(width)), f"{at + 0.5:.5f}"])
+        for at in range(ROWS)
+    ]
+    return "\n".join([*rows, ""]).encode()
+
+
 def sarcos(rows: int) -> bytes:
     file = io.BytesIO()
     scipy.io.savemat(file, {"sarcos_inv": np.arange(rows * 28.0).reshape(rows, 28)})

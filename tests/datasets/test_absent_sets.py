@@ -13,7 +13,8 @@ import absent_files as made
 import numpy as np
 import pytest
 
-from svgpbench_datasets import REGISTRY, DataError, DatasetEntry, Registry
+from svgpbench_datasets import REGISTRY, DataError, DataFile, DatasetEntry, Registry
+from svgpbench_datasets.fetch import Unavailable
 from svgpbench_datasets.sources import Sources
 from svgpbench_datasets.tables import read_entry
 
@@ -41,7 +42,14 @@ PUBLISHED = {
     "kuka": (197920, 28),
     "mujoco": (936353, 23),
     "sarcos": (48933, 21),
+    "3droad:processed": (434874, 3),
+    "slice:processed": (53500, 385),
+    "song:processed": (515345, 90),
+    "buzz:processed": (583250, 77),
+    "houseelectric:processed": (2049280, 11),
 }
+PREPARED = [name for name in PUBLISHED if name.endswith(":processed")]
+RAW = [name for name in PUBLISHED if name != "sarcos" and name not in PREPARED]
 
 
 def smaller(name: str, **changes: Any) -> DatasetEntry:
@@ -54,18 +62,33 @@ def smaller(name: str, **changes: Any) -> DatasetEntry:
 def test_the_declared_size_is_the_published_one(name: str, shape: tuple[int, int]) -> None:
     entry = REGISTRY.describe(name)
     assert (entry.rows, len(entry.features)) == shape
-    assert not entry.pinned
-    assert entry.fingerprint is None
+    assert entry.unseen
     assert any("no copy" in defect for defect in entry.defects)
 
 
-@pytest.mark.parametrize("name", [name for name in PUBLISHED if name != "sarcos"])
+@pytest.mark.parametrize("name", RAW)
 def test_a_file_of_the_documented_format_is_read(name: str) -> None:
     raw = FILES[name.partition(":")[0]]()
     X, y = read_entry(smaller(name), lambda _: raw)
     assert X.shape == (made.ROWS, PUBLISHED[name][1])
     assert y.shape == (made.ROWS,)
     assert np.isfinite(X).all()
+
+
+@pytest.mark.parametrize("name", PREPARED)
+def test_a_prepared_copy_is_read_like_its_siblings(name: str) -> None:
+    width = PUBLISHED[name][1]
+    raw = made.prepared(width)
+    X, y = read_entry(smaller(name), lambda _: raw)
+    assert X.shape == (made.ROWS, width)
+    assert (X[2, 1], y[2]) == (-2.00001, 2.5)
+    data, masks = REGISTRY.describe(name).all_files
+    for file, what in ((data, "data"), (masks, "test_mask")):
+        assert isinstance(file, DataFile)
+        assert file.packed
+        base = name.partition(":")[0]
+        assert file.path == f"{base}/{base}.{what}.csv.gz"
+        assert all(address.url.endswith(f"/{base}/{what}.csv.gz") for address in file.addresses)
 
 
 def test_the_columns_are_the_documented_ones() -> None:
@@ -119,8 +142,12 @@ def folder_registry(tmp_path: Path, mirror: Path) -> Registry:
     declared = REGISTRY.describe("kuka").model_dump(exclude_none=True, exclude_defaults=True)
     columns = ", ".join(json.dumps(name) for name in declared["columns"])
     features = ", ".join(json.dumps(name) for name in declared["features"])
-    lines = ["[kuka]", 'files = [{ path = "kuka/kuka1.csv" }]', f"columns = [{columns}]"]
-    lines += [f"features = [{features}]", f"rows = {made.ROWS}", "header = true"]
+    lines = [
+        "[kuka]",
+        'files = [{ path = "kuka/kuka1.csv", at_most = 9999 }]',
+        f"columns = [{columns}]",
+    ]
+    lines += [f"features = [{features}]", f"rows = {made.ROWS}", "header = true", "unseen = true"]
     for key in ("title", "task", "reader", "target", "upstream", "licence", "citation"):
         lines.append(f"{key} = {json.dumps(declared[key])}")
     (tmp_path / "registry.toml").write_text("\n".join(lines), encoding="utf-8")
@@ -137,11 +164,13 @@ def test_a_file_is_found_below_the_folder_that_the_user_names(
     (mirror / "kuka").mkdir(parents=True)
     registry = folder_registry(tmp_path, mirror)
     assert not registry.at_hand("kuka")
-    with pytest.raises(
-        DataError, match=r"needs kuka/kuka1\.csv, of which no hash is known"
-    ) as caught:
+    with pytest.raises(Unavailable) as caught:
         registry.load("kuka")
-    assert "SVGPBENCH_MIRROR" in str(caught.value)
+    assert str(caught.value) == (
+        f"kuka/kuka1.csv could not be had (mirror {mirror}: has no kuka/kuka1.csv); get it by other "
+        "means, then run `svgpbench fetch kuka --from FILE`, or name a mirror with --mirror or "
+        "SVGPBENCH_MIRROR"
+    )
     (mirror / "kuka" / f"kuka1.csv{ending}").write_bytes(pack(made.kuka()))
     assert registry.at_hand("kuka")
     dataset = registry.load("kuka")

@@ -2,84 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-from wanted_files import CONTENT, left_in, wanted
+from wanted_files import CONTENT, PAGE, ROADS, entry, left_in, unseen, wanted
 from wayward_server import Server
 
-from svgpbench_datasets.files import DataFile
-
 Run = Callable[..., subprocess.CompletedProcess[str]]
-
-MODULE = """
-import json
-from pathlib import Path
-from types import SimpleNamespace
-from svgpbench_datasets.files import DataFile
-
-class Sets:
-    def __init__(self):
-        declared = json.loads(Path(__file__).with_name("sets.json").read_text())
-        self.sets = {
-            name: SimpleNamespace(files=tuple(DataFile.model_validate(file) for file in files))
-            for name, files in declared.items()
-        }
-
-    def names(self):
-        return tuple(self.sets)
-
-    def describe(self, name):
-        return self.sets[name]
-
-REGISTRY = Sets()
-"""
-
-
-@pytest.fixture
-def declare(tmp_path: Path) -> Callable[..., None]:
-    """Install another package's data sets, found through its entry point."""
-    package = tmp_path / "package"
-    info = package / "faraway_sets-1.0.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: faraway-sets\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[svgpbench.datasets]\nfaraway = faraway:REGISTRY\n")
-    (package / "faraway.py").write_text(MODULE)
-
-    def write(**sets: list[DataFile]) -> None:
-        declared = {name: [f.model_dump() for f in files] for name, files in sets.items()}
-        (package / "sets.json").write_text(json.dumps(declared))
-
-    return write
-
-
-@pytest.fixture
-def fetch(tmp_path: Path, cache: Path) -> Run:
-    """Run `svgpbench fetch` in a process of its own."""
-    kept = {k: v for k, v in os.environ.items() if k not in ("SVGPBENCH_MIRROR", "SVGPBENCH_DATA")}
-    path = f"{tmp_path / 'package'}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
-
-    def run(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "svgpbench.cli", "fetch", *map(str, arguments)],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-            cwd=tmp_path,
-            env=kept
-            | {"PYTHONPATH": path, "NO_PROXY": "127.0.0.1", "SVGPBENCH_DATA": str(cache)}
-            | {"COLUMNS": "160"}
-            | environment,
-        )
-
-    return run
 
 
 def test_a_download_with_everything_it_prints(
@@ -93,7 +29,7 @@ def test_a_download_with_everything_it_prints(
     assert "housing.data.xz" in planned.stdout
     assert "needs no download" in planned.stdout
     assert f"from {server.url}/f" in planned.stdout
-    assert f"1 to download, 300.0 kB uncompressed, to {cache}" in planned.stdout
+    assert f"1 to download, at most 300.0 kB, to {cache}" in planned.stdout
     assert server.requests == []
     assert not cache.exists()
 
@@ -101,7 +37,7 @@ def test_a_download_with_everything_it_prints(
     assert done.returncode == 1
     assert done.stderr.splitlines() == [
         "lost/data.txt: " + f"{server.url}/lost: HTTP 404 Not Found",
-        f"error: lost/data.txt could not be had ({server.url}/lost: HTTP 404 Not Found); download "
+        f"error: lost/data.txt could not be had ({server.url}/lost: HTTP 404 Not Found); get "
         "it by other means, then run `svgpbench fetch lost --from FILE`, or name a mirror with "
         "--mirror or SVGPBENCH_MIRROR",
         "far/data.txt: downloading 300.0 kB",
@@ -150,6 +86,49 @@ def test_an_archive_downloaded_by_hand_is_taken(
     assert (done.returncode, done.stderr) == (0, "")
     assert "was fetched" in done.stdout
     assert left_in(cache) == {"far/data.txt"}
+
+
+def test_the_command_says_what_every_dead_address_answered_and_what_to_do(
+    cache: Path, declare: Callable[..., None], fetch: Run
+) -> None:
+    dead = ["http://127.0.0.1:9/one", "http://127.0.0.1:9/two"]
+    declare(roads=entry(unseen(*dead)), arm=entry(unseen(), name="arm"))
+    done = fetch("roads", "arm", "boston")
+    assert done.returncode == 1
+    errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    assert len(errors) == 2
+    assert all(re.search(rf"{url}: connection failed \([^)]*refused\)", errors[0]) for url in dead)
+    assert "`svgpbench fetch roads --from FILE`" in errors[0]
+    assert "(no place is known that serves it); get it by other means" in errors[1]
+    assert "`svgpbench fetch arm --from FILE`" in errors[1]
+    assert done.stdout.count("could not be had") == 2
+    assert "needs no download" in done.stdout
+    planned = fetch("arm", "--dry-run")
+    assert "by hand: svgpbench fetch arm --from FILE" in planned.stdout
+    assert left_in(cache) == set()
+
+
+def test_the_command_prints_the_sha256_that_it_found(
+    server: Server, tmp_path: Path, declare: Callable[..., None], fetch: Run
+) -> None:
+    declare(roads=entry(unseen(server.serve("/roads", ROADS))), arm=entry(unseen(), name="arm"))
+    found = hashlib.sha256(ROADS).hexdigest()
+    words = f"no sha256 is published, this one was found:\n{found}  roads/roads.txt\n"
+    done = fetch("roads")
+    assert done.returncode == 0, done.stderr
+    assert "was fetched, told by its form" in done.stdout
+    assert words in done.stdout
+    (row,) = json.loads(fetch("roads", "--json").stdout)["files"]
+    assert (row["state"], row["told_by"]) == ("cached", "form")
+    assert (row["sha256"], row["sha256_is"]) == (found, "found")
+    (tmp_path / "mine").write_bytes(PAGE)
+    refused = fetch("arm", "--from", tmp_path / "mine", "--cache", tmp_path / "other")
+    assert refused.returncode == 2
+    assert "is not what is wanted (as roads/roads.txt: not of the declared form" in refused.stderr
+    (tmp_path / "mine").write_bytes(ROADS)
+    taken = fetch("arm", "--from", tmp_path / "mine", "--cache", tmp_path / "other")
+    assert (taken.returncode, taken.stderr) == (0, "")
+    assert found in taken.stdout
 
 
 MISTAKES = [

@@ -6,10 +6,14 @@ import hashlib
 from pathlib import Path
 
 import pytest
+from mirror import mirror_folder
 from wanted_files import left_in
 
+from svgpbench_datasets import REGISTRY, fingerprint
 from svgpbench_datasets.fetch import fetch_file, mirrors_from_environment, places
 from svgpbench_datasets.files import Address, DataFile
+from svgpbench_datasets.sources import Sources
+from svgpbench_datasets.tables import read_entry
 
 UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 NAVAL = f"{UCI}/00316/UCI%20CBM%20Dataset.zip"
@@ -57,3 +61,23 @@ def test_a_real_file_is_had_from_the_mirror(
     assert fetched == cache / path
     assert hashlib.sha256(fetched.read_bytes()).hexdigest() == sha256
     assert left_in(cache) == {path}
+
+
+def test_a_real_prepared_copy_kept_packed_holds_what_the_unpacked_one_does(cache: Path) -> None:
+    path = "kin40k/kin40k.data.csv.gz"
+    if not (mirror_folder() / path).is_file():
+        pytest.skip(f"the mirror has no {path}")
+    served = (mirror_folder() / path).read_bytes()
+    entry = REGISTRY.describe("kin40k")
+    kept = entry.files[0].model_copy(
+        update={
+            "path": path,
+            "packed": True,
+            "sha256": hashlib.sha256(served).hexdigest(),
+            "bytes": len(served),
+        }
+    )
+    sources = Sources(cache, cache=cache, mirrors=(str(mirror_folder()),))
+    X, y = read_entry(entry, lambda _: sources.read(kept, entry))
+    assert fingerprint(X, y) == entry.fingerprint
+    assert (cache / path).read_bytes() == served

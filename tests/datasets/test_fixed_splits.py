@@ -19,7 +19,8 @@ def entry(splits: dict[str, Any] | None) -> DatasetEntry:
             "name": "t",
             "title": "t",
             "task": "regression",
-            "files": [{"path": "t"}],
+            "files": [{"path": "t", "sha256": "0" * 64}],
+            "unseen": True,
             "reader": "csv",
             "rows": 4,
             "columns": ["a", "b"],
@@ -32,7 +33,7 @@ def entry(splits: dict[str, Any] | None) -> DatasetEntry:
     )
 
 
-MASKED = {"masks": {"path": "t.masks"}, "count": 2}
+MASKED = {"masks": {"path": "t.masks", "sha256": "0" * 64}, "count": 2}
 
 
 def test_a_mask_marks_the_test_rows() -> None:

@@ -12,10 +12,11 @@ from pathlib import Path
 
 BLOCK, COLUMNS = 10_000, 20
 PARTS = """
-import resource, sys
+import sys
 from pathlib import Path
 import numpy as np
 import pandas, pyarrow.parquet  # what they need for themselves is there before
+from svgpbench.environment import peak_memory_bytes as peak
 from svgpbench.batches import Batches, TrainingData
 from svgpbench.inducing import initial_inducing_inputs
 from svgpbench.kernels import kernel
@@ -25,9 +26,6 @@ from svgpbench.model import Model
 from svgpbench.plugins import load_backend
 from svgpbench_datasets import Registry, prepare, random_split
 from svgpbench_datasets.sources import Sources
-
-def peak():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 folder = Path(sys.argv[1])
 ops, method = load_backend("numpy"), build_method("t-svgp", {})
@@ -49,8 +47,18 @@ def declare(folder: Path, times: int) -> None:
     """A table of some blocks of rows and its registry."""
     folder.mkdir()
     columns = [f"x{at}" for at in range(COLUMNS)]
-    lines = ["[t]", f"columns = {json.dumps([*columns, 'y'])}", 'files = [{ path = "t.csv" }]']
-    lines += [f"rows = {times * BLOCK}", 'task = "regression"', 'reader = "csv"', 'target = "y"']
+    lines = [
+        "[t]",
+        f"columns = {json.dumps([*columns, 'y'])}",
+        'files = [{ path = "t.csv", at_most = 1000000000 }]',
+    ]
+    lines += [
+        "unseen = true",
+        f"rows = {times * BLOCK}",
+        'task = "regression"',
+        'reader = "csv"',
+        'target = "y"',
+    ]
     lines += [f'{key} = "t"' for key in ("title", "upstream", "licence", "citation")]
     (folder / "registry.toml").write_text("\n".join(lines), encoding="utf-8")
     block = "".join(

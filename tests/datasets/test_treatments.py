@@ -10,6 +10,7 @@ import pytest
 from svgpbench_datasets import DataError, DatasetEntry
 from svgpbench_datasets.tables import read_entry
 
+TWO = [{"path": "one", "sha256": "0" * 64}, {"path": "two", "sha256": "1" * 64}]
 ROWS = b"5, red, 1.5, no\n6, ?, 2.5, yes\n7, blue, ?, no\n8, green, 4.5, yes\n"
 
 
@@ -18,7 +19,8 @@ def entry(rows: int, **changes: Any) -> DatasetEntry:
         "name": "t",
         "title": "t",
         "task": "classification",
-        "files": [{"path": "t.data"}],
+        "files": [{"path": "t.data", "sha256": "0" * 64}],
+        "unseen": True,
         "reader": "csv",
         "rows": rows,
         "columns": ["age", "colour", "size", "class"],
@@ -94,7 +96,7 @@ def test_rows_are_numbered_in_each_file_where_that_is_declared() -> None:
     numbers = entry(
         4,
         categories={},
-        files=[{"path": "one"}, {"path": "two"}],
+        files=TWO,
         parts=[2, 2],
         number_rows=True,
         columns=["row", "a", "class"],
@@ -107,7 +109,7 @@ def test_rows_are_numbered_in_each_file_where_that_is_declared() -> None:
 
 def test_a_part_of_another_length_is_refused_by_name() -> None:
     numbers = entry(
-        4, categories={}, files=[{"path": "one"}, {"path": "two"}], parts=[1, 3],
+        4, categories={}, files=TWO, parts=[1, 3],
         columns=["a", "class"], labels={"0": 0, "1": 1},
     )  # fmt: skip
     with pytest.raises(DataError, match="one has 2 rows where 1 are declared"):

@@ -8,10 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import absent_files as made
+
+from svgpbench_datasets import DatasetEntry
 from svgpbench_datasets.fetch import Limits
-from svgpbench_datasets.files import Address, DataFile
+from svgpbench_datasets.files import Address, DataFile, UnseenFile
 
 CONTENT = random.Random(0).randbytes(300_000)  # nothing compresses it
+ROADS = made.three_d_road()
+PAGE = b"<!DOCTYPE html><title>moved</title>" + b"\n<p>" * 6  # lines as many as rows
 FAST = Limits(connect_s=5, silence_s=5, patience_s=5, pause_s=0.01)
 IMPATIENT = replace(FAST, silence_s=0.25, patience_s=0.2, slowest=50_000)
 
@@ -27,6 +32,31 @@ def wanted(
         addresses=tuple(Address(url=url, member=member) for url in urls),
         **more,
     )
+
+
+def entry(*files: DataFile | UnseenFile, **changes: object) -> DatasetEntry:
+    """Six rows of 3droad, from these files."""
+    base = {
+        "name": "roads",
+        "title": "t",
+        "task": "regression",
+        "files": files,
+        "reader": "csv",
+        "rows": made.ROWS,
+        "columns": ["road", "x1", "x2", "y"],
+        "features": ["x1", "x2"],
+        "target": "y",
+        "unseen": True,
+        "upstream": "http://up",
+        "licence": "l",
+        "citation": "c",
+    }
+    return DatasetEntry.model_validate({**base, **changes})
+
+
+def unseen(*urls: str, member: str | None = None, at_most: int = 1000) -> UnseenFile:
+    addresses = tuple(Address(url=url, member=member) for url in urls)
+    return UnseenFile(path="roads/roads.txt", at_most=at_most, addresses=addresses)
 
 
 def left_in(folder: Path) -> set[str]:

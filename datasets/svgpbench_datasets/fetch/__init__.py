@@ -6,12 +6,15 @@ from svgpbench_datasets.fetch.fetching import (
     fetch_file,
     fetch_files,
     is_cached,
+    sha256_of,
     shared_archives,
 )
 from svgpbench_datasets.fetch.limits import Limits, Progress
 from svgpbench_datasets.fetch.places import cache_folder, mirrors_from_environment, places
+from svgpbench_datasets.fetch.verifying import Accept
 
 __all__ = [
+    "Accept",
     "Answer",
     "Limits",
     "Progress",
@@ -23,5 +26,6 @@ __all__ = [
     "is_cached",
     "mirrors_from_environment",
     "places",
+    "sha256_of",
     "shared_archives",
 ]

@@ -41,7 +41,8 @@ class Unavailable(DataError):  # noqa: N818 - said as a user would
         self.answers = tuple(answers)
         tried = "; ".join(f"{answer.place}: {answer.why}" for answer in answers)
         super().__init__(
-            f"{path} could not be had ({tried}); download it by other means, then run "
+            f"{path} could not be had ({tried or 'no place is known that serves it'}); get it by "
+            "other means, then run "
             f"`svgpbench fetch {name or 'NAME'} --from FILE`, or name a mirror with --mirror or "
             "SVGPBENCH_MIRROR"
         )

@@ -13,25 +13,32 @@ from svgpbench_datasets.fetch.partial import Partial
 from svgpbench_datasets.fetch.places import Place
 from svgpbench_datasets.fetch.transfer import download
 from svgpbench_datasets.fetch.unpacking import content
-from svgpbench_datasets.fetch.verifying import write_verified
-from svgpbench_datasets.files import DataFile
+from svgpbench_datasets.fetch.verifying import Accept, write_accepted, write_verified
+from svgpbench_datasets.files import DataFile, File
 
 
 @dataclass(frozen=True)
 class Wish:
     """A file that is wanted, and how: see `fetch_file`."""
 
-    file: DataFile
+    file: File
     cache: Path
     places: Sequence[Place]
     name: str | None
     limits: Limits
     keep: Container[str]
+    accept: Accept
     on_progress: OnProgress
 
     def tell(self, doing: str, done: int = 0, total: int | None = None) -> None:
         """Report what is being done for this file."""
         self.on_progress(Progress(self.file.path, doing, done, total))
+
+    def unpack(self, source: Path, member: str | None, output: Path) -> None:
+        """See `unpack`."""
+        if not isinstance(self.file, DataFile):
+            self.tell("reading it, as no checksum is known")
+        unpack(source, member, output, file=self.file, limits=self.limits, accept=self.accept)
 
 
 def bring(wish: Wish, output: Path) -> None:
@@ -52,7 +59,13 @@ def bring(wish: Wish, output: Path) -> None:
 
 
 def unpack(
-    source: Path, member: str | None, output: Path, *, file: DataFile, limits: Limits
+    source: Path,
+    member: str | None,
+    output: Path,
+    *,
+    file: File,
+    limits: Limits,
+    accept: Accept,
 ) -> None:
     """Write the verified content of what was downloaded or found to a new file.
 
@@ -63,8 +76,12 @@ def unpack(
     output.unlink(missing_ok=True)  # a temporary file is its owner's alone, a new one follows umask
     bound = limits.transfer_bound(file, member) * limits.unpacked_factor
     try:
-        with content(source, member, bound) as plain:
-            write_verified(plain, output, file)
+        if isinstance(file, DataFile):
+            with content(source, member, bound, as_served=file.packed) as stream:
+                write_verified(stream, output, file)
+        else:
+            with content(source, member, bound) as stream:
+                write_accepted(stream, output, file, accept)
     except BaseException:
         output.unlink(missing_ok=True)
         raise
@@ -88,7 +105,7 @@ def _from_place(place: Place, wish: Wish, output: Path) -> None:
 def _from_folder(source: Path, member: str | None, wish: Wish, output: Path) -> None:
     if not source.is_file():
         raise Absent(f"has no {wish.file.path}")
-    unpack(source, member, output, file=wish.file, limits=wish.limits)
+    wish.unpack(source, member, output)
 
 
 def _from_url(url: str, member: str | None, wish: Wish, output: Path) -> None:
@@ -99,7 +116,7 @@ def _from_url(url: str, member: str | None, wish: Wish, output: Path) -> None:
         for fresh in (False, True):
             resumed = download(url, partial, bound, wish.limits, wish.tell)
             try:
-                unpack(partial.body, member, output, file=wish.file, limits=wish.limits)
+                wish.unpack(partial.body, member, output)
             except WrongContent:
                 partial.drop()
                 if fresh or not resumed:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from svgpbench_datasets.files import DataFile
+from svgpbench_datasets.files import File, UnseenFile
 
 MiB = 1 << 20
 
@@ -37,7 +37,7 @@ class Limits:
     archive_bytes: int = 1024 * MiB
     unpacked_factor: int = 8
 
-    def transfer_bound(self, file: DataFile, member: str | None) -> int:
+    def transfer_bound(self, file: File, member: str | None) -> int:
         """The most bytes that an address may send for a file.
 
         The content and a little, as compressing can add some; an archive may hold much else.
@@ -63,8 +63,9 @@ def silent(_: Progress) -> None:
     """Tell nobody."""
 
 
-def size_of(file: DataFile) -> int:
-    """The declared size of a file's uncompressed content; a file to download must declare it."""
-    if file.bytes is None:
+def size_of(file: File) -> int:
+    """The declared size of what is kept of a file, or the most that it may be."""
+    size = file.at_most if isinstance(file, UnseenFile) else file.bytes
+    if size is None:
         raise ValueError(f"{file.path} declares no size")
-    return file.bytes
+    return size

@@ -11,11 +11,11 @@ from urllib.parse import quote, urlsplit
 from platformdirs import user_cache_path
 
 from svgpbench_datasets.errors import DataError
-from svgpbench_datasets.files import DataFile
+from svgpbench_datasets.files import DataFile, File
 
 CACHE_VARIABLE, MIRROR_VARIABLE = "SVGPBENCH_DATA", "SVGPBENCH_MIRROR"
 MIRRORED_AS = (".xz", ".gz", "")
-"""What a mirror may add to a file's path, smallest first."""
+"""What a mirror may add to the path of a file that is kept uncompressed, smallest first."""
 
 
 def cache_folder(given: str | Path | None = None) -> Path:
@@ -47,19 +47,21 @@ class Place:
     member: str | None = None
 
 
-def places(file: DataFile, mirrors: Sequence[str]) -> Iterator[Place]:
+def places(file: File, mirrors: Sequence[str]) -> Iterator[Place]:
     """Every place to ask, in order: the user's mirrors first, then the addresses of upstream.
 
     Raises:
         DataError: a mirror that is neither a folder nor an http(s) address.
     """
+    packed = isinstance(file, DataFile) and file.packed
+    endings = ("",) if packed else MIRRORED_AS
     for mirror in [checked_mirror(mirror) for mirror in mirrors]:
         if isinstance(mirror, Path):
-            candidates = tuple(mirror / f"{file.path}{ending}" for ending in MIRRORED_AS)
+            candidates = tuple(mirror / f"{file.path}{ending}" for ending in endings)
             yield Place(f"mirror {mirror}", candidates)
         else:
             base = f"{mirror.rstrip('/')}/{quote(file.path)}"
-            yield Place(f"mirror {mirror}", tuple(f"{base}{ending}" for ending in MIRRORED_AS))
+            yield Place(f"mirror {mirror}", tuple(f"{base}{ending}" for ending in endings))
     for address in file.addresses:
         inside = f" ({address.member} in it)" if address.member else ""
         yield Place(f"{address.url}{inside}", (address.url,), address.member)

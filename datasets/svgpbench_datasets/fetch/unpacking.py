@@ -16,10 +16,13 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path, PurePosixPath
-from typing import IO, cast
+from typing import IO, TYPE_CHECKING, cast
 
 from svgpbench_datasets.errors import did_you_mean
 from svgpbench_datasets.fetch.answers import WrongContent
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer as Buffer
 
 _ENCRYPTED = 0x1
 _CHUNK = 1 << 18
@@ -37,7 +40,9 @@ _DAMAGED_ARCHIVE = (tarfile.TarError, zipfile.BadZipFile, NotImplementedError)
 
 
 @contextmanager
-def content(path: Path, member: str | None, bound: int) -> Iterator[IO[bytes]]:
+def content(
+    path: Path, member: str | None, bound: int, *, as_served: bool = False
+) -> Iterator[IO[bytes]]:
     """The uncompressed content of a file, or of one member of the archive that it is.
 
     Compression is told by the first bytes, not by the name: gzip, xz, bzip2, Unix compress.
@@ -46,13 +51,16 @@ def content(path: Path, member: str | None, bound: int) -> Iterator[IO[bytes]]:
         path: the file.
         member: its path inside a zip or tar archive, itself compressed or not.
         bound: the most bytes that may be uncompressed on the way to a member.
+        as_served: whether to leave a file that is no archive compressed.
 
     Raises:
         WrongContent: damaged; no such member, or one that is not a plain file; an unsafe name.
     """
     try:
         with path.open("rb") as raw:
-            if member is None:
+            if member is None and as_served:
+                yield raw
+            elif member is None:
                 with _uncompressed(raw) as plain:
                     yield plain
             else:
@@ -131,7 +139,8 @@ def _zip_member(raw: IO[bytes], member: str) -> Iterator[IO[bytes]]:
 def _tar_member(raw: IO[bytes], member: str, bound: int) -> Iterator[IO[bytes]]:
     names = []
     with _uncompressed(raw) as plain:
-        bounded = cast(IO[bytes], _Bounded(plain, bound))
+        why = f"its archive holds more than the {bound:,} bytes allowed"
+        bounded = cast(IO[bytes], Bounded(plain, bound, why))
         with tarfile.open(fileobj=bounded, mode="r|") as archive:
             for info in archive:
                 names.append(info.name.removeprefix("./"))
@@ -145,18 +154,23 @@ def _tar_member(raw: IO[bytes], member: str, bound: int) -> Iterator[IO[bytes]]:
     raise _no_member(member, names)
 
 
-class _Bounded:
-    """Reads no more than a bound in all: what stands before a member may be a bomb."""
+class Bounded(io.RawIOBase):
+    """Reads no more than a bound in all, so that a bomb is told early: `WrongContent`, and why."""
 
-    def __init__(self, stream: IO[bytes], bound: int) -> None:
-        self._stream, self._left, self._bound = stream, bound, bound
+    def __init__(self, stream: IO[bytes], bound: int, why: str) -> None:
+        self._stream, self._left, self._why = stream, bound, why
 
-    def read(self, size: int) -> bytes:
-        data = self._stream.read(size)
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Buffer) -> int:
+        view = memoryview(buffer)
+        data = self._stream.read(len(view))
         self._left -= len(data)
         if self._left < 0:
-            raise WrongContent(f"its archive holds more than the {self._bound:,} bytes allowed")
-        return data
+            raise WrongContent(self._why)
+        view[: len(data)] = data
+        return len(data)
 
 
 def _no_member(member: str, names: list[str]) -> WrongContent:

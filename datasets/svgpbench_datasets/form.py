@@ -1,0 +1,44 @@
+"""Whether a file of which no checksum is known reads as its entry declares."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from svgpbench_datasets.blocks import comes_in_blocks, read_blocks
+from svgpbench_datasets.entry import DatasetEntry
+from svgpbench_datasets.files import UnseenFile
+from svgpbench_datasets.tables import read_entry
+
+
+def check_form(entry: DatasetEntry, file: UnseenFile, path: Path) -> None:
+    """Read all of a file: its header, its rows, and every column, input of the data set or not.
+
+    Args:
+        entry: what is declared of the data set that the file belongs to.
+        file: which of its files.
+        path: where it lies, uncompressed.
+
+    Raises:
+        DataError: anything that keeps it from holding what is declared, with line and column.
+    """
+    alone = _alone(entry, file)
+    if comes_in_blocks(alone):
+        for _ in read_blocks(alone, lambda _: path.open("rb")):
+            pass
+    else:
+        read_entry(alone, lambda _: path.read_bytes())
+
+
+def _alone(entry: DatasetEntry, file: UnseenFile) -> DatasetEntry:
+    """A file as a data set of its own, with every column but the target as an input."""
+    at = entry.files.index(file)  # one file makes one part: the entry says so
+    return entry.model_copy(
+        update={
+            "files": (file,),
+            "parts": (),
+            "rows": entry.part_rows[at],
+            "reader": entry.reader_of(at),
+            "skip_lines": entry.skipped_of(at),
+            "features": tuple(column for column in entry.columns if column != entry.target),
+        }
+    )

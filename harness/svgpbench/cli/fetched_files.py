@@ -1,0 +1,162 @@
+"""The files that `svgpbench fetch` is about: what is known or came of each, and the table of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from svgpbench.cli.download_progress import in_bytes
+from svgpbench_datasets.files import File, UnseenFile
+
+if TYPE_CHECKING:
+    from svgpbench_datasets.fetch import Answer
+
+
+class State(StrEnum):
+    """Where a file stands."""
+
+    SHIPPED = "shipped"
+    CACHED = "cached"
+    FETCHED = "fetched"
+    WANTED = "wanted"
+    FAILED = "failed"
+
+
+_MEANING = {
+    State.SHIPPED: "needs no download",
+    State.CACHED: "is there",
+    State.FETCHED: "was fetched",
+    State.WANTED: "is to be downloaded",
+    State.FAILED: "could not be had",
+}
+
+
+@dataclass
+class Row:
+    """One file of one data set, and what is known or came of it."""
+
+    name: str
+    entry: Any
+    file: File
+    state: State
+    places: tuple[str, ...] = ()
+    answers: tuple[Answer, ...] = ()
+    sha256: str | None = None  # what the file holds: declared, or found when it was accepted
+    at: Path | None = field(default=None)
+
+    @property
+    def told_by(self) -> str:
+        """What tells the file from others."""
+        return "form" if isinstance(self.file, UnseenFile) else "sha256"
+
+    @property
+    def meaning(self) -> str:
+        """The state in words."""
+        if self.state == State.WANTED and not self.places:
+            return f"by hand: svgpbench fetch {self.name} --from FILE"
+        told = ", told by its form" if self.found else ""
+        return f"{_MEANING[self.state]}{told}"
+
+    @property
+    def found(self) -> bool:
+        """Whether the sha256 is not a published one, but that of what is there."""
+        return isinstance(self.file, UnseenFile) and self.sha256 is not None
+
+    @property
+    def size(self) -> str:
+        """The declared size, or the most that it may be."""
+        if isinstance(self.file, UnseenFile):
+            return f"at most {in_bytes(self.file.at_most)}"
+        return "" if self.file.bytes is None else in_bytes(self.file.bytes)
+
+    def arrived(self, cache: Path) -> None:
+        """Say that the file is in the cache now."""
+        from svgpbench_datasets.fetch import sha256_of
+
+        self.state, self.at = State.FETCHED, cache / self.file.path
+        self.sha256 = sha256_of(self.file, cache)
+
+    def to_json(self) -> dict[str, Any]:
+        """What `--json` prints."""
+        return {
+            "name": self.name,
+            "path": self.file.path,
+            "bytes": None if isinstance(self.file, UnseenFile) else self.file.bytes,
+            "at_most": self.file.at_most if isinstance(self.file, UnseenFile) else None,
+            "sha256": self.sha256,
+            "sha256_is": "found" if self.found else "declared" if self.sha256 else None,
+            "told_by": self.told_by,
+            "state": self.state,
+            "at": None if self.at is None else str(self.at),
+            "places": list(self.places),
+            "answers": [asdict(answer) for answer in self.answers],
+        }
+
+
+def rows_of(entries: Mapping[str, Any], cache: Path, mirrors: Sequence[str]) -> Iterator[Row]:
+    """Each file of each data set; variants of a data set share theirs.
+
+    Args:
+        entries: what is declared of each data set; a registry of somebody else's need not know of
+            published splits.
+        cache: the folder of downloaded files.
+        mirrors: what is asked before upstream.
+
+    Raises:
+        DataError: a mirror that is none, a cache that cannot be read.
+    """
+    from svgpbench_datasets.fetch import is_cached, places, sha256_of
+
+    for name, entry in entries.items():
+        for file in getattr(entry, "all_files", entry.files):
+            row = Row(name, entry, file, State.WANTED)
+            if file.shipped:
+                row.state, row.sha256 = State.SHIPPED, file.sha256
+            elif is_cached(file, cache):
+                row.state, row.at = State.CACHED, cache / file.path
+                row.sha256 = sha256_of(file, cache)
+            else:
+                row.places = tuple(place.name for place in places(file, mirrors))
+                row.sha256 = None if isinstance(file, UnseenFile) else file.sha256
+            yield row
+
+
+def wanted(rows: Sequence[Row]) -> dict[File, list[Row]]:
+    """The files to download, and the rows of each."""
+    found: dict[File, list[Row]] = {}
+    for row in rows:
+        if row.state == State.WANTED:
+            found.setdefault(row.file, []).append(row)
+    return found
+
+
+def print_table(rows: Sequence[Row], cache: Path, dry_run: bool) -> None:
+    """Print a line a file, what was found of those that only their form tells, and what is left."""
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for column in ("data set", "file", "size", ""):
+        table.add_column(column, overflow="fold", justify="right" if column == "size" else "left")
+    for row in rows:
+        table.add_row(*(Text(text) for text in (row.name, row.file.path, row.size, row.meaning)))
+        if row.state in (State.WANTED, State.FAILED) and not row.file.addresses:
+            table.add_row("", Text(f"  {getattr(row.entry, 'upstream', '')}", style="dim"))
+        if dry_run:
+            for place in row.places:
+                table.add_row("", Text(f"  from {place}", style="dim"))
+    Console().print(table)
+    if found := {row.file.path: row.sha256 for row in rows if row.found}:
+        typer.echo("no sha256 is published, this one was found:")
+        for path, sha256 in found.items():
+            typer.echo(f"{sha256}  {path}")
+    if missing := [file for file, askers in wanted(rows).items() if askers[0].places]:
+        most = sum(
+            file.at_most if isinstance(file, UnseenFile) else file.bytes or 0 for file in missing
+        )
+        typer.echo(f"{len(missing)} to download, at most {in_bytes(most)}, to {cache}")

@@ -1,0 +1,266 @@
+"""Files that are told by the checksum of what is served, and files that only their form tells."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+import zipfile
+from functools import partial
+from pathlib import Path
+
+import absent_files as made
+import numpy as np
+import pytest
+from pydantic import ValidationError
+from wanted_files import FAST, PAGE, ROADS, entry, left_in, unseen, wanted
+from wayward_server import Server, until
+
+from svgpbench_datasets import DataError, DataFile, DatasetEntry, Registry
+from svgpbench_datasets.fetch import (
+    Unavailable,
+    adopt_file,
+    fetch_file,
+    is_cached,
+    sha256_of,
+)
+from svgpbench_datasets.files import UnseenFile
+from svgpbench_datasets.form import check_form
+from svgpbench_datasets.sources import Sources
+
+TABLE = made.prepared(3)
+PACKED = gzip.compress(TABLE, mtime=0)
+POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:23b4\nsize 5684264\n"
+
+
+def packed(*urls: str, content: bytes = PACKED) -> DataFile:
+    return wanted(*urls, content=content, path="roads/data.csv.gz", packed=True)
+
+
+def registry(folder: Path, cache: Path, declared: DatasetEntry) -> Registry:
+    """A registry with one data set, no mirror, and a cache."""
+    folder.mkdir(exist_ok=True)
+    table = declared.model_dump(exclude_none=True, exclude_defaults=True)
+    lines = [f"{key} = {_toml(value)}" for key, value in table.items() if key != "name"]
+    (folder / "registry.toml").write_text("\n".join([f"[{declared.name}]", *lines]), "utf-8")
+    return Registry(folder, Sources(folder, cache=cache, mirrors=(), limits=FAST))
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{key} = {_toml(one)}" for key, one in value.items()) + " }"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_toml, value))}]"
+    return json.dumps(value)
+
+
+def why(cache: Path, file: UnseenFile) -> list[str]:
+    """Fetching fails and leaves nothing; what each place answered."""
+    with pytest.raises(Unavailable) as caught:
+        fetch_file(file, cache=cache, limits=FAST, accept=partial(check_form, entry(file)))
+    assert left_in(cache) == set()
+    return [answer.why for answer in caught.value.answers]
+
+
+def test_a_packed_file_is_kept_as_it_is_served_and_unpacked_when_it_is_read(
+    server: Server, cache: Path, tmp_path: Path
+) -> None:
+    mask = gzip.compress(b"1,0\n0,1\n" + b"0,0\n" * 4)
+    masks = wanted(server.serve("/mask", mask), content=mask, path="roads/mask.csv.gz", packed=True)
+    declared = entry(
+        packed(server.serve("/data", PACKED)), splits={"masks": masks.model_dump(), "count": 2}
+    )
+    known = registry(tmp_path / "sets", cache, declared)
+    assert not known.at_hand("roads")
+    dataset = known.load("roads")
+    assert dataset.y.tolist() == [0.5, 1.5, 2.5, 3.5, 4.5, 5.5]
+    assert known.fixed_split("roads", 1).test.tolist() == [1]
+    assert (cache / "roads/data.csv.gz").read_bytes() == PACKED
+    assert left_in(cache) == {"roads/data.csv.gz", "roads/mask.csv.gz"}
+    assert known.at_hand("roads")
+    known.load("roads")
+    assert len(server.requests) == 2
+
+
+def test_a_pointer_or_other_bytes_in_place_of_a_packed_file_are_refused(
+    server: Server, cache: Path
+) -> None:
+    pointer = server.serve("/pointer", POINTER)
+    plain, other = server.serve("/plain", TABLE), server.serve("/other", gzip.compress(b"1"))
+    with pytest.raises(Unavailable) as caught:
+        fetch_file(packed(pointer, plain, other), cache=cache, limits=FAST)
+    answers = [answer.why for answer in caught.value.answers]
+    expected = hashlib.sha256(PACKED).hexdigest()
+    assert all(
+        why.startswith(f"wrong content: expected sha256 {expected} (") for why in answers[::2]
+    )
+    assert [why.endswith(", a Git LFS pointer to the file") for why in answers] == [
+        True,
+        False,
+        False,
+    ]
+    assert answers[1] == f"more than the {len(PACKED)} bytes declared"
+    assert left_in(cache) == set()
+    good = packed(pointer, server.serve("/good", PACKED))
+    assert fetch_file(good, cache=cache, limits=FAST).read_bytes() == PACKED
+
+
+def test_a_mirror_holds_a_packed_file_under_its_own_name_only(server: Server, cache: Path) -> None:
+    server.serve("/m/roads/data.csv.gz", PACKED)
+    file = packed("http://nowhere.invalid/f")
+    fetch_file(file, cache=cache, mirrors=[f"{server.url}/m"], limits=FAST)
+    assert [request.path for request in server.requests] == ["/m/roads/data.csv.gz"]
+
+
+def test_a_packed_file_has_an_address_and_is_no_member() -> None:
+    for urls, member in (((), None), (("http://up/a.zip",), "in/data.csv")):
+        with pytest.raises(ValidationError, match="it needs a plain address"):
+            wanted(*urls, member=member, packed=True)
+
+
+def test_a_gzip_bomb_with_the_right_checksum_stops_at_what_its_rows_can_take(
+    server: Server, cache: Path, tmp_path: Path
+) -> None:
+    bomb = gzip.compress(b"0" * (64 << 20))
+    declared = entry(packed(server.serve("/bomb", bomb), content=bomb))
+    message = (
+        r"roads/data\.csv\.gz: uncompressed it is more than the 768 bytes that 6 rows may take"
+    )
+    with pytest.raises(DataError, match=message):
+        registry(tmp_path / "sets", cache, declared).load("roads")
+
+
+def test_an_unseen_file_is_taken_for_its_form_and_its_sha256_is_noted(
+    server: Server, cache: Path, tmp_path: Path
+) -> None:
+    file = unseen(server.serve("/roads", gzip.compress(ROADS)))
+    known = registry(tmp_path / "sets", cache, entry(file))
+    assert not known.at_hand("roads")
+    assert sha256_of(file, cache) is None
+    assert known.load("roads").X[1].tolist() == [9.3498487, 56.7408757]
+    found = hashlib.sha256(ROADS).hexdigest()
+    assert sha256_of(file, cache) == found
+    assert (cache / "roads/roads.txt.sha256").read_text() == f"{found}  roads.txt\n"
+    assert left_in(cache) == {"roads/roads.txt", "roads/roads.txt.sha256"}
+    assert known.at_hand("roads")
+    known.load("roads")
+    assert len(server.requests) == 1
+    (cache / file.path).write_bytes(ROADS.replace(b"17.00", b"17.01", 1))
+    assert not is_cached(file, cache)
+    assert known.load("roads").y[0] == 17.0
+    assert len(server.requests) == 2
+
+
+def test_what_does_not_read_as_declared_is_refused_with_the_reason(
+    server: Server, cache: Path
+) -> None:
+    lines = ROADS.split(b"\n")
+    served = {
+        "/page": PAGE,
+        "/short": b"\n".join(lines[:-1]),
+        "/narrow": b"\n".join(line.partition(b",")[2] for line in lines),
+        "/word": ROADS.replace(b"144552913", b"E45", 1),  # no input of the data set, and looked at
+        "/large": b"0" * 1001,
+        "/bomb": gzip.compress(bytes(64 << 20)),
+    }
+    urls = [server.serve(path, content) for path, content in served.items()]
+    urls.append(server.serve("/announced", ROADS, declared=10_000_000_000))
+    answers = why(cache, unseen(*urls))
+    form = "not of the declared form: roads/roads.txt"
+    assert answers[0].startswith(f"{form}: line 1 has 1 ")
+    assert answers[0].endswith(", a web page")
+    assert answers[1] == f"{form} has 5 rows where 6 are declared"
+    assert answers[2].startswith(f"{form}: line 1 has 3 ")
+    assert answers[3].startswith(f"{form}: line 3, column 1 ('road') holds 'E45', not a number")
+    assert answers[4:] == [
+        "more than the 1,000 bytes allowed",
+        "more than the 1,000 bytes allowed",
+        "declares 10,000,000,000 bytes where at most 1,049,596 are expected",
+    ]
+    file = unseen(*urls, server.serve("/good", ROADS))
+    fetch_file(file, cache=cache, limits=FAST, accept=partial(check_form, entry(file)))
+    assert is_cached(file, cache)
+
+
+def test_without_anybody_to_read_it_an_unseen_file_is_never_taken(
+    server: Server, cache: Path
+) -> None:
+    with pytest.raises(Unavailable, match="nobody who knows its form has looked at it"):
+        fetch_file(unseen(server.serve("/roads", ROADS)), cache=cache, limits=FAST)
+    assert left_in(cache) == set()
+
+
+def test_a_file_given_by_hand_must_have_the_form_too(cache: Path, tmp_path: Path) -> None:
+    file, given = unseen("http://up/a.zip", member="in/roads.txt"), tmp_path / "download (1)"
+    accept = partial(check_form, entry(file))
+    given.write_bytes(ROADS[:40])
+    message = "is not what is wanted (as roads/roads.txt: not of the declared form: "
+    with pytest.raises(DataError, match=re.escape(message)):
+        adopt_file(given, [file], cache=cache, accept=accept)
+    assert left_in(cache) == set()
+    with zipfile.ZipFile(given, "w") as archive:
+        archive.writestr("in/roads.txt", ROADS)
+    assert adopt_file(given, [file], cache=cache, accept=accept) == (cache / file.path,)
+    assert is_cached(file, cache)
+
+
+def test_a_training_file_told_by_its_form_and_a_test_file_by_its_checksum(
+    cache: Path, tmp_path: Path
+) -> None:
+    test = wanted("http://up/test", content=made.sarcos(3), path="arm/test.mat")
+    train = UnseenFile(path="arm/train.mat", at_most=9999)
+    names = [f"x{at}" for at in range(28)]
+    arm = entry(
+        train, test, reader="mat", rows=9, parts=[6, 3],
+        columns=names, features=names[:21], target="x21",
+    )  # fmt: skip
+    for rows, path in ((3, test.path), (6, train.path)):
+        (tmp_path / "given").write_bytes(made.sarcos(rows))
+        accept = partial(check_form, arm)
+        taken = adopt_file(tmp_path / "given", arm.files, cache=cache, accept=accept)
+        assert taken == (cache / path,)
+    X = registry(tmp_path / "sets", cache, arm).load("roads").X
+    np.testing.assert_array_equal(X[:, 1], [1, 29, 57, 85, 113, 141, 1, 29, 57])
+
+
+def test_a_file_that_its_form_cannot_tell_is_refused() -> None:
+    beside = DataFile(path="b", sha256="0" * 64)
+    with pytest.raises(ValidationError, match="stands beside another"):
+        entry(unseen(), beside)
+    with pytest.raises(ValidationError, match="a file has no sha256: give one, or say `unseen"):
+        entry(unseen(), unseen=False, fingerprint=f"sha256:{'0' * 64}")
+
+
+def test_two_processes_that_want_an_unseen_file_download_it_once(
+    server: Server, cache: Path, tmp_path: Path
+) -> None:
+    gate = threading.Event()
+    file = unseen(server.serve("/roads", ROADS, gate=gate))
+    registry(tmp_path / "sets", cache, entry(file))
+    program = (
+        "import sys; from pathlib import Path; from svgpbench_datasets import Registry\n"
+        "from svgpbench_datasets.sources import Sources\n"
+        "folder, cache = map(Path, sys.argv[1:])\n"
+        "def tell(progress): print(progress.doing, flush=True)\n"
+        "sources = Sources(folder, cache=cache, mirrors=(), on_progress=tell)\n"
+        "print(Registry(folder, sources).load('roads').X.shape)\n"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "sets"), str(cache)]
+
+    def started() -> subprocess.Popen[str]:
+        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ})
+
+    first = started()
+    assert until(lambda: server.asked("/roads"), within_s=30)
+    second = started()
+    assert second.stdout is not None
+    assert "waiting" in second.stdout.readline()
+    gate.set()
+    outputs = [process.communicate(timeout=60)[0] for process in (first, second)]
+    assert [output.splitlines()[-1] for output in outputs] == ["(6, 2)", "(6, 2)"]
+    assert len(server.requests) == 1
