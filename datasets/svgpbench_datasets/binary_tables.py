@@ -93,18 +93,25 @@ def xls_rows(raw: bytes, where: str) -> Iterator[Row]:
     import xlrd
 
     try:
-        sheet = xlrd.open_workbook(file_contents=raw, logfile=io.StringIO()).sheet_by_index(0)
-        table = [[(cell.ctype, cell.value) for cell in sheet.row(at)] for at in range(sheet.nrows)]
+        # ragged: a cell in a far row, true or damaged, must not fill all rows before it
+        book = xlrd.open_workbook(file_contents=raw, logfile=io.StringIO(), ragged_rows=True)
+        sheet = book.sheet_by_index(0)
+        width = sheet.ncols
+        table = [
+            (at + 1, [(cell.ctype, cell.value) for cell in sheet.row(at)])
+            for at in range(sheet.nrows)
+            if sheet.row_len(at)
+        ]
     except Exception as error:  # the parser fails in as many ways as a file can be damaged
         raise DataError(
             f"{where} is not an .xls workbook that can be read ({_reason(error)})"
         ) from None
-    for row, cells in enumerate(table, start=1):
+    for row, cells in table:
         texts = [
             _cell(*cell, f"{where}: line {row}, column {at}") for at, cell in enumerate(cells, 1)
         ]
         if any(texts):
-            yield row, texts
+            yield row, texts + [""] * (width - len(texts))
 
 
 def _cell(kind: int, value: Any, place: str) -> str:
