@@ -79,6 +79,9 @@ def test_rows_in_the_order_of_their_class_are_found(
 def test_two_columns_that_add_up_to_the_target_are_found(registry: Registry) -> None:
     assert flags(registry, "bike:leaky")["sum-determines-target"].startswith("x16 + x17 ")
     assert leaks(registry, "bike") == set()
+    assert flags(registry, "bike")["lowest-apart"].endswith(": x14 (22)")
+    equal = [f.text for f in looked(registry, "bike").flags if f.kind == "equal-columns"]
+    assert equal == ["x1 and x5 are equal", "x2 and x6 are equal"]
 
 
 @pytest.mark.parametrize(
