@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from svgpbench_datasets.entry import DatasetEntry
+from svgpbench_datasets.errors import DataError
 from svgpbench_datasets.readers import is_missing
 from svgpbench_datasets.tables import Open, rows_as_written
 
@@ -50,7 +51,12 @@ def count_missing(entry: DatasetEntry, open_file: Open) -> Missing:
     ]
     cells: Counter[str] = Counter()
     rows = 0
-    for _, row in rows_as_written(entry, open_file):
+    for line, row in rows_as_written(entry, open_file):
+        if len(row) != len(entry.columns):
+            raise DataError(
+                f"{entry.name}: line {line} has {len(row)} cells where {len(entry.columns)} columns "
+                "are expected; check its separators"
+            )
         lacking = [name for at, name in used if is_missing(row[at])]
         cells.update(lacking)
         rows += bool(lacking)
