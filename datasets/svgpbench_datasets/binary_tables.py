@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from svgpbench_datasets.dataset import Floats
 from svgpbench_datasets.errors import DataError
+from svgpbench_datasets.mat5 import is_numeric, variables
 from svgpbench_datasets.readers import Row, shown
 
 _UNSIGNED_BYTE = 0x08
@@ -60,38 +61,26 @@ def mat_table(raw: bytes, where: str, variable: str | None) -> Floats:
         DataError: a file that is not MATLAB 5, a variable that is not there or not a full real
             numeric matrix, a number that is not finite, with its row and column.
     """
-    import scipy.io
-
-    def source() -> Any:  # the stubs know of paths only
-        return io.BytesIO(raw)
-
     if not raw.startswith(_MAT_5):
         raise DataError(f"{where} is not a MATLAB 5 file")
     try:
-        listed = {name: kind for name, _, kind in scipy.io.whosmat(source())}
+        listed = {one.name: one for one in variables(raw)}
         name = variable if variable is not None else next(iter(listed), "")
         if name not in listed:
             found = ", ".join(shown(one) for one in listed) or "nothing"
-            raise DataError(f"{where} has no variable {name!r} (it holds {found})")
-        if listed[name] not in _NUMERIC_CLASSES:
-            raise DataError(f"{where}: variable {name!r} is a {listed[name]}, not a number matrix")
-        matrix: Any = scipy.io.loadmat(source(), variable_names=[name])[name]
-    except DataError:
-        raise
-    except Exception as error:  # the parser fails in as many ways as a file can be damaged
-        raise DataError(f"{where} is a damaged MATLAB file ({_reason(error)})") from None
-    if not isinstance(matrix, np.ndarray) or matrix.ndim != 2 or matrix.dtype.kind not in "iuf":
-        raise DataError(f"{where}: variable {name!r} is not a real matrix")
-    numbers = np.asarray(matrix, dtype=np.float64)
+            raise DataError(f"no variable {name!r} (it holds {found})")
+        chosen = listed[name]
+        if not is_numeric(chosen.kind):
+            raise DataError(f"variable {name!r} is a {chosen.kind}, not a number matrix")
+        if not chosen.real or len(chosen.shape) != 2:
+            raise DataError(f"variable {name!r} is not a real matrix")
+        numbers = chosen.matrix()
+    except DataError as error:
+        raise DataError(f"{where} is a MATLAB file that cannot be read: {error}") from None
     if not np.isfinite(numbers).all():
         row, column = np.argwhere(~np.isfinite(numbers))[0] + 1
         raise DataError(f"{where}: row {row}, column {column} of {name!r} is not finite")
     return numbers
-
-
-_NUMERIC_CLASSES = frozenset(
-    {"double", "single", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))}
-)
 
 
 def xls_rows(raw: bytes, where: str) -> Iterator[Row]:
@@ -104,18 +93,25 @@ def xls_rows(raw: bytes, where: str) -> Iterator[Row]:
     import xlrd
 
     try:
-        sheet = xlrd.open_workbook(file_contents=raw, logfile=io.StringIO()).sheet_by_index(0)
-        table = [[(cell.ctype, cell.value) for cell in sheet.row(at)] for at in range(sheet.nrows)]
+        # ragged: a cell in a far row, true or damaged, must not fill all rows before it
+        book = xlrd.open_workbook(file_contents=raw, logfile=io.StringIO(), ragged_rows=True)
+        sheet = book.sheet_by_index(0)
+        width = sheet.ncols
+        table = [
+            (at + 1, [(cell.ctype, cell.value) for cell in sheet.row(at)])
+            for at in range(sheet.nrows)
+            if sheet.row_len(at)
+        ]
     except Exception as error:  # the parser fails in as many ways as a file can be damaged
         raise DataError(
             f"{where} is not an .xls workbook that can be read ({_reason(error)})"
         ) from None
-    for row, cells in enumerate(table, start=1):
+    for row, cells in table:
         texts = [
             _cell(*cell, f"{where}: line {row}, column {at}") for at, cell in enumerate(cells, 1)
         ]
         if any(texts):
-            yield row, texts
+            yield row, texts + [""] * (width - len(texts))
 
 
 def _cell(kind: int, value: Any, place: str) -> str:

@@ -12,6 +12,7 @@ from svgpbench_datasets.declarations import read_entries
 from svgpbench_datasets.entry import DatasetEntry
 from svgpbench_datasets.errors import DataError, did_you_mean
 from svgpbench_datasets.generators import generate
+from svgpbench_datasets.missing import Missing, count_missing
 from svgpbench_datasets.parsed import is_large, parsed_path, read_or_parse
 from svgpbench_datasets.published import fixed_split
 from svgpbench_datasets.sources import Sources
@@ -95,6 +96,15 @@ class Registry:
         hashes = [self._sources.sha256(file, entry) for file in entry.files]
         path = parsed_path(entry, hashes, self._sources.cache_folder())
         return read_or_parse(path, lambda: read_blocks(entry, opened))
+
+    def missing(self, name: str) -> Missing:
+        """What the files of a data set lack, before what is declared is done to them.
+
+        Raises:
+            DataError: as `load_unverified`.
+        """
+        entry = self.describe(name)
+        return count_missing(entry, lambda file: self._sources.read(file, name))
 
     def fixed_split(self, name: str, fold: int) -> Split:
         """One of the splits that were published with a data set.

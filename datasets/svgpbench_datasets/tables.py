@@ -39,14 +39,41 @@ def read_entry(entry: DatasetEntry, open_file: Open) -> tuple[Numbers, Numbers]:
         DataError: anything that keeps a file from holding what is declared, with file, line
             (binary formats: row) and column.
     """
-    width = len(entry.files) // len(entry.part_rows)
     parts = [
-        _part(entry, list(range(at * width, (at + 1) * width)), rows, open_file)
-        for at, rows in enumerate(entry.part_rows)
+        _part(entry, files, rows, open_file)
+        for files, rows in zip(_files_of_parts(entry), entry.part_rows, strict=True)
     ]
     if len(parts) == 1:
         return parts[0]
     return np.concatenate([X for X, _ in parts]), np.concatenate([y for _, y in parts])
+
+
+def rows_as_written(entry: DatasetEntry, open_file: Open) -> Iterator[Row]:
+    """The rows of an entry's text files with missing values and words left as they are.
+
+    Args:
+        entry: what is declared.
+        open_file: gives the uncompressed content of a file.
+
+    Yields:
+        line numbers and cells, one for each of `entry.columns`.
+
+    Raises:
+        DataError: a file that is not what is declared.
+    """
+    untouched = entry.model_copy(update={"missing": "refuse", "categories": {}})
+    for files in _files_of_parts(entry):
+        where = " + ".join(entry.files[at].path for at in files)
+        tables = [_File(entry, at, open_file(entry.files[at])) for at in files]
+        yield from treated(
+            _side_by_side([table.rows() for table in tables], where), untouched, where
+        )
+
+
+def _files_of_parts(entry: DatasetEntry) -> list[list[int]]:
+    """The files of each stacked part, by their places in `files`."""
+    width = len(entry.files) // len(entry.part_rows)
+    return [list(range(at, at + width)) for at in range(0, len(entry.files), width)]
 
 
 def _part(

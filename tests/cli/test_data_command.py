@@ -34,9 +34,31 @@ def test_show_as_json_holds_the_same_facts(cli: Cli) -> None:
     shown = json.loads(cli("data", "show", "pima", "--json").out)
     assert shown["classes"] == {"0": 500, "1": 268}
     assert (shown["rows"], shown["features"], shown["fixed_splits"]) == (768, 8, 0)
-    assert [flag["kind"] for flag in shown["flags"]] == ["zeros-apart"]
+    assert [flag["kind"] for flag in shown["flags"]] == ["lowest-apart"]
     assert shown["licence"]
     assert shown["verified"]
+    asked = {
+        "rows", "distinct_inputs", "repeated_rows", "constant_columns", "missing_cells",
+        "missing_rows", "missing_treatment", "target_range", "target_values", "row_correlation",
+        "row_correlation_ratio", "test_seen", "test_rows", "test_told", "split", "citation",
+    }  # fmt: skip
+    assert asked <= shown.keys()
+
+
+def test_show_names_each_fact(cli: Cli) -> None:
+    lines = cli("data", "show", "ionosphere").out.splitlines()
+    card = {line[:25].strip(): line[25:].strip() for line in lines[1:] if not line.startswith(" ")}
+    assert card["rows"] == "351, 350 with distinct inputs"
+    assert card["repeated rows"] == "1 (inputs and target of an earlier row)"
+    assert card["constant columns"] == "pulse_01_im"
+    assert card["missing values"] == "none"
+    assert card["classes"] == "b: 126, g: 225"
+    assert card["row number and target"] == "|correlation| 0.36, over classes 0.36"
+    assert card["linear fit"] == "R² 0.62 over all rows"
+    assert card["test inputs in training"].startswith(
+        "1 of 71, 1 with their target (k-fold, fold 0"
+    )
+    assert {"licence", "citation", "upstream", "fingerprint"} <= card.keys()
 
 
 def test_audit_is_a_table_of_what_is_at_hand(cli: Cli) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from svgpbench_datasets import REGISTRY, Dataset, k_fold
 from svgpbench_datasets.audit import Flag, audit, facts_of, flags_of
+from svgpbench_datasets.audit.same_rows import same_rows
 
 Arrays = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
 
@@ -155,7 +156,7 @@ def test_a_capped_target_is_noted_at_either_end() -> None:
 
 
 def test_zeros_that_stand_for_missing_values_are_noted_with_their_columns() -> None:
-    text = next(flag.text for flag in raised(REGISTRY.load("pima")) if flag.kind == "zeros-apart")
+    text = next(flag.text for flag in raised(REGISTRY.load("pima")) if flag.kind == "lowest-apart")
     assert text.endswith(
         "glucose (5), blood_pressure (35), skin_thickness (227), insulin (374), bmi (11)"
     )
@@ -165,11 +166,11 @@ def test_zeros_that_stand_for_missing_values_are_noted_with_their_columns() -> N
         return X, y
 
     dataset = changed("airfoil", emptied)
-    assert "zeros-apart" not in notes(
+    assert "lowest-apart" not in notes(
         dataset
     )  # the velocity takes four values only: no measurement
     dataset = changed("concrete", emptied)
-    assert any("x3 (40)" in flag.text for flag in raised(dataset) if flag.kind == "zeros-apart")
+    assert any("x3 (40)" in flag.text for flag in raised(dataset) if flag.kind == "lowest-apart")
 
 
 def test_columns_without_information_are_noted() -> None:
@@ -195,3 +196,131 @@ def test_an_audit_names_its_split_and_its_classes() -> None:
     assert looked.facts.split == "k-fold, fold 0 of 5, seed 0"
     assert looked.facts.classes == {"0": 500, "1": 268}
     assert looked.to_json()["fingerprint"] == REGISTRY.describe("pima").fingerprint
+
+
+def test_the_linear_fit_is_that_of_least_squares() -> None:
+    for name in ("airfoil", "boston", "sonar"):
+        dataset = REGISTRY.load(name)
+        A = np.column_stack([np.ones(len(dataset.y)), dataset.X])
+        residual = dataset.y - A @ np.linalg.lstsq(A, dataset.y, rcond=None)[0]
+        expected = 1 - residual.var() / dataset.y.var()
+        assert audit(REGISTRY, name).facts.linear_r2 == pytest.approx(expected, rel=1e-7)
+
+
+@pytest.mark.parametrize("name", ["airfoil", "boston", "concrete", "pima"])
+def test_a_target_that_belongs_to_other_rows_has_no_signal(name: str) -> None:
+    assert "no-signal" not in notes(changed(name, unchanged))
+
+    def shuffled(X: Any, y: Any, random: Any) -> Arrays:
+        return X, random.permutation(y)
+
+    assert "no-signal" in notes(changed(name, shuffled))
+
+
+def test_a_target_that_only_neighbours_tell_has_signal() -> None:
+    def ring(X: Any, y: Any, random: Any) -> Arrays:
+        X = random.standard_normal(X.shape)
+        return X, np.square(X).sum(axis=1) + 0.1 * random.standard_normal(len(y))
+
+    found = changed("airfoil", ring)
+    assert facts_of(found, k_fold(1503, 5, 0, 0)).linear_r2 < 0.01
+    assert "no-signal" not in notes(found)
+
+
+@pytest.mark.parametrize("name", ["airfoil", "boston", "concrete"])
+def test_rows_in_the_order_of_the_target_are_noted_however_they_run(name: str) -> None:
+    def sawtooth(X: Any, y: Any, random: Any) -> Arrays:
+        order = np.argsort(y)
+        rows = np.concatenate([order[at::8][:: (-1) ** at] for at in range(8)])
+        return X[rows], y[rows]
+
+    assert notes(changed(name, unchanged)).isdisjoint({"ordered-by-target", "ordered-rows"})
+    assert "ordered-rows" in notes(changed(name, sawtooth))
+    up = changed(name, lambda X, y, random: (X[np.argsort(y)], np.sort(y)))
+    assert "ordered-by-target" in notes(up)
+
+
+@pytest.mark.parametrize("name", ["airfoil", "boston", "concrete", "sonar", "ionosphere"])
+@pytest.mark.parametrize(("digits", "scaled"), [(None, True), (6, True), (6, False)])
+def test_columns_that_were_centred_with_all_rows_are_noted(
+    name: str, digits: int | None, scaled: bool
+) -> None:
+    assert "centred" not in notes(changed(name, unchanged))
+
+    def done(X: Any, y: Any, random: Any) -> Arrays:
+        X = X - X.mean(axis=0)
+        X = X / np.where(X.std(axis=0) == 0, 1, X.std(axis=0)) if scaled else X
+        return (X if digits is None else np.round(X, digits)), y
+
+    assert "centred" in notes(changed(name, done))
+    # the mean of the training part alone leaves the whole off zero
+
+    def rightly(X: Any, y: Any, random: Any) -> Arrays:
+        return X - X[: len(y) * 4 // 5].mean(axis=0), y
+
+    assert "centred" not in notes(changed(name, rightly))
+
+
+def test_a_full_grid_is_noted_and_one_row_less_is_none() -> None:
+    def grid(X: Any, y: Any, random: Any) -> Arrays:
+        axes = np.meshgrid(np.arange(5.0), np.arange(4.0), np.arange(3.0), indexing="ij")
+        points = np.column_stack([axis.ravel() for axis in axes])
+        points = points[random.permutation(60)]
+        return points, np.sin(points).sum(axis=1)
+
+    text = [flag.text for flag in raised(changed("airfoil", grid)) if flag.kind == "full-grid"]
+    assert text == ["rows are a full grid: x0 (5) x x1 (4) x x2 (3), 1 row each"]
+
+    def torn(X: Any, y: Any, random: Any) -> Arrays:
+        points, target = grid(X, y, random)
+        return points[1:], target[1:]
+
+    assert "full-grid" not in notes(changed("airfoil", torn))
+
+
+def test_a_target_of_few_values_is_noted() -> None:
+    rounded = changed("airfoil", lambda X, y, random: (X, np.round(y)))
+    assert "few-target-values" in notes(rounded)
+    assert "few-target-values" not in notes(changed("airfoil", unchanged))
+
+
+def test_a_sentinel_below_the_others_is_noted_and_a_count_is_not() -> None:
+    def with_column(values: Callable[[Any, int], Any]) -> Dataset:
+        return changed(
+            "concrete",
+            lambda X, y, random: (np.column_stack([X[:, :2], values(random, len(y))]), y),
+        )
+
+    def sentinel(random: Any, n: int) -> Any:
+        return np.where(random.uniform(size=n) < 0.02, -999.0, random.standard_normal(n))
+
+    assert "lowest-apart" in notes(with_column(sentinel))
+    assert "lowest-apart" not in notes(with_column(lambda random, n: random.poisson(3, n)))
+    assert "lowest-apart" not in notes(with_column(lambda random, n: random.geometric(0.1, n)))
+    assert "lowest-apart" not in notes(with_column(lambda random, n: random.standard_normal(n)))
+
+
+def test_shared_inputs_are_a_leak_only_where_they_come_with_the_target() -> None:
+    def doubled(told: bool) -> Callable[[Any, Any, Any], Arrays]:
+        def change(X: Any, y: Any, random: Any) -> Arrays:
+            again = random.permutation(len(y))[: len(y) // 10]
+            more = y[again] if told else random.permutation(y)[: len(again)]
+            return np.concatenate([X, X[again]]), np.concatenate([y, more])
+
+        return change
+
+    for told in (True, False):
+        dataset = changed("airfoil", doubled(told))
+        facts = facts_of(dataset, k_fold(len(dataset.y), 5, 0, 0))
+        assert facts.test_seen > 20
+        assert (facts.test_told == facts.test_seen) == told
+    assert leaks(changed("airfoil", doubled(True))) == {"test-inputs-in-training"}
+    one = changed("sonar", lambda X, y, random: (np.vstack([X, X[:1]]), np.append(y, y[0])))
+    assert leaks(one) == set()
+
+
+def test_equal_rows_are_found_whatever_the_sign_of_zero() -> None:
+    table = np.array([[0.0, 1.0], [-0.0, 1.0], [0.0, 2.0], [1.0, 0.0], [0.0, 1.0]])
+    numbers = same_rows(table.T)
+    assert numbers[0] == numbers[1] == numbers[4]
+    assert len(set(numbers.tolist())) == 3

@@ -128,6 +128,48 @@ def test_bytes_that_are_no_mat_file_are_refused() -> None:
             mat_table(raw, "t", "a")
 
 
+@pytest.mark.parametrize("compressed", [False, True])
+@pytest.mark.parametrize("kind", ["f8", "f4", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"])
+def test_matrices_of_every_kind_are_those_that_were_saved(kind: str, compressed: bool) -> None:
+    matrix = np.random.default_rng(0).uniform(0, 100, (7, 5)).astype(kind)
+    file = io.BytesIO()
+    scipy.io.savemat(file, {"other": np.eye(3), "a": matrix}, do_compression=compressed)
+    read = mat_table(file.getvalue(), "t", "a")
+    assert (read.dtype, read.shape) == (np.float64, (7, 5))
+    np.testing.assert_array_equal(read, matrix)
+
+
+def test_a_file_of_the_other_byte_order_is_read() -> None:
+    def words(*values: int) -> bytes:
+        return struct.pack(f">{len(values)}I", *values)
+
+    body = words(6, 8, 6, 0, 5, 8, 2, 1) + words((1 << 16) | 1) + b"a\0\0\0"
+    body += words(9, 16) + struct.pack(">2d", 1.5, -2.0)
+    raw = b"MATLAB 5.0 MAT-file".ljust(124) + b"\1\0MI" + words(14, len(body)) + body
+    assert mat_table(raw, "t", "a").tolist() == [[1.5], [-2.0]]
+
+
+@pytest.mark.parametrize(
+    ("at", "byte", "message"),
+    [
+        (128, 13, "an element of type 13 where a variable is expected"),
+        (132, 255, "an element of 255 bytes where 96 are left"),
+        (136, 5, "a variable without flags"),
+        (152, 6, "a variable without dimensions"),
+        (163, 255, "a variable of the shape"),
+        (160, 3, "48 bytes of float64 for the shape"),
+        (170, 5, "a short element of 5 bytes"),
+        (176, 8, "values of the unknown type 8"),
+        (177, 1, "values of the unknown type 265"),
+    ],
+)
+def test_a_damaged_matrix_is_refused_with_what_is_wrong(at: int, byte: int, message: str) -> None:
+    whole = mat(m=np.arange(6.0).reshape(2, 3))
+    raw = whole[:at] + bytes([byte]) + whole[at + 1 :]
+    with pytest.raises(DataError, match=f"t is a MATLAB file that cannot be read: {message}"):
+        mat_table(raw, "t", "m")
+
+
 @pytest.mark.parametrize(
     "raw", [b"", b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600)]
 )

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from svgpbench_datasets import DataError, DatasetEntry
+from svgpbench_datasets.missing import Missing, count_missing
 from svgpbench_datasets.tables import read_entry
 
 TWO = [{"path": "one", "sha256": "0" * 64}, {"path": "two", "sha256": "1" * 64}]
@@ -48,6 +49,23 @@ def test_rows_with_missing_values_are_left_out_where_that_is_declared() -> None:
 def test_a_missing_value_in_a_column_that_is_not_used_keeps_the_row() -> None:
     X, _ = read(entry(3, missing="drop-row", features=["age", "colour"]))
     assert X == [[5, 0], [7, 2], [8, 1]]
+
+
+def test_missing_values_are_counted_before_anything_is_done_to_them() -> None:
+    def counted(declared: DatasetEntry, raw: bytes = ROWS) -> Missing:
+        return count_missing(declared, lambda _: raw)
+
+    both = Missing(2, {"colour": 1, "size": 1})
+    assert counted(entry(2, missing="drop-row")) == both
+    assert counted(entry(4, missing="middle-code")) == both
+    used = entry(3, missing="drop-row", features=["age", "colour"])
+    assert counted(used) == Missing(1, {"colour": 1})
+    in_one_row = b"5, ?, ?, no\n6, red, 1, yes\n"
+    assert counted(entry(1, missing="drop-row"), in_one_row) == Missing(1, both.cells)
+    two_files = entry(4, missing="drop-row", files=[{"path": "a"}, {"path": "b"}], parts=[2, 2])
+    assert counted(two_files) == Missing(4, {"colour": 2, "size": 2})
+    with pytest.raises(DataError, match="line 2 has 1 cells where 4 columns are expected"):
+        counted(entry(2, missing="drop-row"), b"5, red, 1, no\n6\n")
 
 
 def test_a_missing_word_becomes_the_middle_code_where_that_is_declared() -> None:

@@ -17,6 +17,8 @@ WORK, FEWEST = 20_000_000, 2000
 """Numbers that are put in order for single features, and the rows that are looked at in any case."""
 SAMPLE = 1000
 """Rows that pairs of features are screened on."""
+BLOCK = 1 << 16
+"""Rows that are multiplied at once."""
 MOST_PAIRED = 64
 """Features that are paired with each other: those that say most of the target alone."""
 
@@ -109,8 +111,8 @@ def linear_pairs(X: Floats, y: Floats, unexplained: float) -> list[tuple[int, in
     varying = np.flatnonzero(np.ptp(X, axis=0) > 0)
     if varying.size < 2 or np.ptp(y) == 0 or len(y) < 10:
         return []
-    correlations = np.corrcoef(np.column_stack([X[:, varying], y]), rowvar=False)
-    r, R = correlations[-1, :-1], correlations[:-1, :-1]
+    whole = correlations(X, y[:, None])
+    r, R = whole[-1, varying], whole[np.ix_(varying, varying)]
     determinant = 1.0 - np.square(R)
     with np.errstate(divide="ignore", invalid="ignore"):
         explained = (r[:, None] ** 2 + r**2 - 2 * np.outer(r, r) * R) / determinant
@@ -120,6 +122,30 @@ def linear_pairs(X: Floats, y: Floats, unexplained: float) -> list[tuple[int, in
     explained[alone, :] = explained[:, alone] = 0.0
     pairs = np.argwhere(np.triu(explained > 1.0 - unexplained, k=1))
     return [(int(varying[i]), int(varying[j])) for i, j in pairs]
+
+
+def correlations(X: Floats, target: Floats) -> Floats:
+    """The correlations of features and target columns with each other; 0 for a constant one.
+
+    Rows are taken in blocks, so that no copy of X is made.
+
+    Args:
+        X: inputs, [n, D].
+        target: columns of the target, [n, K].
+
+    Returns:
+        the matrix, [D + K, D + K].
+    """
+    centre = np.concatenate([X.mean(axis=0), target.mean(axis=0)])
+    products = np.zeros((centre.size, centre.size))
+    for start in range(0, len(X), BLOCK):
+        rows = slice(start, start + BLOCK)
+        block = np.concatenate([X[rows], target[rows]], axis=1) - centre
+        products += block.T @ block
+    constant = np.concatenate([np.ptp(X, axis=0) == 0, np.ptp(target, axis=0) == 0])
+    scale = np.sqrt(np.where(constant, 1.0, np.diag(products)))
+    products[constant] = products[:, constant] = 0.0
+    return np.asarray(products / np.outer(scale, scale))
 
 
 def counts_rows(column: NDArray[np.float64]) -> bool:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 
 import numpy as np
 
 from svgpbench_datasets.audit.dependence import signal
-from svgpbench_datasets.dataset import Dataset, Floats
+from svgpbench_datasets.audit.predictability import linear_r2, nearest_ratio, previous_ratio
+from svgpbench_datasets.audit.same_rows import same_rows, seen_and_told
+from svgpbench_datasets.dataset import Dataset
+from svgpbench_datasets.missing import NONE_MISSING, Missing
 from svgpbench_datasets.splits import Split
 
 
@@ -21,14 +23,23 @@ class Facts:
         features: D.
         distinct_inputs: rows of X that differ.
         repeated_rows: rows that repeat an earlier row, target included.
-        constant: names of columns with one value only.
+        constant_columns: names of columns with one value only.
+        missing_cells: for each column that is used, the cells without a value in the files.
+        missing_rows: rows of the files with such a cell.
         target_range: least and greatest target.
         target_values: how many different targets there are.
         classes: rows of each class by its label; empty for regression.
-        row_correlation: how strongly the row number goes with the target, from 0 to 1: the absolute
-            correlation for regression, the correlation ratio over classes otherwise.
+        row_correlation: the absolute correlation of the row number with the target, or with the
+            number of the class.
+        row_correlation_ratio: the correlation ratio of the row number over the classes, from 0 to
+            1, which asks no order of them; for two classes the absolute correlation; for
+            regression 0.
+        previous_ratio: how unlike the target is to that of the row before: 0 alike, 1 as any two.
+        nearest_ratio: the same for the row with the nearest inputs.
+        linear_r2: R² of a linear fit to all rows; over one column a class for classification.
         test_rows: rows of the test part of the split that was looked at.
         test_seen: how many of them have their inputs in the training part too.
+        test_told: of how many of those the training part tells the target too, see `seen_and_told`.
         split: which split that was.
     """
 
@@ -36,62 +47,76 @@ class Facts:
     features: int
     distinct_inputs: int
     repeated_rows: int
-    constant: tuple[str, ...]
+    constant_columns: tuple[str, ...]
+    missing_cells: dict[str, int]
+    missing_rows: int
     target_range: tuple[float, float]
     target_values: int
     classes: dict[str, int]
     row_correlation: float
+    row_correlation_ratio: float
+    previous_ratio: float
+    nearest_ratio: float
+    linear_r2: float
     test_rows: int
     test_seen: int
+    test_told: int
     split: str
 
 
-def facts_of(dataset: Dataset, split: Split) -> Facts:
+def facts_of(dataset: Dataset, split: Split, missing: Missing = NONE_MISSING) -> Facts:
     """Count.
 
     Args:
         dataset: the data set.
         split: the split whose test part is searched for training rows.
+        missing: what its files lack.
 
     Returns:
         the facts.
     """
-    inputs = row_hashes(dataset.X)
-    whole = set(zip(inputs, dataset.y.tolist(), strict=True))
-    train = {inputs[row] for row in split.train}
-    named = zip(dataset.feature_names, np.ptp(dataset.X, axis=0) == 0, strict=True)
+    X, y, target = dataset.X, dataset.y, signal(dataset)
+    inputs = same_rows(X.T)
+    named = zip(dataset.feature_names, np.ptp(X, axis=0) == 0, strict=True)
+    seen, told = seen_and_told(inputs, y, split)
     return Facts(
-        rows=len(dataset.y),
-        features=dataset.X.shape[1],
-        distinct_inputs=len(set(inputs)),
-        repeated_rows=len(inputs) - len(whole),
-        constant=tuple(name for name, constant in named if constant),
-        target_range=(float(dataset.y.min()), float(dataset.y.max())),
-        target_values=len(np.unique(dataset.y)),
+        rows=len(y),
+        features=X.shape[1],
+        distinct_inputs=int(inputs.max()) + 1,
+        repeated_rows=len(y) - int(same_rows([inputs.astype(np.float64), y]).max()) - 1,
+        constant_columns=tuple(name for name, constant in named if constant),
+        missing_cells=missing.cells,
+        missing_rows=missing.rows,
+        target_range=(float(y.min()), float(y.max())),
+        target_values=len(np.unique(y)),
         classes={
-            label: int((dataset.y == number).sum())
+            label: int((y == number).sum())
             for number, label in enumerate(dataset.class_labels or ())
         },
         row_correlation=row_correlation(dataset),
+        row_correlation_ratio=row_correlation_ratio(dataset),
+        previous_ratio=previous_ratio(target),
+        nearest_ratio=nearest_ratio(X, target),
+        linear_r2=linear_r2(X, target),
         test_rows=len(split.test),
-        test_seen=sum(inputs[row] in train for row in split.test),
+        test_seen=seen,
+        test_told=told,
         split=_title(split),
     )
 
 
-def row_hashes(X: Floats) -> list[bytes]:
-    """A hash of each row, equal where rows are."""
-    rows = np.ascontiguousarray(X + 0.0)  # -0.0 is 0.0
-    return [hashlib.blake2b(row, digest_size=16).digest() for row in rows]
-
-
 def row_correlation(dataset: Dataset) -> float:
-    """How strongly the row number goes with the target, from 0 to 1."""
-    number = np.arange(len(dataset.y), dtype=np.float64)
-    if np.ptp(dataset.y) == 0 or len(number) < 2:
+    """The absolute correlation of the row number with the target, from 0 to 1."""
+    if np.ptp(dataset.y) == 0:
         return 0.0
-    if dataset.task == "regression":
-        return float(abs(np.corrcoef(number, dataset.y)[0, 1]))
+    return float(abs(np.corrcoef(np.arange(len(dataset.y)), dataset.y)[0, 1]))
+
+
+def row_correlation_ratio(dataset: Dataset) -> float:
+    """The correlation ratio of the row number over the classes, from 0 to 1; 0 for regression."""
+    if dataset.task == "regression" or np.ptp(dataset.y) == 0:
+        return 0.0
+    number = np.arange(len(dataset.y), dtype=np.float64)
     members = signal(dataset)
     counts = members.sum(axis=0)
     present = counts > 0

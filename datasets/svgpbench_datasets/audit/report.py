@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from svgpbench_datasets.audit.facts import Facts, facts_of
-from svgpbench_datasets.audit.flags import Flag, flags_of
+from svgpbench_datasets.audit.flag import Flag
+from svgpbench_datasets.audit.flags import flags_of
 from svgpbench_datasets.entry import DatasetEntry
 from svgpbench_datasets.registry import Registry
 from svgpbench_datasets.splits import Split, k_fold
@@ -39,7 +40,7 @@ class Audit:
             "target": entry.target,
             "feature_names": list(entry.features),
             **dataclasses.asdict(self.facts),
-            "missing": entry.missing,
+            "missing_treatment": entry.missing,
             "fixed_splits": entry.splits.count if entry.splits else 0,
             "leaky_variant": entry.leaks,
             "flags": [dataclasses.asdict(flag) for flag in self.flags],
@@ -59,7 +60,7 @@ def audit(registry: Registry, name: str) -> Audit:
         DataError: a data set that cannot be loaded.
     """
     dataset = registry.load(name)
-    facts = facts_of(dataset, audit_split(registry, name))
+    facts = facts_of(dataset, audit_split(registry, name), registry.missing(name))
     entry = registry.describe(name)
     return Audit(entry, dataset.fingerprint, facts, flags_of(dataset, facts))
 

@@ -142,16 +142,21 @@ def _card(looked: Audit) -> Iterator[tuple[str, str]]:
     yield "about", entry.title
     yield "task", f"{entry.task}, target {entry.target}"
     yield "rows", f"{facts.rows}, {facts.distinct_inputs} with distinct inputs"
-    yield "features", f"{facts.features}" + _listed(" ({} constant)", facts.constant)
-    yield "repeated rows", str(facts.repeated_rows)
-    yield "missing values", _MISSING[entry.missing]
+    yield "repeated rows", f"{facts.repeated_rows} (inputs and target of an earlier row)"
+    yield "features", str(facts.features)
+    yield "constant columns", _few(facts.constant_columns) or "none"
+    yield "missing values", _missing(looked)
     low, high = facts.target_range
     if facts.classes:
         yield "classes", ", ".join(f"{label}: {count}" for label, count in facts.classes.items())
     else:
         yield "target", f"{low:g} to {high:g}, {facts.target_values} different values"
-    yield "row number and target", f"{facts.row_correlation:.2f}"
-    yield "test inputs in training", f"{facts.test_seen} of {facts.test_rows} ({facts.split})"
+    over_classes = f", over classes {facts.row_correlation_ratio:.2f}" if facts.classes else ""
+    yield "row number and target", f"|correlation| {facts.row_correlation:.2f}{over_classes}"
+    yield "row before", f"target {facts.previous_ratio:.2f} times as unlike as of any two rows"
+    yield "nearest row", f"target {facts.nearest_ratio:.2f} times as unlike as of any two rows"
+    yield "linear fit", f"R² {facts.linear_r2:.2g} over all rows"
+    yield "test inputs in training", f"{_seen(looked)} ({facts.split})"
     yield "fixed splits", str(entry.splits.count) if entry.splits else "none"
     for flag in looked.flags:
         yield "LEAK" if flag.leak else "note", flag.text
@@ -164,16 +169,29 @@ def _card(looked: Audit) -> Iterator[tuple[str, str]]:
     yield "fingerprint", looked.fingerprint + verified
 
 
+def _seen(looked: Audit) -> str:
+    facts = looked.facts
+    return f"{facts.test_seen} of {facts.test_rows}, {facts.test_told} with their target"
+
+
+def _missing(looked: Audit) -> str:
+    facts = looked.facts
+    if facts.missing_rows == 0:
+        return "none"
+    columns = [f"{name}: {count}" for name, count in facts.missing_cells.items()]
+    done = _MISSING[looked.entry.missing]
+    return f"in {facts.missing_rows} rows of the files ({', '.join(columns)}); {done}"
+
+
 _MISSING = {
-    "refuse": "none",
+    "refuse": "refused",
     "drop-row": "rows that have one are left out",
     "middle-code": "a missing category is the middle of the codes",
 }
 
 
-def _listed(text: str, names: tuple[str, ...]) -> str:
-    few = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
-    return text.format(few) if names else ""
+def _few(names: tuple[str, ...]) -> str:
+    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
 
 
 def _audit_table(found: list[Audit]) -> Table:

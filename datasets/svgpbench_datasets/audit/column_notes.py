@@ -1,0 +1,108 @@
+"""Notes on single columns: without information, with holes, or treated before they came here."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+
+from svgpbench_datasets.audit.dependence import counts_rows
+from svgpbench_datasets.audit.facts import Facts
+from svgpbench_datasets.audit.flag import Flag
+from svgpbench_datasets.dataset import Dataset, Floats
+
+FEWEST, MOST_NAMED, MOST_SUSPECTS = 5, 4, 8
+CENTRED = 0.01
+"""Of the chance deviation of a mean, 1/sqrt(N) standard deviations, what rounding may leave."""
+STEPS = 5.0
+"""Usual steps between the other values that a least value far from them has to be away."""
+UNIT = 0.01
+"""How far from 1 a standard deviation may be that was made 1, by n or by n - 1."""
+
+
+def missing(facts: Facts) -> list[Flag]:
+    """Cells of the files that hold no value."""
+    if facts.missing_rows == 0:
+        return []
+    columns = ", ".join(f"{name} ({count})" for name, count in facts.missing_cells.items())
+    cells = sum(facts.missing_cells.values())
+    text = f"{cells} values in {facts.missing_rows} rows of the files are missing: {columns}"
+    return [Flag("missing-values", False, text)]
+
+
+def lowest_apart(dataset: Dataset) -> list[Flag]:
+    """A least value far below all others of a column of measurements: zeros or -999 for missing."""
+    suspects = [
+        f"{name} ({count})"
+        for name, column in zip(dataset.feature_names, dataset.X.T, strict=True)
+        if (count := _apart(column))
+    ]
+    if not suspects:
+        return []
+    more = f" and {len(suspects) - MOST_SUSPECTS} more" * (len(suspects) > MOST_SUSPECTS)
+    listed = ", ".join(suspects[:MOST_SUSPECTS]) + more
+    return [
+        Flag(
+            "lowest-apart", False, f"least value far from the others, missing or clipped?: {listed}"
+        )
+    ]
+
+
+def _apart(column: Floats) -> int:
+    """How often the least value stands there, if it is far below the others; else 0."""
+    lowest = column.min()
+    holes = int((column == lowest).sum())
+    if not FEWEST <= holes < 0.6 * column.size:
+        return 0
+    others = column[column != lowest] - lowest
+    middle, low = np.quantile(others, [0.5, 0.05])
+    values = np.unique(others)
+    if values.size < 20:  # codes or classes, no measurement
+        return 0
+    # a count is as far from 0 as from 2: the gap has to be wider than the steps between the others
+    gap = max(0.1 * middle, STEPS * float(np.median(np.diff(values))))
+    return holes if values[0] >= gap and low >= 0.3 * middle else 0
+
+
+def uninformative(dataset: Dataset, facts: Facts) -> list[Flag]:
+    """Constant columns, and columns that are equal to another."""
+    flags = []
+    constant = facts.constant_columns
+    if constant:
+        few = ", ".join(constant[:MOST_NAMED])
+        more = f" and {len(constant) - MOST_NAMED} more" * (len(constant) > MOST_NAMED)
+        flags.append(Flag("constant-column", False, f"constant: {few}{more}"))
+    first: dict[bytes, str] = {}
+    for name, column in zip(dataset.feature_names, dataset.X.T, strict=True):
+        if name in constant:
+            continue
+        twin = first.setdefault(hashlib.blake2b((column + 0.0).tobytes()).digest(), name)
+        if twin != name:
+            flags.append(Flag("equal-columns", False, f"{twin} and {name} are equal"))
+    return flags
+
+
+def centred(dataset: Dataset) -> list[Flag]:
+    """Columns that all have mean 0, closer than chance lets any: whoever did it saw all rows.
+
+    A column whose values lie symmetrically about 0 may be a design; it says nothing, as a row
+    number does not.
+    """
+    deviations = []
+    for column in dataset.X.T:
+        deviation = float(column.std())
+        if np.ptp(column) == 0 or _symmetric(column) or counts_rows(column):
+            continue
+        if abs(column.mean()) > CENTRED * deviation / np.sqrt(column.size):
+            return []
+        deviations.append(deviation)
+    if not deviations:
+        return []
+    unit = max(abs(one - 1.0) for one in deviations) < UNIT
+    done = "mean 0 and deviation 1: standardised" if unit else "mean 0: centred"
+    return [Flag("centred", False, f"each column has {done} with all rows, test rows included")]
+
+
+def _symmetric(column: Floats) -> bool:
+    ordered = np.sort(column)
+    return bool(np.array_equal(ordered, -ordered[::-1]))

@@ -1,0 +1,87 @@
+"""Flags for what hands test targets to the model, and for test inputs that training has seen."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from svgpbench_datasets.audit.dependence import (
+    counts_rows,
+    determining_sums,
+    linear_pairs,
+    signal,
+    single_ratios,
+)
+from svgpbench_datasets.audit.facts import Facts
+from svgpbench_datasets.audit.flag import Flag
+from svgpbench_datasets.dataset import Dataset
+
+DETERMINED = 1e-3
+"""Von Neumann's ratio below which a quantity determines a regression target."""
+DETERMINED_CLASS = 1e-2
+"""The same for classes: the share of neighbours of another class, relative to chance."""
+UNEXPLAINED = 1e-4
+TOLD, FEWEST_TOLD = 0.01, 5
+"""The share and the number of test rows from which on targets that training tells are a leak."""
+MOST_NAMED = 4
+
+
+def row_numbers(dataset: Dataset) -> list[Flag]:
+    """Features that count the rows."""
+    names = [
+        name
+        for name, column in zip(dataset.feature_names, dataset.X.T, strict=True)
+        if counts_rows(column)
+    ]
+    return [Flag("row-number-input", True, f"{name} counts the rows") for name in names]
+
+
+def determined(dataset: Dataset) -> list[Flag]:
+    """Features, sums of two and linear functions of two that determine the target."""
+    regression = dataset.task == "regression"
+    threshold = DETERMINED if regression else DETERMINED_CLASS
+    target = signal(dataset)
+    singles = single_ratios(dataset.X, target)
+    names = dataset.feature_names
+    flags = [
+        Flag(
+            "determines-target",
+            True,
+            f"{names[at]} alone determines the target (neighbour ratio {singles[at]:.1e})",
+        )
+        for at in np.flatnonzero(singles < threshold)[:MOST_NAMED]
+    ]
+    if len(dataset.y) >= 50:  # of few rows some pair fits by chance
+        sums = determining_sums(dataset.X, target, singles, threshold)
+        pairs = [(i, j) for i, j, _ in sums]
+        flags += [
+            Flag(
+                "sum-determines-target",
+                True,
+                f"{names[i]} {sign} {names[j]} determines the target",
+            )
+            for i, j, sign in sums[:MOST_NAMED]
+        ]
+        if regression:
+            linear = [p for p in linear_pairs(dataset.X, dataset.y, UNEXPLAINED) if p not in pairs]
+            flags += [
+                Flag(
+                    "pair-determines-target",
+                    True,
+                    f"the target is a linear function of {names[i]} and {names[j]}",
+                )
+                for i, j in linear[:MOST_NAMED]
+            ]
+    return flags
+
+
+def seen(facts: Facts) -> list[Flag]:
+    """Test inputs in the training part: a leak where many come with their target."""
+    if facts.test_seen == 0:
+        return []
+    share = facts.test_seen / facts.test_rows
+    text = (
+        f"{facts.test_seen} of {facts.test_rows} test rows ({share:.1%}) have the inputs of a "
+        f"training row, {facts.test_told} with its target ({facts.split})"
+    )
+    leak = facts.test_told >= max(FEWEST_TOLD, TOLD * facts.test_rows)
+    return [Flag("test-inputs-in-training", leak, text)]

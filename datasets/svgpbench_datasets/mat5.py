@@ -1,0 +1,143 @@
+"""MATLAB 5 files, as far as full real matrices of numbers go.
+
+Written from the format's description (MathWorks, MAT-File Format, "Level 5 MAT-File Format") and in
+Python alone: a compiled reader that trusts a damaged file takes the process with it.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from svgpbench_datasets.dataset import Floats
+from svgpbench_datasets.errors import DataError
+from svgpbench_datasets.readers import shown
+
+HEADER = 128
+_MATRIX, _COMPRESSED, _INT32, _UINT32 = 14, 15, 5, 6
+_KINDS = {
+    1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8",
+}  # fmt: skip
+_CLASSES = (
+    "unknown", "cell", "struct", "object", "char", "sparse", "double", "single", "int8", "uint8",
+    "int16", "uint16", "int32", "uint32", "int64", "uint64", "function", "opaque",
+)  # fmt: skip
+_NUMERIC = frozenset(_CLASSES[6:16])
+_LOGICAL, _COMPLEX = 0x0200, 0x0800
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A variable of a file: what its header says, and its values unread.
+
+    Attributes:
+        name: its name.
+        kind: its class in MATLAB's words.
+        real: whether it has no imaginary part.
+        shape: its dimensions.
+        body: the elements that hold its values.
+        order: `<` or `>`.
+    """
+
+    name: str
+    kind: str
+    real: bool
+    shape: tuple[int, ...]
+    body: memoryview
+    order: str
+
+    def matrix(self) -> Floats:
+        """Its values, [n, C] float64.
+
+        Raises:
+            DataError: values that are not as many numbers as the shape says.
+        """
+        code, values, _ = _element(self.body, self.order)
+        if code not in _KINDS:
+            raise DataError(f"values of the unknown type {code}")
+        kind = np.dtype(self.order + _KINDS[code])
+        if len(values) != prod(self.shape) * kind.itemsize:
+            raise DataError(f"{len(values)} bytes of {kind} for the shape {self.shape}")
+        columns = np.frombuffer(values, dtype=kind).reshape(self.shape, order="F")
+        return np.array(columns, dtype=np.float64, order="C")
+
+
+def is_numeric(kind: str) -> bool:
+    """Whether a class holds numbers."""
+    return kind in _NUMERIC
+
+
+def variables(raw: bytes) -> Iterator[Variable]:
+    """The variables of a file, one after another.
+
+    Raises:
+        DataError: bytes that are not such a file, in few words.
+    """
+    order = {b"IM": "<", b"MI": ">"}.get(raw[126:HEADER])
+    if order is None:
+        raise DataError("no byte order at the end of its header")
+    rest = memoryview(raw)[HEADER:]
+    while len(rest):
+        code, content, rest = _element(rest, order)
+        if code == _COMPRESSED:
+            code, content, _ = _element(_inflated(content, order), order)
+        if code != _MATRIX:
+            raise DataError(f"an element of type {code} where a variable is expected")
+        yield _variable(content, order)
+
+
+def _variable(content: memoryview, order: str) -> Variable:
+    code, flags, rest = _element(content, order)
+    if code != _UINT32 or len(flags) != 8:
+        raise DataError("a variable without flags")
+    word = struct.unpack(f"{order}I", flags[:4])[0]
+    number = word & 0xFF
+    kind = _CLASSES[number] if number < len(_CLASSES) else "unknown"
+    if kind in ("opaque", "unknown"):  # nobody says how the rest of them is laid out
+        return Variable("", kind, True, (), rest, order)
+    code, dimensions, rest = _element(rest, order)
+    if code != _INT32 or len(dimensions) % 4 or len(dimensions) < 8:
+        raise DataError("a variable without dimensions")
+    shape = struct.unpack(f"{order}{len(dimensions) // 4}i", dimensions)
+    if min(shape) < 0:
+        raise DataError(f"a variable of the shape {shape}")
+    _, name, rest = _element(rest, order)
+    kind = "logical" if word & _LOGICAL else kind
+    return Variable(bytes(name).decode("latin-1"), kind, not word & _COMPLEX, shape, rest, order)
+
+
+def _element(data: memoryview, order: str) -> tuple[int, memoryview, memoryview]:
+    """The first element of some bytes: its type, its content, and what follows."""
+    if len(data) < 8:
+        raise DataError("the end of the file inside a tag")
+    code, length = struct.unpack(f"{order}II", data[:8])
+    if code >> 16:  # up to four bytes stand in the tag itself
+        code, length = code & 0xFFFF, code >> 16
+        if length > 4:
+            raise DataError(f"a short element of {length} bytes")
+        return code, data[4 : 4 + length], data[8:]
+    if length > len(data) - 8:
+        raise DataError(f"an element of {length} bytes where {len(data) - 8} are left")
+    padded = length if code == _COMPRESSED else -(-length // 8) * 8
+    return code, data[8 : 8 + length], data[8 + padded :]
+
+
+def _inflated(content: memoryview, order: str) -> memoryview:
+    """A compressed element, no longer than its own tag says."""
+    stream = zlib.decompressobj()
+    try:
+        tag = stream.decompress(content, 8)
+        if len(tag) < 8:
+            raise DataError("a compressed element without a tag")
+        length = struct.unpack(f"{order}II", tag)[1]
+        inside = stream.decompress(stream.unconsumed_tail, length + 1)
+    except zlib.error as error:
+        raise DataError(f"a compressed element that is damaged: {shown(str(error))}") from None
+    if not stream.eof:  # only at its end is its checksum looked at
+        raise DataError(f"a compressed element that does not end after its {length} bytes")
+    return memoryview(tag + inside)
