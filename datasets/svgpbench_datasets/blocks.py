@@ -19,8 +19,8 @@ from svgpbench_datasets.treatments import file_columns, treated
 Block: TypeAlias = tuple[Numbers, Numbers]  # X [n, D] and y [n]
 Open: TypeAlias = Callable[[File], AbstractContextManager[IO[bytes]]]
 
-BYTES_AT_ONCE = 1 << 23
-ROWS_AT_ONCE = 1 << 16
+BYTES_AT_ONCE = 1 << 21
+ROWS_AT_ONCE = 1 << 14
 
 
 def comes_in_blocks(entry: DatasetEntry) -> bool:

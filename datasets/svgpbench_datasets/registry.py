@@ -104,7 +104,7 @@ class Registry:
             DataError: as `load_unverified`.
         """
         entry = self.describe(name)
-        return count_missing(entry, lambda file: self._sources.read(file, name))
+        return count_missing(entry, lambda file: self._sources.read(file, entry))
 
     def fixed_split(self, name: str, fold: int) -> Split:
         """One of the splits that were published with a data set.
