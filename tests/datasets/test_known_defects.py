@@ -48,7 +48,7 @@ def leaks(registry: Registry, name: str) -> set[str]:
 ROW_NUMBERS = [
     name
     for name in REGISTRY.names()
-    if name.endswith(":row-number") and REGISTRY.describe(name).pinned
+    if name.endswith(":row-number") and not REGISTRY.describe(name).unseen
 ]
 
 
@@ -158,7 +158,7 @@ def test_missing_values_are_counted_in_the_files(registry: Registry, name: str) 
 PROCESSED = [
     name
     for name in REGISTRY.names()
-    if (entry := REGISTRY.describe(name)).pinned
+    if not (entry := REGISTRY.describe(name)).unseen
     and any(file.path.endswith((".data.csv", "_R.dat")) for file in entry.files)
 ]
 

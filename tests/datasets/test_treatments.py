@@ -62,7 +62,12 @@ def test_missing_values_are_counted_before_anything_is_done_to_them() -> None:
     assert counted(used) == Missing(1, {"colour": 1})
     in_one_row = b"5, ?, ?, no\n6, red, 1, yes\n"
     assert counted(entry(1, missing="drop-row"), in_one_row) == Missing(1, both.cells)
-    two_files = entry(4, missing="drop-row", files=[{"path": "a"}, {"path": "b"}], parts=[2, 2])
+    two_files = entry(
+        4,
+        missing="drop-row",
+        files=[{"path": "a", "sha256": "0" * 64}, {"path": "b", "sha256": "1" * 64}],
+        parts=[2, 2],
+    )
     assert counted(two_files) == Missing(4, {"colour": 2, "size": 2})
     with pytest.raises(DataError, match="line 2 has 1 cells where 4 columns are expected"):
         counted(entry(2, missing="drop-row"), b"5, red, 1, no\n6\n")
