@@ -24,7 +24,7 @@ from svgpbench.model import Model, Theta
 from svgpbench.ops import Array, Ops, Tree
 from svgpbench.optimisers import adam_start
 from svgpbench.plugins import new_backend
-from svgpbench.steps import Batch, compile_steps, learned
+from svgpbench.steps import Batch, compile_steps, learnable, learned
 from svgpbench.tree import leaves, tree_map
 
 T = TypeVar("T")
@@ -93,10 +93,8 @@ def count(
     missing or that the method has no use for.
     """
     _check(method, model, size)
-    if method.basis == "data":  # the inputs themselves, which no M-step moves
-        learn = tuple(part for part in learn if part != "inducing")
     ops: CountingBackend = new_backend("counting", dtype=dtype)  # type: ignore[assignment]
-    return _Counted(ops, model, method, size, learn).cost()
+    return _Counted(ops, model, method, size, learnable(method, learn)).cost()
 
 
 class _Counted:
@@ -185,7 +183,7 @@ def exponents(
 def _check(method: Method, model: Model, size: Size) -> None:
     if why := method.refuses(model.likelihood):
         raise UserError(f"method {method.name!r}: {why}")
-    if size.b is not None and not getattr(method, "minibatches", True):
+    if size.b is not None and method.collapsed:
         raise UserError(f"method {method.name!r} takes all rows at once; leave the batch out")
     if (method.basis == "decoupled") != (size.gamma is not None):
         verb = "needs" if method.basis == "decoupled" else "has no"

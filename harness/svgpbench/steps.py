@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from svgpbench.config import Learnable
 from svgpbench.methods.method import Method, elbo
 from svgpbench.model import Model, Theta, constrain
 from svgpbench.ops import Array, Ops, Tree
@@ -61,7 +62,7 @@ def with_learned(raw: Theta, names: tuple[str, ...], parts: tuple[Any, ...]) -> 
     return raw._replace(**dict(zip(names, parts, strict=True)))
 
 
-def learnable(method: Method, names: tuple[str, ...]) -> tuple[str, ...]:
+def learnable(method: Method, names: tuple[Learnable, ...]) -> tuple[Learnable, ...]:
     """The parts that may be learned: where the basis is the data, it stays where the data are."""
     return tuple(x for x in names if not (x == "inducing" and method.basis == "data"))
 

@@ -110,8 +110,6 @@ def test_sizes_that_cannot_be_are_refused(change: dict[str, int], words: str) ->
 
 def test_a_method_is_refused_what_it_does_not_take() -> None:
     class Particular(DualSVGP):
-        minibatches: ClassVar[bool] = False
-
         def refuses(self, likelihood: Likelihood) -> str:
             return "" if likelihood.name == "gaussian" else "Gaussian noise only"
 
@@ -119,7 +117,7 @@ def test_a_method_is_refused_what_it_does_not_take() -> None:
         basis: ClassVar[str] = "decoupled"
 
     with pytest.raises(UserError, match="takes all rows at once; leave the batch out"):
-        count(Particular(), GAUSSIAN, Size(n=10, M=4, D=2, b=5))
+        count(build_method("sgpr", {}), GAUSSIAN, Size(n=10, M=4, D=2, b=5))
     with pytest.raises(UserError, match="'t-svgp': Gaussian noise only"):
         count(Particular(), build_model("bernoulli-logit", "se"), Size(n=10, M=4, D=2))
     with pytest.raises(UserError, match="'t-svgp' needs gamma"):
