@@ -19,6 +19,8 @@ from pydantic import (
 
 Positive = Annotated[FiniteFloat, Field(gt=0)]
 Learnable = Literal["kernel", "likelihood", "inducing"]
+LEARN: tuple[Learnable, ...] = ("kernel", "likelihood", "inducing")
+"""Every part of θ."""
 
 
 class Strict(BaseModel):
@@ -147,7 +149,7 @@ class TrainingConfig(Strict):
     optimiser: Literal["adam", "l-bfgs"] = "adam"  # of the M-step; l-bfgs: full batch, S iterations
     m_rate: Positive = 0.2  # adam only
     batch_size: PositiveInt | None = None  # None: full batch
-    learn: tuple[Learnable, ...] = ("kernel", "likelihood", "inducing")
+    learn: tuple[Learnable, ...] = LEARN
 
     @property
     def iterations(self) -> int:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from svgpbench.bases import Decoupled
-from svgpbench.config import Learnable
+from svgpbench.config import LEARN, Learnable
 from svgpbench.errors import UserError
 from svgpbench.kernels import KernelParameters
 from svgpbench.methods import Method
@@ -28,7 +28,6 @@ from svgpbench.steps import Batch, compile_steps, learnable, learned
 from svgpbench.tree import leaves, tree_map
 
 T = TypeVar("T")
-ALL: tuple[Learnable, ...] = ("kernel", "likelihood", "inducing")
 
 
 class Tally(NamedTuple):
@@ -85,7 +84,7 @@ def count(
     size: Size,
     *,
     dtype: str = "float64",
-    learn: tuple[Learnable, ...] = ALL,
+    learn: tuple[Learnable, ...] = LEARN,
 ) -> Cost:
     """The cost of an E-step, an M-step and a prediction, as training runs them.
 

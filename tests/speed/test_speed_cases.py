@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from svgpbench.batches import TrainingData
-from svgpbench.config import TrainingConfig
+from svgpbench.config import LEARN, TrainingConfig
 from svgpbench.errors import UserError
 from svgpbench.methods import build_method
 from svgpbench.ops import Ops
-from svgpbench.speed.cases import HELD, LEARN, METHODS, STEPS, build_case
+from svgpbench.speed.cases import HELD, METHODS, STEPS, build_case
 from svgpbench.speed.problems import SHAPES, Problem, fingerprint, make_problem
 from svgpbench.training import Trainer
 from svgpbench.tree import leaves

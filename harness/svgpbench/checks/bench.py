@@ -11,8 +11,9 @@ from svgpbench.checks.cases import (
     build_model,
     small_problem,
 )
-from svgpbench.checks.evaluate import LEARN, RATE
+from svgpbench.checks.evaluate import RATE
 from svgpbench.checks.matrix import difference
+from svgpbench.config import LEARN
 from svgpbench.methods import Method, build_method
 from svgpbench.model import Model, Theta, constrain, unconstrain
 from svgpbench.ops import Array, Ops, Tree

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from svgpbench.checks.cases import Problem
+from svgpbench.config import LEARN
 from svgpbench.methods import Method, elbo
 from svgpbench.model import Model, Theta, constrain, unconstrain
 from svgpbench.ops import Array, Ops, Tree
@@ -26,7 +27,6 @@ from svgpbench.tree import named_leaves, tree_map
 
 Arrays = dict[str, npt.NDArray[Any]]
 RATE, ADAM_RATE, STEPS = 0.6, 0.02, 50
-LEARN = ("kernel", "likelihood", "inducing")
 
 
 class Values(NamedTuple):

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from svgpbench.config import Learnable
+from svgpbench.config import LEARN
 from svgpbench.errors import unknown
 from svgpbench.methods import Method, build_method
 from svgpbench.model import Model, Theta, unconstrain
@@ -36,8 +36,6 @@ HELD = 8
 
 STEPS: dict[str, int] = {"e_step": 1, "e_step_held": HELD, "m_step": 1, "predict": 1}
 """Timed steps, and how many a call makes: times are reported a step."""
-
-LEARN: tuple[Learnable, ...] = ("kernel", "likelihood", "inducing")
 
 
 @dataclass(frozen=True)
