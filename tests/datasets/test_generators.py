@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from svgpbench_datasets import REGISTRY
-from svgpbench_datasets.generators import DECIMALS, GENERATORS, gp_sample, sinusoid
+from svgpbench_datasets.generators import GENERATORS, gp_sample, sinusoid
 
 GENERATED = [name for name in REGISTRY.names() if REGISTRY.describe(name).generated]
 
@@ -27,9 +27,10 @@ def test_the_numbers_are_those_of_the_seed(name: str, fingerprint: str) -> None:
 def test_no_target_lies_where_rounding_could_go_either_way(name: str) -> None:
     entry = REGISTRY.describe(name)
     assert entry.generated
-    _, y = GENERATORS[entry.generated.name](entry.rows, entry.generated.seed)
-    units = y * 10.0**DECIMALS
-    from_a_tie = np.min(np.abs(units - np.floor(units) - 0.5)) / 10.0**DECIMALS
+    generator = GENERATORS[entry.generated.name]
+    _, y = generator.draw(entry.rows, entry.generated.seed)
+    units = y * 10.0**generator.decimals
+    from_a_tie = np.min(np.abs(units - np.floor(units) - 0.5)) / 10.0**generator.decimals
     assert from_a_tie > 1e-10  # a sine is good to 1e-16, the Cholesky factor here to 1e-13
 
 
@@ -61,4 +62,4 @@ def test_gp_sample_has_the_variance_and_the_lengthscale_of_its_kernel() -> None:
 
 def test_another_seed_gives_other_numbers() -> None:
     for generator in GENERATORS.values():
-        assert not np.allclose(generator(20, 0)[1], generator(20, 1)[1])
+        assert not np.allclose(generator.draw(20, 0)[1], generator.draw(20, 1)[1])
