@@ -1,4 +1,4 @@
-"""Generated data sets, by seed: the synthetic problems of Kobe 2021, Sec. 4.1.3, and those of sinc.py.
+"""Generated data sets, by seed: the synthetic problems of Kobe 2021, Sec. 4.1.3, sinc.py's, roads.py's.
 
 The thesis's inputs are uniform on [−1, 1], its noise has variance 0.01. Targets are rounded: the last bits
 of a sine or a Cholesky factor differ among machines, and the fingerprint of a data set may not.
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from svgpbench_datasets.dataset import Floats
+from svgpbench_datasets.roads import roads
 from svgpbench_datasets.sinc import sinc, thresholded_sinc
 
 NOISE_VARIANCE = 0.01
@@ -75,4 +76,5 @@ GENERATORS: dict[str, Generator] = {
     "gp-sample": Generator(gp_sample),
     "sinc": Generator(sinc),
     "thresholded-sinc": Generator(thresholded_sinc),
+    "roads": Generator(roads, decimals=3),
 }

@@ -89,7 +89,9 @@ class Registry:
 
     def _numbers(self, entry: DatasetEntry) -> tuple[Numbers, Numbers]:
         if made := entry.generated:
-            return generate(made.name, entry.rows, made.seed)
+            X, y = generate(made.name, entry.rows, made.seed)
+            drawn = [column for column in entry.columns if column != entry.target]
+            return X[:, [drawn.index(name) for name in entry.features]], y
         if not is_large(entry):
             return read_entry(entry, lambda file: self._sources.read(file, entry))
         opened = partial(self._sources.opened, entry=entry)
