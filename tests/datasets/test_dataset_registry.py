@@ -103,9 +103,10 @@ def test_describe_tells_what_a_user_should_know() -> None:
     assert any("capped" in defect for defect in entry.defects)
     for name in REGISTRY.names():
         described = REGISTRY.describe(name)
-        places = ("http://", "https://", "none in a stable place", "generated: ")
+        places = ("http://", "https://", "none in a stable place", "generated: ", "made: ")
         assert described.upstream.startswith(places)
         assert described.upstream.startswith("generated: ") == (described.generated is not None)
+        assert described.upstream.startswith("made: ") == (described.made is not None)
         assert described.licence
         assert described.citation
 
