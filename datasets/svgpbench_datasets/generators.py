@@ -1,21 +1,21 @@
-"""Generated data sets, by seed: the synthetic problems of Kobe 2021, Sec. 4.1.3, and a sinc (sinc.py).
+"""Generated data sets, by seed: the synthetic problems of Kobe 2021, Sec. 4.1.3, sinc.py's, roads.py's.
 
-The thesis's inputs are uniform on [−1, 1], its noise has variance 0.01. Targets are rounded to 6
-decimals: the last bits of a sine or a Cholesky factor differ among machines, and the fingerprint of a data
-set may not.
+The thesis's inputs are uniform on [−1, 1], its noise has variance 0.01. Targets are rounded: the last bits
+of a sine or a Cholesky factor differ among machines, and the fingerprint of a data set may not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from svgpbench_datasets.dataset import Floats
-from svgpbench_datasets.sinc import sinc
+from svgpbench_datasets.roads import roads
+from svgpbench_datasets.sinc import sinc, thresholded_sinc
 
 NOISE_VARIANCE = 0.01
-DECIMALS = 6
 
 
 def sinusoid(rows: int, seed: int) -> tuple[Floats, Floats]:
@@ -51,14 +51,30 @@ def gp_sample(rows: int, seed: int) -> tuple[Floats, Floats]:
     return x, np.linalg.cholesky(covariance) @ rng.standard_normal(rows)
 
 
+@dataclass(frozen=True)
+class Generator:
+    """How a data set is drawn.
+
+    Attributes:
+        draw: from the number of rows N and a seed, inputs [N, D] and targets [N], not yet rounded.
+        decimals: of the targets.
+    """
+
+    draw: Callable[[int, int], tuple[Floats, Floats]]
+    decimals: int = 6
+
+
 def generate(name: str, rows: int, seed: int) -> tuple[Floats, Floats]:
-    """Inputs [N, 1] and rounded targets [N] of a generator of `GENERATORS`."""
-    x, y = GENERATORS[name](rows, seed)
-    return x, np.round(y, DECIMALS)
+    """Inputs [N, D] and rounded targets [N] of a generator of `GENERATORS`."""
+    generator = GENERATORS[name]
+    X, y = generator.draw(rows, seed)
+    return X, np.round(y, generator.decimals)
 
 
-GENERATORS: dict[str, Callable[[int, int], tuple[Floats, Floats]]] = {
-    "sinusoid": sinusoid,
-    "gp-sample": gp_sample,
-    "sinc": sinc,
+GENERATORS: dict[str, Generator] = {
+    "sinusoid": Generator(sinusoid),
+    "gp-sample": Generator(gp_sample),
+    "sinc": Generator(sinc),
+    "thresholded-sinc": Generator(thresholded_sinc),
+    "roads": Generator(roads, decimals=3),
 }

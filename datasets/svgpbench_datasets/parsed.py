@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from svgpbench_datasets.blocks import Block, comes_in_blocks
-from svgpbench_datasets.dataset import Floats, sealed
+from svgpbench_datasets.dataset import Floats
 from svgpbench_datasets.entry import DatasetEntry
 from svgpbench_datasets.errors import DataError
+from svgpbench_datasets.number_files import read_numbers, write_numbers
 
 LARGE = 5_000_000
 """Numbers in a table from which on parsing its text costs more than looking a copy up."""
@@ -55,7 +52,7 @@ def read_or_parse(path: Path, parse: Callable[[], Iterable[Block]]) -> tuple[Flo
     if kept is not None:
         return kept
     try:
-        _write(path, parse())
+        write_numbers(path, map(_columns, parse()))
     except OSError as error:
         raise DataError(
             f"{path} cannot be written ({error.strerror or error}); name another folder with "
@@ -67,51 +64,14 @@ def read_or_parse(path: Path, parse: Callable[[], Iterable[Block]]) -> tuple[Flo
     return kept
 
 
-def _write(path: Path, blocks: Iterable[Block]) -> None:
-    """One row group after another, into a new file that takes its name when it is whole."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}.unfinished")
-    writer: Any = None
-    try:
-        for X, y in blocks:
-            names = [*(f"x{at}" for at in range(X.shape[1])), "y"]
-            columns = [pa.array(np.ascontiguousarray(one)) for one in (*X.T, y)]
-            table = pa.table(dict(zip(names, columns, strict=True)))
-            writer = writer or pq.ParquetWriter(
-                unfinished, table.schema, use_dictionary=False, write_page_checksum=True
-            )
-            writer.write_table(table)
-        if writer is not None:
-            writer.close()
-            unfinished.replace(path)
-    finally:
-        if writer is not None:
-            writer.close()
-        unfinished.unlink(missing_ok=True)
+def _columns(block: Block) -> dict[str, Floats]:
+    X, y = block
+    return {**{f"x{at}": column for at, column in enumerate(X.T)}, "y": y}
 
 
 def _read(path: Path) -> tuple[Floats, Floats] | None:
-    """Fill arrays row group by row group; None where the file is damaged."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
+    """X and y; None where the file is damaged."""
     try:
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            rows, width = file.metadata.num_rows, file.metadata.num_columns
-            X, y = np.empty((rows, width - 1)), np.empty(rows)
-            start = 0
-            for group in range(file.num_row_groups):
-                table: Any = file.read_row_group(group, use_threads=False)
-                stop = start + table.num_rows
-                for at in range(width - 1):
-                    X[start:stop, at] = table.column(at).to_numpy()
-                y[start:stop] = table.column(width - 1).to_numpy()
-                start = stop
-                del table
-                pa.default_memory_pool().release_unused()  # it would keep some groups' worth
-    except (pa.ArrowException, OSError, ValueError):
+        return read_numbers(path, target="y", features=None)
+    except DataError:
         return None
-    return sealed(X), sealed(y)

@@ -5,14 +5,16 @@ from __future__ import annotations
 from functools import cached_property, partial
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from pathlib import Path
 
 from svgpbench_datasets.blocks import read_blocks
-from svgpbench_datasets.dataset import Dataset
+from svgpbench_datasets.dataset import Dataset, Floats
 from svgpbench_datasets.declarations import read_entries
 from svgpbench_datasets.entry import DatasetEntry
 from svgpbench_datasets.errors import DataError, did_you_mean
 from svgpbench_datasets.generators import generate
 from svgpbench_datasets.missing import Missing, count_missing
+from svgpbench_datasets.number_files import read_numbers
 from svgpbench_datasets.parsed import is_large, parsed_path, read_or_parse
 from svgpbench_datasets.published import fixed_split
 from svgpbench_datasets.sources import Sources
@@ -88,14 +90,29 @@ class Registry:
         )
 
     def _numbers(self, entry: DatasetEntry) -> tuple[Numbers, Numbers]:
-        if made := entry.generated:
-            return generate(made.name, entry.rows, made.seed)
+        if drawn_by := entry.generated:
+            X, y = generate(drawn_by.name, entry.rows, drawn_by.seed)
+            drawn = [column for column in entry.columns if column != entry.target]
+            return X[:, [drawn.index(name) for name in entry.features]], y
+        if entry.made:
+            return self._from_made(entry, self._sources.cache_folder() / entry.made)
         if not is_large(entry):
             return read_entry(entry, lambda file: self._sources.read(file, entry))
         opened = partial(self._sources.opened, entry=entry)
         hashes = [self._sources.sha256(file, entry) for file in entry.files]
         path = parsed_path(entry, hashes, self._sources.cache_folder())
         return read_or_parse(path, lambda: read_blocks(entry, opened))
+
+    def _from_made(self, entry: DatasetEntry, file: Path) -> tuple[Floats, Floats]:
+        if not file.is_file():
+            raise DataError(
+                f"data set {entry.name!r} is made on your machine, once: "
+                f"`svgpbench data make {entry.name.partition(':')[0]}`"
+            )
+        X, y = read_numbers(file, target=entry.target, features=entry.features)
+        if len(y) != entry.rows:
+            raise DataError(f"{file} has {len(y)} rows where {entry.rows} are declared")
+        return X, y
 
     def missing(self, name: str) -> Missing:
         """What the files of a data set lack, before what is declared is done to them.
@@ -117,7 +134,10 @@ class Registry:
 
     def at_hand(self, name: str) -> bool:
         """Whether a data set can be loaded without a network."""
-        return all(self._sources.at_hand(file) for file in self.describe(name).files)
+        entry = self.describe(name)
+        if entry.made:
+            return (self._sources.cache_folder() / entry.made).is_file()
+        return all(self._sources.at_hand(file) for file in entry.files)
 
     @cached_property
     def _entries(self) -> dict[str, DatasetEntry]:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Discriminator,
     Field,
@@ -157,6 +158,11 @@ class TrainingConfig(Strict):
         return self.online.iterations if self.kind == "online" else self.em_iterations
 
 
+def _a_tuple(value: Any) -> Any:
+    """A list of a file, which the strict check of an experiment takes for no tuple here."""
+    return tuple(value) if isinstance(value, list) else value
+
+
 class DataConfig(Strict):
     """A data set by registry name, or the user's own file."""
 
@@ -164,7 +170,7 @@ class DataConfig(Strict):
     path: str | None = None
     target: str | None = None
     task: Literal["regression", "classification", "multiclass"] | None = None
-    features: tuple[str, ...] | None = None
+    features: Annotated[tuple[str, ...] | None, BeforeValidator(_a_tuple)] = None
     standardise_x: bool = True
     standardise_y: bool = True
 

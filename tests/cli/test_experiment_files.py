@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from own_experiment import write_own
 
+from svgpbench.cell import load_data
 from svgpbench.config import CellConfig, Decay, LogLinear, OnlineConfig, TrainingConfig
+from svgpbench.errors import UserError
 from svgpbench.experiments import Selection, load_experiment, resolve, shipped_experiments
 from svgpbench.experiments.resolve import overlay
 
@@ -98,6 +100,16 @@ def test_a_users_file_runs_as_declared_with_its_data_beside_it(tmp_path: Path) -
     cells = resolve(load_experiment(str(write_own(tmp_path))))
     assert [cell.split.fold for cell in cells] == [0, 1]
     assert {cell.data.path for cell in cells} == {str(tmp_path / "rows.csv")}
+
+
+def test_a_users_table_may_name_its_features(tmp_path: Path) -> None:
+    asked = ('task = "regression" }', 'task = "regression", features = ["z"] }')
+    cell = resolve(load_experiment(str(write_own(tmp_path, asked))))[0]
+    load_data.cache_clear()
+    assert load_data(cell.data).feature_names == ("z",)
+    asked = ('task = "regression" }', 'task = "regression", features = [1] }')
+    with pytest.raises(UserError, match=r"features no\. 1 must be a string, got 1"):
+        load_experiment(str(write_own(tmp_path, asked)))
 
 
 def test_repeats_of_a_random_split_are_splits_of_their_own(tmp_path: Path) -> None:

@@ -21,15 +21,18 @@ PACKAGE = Path(str(files("svgpbench_datasets")))
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A copy of the registry and its files, free to be damaged."""
-    shutil.copy(PACKAGE / "registry.toml", tmp_path)
+    (tmp_path / "registry").mkdir()
+    for name in ("registry.toml", "registry/generated.toml"):
+        shutil.copy(PACKAGE / name, tmp_path / name)
     shutil.copytree(PACKAGE / "data", tmp_path / "data")
     return tmp_path
 
 
 def replace(folder: Path, old: str, new: str) -> None:
-    text = (folder / "registry.toml").read_text(encoding="utf-8")
-    assert old in text
-    (folder / "registry.toml").write_text(text.replace(old, new, 1), encoding="utf-8")
+    files = (folder / "registry.toml", folder / "registry" / "generated.toml")
+    file = next(file for file in files if old in file.read_text(encoding="utf-8"))
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text.replace(old, new, 1), encoding="utf-8")
 
 
 def test_names_list_each_data_set_followed_by_its_variants() -> None:
@@ -100,9 +103,10 @@ def test_describe_tells_what_a_user_should_know() -> None:
     assert any("capped" in defect for defect in entry.defects)
     for name in REGISTRY.names():
         described = REGISTRY.describe(name)
-        places = ("http://", "https://", "none in a stable place", "generated: ")
+        places = ("http://", "https://", "none in a stable place", "generated: ", "made: ")
         assert described.upstream.startswith(places)
         assert described.upstream.startswith("generated: ") == (described.generated is not None)
+        assert described.upstream.startswith("made: ") == (described.made is not None)
         assert described.licence
         assert described.citation
 
@@ -191,7 +195,7 @@ def test_a_label_outside_the_mapping_is_refused(folder: Path) -> None:
         (
             'name = "sinusoid"',
             'name = "sinus"',
-            r"no generator 'sinus' \(known: sinusoid, gp-sample, sinc\)",
+            r"no generator 'sinus' \(known: sinusoid, gp-sample, sinc, ",
         ),
         ('generated = { name = "sinusoid", seed = 0 }', "", "either files with a reader, or"),
         ('reader = "csv"\nrows = 208', "rows = 208", "either files with a reader, or"),
@@ -218,7 +222,6 @@ def test_the_declaration_is_plain_toml() -> None:
 
 
 def test_a_name_declared_in_two_files_is_refused(folder: Path) -> None:
-    (folder / "registry").mkdir()
     shutil.copy(PACKAGE / "registry" / "mnist.toml", folder / "registry")
     assert Registry(folder).names()[-1] == "mnist"
     shutil.copy(PACKAGE / "registry" / "mnist.toml", folder / "registry" / "other.toml")
@@ -248,7 +251,6 @@ def test_parts_splits_and_pins_are_checked(folder: Path, old: str, new: str, mes
     text = (PACKAGE / "registry" / "mnist.toml").read_text(encoding="utf-8")
     text = text.replace('reader = "idx"', 'reader = "idx"\nskip_lines = 0')
     assert old in text
-    (folder / "registry").mkdir()
     (folder / "registry" / "mnist.toml").write_text(text.replace(old, new), encoding="utf-8")
     with pytest.raises(DataError, match=message) as caught:
         Registry(folder).names()

@@ -31,6 +31,9 @@ SHAPES = {
     "thesis-sinusoid:300": (300, 1),
     "thesis-gp-sample": (1000, 1),
     "sinc": (500, 1),
+    "thresholded-sinc": (100, 1),
+    "3droad-stand-in": (434874, 3),
+    "3droad-stand-in:no-road": (434874, 2),
 }
 
 CLASSES = {  # label of class 0 and its count, label of class 1 and its count

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from svgpbench.cell import registry_of
+from svgpbench.cli.making import make_command
 from svgpbench.cli.options import AsJson
 from svgpbench.errors import UserError
 from svgpbench.plugins import DATASETS, plugins
@@ -25,6 +26,7 @@ data_app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
+data_app.command("make")(make_command)
 
 Names: TypeAlias = Annotated[
     list[str] | None, typer.Argument(metavar="[NAME]...", help="Data sets; all by default.")
@@ -70,11 +72,8 @@ def table_command(names: Names = None) -> None:
     typer.echo("| name | rows | features | task | fingerprint |")
     typer.echo("|---|---:|---:|---|---|")
     for entry in _entries(names):
-        mark = (
-            entry.fingerprint.removeprefix("sha256:")[:16] if entry.fingerprint else "no copy seen"
-        )
         typer.echo(
-            f"| `{entry.name}` | {entry.rows} | {len(entry.features)} | {entry.task} | {mark} |"
+            f"| `{entry.name}` | {entry.rows} | {len(entry.features)} | {entry.task} | {_mark(entry)} |"
         )
 
 
@@ -135,6 +134,12 @@ def _entries(names: list[str] | None) -> Iterator[DatasetEntry]:
     for registry in _registries():
         for name in registry.names():
             yield registry.describe(name)
+
+
+def _mark(entry: DatasetEntry) -> str:
+    if entry.fingerprint:
+        return entry.fingerprint.removeprefix("sha256:")[:16]
+    return "made on your machine" if entry.made else "no copy seen"
 
 
 def _card(looked: Audit) -> Iterator[tuple[str, str]]:

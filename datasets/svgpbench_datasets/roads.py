@@ -1,0 +1,120 @@
+"""A stand-in for UCI's 3D road network, by seed: points along roads over a sampled terrain.
+
+The real set's roads lie in North Jutland, its altitudes between 0 and 135 m. Here a road starts anywhere in
+the box, goes on by steps of 10 to 50 m in a heading that drifts as a random walk, and turns back at an edge
+as light does at a mirror. Nothing of the real roads or heights is used.
+
+The terrain is a draw of a GP with a Matérn-3/2 kernel by random Fourier features (Rahimi and Recht 2007):
+f(p) = m + s Σ_j r_j cos(ω_j·p + b_j) / √F with b_j uniform on [0, 2π] and r_j the length of two standard
+normals, so that f is a Gaussian process given the ω_j; these are drawn from the kernel's spectral density in
+the plane, a bivariate t of 3 degrees of freedom and scale 1/lengthscale.
+
+Steps are rounded before they are added up, so that no rounding error grows along a road: coordinates are
+whole numbers of 1e-6 degrees on every machine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from svgpbench_datasets.dataset import Floats
+
+Places: TypeAlias = NDArray[np.int64]  # longitude and latitude in 1e-6 degrees, [N, 2]
+
+WEST_SOUTH: Places = np.array([8_100_000, 56_500_000])
+EAST_NORTH: Places = np.array([11_200_000, 57_800_000])
+METRES = np.array([60_400.0, 111_320.0])
+"""In a degree of longitude (at 57.15° north, taken everywhere) and of latitude."""
+MEAN_POINTS = 80
+SHORTEST_STEP, LONGEST_STEP = 10.0, 50.0  # metres
+DRIFT = 0.1  # standard deviation of a turn, radians
+FEATURES, LENGTHSCALE = 256, 5_000.0  # metres
+MEAN_ALTITUDE, DEVIATION = 67.5, 19.0  # metres
+_ROWS_AT_ONCE = 1024  # 2 MiB of features, which stay in a processor's cache
+
+
+def roads(rows: int, seed: int) -> tuple[Floats, Floats]:
+    """Draw roads and the altitude of their points.
+
+    Args:
+        rows: N.
+        seed: a whole number from 0.
+
+    Returns:
+        number of the road, longitude and latitude in degrees [N, 3], and altitude in metres [N], not
+        yet rounded.
+    """
+    rng = np.random.default_rng(seed)
+    terrain = Terrain.draw(rng)
+    starts = rng.random(rows) < 1.0 / MEAN_POINTS
+    starts[0] = True
+    steps = np.rint(steps_along(starts, rng)).astype(np.int64)
+    corners = rng.integers(WEST_SOUTH, EAST_NORTH, (int(starts.sum()), 2), endpoint=True)
+    road = np.cumsum(starts)
+    walked = np.cumsum(steps, axis=0)
+    places = folded(corners[road - 1] + walked - walked[starts][road - 1])
+    degrees = places / 1e6
+    return np.column_stack([road, degrees]), terrain.altitude(degrees)
+
+
+def steps_along(starts: NDArray[np.bool_], rng: np.random.Generator) -> Floats:
+    """The step to each point in longitude and latitude, 1e-6 degrees, [N, 2].
+
+    Args:
+        starts: whether a point is the first of its road, whose heading is any, [N].
+        rng: of the turns and the lengths.
+    """
+    rows = len(starts)
+    turns = np.where(starts, rng.uniform(-np.pi, np.pi, rows), DRIFT * rng.standard_normal(rows))
+    heading = np.cumsum(turns)
+    metres = rng.uniform(SHORTEST_STEP, LONGEST_STEP, (rows, 1))
+    steps: Floats = 1e6 * metres * np.column_stack([np.cos(heading), np.sin(heading)]) / METRES
+    return steps
+
+
+def folded(places: Places) -> Places:
+    """Mirror places beyond an edge of the box into it."""
+    width = EAST_NORTH - WEST_SOUTH
+    inside: Places = EAST_NORTH - np.abs((places - WEST_SOUTH) % (2 * width) - width)
+    return inside
+
+
+@dataclass(frozen=True)
+class Terrain:
+    """A draw of the GP.
+
+    Attributes:
+        frequencies: ω, radians a metre, [2, F].
+        phases: b, [F].
+        amplitudes: s r / √F, metres, [F].
+    """
+
+    frequencies: Floats
+    phases: Floats
+    amplitudes: Floats
+
+    @classmethod
+    def draw(cls, rng: np.random.Generator) -> Terrain:
+        """Draw the features."""
+        normal = rng.standard_normal((2, FEATURES))
+        chi_squared = np.square(rng.standard_normal((3, FEATURES))).sum(axis=0)
+        length = np.sqrt(np.square(rng.standard_normal((2, FEATURES))).sum(axis=0))
+        return cls(
+            frequencies=normal * np.sqrt(3.0 / chi_squared) / LENGTHSCALE,
+            phases=rng.uniform(0.0, 2.0 * np.pi, FEATURES),
+            amplitudes=DEVIATION * length / np.sqrt(FEATURES),
+        )
+
+    def altitude(self, degrees: Floats) -> Floats:
+        """The altitude in metres [N] at longitudes and latitudes [N, 2]."""
+        metres = (degrees - WEST_SOUTH / 1e6) * METRES
+        found = np.empty(len(metres))
+        for start in range(0, len(metres), _ROWS_AT_ONCE):
+            rows = slice(start, start + _ROWS_AT_ONCE)
+            angles = metres[rows] @ self.frequencies + self.phases
+            found[rows] = np.cos(angles, out=angles) @ self.amplitudes
+        return MEAN_ALTITUDE + found

@@ -1,0 +1,81 @@
+"""`svgpbench data make`: a data set that is simulated on the user's machine and kept in a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Literal, cast
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from svgpbench.cell import registry_of
+from svgpbench.cli.fetching import data_errors_are_the_users
+from svgpbench.errors import UserError
+from svgpbench_datasets import REGISTRY
+from svgpbench_datasets.walker_file import Walk, make_walker
+
+
+def make_command(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A data set that is made.")],
+    *,
+    rows: Annotated[int, typer.Option("--rows", min=1, help="How many.")] = Walk.rows,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of every draw.")] = Walk.seed,
+    policy: Annotated[
+        str, typer.Option("--policy", metavar="NAME", help="What moves it: oscillator or random.")
+    ] = Walk.policy,
+    frames: Annotated[
+        int, typer.Option("--frames", min=1, max=2, help="Whose inputs a row has.")
+    ] = Walk.frames,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FILE.parquet", help="In the cache by default."),
+    ] = None,
+) -> None:
+    """Simulate a data set and keep it as Parquet; needs the extra `walker`."""
+    with data_errors_are_the_users():
+        wanted = Walk(rows, seed, policy, cast(Literal[1, 2], frames))
+        path = _checked(name, wanted, out)
+        with _reporter(rows) as on_rows:
+            make_walker(path, wanted, on_rows)
+    typer.echo(f"{rows} rows of {len(wanted.columns)} columns: {path}")
+
+
+def _checked(name: str, wanted: Walk, out: Path | None) -> Path:
+    """The file to make."""
+    from svgpbench_datasets.fetch import cache_folder
+
+    entry = registry_of(name).describe(name)
+    if getattr(entry, "made", None) is None:
+        made = [one for one in REGISTRY.names() if REGISTRY.describe(one).made]
+        raise UserError(f"data set {name!r} is not one that is made (these are: {', '.join(made)})")
+    if out is None:
+        if wanted != Walk():
+            raise UserError(
+                f"other rows, seed, policy or frames than those of {name!r}: "
+                "name a file for them with --out"
+            )
+        return cache_folder() / str(entry.made)
+    if out.suffix.lower() not in {".parquet", ".pq"}:
+        raise UserError(f"--out {out}: the file is Parquet; let its name end in .parquet")
+    if out.is_dir():
+        raise UserError(f"--out {out} is a folder; name a .parquet file in it")
+    return out
+
+
+@contextmanager
+def _reporter(rows: int) -> Iterator[Callable[[int], None]]:
+    """What to call with the rows made so far: a bar on a terminal, a line elsewhere; on stderr."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        console.print(f"making {rows} rows", highlight=False, style="dim")
+        yield lambda done: None
+        return
+    columns = (BarColumn(bar_width=24), MofNCompleteColumn(), TextColumn("rows,"))
+    with Progress(
+        *columns, TimeRemainingColumn(), TextColumn("left"), console=console, transient=True
+    ) as progress:
+        bar = progress.add_task("", total=rows)
+        yield lambda done: progress.update(bar, completed=done)
