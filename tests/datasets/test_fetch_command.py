@@ -131,6 +131,19 @@ def test_the_command_prints_the_sha256_that_it_found(
     assert found in taken.stdout
 
 
+def test_a_set_that_is_made_is_told_how_and_is_not_there_before(cache: Path, fetch: Run) -> None:
+    absent = fetch("walker-stand-in", "sinc")
+    assert absent.returncode == 1
+    assert "make it: svgpbench data make walker-stand-in" in absent.stdout
+    assert "is drawn from its seed when it is loaded" in absent.stdout
+    (cache / "walker").mkdir(parents=True)
+    (cache / "walker" / "walker.parquet").touch()
+    there = fetch("walker-stand-in", "--json")
+    assert there.returncode == 0
+    (row,) = json.loads(there.stdout)["without_files"]
+    assert row == {"name": "walker-stand-in", "at_hand": True, "how": "was made"}
+
+
 MISTAKES = [
     ((), "name a data set, or give --experiment or --all"),
     (("bostn",), "unknown data set 'bostn'; did you mean 'boston'?"),
@@ -141,6 +154,7 @@ MISTAKES = [
     (("far", "--from", "other"), "--from other is not what is wanted (as far/data.txt: wrong cont"),
     (("far", "boston", "--from", "other"), "--from is for one data set, not for 2"),
     (("boston", "--from", "other"), "boston comes with the package: --from is not needed"),
+    (("sinc", "--from", "other"), "sinc has no files: --from is not needed"),
     (("far", "--from", "other", "--dry-run"), "--from downloads nothing"),
     (("far", "--cache", "other"), "cache folder other cannot be used ("),
 ]

@@ -10,9 +10,9 @@ from rich.console import Console
 
 from svgpbench.cli.listing import known_backends
 from svgpbench.cli.options import AsJson, Backends
+from svgpbench.cli.printing import printer
 
 FAILED = 1
-WIDTH_WITHOUT_TERMINAL = 100
 
 
 def check_command(
@@ -33,8 +33,7 @@ def check_command(
     if as_json:
         typer.echo(json.dumps(report.to_json(), indent=2, ensure_ascii=False))
     else:
-        console = Console()
-        wide = console if console.is_terminal else Console(width=WIDTH_WITHOUT_TERMINAL)
+        wide = printer(100)
         wide.print(report.table())
     if not report.ok:
         raise typer.Exit(FAILED)

@@ -15,6 +15,7 @@ from rich.text import Text
 from svgpbench.cell import registry_of
 from svgpbench.cli.making import make_command
 from svgpbench.cli.options import AsJson
+from svgpbench.cli.printing import printer
 from svgpbench.errors import UserError
 from svgpbench.plugins import DATASETS, plugins
 from svgpbench_datasets import DataError, DatasetEntry
@@ -63,7 +64,7 @@ def audit_command(names: Names = None, as_json: AsJson = False) -> None:
     if as_json:
         typer.echo(json.dumps([one.to_json() for one in found], indent=2, ensure_ascii=False))
         return
-    Console().print(_audit_table(found))
+    printer(140).print(_audit_table(found))
 
 
 @data_app.command("table")

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from svgpbench.cli.download_progress import in_bytes
+from svgpbench.cli.printing import printer
 from svgpbench_datasets.files import File, UnseenFile
 
 if TYPE_CHECKING:
@@ -129,6 +129,16 @@ def rows_of(entries: Mapping[str, Any], cache: Path, mirrors: Sequence[str]) -> 
             yield row
 
 
+def without_files(entries: Mapping[str, Any], cache: Path) -> Iterator[tuple[str, bool, str]]:
+    """Each data set that nothing is downloaded for: its name, whether it is at hand, and how it comes."""
+    for name, entry in entries.items():
+        if getattr(entry, "made", None) is not None:
+            there = (cache / entry.made).is_file()
+            yield name, there, "was made" if there else f"make it: svgpbench data make {name}"
+        elif getattr(entry, "generated", None) is not None:
+            yield name, True, "is drawn from its seed when it is loaded"
+
+
 def wanted(rows: Sequence[Row]) -> dict[File, list[Row]]:
     """The files to download, and the rows of each."""
     found: dict[File, list[Row]] = {}
@@ -138,8 +148,10 @@ def wanted(rows: Sequence[Row]) -> dict[File, list[Row]]:
     return found
 
 
-def print_table(rows: Sequence[Row], cache: Path, dry_run: bool) -> None:
-    """Print a line a file, what was found of those that only their form tells, and what is left."""
+def print_table(
+    rows: Sequence[Row], others: Sequence[tuple[str, bool, str]], cache: Path, dry_run: bool
+) -> None:
+    """Print a line a file and a line for each of `without_files`, what was found, and what is left."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for column in ("data set", "file", "size", ""):
         table.add_column(column, overflow="fold", justify="right" if column == "size" else "left")
@@ -150,7 +162,9 @@ def print_table(rows: Sequence[Row], cache: Path, dry_run: bool) -> None:
         if dry_run:
             for place in row.places:
                 table.add_row("", Text(f"  from {place}", style="dim"))
-    Console().print(table)
+    for name, _, how in others:
+        table.add_row(Text(name), "", "", Text(how))
+    printer(140).print(table)
     if found := {row.file.path: row.sha256 for row in rows if row.found}:
         typer.echo("no sha256 is published, this one was found:")
         for path, sha256 in found.items():

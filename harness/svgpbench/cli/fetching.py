@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from svgpbench.cli.download_progress import reporter
-from svgpbench.cli.fetched_files import Row, State, print_table, rows_of, wanted
+from svgpbench.cli.fetched_files import Row, State, print_table, rows_of, wanted, without_files
 from svgpbench.cli.options import AsJson
 from svgpbench.errors import UserError, unknown
 from svgpbench.experiments import load_experiment
@@ -59,16 +59,24 @@ def fetch_command(
     folder = cache_folder(cache)
     with data_errors_are_the_users():
         rows = list(rows_of(chosen, folder, mirror or mirrors_from_environment()))
+        others = list(without_files(chosen, folder))
         if given:
             _adopt(given, chosen, rows, folder)
         elif not dry_run:
             _download(rows, folder, mirror or mirrors_from_environment())
     if as_json:
-        content = {"cache": str(folder), "files": [row.to_json() for row in rows]}
+        content = {
+            "cache": str(folder),
+            "files": [row.to_json() for row in rows],
+            "without_files": [
+                {"name": name, "at_hand": there, "how": how} for name, there, how in others
+            ],
+        }
         typer.echo(json.dumps(content, indent=2, ensure_ascii=False))
     else:
-        print_table(rows, folder, dry_run)
-    if any(row.state == State.FAILED for row in rows):
+        print_table(rows, others, folder, dry_run)
+    failed = any(row.state == State.FAILED for row in rows)
+    if failed or not (dry_run or all(there for _, there, _ in others)):
         raise typer.Exit(FAILED)
 
 
@@ -114,6 +122,8 @@ def _adopt(
         raise UserError(f"--from is for one data set, not for {len(chosen)}; name one")
     ((name, entry),) = chosen.items()
     files = [row.file for row in rows if row.state != State.SHIPPED]
+    if not rows:
+        raise UserError(f"{name} has no files: --from is not needed")
     if not files:
         raise UserError(f"{name} comes with the package: --from is not needed")
     for path in given:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from svgpbench.cli.options import (
     RESULTS,
@@ -18,13 +16,12 @@ from svgpbench.cli.options import (
     PresetName,
     ResultsFolder,
 )
+from svgpbench.cli.printing import printer
 from svgpbench.errors import UserError
 from svgpbench.experiments import load_experiment, resolve
 
 if TYPE_CHECKING:
     from svgpbench.report import Collected
-
-WIDTH_WITHOUT_TERMINAL = 120
 
 
 def table_command(
@@ -53,7 +50,7 @@ def table_command(
     elif as_markdown:
         typer.echo(to_markdown(table))
     else:
-        _console().print(TerminalTable(table))
+        printer().print(TerminalTable(table))
 
 
 def plot_command(
@@ -84,11 +81,3 @@ def _collected(
     declared = load_experiment(experiment)
     cells = resolve(declared, preset) if preset else None
     return collect(results, declared, cells, backends)
-
-
-def _console() -> Console:
-    """As wide as the terminal; 120 columns where the output goes to a file or a pipe."""
-    console = Console()
-    if console.is_terminal or os.environ.get("COLUMNS"):
-        return console
-    return Console(width=WIDTH_WITHOUT_TERMINAL)

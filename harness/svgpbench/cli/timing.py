@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from svgpbench.cli.printing import printer
 from svgpbench.errors import UserError
 from svgpbench.plugins import FRAMEWORK_EXTRAS, framework_missing
 from svgpbench.runner.cores import usable_cores
@@ -18,7 +19,6 @@ from svgpbench.speed.peers import PEERS, locate_peers
 from svgpbench.speed.problems import TIMED
 
 FAILED, INTERRUPTED = 1, 130
-WIDTH_WITHOUT_TERMINAL = 140
 
 
 def speed_command(
@@ -77,8 +77,7 @@ def speed_command(
     if as_json:
         typer.echo(text)
     else:
-        console = Console()
-        wide = console if console.is_terminal else Console(width=WIDTH_WITHOUT_TERMINAL)
+        wide = printer(140)
         wide.print(report.table())
         for line in report.notes():
             wide.print(line, markup=False, highlight=False, soft_wrap=True)
