@@ -28,7 +28,7 @@ def test_a_download_with_everything_it_prints(
     assert (planned.returncode, planned.stderr) == (0, "")
     assert "housing.data.xz" in planned.stdout
     assert "needs no download" in planned.stdout
-    assert f"from {server.url}/f" in planned.stdout
+    assert planned.stdout.count(f"\nfar/data.txt from {server.url}/f\n") == 1  # on a line, once
     assert f"1 to download, at most 300.0 kB, to {cache}" in planned.stdout
     assert server.requests == []
     assert not cache.exists()

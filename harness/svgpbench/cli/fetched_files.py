@@ -159,12 +159,12 @@ def print_table(
         table.add_row(*(Text(text) for text in (row.name, row.file.path, row.size, row.meaning)))
         if row.state in (State.WANTED, State.FAILED) and not row.file.addresses:
             table.add_row("", Text(f"  {getattr(row.entry, 'upstream', '')}", style="dim"))
-        if dry_run:
-            for place in row.places:
-                table.add_row("", Text(f"  from {place}", style="dim"))
     for name, _, how in others:
         table.add_row(Text(name), "", "", Text(how))
     printer(140).print(table)
+    for file, askers in wanted(rows).items() if dry_run else ():
+        for place in askers[0].places:  # a line each, whole: an address is there to be copied
+            typer.echo(f"{file.path} from {place}")
     if found := {row.file.path: row.sha256 for row in rows if row.found}:
         typer.echo("no sha256 is published, this one was found:")
         for path, sha256 in found.items():
