@@ -13,6 +13,7 @@ from command_line import Cli
 from svgpbench_datasets import REGISTRY
 
 REGISTRY_FILE = Path(str(files("svgpbench_datasets"))) / "registry.toml"
+PRINTED = Path(__file__).parents[2] / "docs" / "data-sets.md"
 
 
 @pytest.fixture(autouse=True)
@@ -82,6 +83,7 @@ def test_table_is_markdown_with_a_line_for_every_data_set(cli: Cli) -> None:
     assert len(lines) == 2 + len(REGISTRY.names())
     assert "| `mnist` | 70000 | 784 | multiclass |" in "\n".join(lines)
     assert "| `3droad` | 434874 | 2 | regression | no copy seen |" in lines
+    assert PRINTED.read_text().split("\n\n")[-1].splitlines() == lines  # the documented table
 
 
 def test_a_wrong_name_or_a_set_that_is_not_there_is_one_line(cli: Cli) -> None:
