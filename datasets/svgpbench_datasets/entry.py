@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import Field, PositiveInt, model_validator
 
 from svgpbench_datasets.dataset import Task
+from svgpbench_datasets.errors import DataError, did_you_mean
 from svgpbench_datasets.files import DataFile, File, FilePath, Strict, UnseenFile
 from svgpbench_datasets.generators import GENERATORS
 
@@ -78,6 +79,7 @@ class DatasetEntry(Strict):
         columns: every column of a part, in its order; `f1..f9` stands for nine names.
         features: the D input columns.
         target: the column to predict.
+        outputs: for a table of several outputs, the columns that may be the target, see `with_output`.
         divide_by: what to divide the inputs by, such as 255 for bytes.
         categories: for a column of words, the words; a word becomes its place in the list.
         split_cells: for a column such as a date, its separator and the names of its pieces.
@@ -110,6 +112,7 @@ class DatasetEntry(Strict):
     columns: tuple[Text, ...]
     features: Annotated[tuple[Text, ...], Field(min_length=1)]
     target: Text
+    outputs: tuple[Text, ...] = ()
     divide_by: Annotated[float, Field(gt=0)] = 1.0
     categories: dict[str, tuple[Text, ...]] = Field(default_factory=dict)
     split_cells: dict[str, tuple[Text, tuple[Text, ...]]] = Field(default_factory=dict)
@@ -127,19 +130,19 @@ class DatasetEntry(Strict):
     @model_validator(mode="before")
     @classmethod
     def _short_forms(cls, data: Any) -> Any:
-        """Write out `f1..f9`, `classes = K`, and features left out: all but the target."""
+        """Write out `f1..f9`, `classes = K`, and features left out: all but the outputs."""
         if not isinstance(data, dict):
             return data
         full = dict(data)
-        for key in ("columns", "features"):
+        for key in ("columns", "features", "outputs"):
             if isinstance(full.get(key), list | tuple):
                 full[key] = _written_out(full[key])
         classes = full.pop("classes", None)
         if isinstance(classes, int) and "labels" not in full:
             full["labels"] = {str(number): number for number in range(classes)}
         if "features" not in full:
-            rest = [column for column in full.get("columns", ()) if column != full.get("target")]
-            full["features"] = rest
+            predicted = {full.get("target"), *full.get("outputs", ())}
+            full["features"] = [one for one in full.get("columns", ()) if one not in predicted]
         return full
 
     @model_validator(mode="after")
@@ -151,13 +154,17 @@ class DatasetEntry(Strict):
 
     @model_validator(mode="after")
     def _columns_agree(self) -> DatasetEntry:
-        for group in (self.columns, self.features):
+        for group in (self.columns, self.features, self.outputs):
             if len(set(group)) < len(group):
                 raise ValueError("a column is named twice")
-        if unknown := {*self.features, self.target, *self.categories} - set(self.columns):
+        named = {*self.features, self.target, *self.outputs, *self.categories}
+        if unknown := named - set(self.columns):
             raise ValueError(f"not among the columns: {sorted(unknown)}")
-        if self.target in self.features:
-            raise ValueError(f"the target {self.target!r} is among the features")
+        for output in (self.target, *self.outputs):
+            if output in self.features:
+                raise ValueError(f"the target {output!r} is among the features")
+        if self.outputs and (self.target not in self.outputs or self.task != "regression"):
+            raise ValueError("outputs are those of a regression, the target among them")
         return self
 
     @model_validator(mode="after")
@@ -211,6 +218,11 @@ class DatasetEntry(Strict):
         return self
 
     @property
+    def base_name(self) -> str:
+        """The data set that this is, or is a variant or an output of."""
+        return re.split("[:@]", self.name)[0]
+
+    @property
     def class_labels(self) -> tuple[str, ...] | None:
         """The labels as written, class 0 first, one a class; None for regression."""
         if self.labels is None:
@@ -235,6 +247,25 @@ class DatasetEntry(Strict):
     def shipped(self) -> bool:
         """Whether every file comes with the package."""
         return self.made is None and all(file.shipped for file in self.files)
+
+    def with_output(self, output: str) -> DatasetEntry:
+        """The same table with another of its outputs as the target: `NAME@OUTPUT`.
+
+        Its numbers have no declared fingerprint; the checksums of the files hold.
+
+        Raises:
+            DataError: a column that is not declared as an output.
+        """
+        if output not in self.outputs:
+            known = f"its outputs: {', '.join(self.outputs)}" if self.outputs else "it has one"
+            raise DataError(
+                f"data set {self.name!r} has no output {output!r}"
+                f"{did_you_mean(output, self.outputs)} ({known})"
+            )
+        if output == self.target:
+            return self
+        name = f"{self.name}@{output}"
+        return self.model_copy(update={"name": name, "target": output, "fingerprint": None})
 
     def reader_of(self, file: int) -> Reader:
         """The format of a file, by its place in `files`."""

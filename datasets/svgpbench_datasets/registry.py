@@ -41,17 +41,22 @@ class Registry:
     def describe(self, name: str) -> DatasetEntry:
         """What is known of a data set, without reading its files.
 
+        Args:
+            name: one of `names`; `NAME@OUTPUT` for another output of a table that has several.
+
         Raises:
-            DataError: an unknown name.
+            DataError: an unknown name or output.
         """
-        if name not in self._entries:
+        table, at, output = name.partition("@")
+        if table not in self._entries:
             known = list(self._entries)
             more = [f"... {len(known)} in all"] if len(known) > _MOST_LISTED else []
             raise DataError(
-                f"unknown data set {name!r}{did_you_mean(name, known)} "
+                f"unknown data set {table!r}{did_you_mean(table, known)} "
                 f"(known: {', '.join([*known[:_MOST_LISTED], *more])})"
             )
-        return self._entries[name]
+        entry = self._entries[table]
+        return entry.with_output(output) if at else entry
 
     def load(self, name: str) -> Dataset:
         """Load a data set: X [rows, D] and y [rows], float64.
@@ -107,7 +112,7 @@ class Registry:
         if not file.is_file():
             raise DataError(
                 f"data set {entry.name!r} is made on your machine, once: "
-                f"`svgpbench data make {entry.name.partition(':')[0]}`"
+                f"`svgpbench data make {entry.base_name}`"
             )
         X, y = read_numbers(file, target=entry.target, features=entry.features)
         if len(y) != entry.rows:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +11,7 @@ import numpy.typing as npt
 from svgpbench.accumulation import trainer_class
 from svgpbench.batches import TrainingData
 from svgpbench.config import CellConfig, DataConfig, cell_id
-from svgpbench.errors import UserError, unknown
+from svgpbench.errors import UserError
 from svgpbench.growing import Growth
 from svgpbench.inducing import check_bases, initial_bases, windows
 from svgpbench.initialisation import MEDIAN_ROWS, mean_gaps, median_lengthscale
@@ -22,7 +21,7 @@ from svgpbench.misfits import refuse_misfits
 from svgpbench.model import Model, Theta
 from svgpbench.online import OnlineTrainer, check_training
 from svgpbench.ops import Tree
-from svgpbench.plugins import DATASETS, load_backend, plugins
+from svgpbench.plugins import load_backend, registry_of
 from svgpbench.targets import likelihood_for
 from svgpbench.training import Trainer
 from svgpbench.tree import tree_map
@@ -70,15 +69,6 @@ def load_data(config: DataConfig) -> Dataset:
     except DataError as error:
         raise UserError(str(error)) from error
     return dataset
-
-
-def registry_of(name: str) -> Any:
-    """The registry that declares a data set; raises `UserError` where none does."""
-    registries = [point.load() for point in plugins(DATASETS).values()]
-    for registry in registries:
-        if name in registry.names():
-            return registry
-    raise unknown("data set", name, [n for r in registries for n in r.names()])
 
 
 def identify(config: CellConfig) -> tuple[str, str]:

@@ -164,18 +164,24 @@ def _a_tuple(value: Any) -> Any:
 
 
 class DataConfig(Strict):
-    """A data set by registry name, or the user's own file."""
+    """A data set by registry name, `NAME@OUTPUT` for another of its outputs, or the user's own file."""
 
     name: str
     path: str | None = None
-    target: str | None = None
+    target: str | None = None  # of a file, as are task and features
     task: Literal["regression", "classification", "multiclass"] | None = None
     features: Annotated[tuple[str, ...] | None, BeforeValidator(_a_tuple)] = None
     standardise_x: bool = True
     standardise_y: bool = True
 
     @model_validator(mode="after")
-    def _own_file_is_complete(self) -> DataConfig:
+    def _columns_are_those_of_a_file(self) -> DataConfig:
+        given = [key for key in ("target", "task", "features") if getattr(self, key) is not None]
+        if self.path is None and given:
+            raise ValueError(
+                f"data {self.name!r} has no path, so its registry says what `{given[0]}` is: leave it out "
+                "(another output of a registered table is named NAME@OUTPUT)"
+            )
         if self.path is not None and (self.target is None or self.task is None):
             raise ValueError(f"data {self.name!r} has a path, so it needs `target` and `task` too")
         return self

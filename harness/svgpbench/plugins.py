@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib.util
 from importlib.metadata import EntryPoint, entry_points
+from typing import Any
 
 from svgpbench.errors import UserError, unknown
 from svgpbench.ops import Ops
@@ -25,6 +26,23 @@ def find(group: str, kind: str, name: str) -> EntryPoint:
     if name not in found:
         raise unknown(kind, name, found)
     return found[name]
+
+
+def registries() -> list[Any]:
+    """Every registry of data sets."""
+    return [point.load() for point in plugins(DATASETS).values()]
+
+
+def registry_of(name: str) -> Any:
+    """The registry that declares a data set, or the table of `NAME@OUTPUT`.
+
+    Raises `UserError` where none does.
+    """
+    table = name.partition("@")[0]
+    for registry in registries():
+        if table in registry.names():
+            return registry
+    raise unknown("data set", table, [one for each in registries() for one in each.names()])
 
 
 def framework_missing(backend: str) -> str | None:

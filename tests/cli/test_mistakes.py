@@ -133,6 +133,11 @@ def test_a_missing_framework_is_refused_with_the_extra_to_install(
         (("m_steps = 2", 'optimiser = "lbfgs"'), "optimiser must be 'adam' or 'l-bfgs'"),
         ((', task = "regression"', ""), "needs `target` and `task` too"),
         (('target = "y"', 'target = "Y"'), "no column 'Y' for the target"),
+        (
+            ("[{ name", '[{ name = "boston", target = "RAD" }, { name'),
+            "data 'boston' has no path, so its registry says what `target` is: leave it out",
+        ),
+        (("[{ name", '["sarcos@torque8", { name'), "no output 'torque8'; did you mean 'torque7'?"),
         (("[{ name", '["bostn", { name'), "unknown data set 'bostn'; did you mean 'boston'?"),
         (("[kernel]", "[kernel"), "is not well-formed TOML"),
     ],

@@ -5,19 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, TypeAlias
 
 import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from svgpbench.cell import registry_of
 from svgpbench.cli.making import make_command
 from svgpbench.cli.options import AsJson
 from svgpbench.cli.printing import printer
 from svgpbench.errors import UserError
-from svgpbench.plugins import DATASETS, plugins
+from svgpbench.plugins import registries, registry_of
 from svgpbench_datasets import DataError, DatasetEntry
 from svgpbench_datasets.audit import Audit, audit
 
@@ -110,18 +109,11 @@ def _audited(name: str) -> Audit:
         raise UserError(str(error)) from error
 
 
-def _registries() -> list[Any]:
-    return [point.load() for point in plugins(DATASETS).values()]
-
-
 def _at_hand() -> list[str]:
     """Every data set that can be loaded without a network."""
     try:
         return [
-            name
-            for registry in _registries()
-            for name in registry.names()
-            if registry.at_hand(name)
+            name for registry in registries() for name in registry.names() if registry.at_hand(name)
         ]
     except DataError as error:
         raise UserError(str(error)) from error
@@ -132,7 +124,7 @@ def _entries(names: list[str] | None) -> Iterator[DatasetEntry]:
         for name in names:
             yield registry_of(name).describe(name)
         return
-    for registry in _registries():
+    for registry in registries():
         for name in registry.names():
             yield registry.describe(name)
 
@@ -147,6 +139,8 @@ def _card(looked: Audit) -> Iterator[tuple[str, str]]:
     entry, facts = looked.entry, looked.facts
     yield "about", entry.title
     yield "task", f"{entry.task}, target {entry.target}"
+    if others := tuple(output for output in entry.outputs if output != entry.target):
+        yield "other targets", f"{_few(others)}: {entry.name.partition('@')[0]}@{others[0]}, ..."
     yield "rows", f"{facts.rows}, {facts.distinct_inputs} with distinct inputs"
     yield "repeated rows", f"{facts.repeated_rows} (inputs and target of an earlier row)"
     yield "features", str(facts.features)

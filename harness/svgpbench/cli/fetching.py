@@ -15,9 +15,9 @@ import typer
 from svgpbench.cli.download_progress import reporter
 from svgpbench.cli.fetched_files import Row, State, print_table, rows_of, wanted, without_files
 from svgpbench.cli.options import AsJson
-from svgpbench.errors import UserError, unknown
+from svgpbench.errors import UserError
 from svgpbench.experiments import load_experiment
-from svgpbench.plugins import DATASETS, plugins
+from svgpbench.plugins import registries, registry_of
 from svgpbench_datasets import DataError
 
 FAILED = 1
@@ -91,25 +91,16 @@ def data_errors_are_the_users() -> Iterator[None]:
 
 def _chosen(names: Iterable[str], experiments: Iterable[str], every: bool) -> dict[str, Any]:
     """What is declared of each data set asked for, in the order of asking."""
-    with data_errors_are_the_users():
-        known = {
-            name: registry.describe(name)
-            for point in plugins(DATASETS).values()
-            for registry in (point.load(),)
-            for name in registry.names()
-        }
     asked = [*names]
     for experiment in experiments:
         problems = load_experiment(experiment).problems
         asked += [each.name for one in problems for each in one.data if each.path is None]
-    if every:
-        asked += known
-    if not asked:
-        raise UserError("name a data set, or give --experiment or --all (see `svgpbench list`)")
-    for name in asked:
-        if name not in known:
-            raise unknown("data set", name, known)
-    return {name: known[name] for name in asked}
+    with data_errors_are_the_users():
+        if every:
+            asked += [name for registry in registries() for name in registry.names()]
+        if not asked:
+            raise UserError("name a data set, or give --experiment or --all (see `svgpbench list`)")
+        return {name: registry_of(name).describe(name) for name in asked}
 
 
 def _adopt(

@@ -22,13 +22,13 @@ from svgpbench.methods import Method
 from svgpbench.methods.capabilities import refusals
 from svgpbench.plugins import (
     BACKENDS,
-    DATASETS,
     FRAMEWORK_EXTRAS,
     METHODS,
     check_backend,
     computes,
     framework_missing,
     plugins,
+    registries,
 )
 
 Row: TypeAlias = dict[str, Any]
@@ -115,8 +115,7 @@ def _framework_version(backend: str) -> str | None:
 
 def _datasets() -> list[Row]:
     rows = []
-    for point in plugins(DATASETS).values():
-        registry = point.load()
+    for registry in registries():
         for name in registry.names():
             entry = registry.describe(name)
             size = {"rows": entry.rows, "features": len(entry.features)}
