@@ -62,6 +62,20 @@ def test_show_names_each_fact(cli: Cli) -> None:
     assert {"licence", "citation", "upstream", "fingerprint"} <= card.keys()
 
 
+def test_what_is_declared_is_shown_of_a_set_that_cannot_be_had(cli: Cli, tmp_path: Path) -> None:
+    out = cli("data", "show", "3droad", "--declared").out
+    for words in ("434874", "told by its form", "3D_spatial_network.txt", "OSM_ID", "CC BY 4.0"):
+        assert words in out
+    assert "sha256 baadf729" in " ".join(cli("data", "show", "boston", "--declared").out.split())
+    torque = cli("data", "show", "kuka@torque3", "--declared").out
+    assert "target torque3" in torque
+    assert "torque1, torque2, torque4, torque5, torque6, torque7: kuka@torque1, ..." in torque
+    declared = json.loads(cli("data", "show", "naval", "--declared", "--json").out)
+    assert declared["fingerprint"] == REGISTRY.describe("naval").fingerprint
+    assert declared["files"][0]["addresses"][0]["url"].startswith("https://")
+    assert not (tmp_path / "cache").exists()
+
+
 def test_audit_is_a_table_of_what_is_at_hand(cli: Cli) -> None:
     outcome = cli("data", "audit", "sonar", "banana:full")
     assert outcome.code == 0
@@ -84,6 +98,12 @@ def test_table_is_markdown_with_a_line_for_every_data_set(cli: Cli) -> None:
     assert "| `mnist` | 70000 | 784 | multiclass |" in "\n".join(lines)
     assert "| `3droad` | 434874 | 2 | regression | no copy seen |" in lines
     assert PRINTED.read_text().split("\n\n")[-1].splitlines() == lines  # the documented table
+
+
+def test_a_table_that_names_a_wrong_output_is_not_begun(cli: Cli) -> None:
+    outcome = cli("data", "table", "boston", "boston@RAD")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err == "error: data set 'boston' has no output 'RAD' (it has one)\n"
 
 
 def test_a_wrong_name_or_a_set_that_is_not_there_is_one_line(cli: Cli) -> None:

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from svgpbench.cli.data_card import card, declared_card
 from svgpbench.cli.making import make_command
 from svgpbench.cli.options import AsJson
 from svgpbench.cli.printing import printer
@@ -36,20 +37,28 @@ Names: TypeAlias = Annotated[
 @data_app.command("show")
 def show_command(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A data set or variant of one.")],
+    declared: Annotated[
+        bool, typer.Option("--declared", help="What the registry says alone; nothing is fetched.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show what is declared of a data set and what is counted in it."""
-    looked = _audited(name)
+    if declared:
+        entry = next(_entries([name]))
+        content, lines = entry.model_dump(mode="json", exclude_defaults=True), declared_card(entry)
+    else:
+        looked = _audited(name)
+        content, lines = looked.to_json(), card(looked)
     if as_json:
-        typer.echo(json.dumps(looked.to_json(), indent=2, ensure_ascii=False))
+        typer.echo(json.dumps(content, indent=2, ensure_ascii=False))
         return
     table = Table(title=name, title_justify="left", title_style="bold", box=None)
     table.padding, table.show_header = (0, 2, 0, 0), False
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
-    for key, value in _card(looked):
+    for key, value in lines:
         table.add_row(Text(key, style="dim"), Text(value))
-    Console().print(table)
+    printer().print(table)
 
 
 @data_app.command("audit")
@@ -69,9 +78,10 @@ def audit_command(names: Names = None, as_json: AsJson = False) -> None:
 @data_app.command("table")
 def table_command(names: Names = None) -> None:
     """Print name, rows, features, task and fingerprint of data sets as a Markdown table."""
+    entries = list(_entries(names))
     typer.echo("| name | rows | features | task | fingerprint |")
     typer.echo("|---|---:|---:|---|---|")
-    for entry in _entries(names):
+    for entry in entries:
         typer.echo(
             f"| `{entry.name}` | {entry.rows} | {len(entry.features)} | {entry.task} | {_mark(entry)} |"
         )
@@ -122,7 +132,10 @@ def _at_hand() -> list[str]:
 def _entries(names: list[str] | None) -> Iterator[DatasetEntry]:
     if names:
         for name in names:
-            yield registry_of(name).describe(name)
+            try:
+                yield registry_of(name).describe(name)
+            except DataError as error:
+                raise UserError(str(error)) from error
         return
     for registry in registries():
         for name in registry.names():
@@ -133,65 +146,6 @@ def _mark(entry: DatasetEntry) -> str:
     if entry.fingerprint:
         return entry.fingerprint.removeprefix("sha256:")[:16]
     return "made on your machine" if entry.made else "no copy seen"
-
-
-def _card(looked: Audit) -> Iterator[tuple[str, str]]:
-    entry, facts = looked.entry, looked.facts
-    yield "about", entry.title
-    yield "task", f"{entry.task}, target {entry.target}"
-    if others := tuple(output for output in entry.outputs if output != entry.target):
-        yield "other targets", f"{_few(others)}: {entry.name.partition('@')[0]}@{others[0]}, ..."
-    yield "rows", f"{facts.rows}, {facts.distinct_inputs} with distinct inputs"
-    yield "repeated rows", f"{facts.repeated_rows} (inputs and target of an earlier row)"
-    yield "features", str(facts.features)
-    yield "constant columns", _few(facts.constant_columns) or "none"
-    yield "missing values", _missing(looked)
-    low, high = facts.target_range
-    if facts.classes:
-        yield "classes", ", ".join(f"{label}: {count}" for label, count in facts.classes.items())
-    else:
-        yield "target", f"{low:g} to {high:g}, {facts.target_values} different values"
-    over_classes = f", over classes {facts.row_correlation_ratio:.2f}" if facts.classes else ""
-    yield "row number and target", f"|correlation| {facts.row_correlation:.2f}{over_classes}"
-    yield "row before", f"target {facts.previous_ratio:.2f} times as unlike as of any two rows"
-    yield "nearest row", f"target {facts.nearest_ratio:.2f} times as unlike as of any two rows"
-    yield "linear fit", f"R² {facts.linear_r2:.2g} over all rows"
-    yield "test inputs in training", f"{_seen(looked)} ({facts.split})"
-    yield "fixed splits", str(entry.splits.count) if entry.splits else "none"
-    for flag in looked.flags:
-        yield "LEAK" if flag.leak else "note", flag.text
-    for defect in entry.defects:
-        yield "known defect", defect
-    yield "upstream", entry.upstream
-    yield "licence", entry.licence
-    yield "citation", entry.citation
-    verified = "" if entry.fingerprint else " (unverified: nobody has declared what it should be)"
-    yield "fingerprint", looked.fingerprint + verified
-
-
-def _seen(looked: Audit) -> str:
-    facts = looked.facts
-    return f"{facts.test_seen} of {facts.test_rows}, {facts.test_told} with their target"
-
-
-def _missing(looked: Audit) -> str:
-    facts = looked.facts
-    if facts.missing_rows == 0:
-        return "none"
-    columns = [f"{name}: {count}" for name, count in facts.missing_cells.items()]
-    done = _MISSING[looked.entry.missing]
-    return f"in {facts.missing_rows} rows of the files ({', '.join(columns)}); {done}"
-
-
-_MISSING = {
-    "refuse": "refused",
-    "drop-row": "rows that have one are left out",
-    "middle-code": "a missing category is the middle of the codes",
-}
-
-
-def _few(names: tuple[str, ...]) -> str:
-    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
 
 
 def _audit_table(found: list[Audit]) -> Table:

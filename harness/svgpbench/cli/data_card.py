@@ -1,0 +1,108 @@
+"""The facts of a data set as lines: what its registry declares, and what is counted in its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TypeAlias
+
+from svgpbench.cli.download_progress import in_bytes
+from svgpbench_datasets import DatasetEntry
+from svgpbench_datasets.audit import Audit
+from svgpbench_datasets.files import File, UnseenFile
+
+Lines: TypeAlias = Iterator[tuple[str, str]]
+
+_MISSING = {
+    "refuse": "refused",
+    "drop-row": "rows that have one are left out",
+    "middle-code": "a missing category is the middle of the codes",
+}
+
+
+def declared_card(entry: DatasetEntry) -> Lines:
+    """What the registry says of a data set; none of its files is read."""
+    yield from _what(entry)
+    yield "rows", str(entry.rows)
+    yield "features", f"{len(entry.features)}: {_few(entry.features)}"
+    yield "fixed splits", _splits(entry)
+    for file in entry.all_files:
+        yield "file", f"{file.path}, {_size(file)}"
+        for address in file.addresses:
+            inside = f" ({address.member} in it)" if address.member else ""
+            yield "from", f"{address.url}{inside}"
+    yield from _origin(entry)
+    yield "fingerprint", entry.fingerprint or "none is declared"
+
+
+def card(looked: Audit) -> Lines:
+    """What is declared of a data set, counted in it, and flagged."""
+    entry, facts = looked.entry, looked.facts
+    yield from _what(entry)
+    yield "rows", f"{facts.rows}, {facts.distinct_inputs} with distinct inputs"
+    yield "repeated rows", f"{facts.repeated_rows} (inputs and target of an earlier row)"
+    yield "features", str(facts.features)
+    yield "constant columns", _few(facts.constant_columns) or "none"
+    yield "missing values", _missing(looked)
+    low, high = facts.target_range
+    if facts.classes:
+        yield "classes", ", ".join(f"{label}: {count}" for label, count in facts.classes.items())
+    else:
+        yield "target", f"{low:g} to {high:g}, {facts.target_values} different values"
+    over_classes = f", over classes {facts.row_correlation_ratio:.2f}" if facts.classes else ""
+    yield "row number and target", f"|correlation| {facts.row_correlation:.2f}{over_classes}"
+    yield "row before", f"target {facts.previous_ratio:.2f} times as unlike as of any two rows"
+    yield "nearest row", f"target {facts.nearest_ratio:.2f} times as unlike as of any two rows"
+    yield "linear fit", f"R² {facts.linear_r2:.2g} over all rows"
+    yield "test inputs in training", f"{_seen(looked)} ({facts.split})"
+    yield "fixed splits", _splits(entry)
+    for flag in looked.flags:
+        yield "LEAK" if flag.leak else "note", flag.text
+    yield from _origin(entry)
+    verified = "" if entry.fingerprint else " (unverified: nobody has declared what it should be)"
+    yield "fingerprint", looked.fingerprint + verified
+
+
+def _what(entry: DatasetEntry) -> Lines:
+    yield "about", entry.title
+    yield "task", f"{entry.task}, target {entry.target}"
+    if others := [output for output in entry.outputs if output != entry.target]:
+        table = entry.name.partition("@")[0]
+        yield "other targets", f"{_few(others)}: {table}@{others[0]}, ..."
+
+
+def _origin(entry: DatasetEntry) -> Lines:
+    for defect in entry.defects:
+        yield "known defect", defect
+    yield "upstream", entry.upstream
+    yield "licence", entry.licence
+    yield "citation", entry.citation
+
+
+def _splits(entry: DatasetEntry) -> str:
+    return str(entry.splits.count) if entry.splits else "none"
+
+
+def _size(file: File) -> str:
+    if isinstance(file, UnseenFile):
+        return f"at most {in_bytes(file.at_most)}; no copy was seen: it is told by its form"
+    size = "comes with the package" if file.bytes is None else in_bytes(file.bytes)
+    return f"{size}, sha256 {file.sha256}"
+
+
+def _seen(looked: Audit) -> str:
+    facts = looked.facts
+    return f"{facts.test_seen} of {facts.test_rows}, {facts.test_told} with their target"
+
+
+def _missing(looked: Audit) -> str:
+    facts = looked.facts
+    if facts.missing_rows == 0:
+        return "none"
+    columns = [f"{name}: {count}" for name, count in facts.missing_cells.items()]
+    done = _MISSING[looked.entry.missing]
+    return f"in {facts.missing_rows} rows of the files ({', '.join(columns)}); {done}"
+
+
+def _few(names: Iterable[str]) -> str:
+    names = tuple(names)
+    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
