@@ -8,8 +8,8 @@ import numpy as np
 
 from svgpbench_datasets.entry import DatasetEntry
 from svgpbench_datasets.errors import DataError
-from svgpbench_datasets.files import DataFile, File
-from svgpbench_datasets.plain_numbers import plain_numbers
+from svgpbench_datasets.files import File
+from svgpbench_datasets.masks import read_masks
 from svgpbench_datasets.splits import Split
 
 
@@ -41,19 +41,7 @@ def fixed_split(entry: DatasetEntry, fold: int, open_file: Callable[[File], byte
         train_rows = splits.train_rows or 0
         test = np.arange(entry.rows) >= train_rows
     else:
-        test = _masks(splits.masks, open_file(splits.masks), entry)[:, fold]
+        raw = open_file(splits.masks)
+        test = read_masks(raw, entry.rows, splits.count, splits.masks.path)[:, fold]
     rows = np.arange(entry.rows)
     return Split(rows[~test], rows[test], "fixed", fold, splits.count, 0)
-
-
-def _masks(
-    file: DataFile, raw: bytes, entry: DatasetEntry
-) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
-    table = plain_numbers(raw, ",")
-    count = entry.splits.count if entry.splits else 0
-    if table is None or table.shape != (entry.rows, count) or not np.isin(table, (0, 1)).all():
-        shape = "not a table of numbers" if table is None else f"of shape {table.shape}"
-        raise DataError(
-            f"{file.path} is {shape}; masks of 0 and 1, [{entry.rows}, {count}], are declared"
-        )
-    return np.asarray(table == 1)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from svgpbench.accumulation import trainer_class
 from svgpbench.batches import TrainingData
-from svgpbench.config import CellConfig, DataConfig, cell_id
+from svgpbench.config import CellConfig, DataConfig, SplitConfig, cell_id
 from svgpbench.errors import UserError
 from svgpbench.growing import Growth
 from svgpbench.inducing import check_bases, initial_bases, windows
@@ -80,22 +80,29 @@ def identify(config: CellConfig) -> tuple[str, str]:
 
 def prepare_data(config: CellConfig, dataset: Dataset) -> Prepared:
     """Split and standardise with the training part's statistics."""
-    s = config.split
     try:
-        if s.kind == "k-fold":
-            split = k_fold(len(dataset.y), s.folds, s.fold, s.seed)
-        elif s.kind == "random":
-            split = random_split(len(dataset.y), s.test_fraction, s.seed)
-        else:
-            split = _fixed_split(config.data, s.fold)
         return prepare(
             dataset,
-            split,
+            split_rows(config.data, config.split, len(dataset.y)),
             standardise_x=config.data.standardise_x,
             standardise_y=config.data.standardise_y,
         )
     except DataError as error:
         raise UserError(str(error)) from error
+
+
+def split_rows(data: DataConfig, how: SplitConfig, rows: int) -> Split:
+    """Which of the rows of a data set train and which test.
+
+    Raises:
+        DataError: a fraction or a fold that cannot be.
+        UserError: a data set without published splits.
+    """
+    if how.kind == "k-fold":
+        return k_fold(rows, how.folds, how.fold, how.seed)
+    if how.kind == "random":
+        return random_split(rows, how.test_fraction, how.seed)
+    return _fixed_split(data, how.fold)
 
 
 def _fixed_split(data: DataConfig, fold: int) -> Split:

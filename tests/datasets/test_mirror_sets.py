@@ -5,6 +5,7 @@ Skipped where SVGPBENCH_MIRROR names no folder.
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import re
 from importlib.resources import files
@@ -17,6 +18,7 @@ from mirror import manifest, mirror_folder, mirrored
 from svgpbench_datasets import REGISTRY, DataFile, Registry
 from svgpbench_datasets.audit import audit
 from svgpbench_datasets.declarations import registry_files
+from svgpbench_datasets.masks import read_masks, write_masks
 from svgpbench_datasets.pinning import pins
 from svgpbench_datasets.sources import Sources
 
@@ -191,6 +193,14 @@ def test_fixed_splits_are_pinned(registry: Registry, name: str, expected: str) -
     rows = REGISTRY.describe(name).rows
     for split in splits:
         assert split.train.size + split.test.size == rows
+
+
+def test_published_masks_are_written_as_they_were_read(registry: Registry, tmp_path: Path) -> None:
+    splits = [registry.fixed_split("boston:processed", fold) for fold in range(10)]
+    write_masks(tmp_path / "masks.csv", splits)
+    packed = (mirror_folder() / "boston" / "housing.test_mask.csv.gz").read_bytes()
+    written = read_masks((tmp_path / "masks.csv").read_bytes(), 506, 10, "masks.csv")
+    assert np.array_equal(written, read_masks(gzip.decompress(packed), 506, 10, "published"))
 
 
 @pytest.mark.parametrize("name", ["airfoil:processed", "bike", "pol:processed"])

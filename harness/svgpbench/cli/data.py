@@ -16,6 +16,7 @@ from svgpbench.cli.data_card import card, declared_card
 from svgpbench.cli.making import make_command
 from svgpbench.cli.options import AsJson
 from svgpbench.cli.printing import printer
+from svgpbench.cli.splitting import split_command
 from svgpbench.errors import UserError
 from svgpbench.plugins import registries, registry_of
 from svgpbench_datasets import DataError, DatasetEntry
@@ -27,6 +28,7 @@ data_app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
+data_app.command("split")(split_command)
 data_app.command("make")(make_command)
 
 Names: TypeAlias = Annotated[

@@ -1,0 +1,95 @@
+"""`svgpbench data split`: the rows that train and test, their hashes, and a file of masks."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from svgpbench.cell import split_rows
+from svgpbench.cli.fetching import data_errors_are_the_users
+from svgpbench.cli.options import AsJson
+from svgpbench.cli.printing import printer
+from svgpbench.config import DataConfig, SplitConfig
+from svgpbench.plugins import registry_of
+from svgpbench_datasets import Split
+from svgpbench_datasets.masks import write_masks
+
+
+class Kind(StrEnum):
+    """How rows are chosen."""
+
+    k_fold = "k-fold"
+    random = "random"
+    fixed = "fixed"
+
+
+DEFAULT = SplitConfig()
+
+
+def split_command(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A data set or variant of one.")],
+    *,
+    kind: Annotated[
+        Kind, typer.Option("--kind", help="fixed: published with the data set.")
+    ] = Kind.k_fold,
+    folds: Annotated[int, typer.Option("--folds", min=2, help="Of k-fold.")] = DEFAULT.folds,
+    test_fraction: Annotated[
+        float, typer.Option("--test-fraction", help="Of random: above 0, below 1.")
+    ] = DEFAULT.test_fraction,
+    seed: Annotated[
+        int, typer.Option("--seed", min=0, help="Of k-fold and random.")
+    ] = DEFAULT.seed,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FILE.csv", help="Masks: a column a split, 1 a test row."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print the splits of a data set with their hashes, and write them for other software."""
+    with data_errors_are_the_users():
+        entry = registry_of(name).describe(name)
+        counts = {Kind.k_fold: folds, Kind.random: 1, Kind.fixed: 1}
+        if kind == Kind.fixed and entry.splits is not None:
+            counts[Kind.fixed] = entry.splits.count
+        # not validated: who splits says what is wrong with a number
+        how = SplitConfig.model_construct(
+            kind=kind.value, folds=folds, test_fraction=test_fraction, seed=seed
+        )
+        splits = [
+            split_rows(DataConfig(name=name), how.model_copy(update={"fold": fold}), entry.rows)
+            for fold in range(counts[kind])
+        ]
+        if out is not None:
+            write_masks(out, splits)
+    if as_json:
+        typer.echo(json.dumps([_facts(split) for split in splits], indent=2))
+    else:
+        _print(splits)
+
+
+def _facts(split: Split) -> dict[str, int | str]:
+    return {
+        "kind": split.kind,
+        "fold": split.fold,
+        "folds": split.folds,
+        "seed": split.seed,
+        "n_train": len(split.train),
+        "n_test": len(split.test),
+        "hash": split.hash,
+    }
+
+
+def _print(splits: list[Split]) -> None:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for column in ("fold", "train", "test"):
+        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("hash of the row numbers", no_wrap=True)
+    for split in splits:
+        numbers = (split.fold, len(split.train), len(split.test))
+        table.add_row(*(str(number) for number in numbers), split.hash)
+    printer().print(table)
