@@ -134,3 +134,10 @@ def test_pin_finds_and_mends_a_fingerprint(cli: Cli, tmp_path: Path) -> None:
     assert cli("data", "pin", copy, "--write").code == 0
     assert copy.read_text(encoding="utf-8") == before
     assert cli("data", "pin", copy).code == 0
+
+
+def test_a_file_that_pins_nothing_is_refused(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "notes.toml").write_text("[boston]\n", encoding="utf-8")
+    outcome = cli("data", "pin", tmp_path / "notes.toml")
+    assert outcome.code == 2
+    assert "notes.toml; name a registry file" in outcome.err

@@ -101,15 +101,18 @@ def pin_command(
     from svgpbench_datasets.pinning import pins
     from svgpbench_datasets.pinning import write as write_pin
 
-    wrong = 0
+    seen = wrong = 0
     try:
         for pin in pins(REGISTRY, files):
             typer.echo(f"{'same   ' if pin.agrees else 'DIFFERS'} {pin.name} {pin.computed}")
-            wrong += not pin.agrees
+            seen, wrong = seen + 1, wrong + (not pin.agrees)
             if write and not pin.agrees:
                 write_pin(pin)
     except (DataError, OSError) as error:
         raise UserError(str(error)) from error
+    if not seen:
+        listed = ", ".join(str(file) for file in files)
+        raise UserError(f"no fingerprint of a data set at hand in {listed}; name a registry file")
     if wrong and not write:
         raise typer.Exit(1)
 
