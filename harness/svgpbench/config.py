@@ -149,6 +149,7 @@ class TrainingConfig(Strict):
     m_steps: Annotated[int, Field(ge=0)] = 15
     optimiser: Literal["adam", "l-bfgs"] = "adam"  # of the M-step; l-bfgs: full batch, S iterations
     m_rate: Positive = 0.2  # adam only
+    trace_every: PositiveInt = 1  # evaluate the first iteration, each of these, and the last
     batch_size: PositiveInt | None = None  # None: full batch
     learn: tuple[Learnable, ...] = LEARN
 
@@ -156,6 +157,11 @@ class TrainingConfig(Strict):
     def iterations(self) -> int:
         """How many iterations the run has."""
         return self.online.iterations if self.kind == "online" else self.em_iterations
+
+    def is_traced(self, iteration: int) -> bool:
+        """Whether the bound and the predictions after an iteration, from 1, are evaluated."""
+        every = self.online.trace_every if self.kind == "online" else self.trace_every
+        return iteration in (1, self.iterations) or iteration % every == 0
 
 
 def _a_tuple(value: Any) -> Any:

@@ -29,6 +29,7 @@ from svgpbench.bases import Decoupled, centres
 from svgpbench.batches import Batches, TrainingData
 from svgpbench.config import Decay, TrainingConfig
 from svgpbench.errors import UserError
+from svgpbench.evaluation import hyperparameters
 from svgpbench.growing import Growth
 from svgpbench.methods.growth import grown_moments
 from svgpbench.methods.method import Method
@@ -115,10 +116,9 @@ class OnlineTrainer(Trainer):
 
     def iterate(self, until: int) -> None:
         """Iterations up to a number, with their trace points; none after a failure."""
-        last, every = self.online.iterations, self.online.trace_every
         while self.iteration < until and self.failure[0] == "ok":
             self.step()
-            if self.iteration in (1, last) or self.iteration % every == 0:
+            if self.settings.is_traced(self.iteration):
                 self.record()
 
     def step(self) -> None:
@@ -161,7 +161,8 @@ class OnlineTrainer(Trainer):
             self.failure = self._failure(self.iteration, bound)
             return
         point: dict[str, float | int | None] = {"iteration": self.iteration, "elbo": bound}
-        point |= {"gamma0": self.gamma0, **self.sizes(), **self.metrics(), **self.hyperparameters()}
+        point |= {"gamma0": self.gamma0, **self.sizes(), **self.metrics()}
+        point |= hyperparameters(self.theta())
         self.trace = (*self.trace, {**point, "seconds": self.seconds})
 
     def sizes(self) -> dict[str, int]:

@@ -17,6 +17,7 @@ import numpy as np
 
 from svgpbench.batches import Batches, TrainingData
 from svgpbench.config import TrainingConfig
+from svgpbench.evaluation import hyperparameters, scores
 from svgpbench.lbfgs import lbfgs_ascent
 from svgpbench.methods.method import Method
 from svgpbench.misfits import refuse_misfits
@@ -30,7 +31,7 @@ from svgpbench.tree import leaves, named_leaves, tree_map
 
 @dataclass(frozen=True)
 class Trained:
-    """What a run leaves: a trace point an EM iteration, and the last θ and state on the host."""
+    """What a run leaves: a trace point an evaluated iteration, the last θ and state on the host."""
 
     status: str  # "ok", "not_pd" or "diverged"
     message: str
@@ -78,6 +79,7 @@ class Trainer:
         self.state = method.initial_state(ops, self.prior, model.latents, len(data.y))
         self.adam = adam_start(ops, learned(self.raw, self.learn))
         self.factor: Any = None  # blocks of the full batch, while θ stands still
+        self.iteration = 0
         self.trace: tuple[dict[str, float | int | None], ...] = ()
 
     def e_phase(self) -> None:
@@ -193,17 +195,8 @@ class Trainer:
             np.concatenate([np.float64(ops.to_numpy(x)) for x in xs], axis=-1)
             for xs in zip(*said, strict=True)
         )
-        nlpd = -float(np.mean(density))
-        if self.model.likelihood.task == "classification":
-            label = np.argmax(guess, axis=0) if guess.ndim == 2 else guess > 0.5
-            return {"nlpd": nlpd, "error_rate": float(np.mean(label != d.y_test))}
-        rmse = float(np.sqrt(np.mean((guess - d.y_test) ** 2)))
-        return {
-            "nlpd": nlpd,
-            "nlpd_original": nlpd + float(np.log(d.y_scale)),
-            "rmse": rmse,
-            "rmse_original": rmse * d.y_scale,
-        }
+        task = self.model.likelihood.task
+        return scores(task, density, guess, d.y_test, d.y_scale)
 
     def step_control(self) -> dict[str, int]:
         """Halvings of the E-step's rate so far, and training rows with β < 0 where β may be."""
@@ -218,19 +211,6 @@ class Trainer:
             )
         return out
 
-    def hyperparameters(self) -> dict[str, float]:
-        """Kernel and likelihood parameters; of the lengthscales the least, geometric mean, greatest."""
-        theta = tree_map(self.ops.to_numpy, constrain(self.ops, self.raw))
-        lengthscales = np.asarray(theta.kernel.lengthscales, dtype=np.float64)
-        rows = {
-            "variance": float(np.ravel(theta.kernel.variance)[0]),
-            "lengthscale_min": float(lengthscales.min()),
-            "lengthscale_mean": float(np.exp(np.mean(np.log(lengthscales)))),
-            "lengthscale_max": float(lengthscales.max()),
-        }
-        names = getattr(theta.likelihood, "_fields", ())
-        return rows | {k: float(x) for k, x in zip(names, theta.likelihood, strict=True)}
-
     def theta(self) -> Theta:
         """θ on the host, constrained."""
         host: Theta = tree_map(self.ops.to_numpy, constrain(self.ops, self.raw))
@@ -238,7 +218,7 @@ class Trainer:
 
     def run(self) -> Trained:
         """All EM iterations; a bound that is not finite ends the run with its status."""
-        self.trace, self.seconds = (), 0.0
+        self.trace, self.seconds, self.iteration = (), 0.0, 0
         self.resumed = time.perf_counter()
         status, message = "ok", ""
         moves = bool(self.settings.m_steps and self.learn)
@@ -246,7 +226,7 @@ class Trainer:
             self._point()
             if moves and self.settings.optimiser == "l-bfgs" and self.method.collapsed:
                 self._climb_throughout()
-            while len(self.trace) < self.settings.em_iterations:
+            while self.iteration < self.settings.em_iterations:
                 if moves:
                     self.m_phase()
                 self._point()
@@ -271,7 +251,7 @@ class Trainer:
         last = self.ascended(
             self.collapsed_slope(), (s.em_iterations - 1) * s.m_steps, on_iteration
         )
-        while len(self.trace) < s.em_iterations:
+        while self.iteration < s.em_iterations:
             self._point_at(last)
 
     def _point_at(self, raw: Theta) -> None:
@@ -281,18 +261,22 @@ class Trainer:
 
     def _point(self) -> None:
         """The E-phase of the next EM iteration, and what it reaches; evaluation is not timed."""
-        iteration = len(self.trace) + 1
-        self.e_rate = self.ops.asarray(np.float64(rate_at(self.settings.e_rate, iteration)))
+        self.iteration += 1
+        self.e_rate = self.ops.asarray(np.float64(rate_at(self.settings.e_rate, self.iteration)))
         self.e_phase()
         self.ops.sync(self.state)
         self.seconds += time.perf_counter() - self.resumed
+        if self.settings.is_traced(self.iteration):
+            self._evaluate()
+        self.resumed = time.perf_counter()
+
+    def _evaluate(self) -> None:
         bound = self.elbo()
         if not np.isfinite(bound):
-            raise _FailedError(*self._failure(iteration, bound))
-        point: dict[str, float | int | None] = {"iteration": iteration, "elbo": bound}
-        point |= {**self.metrics(), **self.hyperparameters(), **self.step_control()}
+            raise _FailedError(*self._failure(self.iteration, bound))
+        point: dict[str, float | int | None] = {"iteration": self.iteration, "elbo": bound}
+        point |= {**self.metrics(), **hyperparameters(self.theta()), **self.step_control()}
         self.trace = (*self.trace, {**point, "seconds": self.seconds})
-        self.resumed = time.perf_counter()
 
     def _finite(self, tree: Tree) -> bool:
         return all(np.all(np.isfinite(self.ops.to_numpy(x))) for x in leaves(tree))

@@ -57,6 +57,14 @@ def test_a_fit_in_chunks_is_a_fit_on_all_rows(monkeypatch: pytest.MonkeyPatch) -
             assert one[name] == pytest.approx(other[name], rel=1e-8), name
 
 
+def test_one_climb_leaves_a_sparser_trace_of_the_same_points() -> None:
+    whole = trainer(load_backend("numpy"), em_iterations=6).run()
+    sparse = trainer(load_backend("numpy"), em_iterations=6, trace_every=4).run()
+    assert [point["iteration"] for point in sparse.trace] == [1, 4, 6]
+    for point in sparse.trace:
+        assert point["elbo"] == whole.trace[int(point["iteration"]) - 1]["elbo"]
+
+
 def peak_of_a_gradient(n: int) -> int:
     """Bytes that one value and gradient allocate at most, on n rows in chunks of 500."""
     rng = np.random.default_rng(0)

@@ -53,6 +53,39 @@ def test_minibatches_are_the_same_on_every_backend(ops: Ops) -> None:
     assert column(trainer(ops, **settings), "elbo") == pytest.approx(expected, rel=1e-11)
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"batch_size": 16, "e_rate": 0.5}, {"optimiser": "l-bfgs"}],
+    ids=["full batch", "minibatches", "l-bfgs"],
+)
+def test_a_sparser_trace_has_the_same_points(settings: dict[str, Any]) -> None:
+    numpy = load_backend("numpy")
+    whole = trainer(numpy, em_iterations=8, **settings).run()
+    sparse = trainer(numpy, em_iterations=8, trace_every=3, **settings).run()
+    assert [point["iteration"] for point in sparse.trace] == [1, 3, 6, 8]
+    for point in sparse.trace:
+        other = whole.trace[int(point["iteration"] or 0) - 1]
+        assert {**point, "seconds": 0.0} == {**other, "seconds": 0.0}
+
+
+def test_a_failure_between_trace_points_ends_the_run_at_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = trainer(load_backend("numpy"), em_iterations=8, trace_every=3)
+    spoil = run.e_phase
+
+    def e_phase() -> None:
+        spoil()
+        if run.iteration == 4:
+            run.state = run.state._replace(C=run.state.C * np.nan)
+
+    monkeypatch.setattr(run, "e_phase", e_phase)
+    failed = run.run()
+    assert failed.status != "ok"
+    assert failed.message.endswith("at EM iteration 6")
+    assert [point["iteration"] for point in failed.trace] == [1, 3]
+
+
 def test_first_trace_point_is_the_collapsed_bound_before_any_m_step() -> None:
     run = trainer(load_backend("numpy"))
     bound = sgpr_bound(PROBLEM.theta(run.model), "matern52", PROBLEM.X, PROBLEM.y, 1e-6)
