@@ -1,4 +1,4 @@
-"""Where files are kept and asked for: cache, mirrors, upstream, the user's own download."""
+"""Where files are kept and asked for: cache, mirrors, upstream."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -22,14 +21,12 @@ from wayward_server import Server, until
 from svgpbench_datasets import DataError
 from svgpbench_datasets.fetch import (
     Unavailable,
-    adopt_file,
     cache_folder,
     fetch_file,
     mirrors_from_environment,
     places,
 )
 from svgpbench_datasets.fetch.verifying import write_verified
-from svgpbench_datasets.files import DataFile
 
 HERE = Path(__file__).parent
 
@@ -259,44 +256,3 @@ def test_a_read_only_cache_serves_what_it_has_and_refuses_the_rest(
     finally:
         cache.chmod(0o755)
         path.parent.chmod(0o755)
-
-
-def members_of(archive: Path) -> list[DataFile]:
-    with zipfile.ZipFile(archive, "w") as out:
-        out.writestr("in/one.txt", "1")
-        out.writestr("in/two.txt", "2")
-    url = "http://up/a.zip"
-    return [
-        wanted(url, content=b"1", member="in/one.txt", path="set/one.txt"),
-        wanted(url, content=b"2", member="in/two.txt", path="set/two.txt"),
-    ]
-
-
-def test_what_the_user_downloaded_is_told_by_its_content(cache: Path, tmp_path: Path) -> None:
-    given = tmp_path / "download (1)"
-    files = members_of(given)
-    before = given.read_bytes()
-    assert adopt_file(given, files, cache=cache) == (cache / "set/one.txt", cache / "set/two.txt")
-    assert left_in(cache) == {"set/one.txt", "set/two.txt"}
-    assert given.read_bytes() == before
-    (cache / "set/two.txt").unlink()
-    for raw in (b"2", gzip.compress(b"2")):
-        given.write_bytes(raw)
-        assert adopt_file(given, files, cache=cache) == (cache / "set/two.txt",)
-        assert adopt_file(given, files, cache=cache) == ()
-        (cache / "set/two.txt").unlink()
-
-
-def test_what_is_something_else_is_refused_with_both_checksums(cache: Path, tmp_path: Path) -> None:
-    given = tmp_path / "given"
-    given.write_bytes(b"3")
-    with pytest.raises(DataError) as caught:
-        adopt_file(given, [wanted("http://up/f", content=b"1")], cache=cache)
-    assert str(caught.value) == (
-        f"--from {given} is not what is wanted (as set/data.txt: wrong content: expected sha256 "
-        f"{hashlib.sha256(b'1').hexdigest()} (1 bytes), got {hashlib.sha256(b'3').hexdigest()} "
-        "(1 bytes))"
-    )
-    assert left_in(cache) == set()
-    with pytest.raises(DataError, match="no such file"):
-        adopt_file(tmp_path / "nothing", [wanted("http://up/f")], cache=cache)
