@@ -205,7 +205,10 @@ class DatasetEntry(Strict):
         if not self.unseen and any(isinstance(file, UnseenFile) for file in self.files):
             raise ValueError("a file has no sha256: give one, or say `unseen = true`")
         if not (self.unseen or self.made) and self.fingerprint is None:
-            raise ValueError("give a fingerprint (`svgpbench data pin`), or say `unseen = true`")
+            raise ValueError(
+                "give a fingerprint (zeros, then `svgpbench data pin FILE --write`), "
+                "or say `unseen = true`"
+            )
         return self
 
     @model_validator(mode="after")

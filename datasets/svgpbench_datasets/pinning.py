@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,11 +29,11 @@ class Pin:
         return self.written == self.computed
 
 
-def pins(registry: Registry, files: Iterable[Path]) -> Iterator[Pin]:
+def pins(registry_of: Callable[[str], Registry], files: Iterable[Path]) -> Iterator[Pin]:
     """Compute the fingerprint of each data set that is at hand and has one written.
 
     Args:
-        registry: loads the data sets.
+        registry_of: finds what loads a data set.
         files: the registry files.
 
     Yields:
@@ -44,6 +44,7 @@ def pins(registry: Registry, files: Iterable[Path]) -> Iterator[Pin]:
     """
     for file in files:
         for name, written in _written(file.read_text(encoding="utf-8")):
+            registry = registry_of(name)
             if registry.at_hand(name):
                 computed = registry.load_unverified(name).fingerprint
                 yield Pin(name, file, written, computed)

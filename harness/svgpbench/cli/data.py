@@ -96,14 +96,13 @@ def pin_command(
     ],
     write: Annotated[bool, typer.Option("--write", help="Write what was computed.")] = False,
 ) -> None:
-    """Compute the fingerprints that the package's registry files hold, of the data at hand."""
-    from svgpbench_datasets import REGISTRY
+    """Compute the fingerprints that registry files hold, of the data at hand."""
     from svgpbench_datasets.pinning import pins
     from svgpbench_datasets.pinning import write as write_pin
 
     seen = wrong = 0
     try:
-        for pin in pins(REGISTRY, files):
+        for pin in pins(registry_of, files):
             typer.echo(f"{'same   ' if pin.agrees else 'DIFFERS'} {pin.name} {pin.computed}")
             seen, wrong = seen + 1, wrong + (not pin.agrees)
             if write and not pin.agrees:
