@@ -72,6 +72,26 @@ def test_a_feature_that_determines_the_target_is_flagged(name: str, column: Any)
     assert determined[0].text.startswith(f"x{D} alone")
 
 
+def of_few_rows(column: Callable[[Any, Any], Any]) -> Callable[[Any, Any, Any], Arrays]:
+    """100 rows of heavy tails, in which neighbours are far apart."""
+
+    def change(X: Any, y: Any, random: Any) -> Arrays:
+        few = random.standard_t(3, 100)
+        return np.column_stack([X[:100], column(few, random)]), few
+
+    return change
+
+
+@pytest.mark.parametrize("column", [lambda y, _: 2.0 * y, lambda y, _: np.arctan(y)])
+def test_few_rows_are_enough(column: Any) -> None:
+    assert leaks(changed("boston", of_few_rows(column))) == {"determines-target"}
+
+
+def test_of_few_rows_a_good_feature_is_no_leak() -> None:
+    good = of_few_rows(lambda y, random: y + 0.05 * random.standard_normal(len(y)))
+    assert leaks(changed("boston", good)) == set()
+
+
 def in_two_parts(combine: Callable[[Any, Any], Any], scale: float = 1.0) -> Any:
     def change(X: Any, y: Any, random: Any) -> Arrays:
         part = random.uniform(-3, 3, len(y)) * y.std()

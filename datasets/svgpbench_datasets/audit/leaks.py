@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.stats import rankdata
 
 from svgpbench_datasets.audit.dependence import (
     counts_rows,
@@ -41,6 +42,9 @@ def determined(dataset: Dataset) -> list[Flag]:
     threshold = DETERMINED if regression else DETERMINED_CLASS
     target = signal(dataset)
     singles = single_ratios(dataset.X, target)
+    if regression:  # of few rows the gaps in the tails of y are wide, those of its ranks are not
+        ranks = rankdata(dataset.y)[:, None]
+        singles = np.minimum(singles, single_ratios(dataset.X, ranks))
     names = dataset.feature_names
     flags = [
         Flag(
