@@ -167,18 +167,20 @@ class Trainer:
             at = chunks[0]._replace(rows=parts[0][1])
             f = self.steps.factor(self.raw, self.prior, at) if factor is None else factor
             return self._bound(f, chunks[0], scale)
-        # Σ_chunks [ΣV − KL] counts the KL once a chunk; scale 0 gives −KL alone
-        expected, negative_kl = 0.0, 0.0
-        zero = self.ops.asarray(np.float64(0.0))
+        # Σ_chunks [ΣV − KL] counts the KL once a chunk; scale 0 gives −KL alone, in one chunk as in another
+        zero, smallest = self.ops.asarray(np.float64(0.0)), min(chunks, key=lambda one: len(one.y))
+        kls = []
+        for share, rows in parts:
+            at = smallest._replace(rows=rows)
+            kls.append((share, self._bound(self._factor(at), at, zero)))
+        expected = 0.0
         for batch in chunks:
             at = batch._replace(rows=parts[0][1])
-            f = self.steps.factor(self.raw, self.prior, at)
-            expected += self._bound(f, at, scale) - self._bound(f, at, zero)
-        for share, rows in parts:
-            at = chunks[0]._replace(rows=rows)
-            f = self.steps.factor(self.raw, self.prior, at)
-            negative_kl += share * self._bound(f, at, zero)
-        return expected + negative_kl
+            expected += self._bound(self._factor(at), at, scale) - kls[0][1]
+        return expected + sum(share * negative_kl for share, negative_kl in kls)
+
+    def _factor(self, batch: Batch) -> Any:
+        return self.steps.factor(self.raw, self.prior, batch)
 
     def _bound(self, f: Any, batch: Batch, scale: Any) -> float:
         value = self.steps.bound(self.raw, f, batch, self.state, scale)
