@@ -21,8 +21,10 @@ from svgpbench.environment import (
     installed_versions,
     thread_pools,
 )
-from svgpbench.plugins import BACKENDS, FRAMEWORK_EXTRAS, framework_missing, plugins
+from svgpbench.plugins import BACKENDS, FRAMEWORK_EXTRAS, framework_missing, plugins, registries
 from svgpbench.runner.cores import usable_cores
+from svgpbench_datasets import DataError, Registry
+from svgpbench_datasets.fetch import cache_folder, mirrors_from_environment
 
 OLDEST_PYTHON = (3, 11)
 IMPORT_LIMIT_S = 120
@@ -55,6 +57,7 @@ def diagnose(results: Path, *, deep: bool = False) -> list[Finding]:
         *_blas(),
         *_thread_variables(),
         _gpu(),
+        _data(),
         _results(results),
     ]
 
@@ -149,6 +152,21 @@ def _gpu() -> Finding:
     if model is None:
         return Finding(what="gpu", state="missing", found="no NVIDIA GPU seen; --device cpu only")
     return Finding(what="gpu", state="ok", found=model)
+
+
+def _data() -> Finding:
+    """Where data sets are kept, asked for, and how many of them are at hand."""
+    cache, mirrors = cache_folder(), mirrors_from_environment()
+    known = [one for one in registries() if isinstance(one, Registry)]
+    try:
+        here = [registry.at_hand(name) for registry in known for name in registry.names()]
+    except DataError as error:
+        return Finding(what="data", state="problem", found=str(error))
+    found = f"{sum(here)} of {len(here)} sets at hand, downloads in {cache}"
+    if mirrors:
+        return Finding(what="data", state="ok", found=f"{found}, mirrors: {', '.join(mirrors)}")
+    advice = "" if all(here) else "svgpbench fetch NAME brings another"
+    return Finding(what="data", state="ok", found=found, advice=advice)
 
 
 def _results(results: Path) -> Finding:

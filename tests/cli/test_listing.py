@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from command_line import Cli
 
 import svgpbench
 from svgpbench.likelihoods import LIKELIHOODS
+from svgpbench_datasets import REGISTRY
 
 NO_FRAMEWORK = """
 import sys
@@ -96,3 +98,18 @@ def test_doctor_finds_a_results_folder_that_cannot_be_written(cli: Cli, tmp_path
     outcome = cli("doctor", "--results", "file/runs")
     assert outcome.code == 1
     assert "name one with --results" in outcome.out
+
+
+def test_doctor_says_where_data_are_and_which_mirror_is_none(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SVGPBENCH_DATA", str(tmp_path / "cache"))
+    monkeypatch.delenv("SVGPBENCH_MIRROR", raising=False)
+    (found,) = [one for one in json.loads(cli("doctor", "--json").out) if one["what"] == "data"]
+    shipped = sum(REGISTRY.describe(name).shipped for name in REGISTRY.names())
+    assert found["found"].startswith(f"{shipped} of {len(REGISTRY.names())} sets at hand")
+    assert str(tmp_path / "cache") in found["found"]
+    monkeypatch.setenv("SVGPBENCH_MIRROR", str(tmp_path / "nowhere"))
+    outcome = cli("doctor")
+    assert outcome.code == 1
+    assert "is neither a folder nor an http(s) address" in " ".join(outcome.out.split())

@@ -46,6 +46,14 @@ def command(tmp_path: Path) -> Command:
     return run
 
 
+def entry_point(folder: Path, text: str) -> None:
+    """What pip writes for a package."""
+    info = folder / "tides-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: tides\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(text)
+
+
 def install(folder: Path, address: str) -> Path:
     """The package as the document has it, but for what only the file's owner knows."""
     blocks = re.findall(r"```\w+\n# (\S+)\n(.*?)```", DOCUMENT.read_text("utf-8"), re.DOTALL)
@@ -57,11 +65,8 @@ def install(folder: Path, address: str) -> Path:
     for name, text in ((registry, declared), (module, code)):
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text, "utf-8")
-    info = folder / "tides-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: tides\nVersion: 1.0\n")
     named = project.replace('[project.entry-points."svgpbench.datasets"]', "[svgpbench.datasets]")
-    (info / "entry_points.txt").write_text(named.replace('"', ""))
+    entry_point(folder, named.replace('"', ""))
     return folder / registry
 
 
@@ -90,3 +95,62 @@ def test_a_registry_that_is_not_installed_is_not_pinned(tmp_path: Path, command:
     refused = command("data", "pin", str(file))
     assert refused.returncode == 2
     assert refused.stderr.startswith("error: unknown data set 'tides'")
+
+
+BARE = """
+from types import SimpleNamespace
+
+import numpy as np
+
+from svgpbench_datasets import Dataset
+
+X = np.random.default_rng(0).uniform(size=(60, 2))
+
+class Sets:
+    def names(self):
+        return ("waves",)
+
+    def describe(self, name):
+        return SimpleNamespace(
+            name=name, title="Waves", task="regression", rows=60, features=("a", "b"), target="y",
+            files=(), splits=None, fingerprint=None, made=None, generated=None,
+        )
+
+    def load(self, name):
+        return Dataset(name, "regression", X, np.sin(4 * X.sum(axis=1)), ("a", "b"), "y", "here")
+
+SETS = Sets()
+"""
+
+EXPERIMENT = """
+name = "waves"
+backends = ["numpy"]
+[kernel]
+name = "se"
+[inducing]
+count = 10
+[training]
+em_iterations = 2
+m_steps = 2
+[[problems]]
+data = ["waves"]
+likelihood = { name = "gaussian" }
+[[methods]]
+name = "t-svgp"
+"""
+
+
+def test_an_object_with_three_functions_is_a_registry(tmp_path: Path, command: Command) -> None:
+    (tmp_path / "bare.py").write_text(BARE)
+    (tmp_path / "waves.toml").write_text(EXPERIMENT)
+    entry_point(tmp_path, "[svgpbench.datasets]\nbare = bare:SETS\n")
+    ran = command("run", "waves.toml", "--jobs", "1")
+    assert ran.returncode == 0, ran.stderr
+    assert "waves" in command("table", "waves.toml").stdout
+    for arguments in (("list", "datasets"), ("data", "table"), ("fetch", "waves"), ("doctor",)):
+        done = command(*arguments)
+        assert done.returncode == 0, (arguments, done.stderr)
+    assert command("data", "split", "waves").stdout.count("sha256:") == 5
+    refused = command("data", "audit", "waves")
+    assert refused.returncode == 2
+    assert refused.stderr.splitlines()[-1].startswith("error: data set 'waves' is of a registry")

@@ -9,11 +9,11 @@ from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from svgpbench.cli.options import AsJson, Dtype
+from svgpbench.cli.printing import printer
 from svgpbench.config import LikelihoodConfig
 from svgpbench.cost import Cost, Size, Tally, count, exponents
 from svgpbench.errors import UserError
@@ -74,7 +74,7 @@ def cost_command(
     else:
         sizes = ", ".join(f"{k} = {v}" for k, v in asdict(size).items() if v is not None)
         title = f"{method}, {likelihood}, {kernel_name}, {dtype.value}; {sizes}"
-        Console().print(Text(title), _table(rows), *_exponents(rows), sep="\n")
+        printer().print(Text(title), _table(rows), *_exponents(rows), sep="\n")
 
 
 def _machine(peak_flops: float | None, bandwidth: float | None) -> tuple[float, float] | None:

@@ -19,7 +19,7 @@ from svgpbench.cli.printing import printer
 from svgpbench.cli.splitting import split_command
 from svgpbench.errors import UserError
 from svgpbench.plugins import registries, registry_of
-from svgpbench_datasets import DataError, DatasetEntry
+from svgpbench_datasets import DataError, DatasetEntry, Registry
 from svgpbench_datasets.audit import Audit, audit
 
 data_app = typer.Typer(
@@ -118,7 +118,13 @@ def pin_command(
 
 def _audited(name: str) -> Audit:
     try:
-        return audit(registry_of(name), name)
+        registry = registry_of(name)
+        if not isinstance(registry, Registry):
+            raise UserError(
+                f"data set {name!r} is of a registry that is no svgpbench_datasets.Registry: "
+                "its files are not known, so that it cannot be audited"
+            )
+        return audit(registry, name)
     except DataError as error:
         raise UserError(str(error)) from error
 

@@ -6,11 +6,11 @@ import json
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from svgpbench.cli.options import RESULTS, AsJson, ResultsFolder
+from svgpbench.cli.printing import printer
 from svgpbench.doctor import diagnose
 
 MARKS = {
@@ -37,6 +37,6 @@ def doctor_command(
             advice = f"\n→ {finding.advice}" if finding.advice else ""
             found = Text(f"{finding.found}{advice}")  # not markup: advice has [brackets] in it
             table.add_row(MARKS[finding.state], finding.what, found)
-        Console().print(table)
+        printer().print(table)
     if any(finding.state == "problem" for finding in findings):
         raise typer.Exit(1)

@@ -10,11 +10,11 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated, Any, TypeAlias
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from svgpbench.cli.options import AsJson
+from svgpbench.cli.printing import printer
 from svgpbench.experiments import load_experiment, shipped_experiments
 from svgpbench.kernels import KERNELS
 from svgpbench.likelihoods import LIKELIHOODS
@@ -55,7 +55,7 @@ def list_command(
     if as_json:
         typer.echo(json.dumps(content, indent=2, ensure_ascii=False))
         return
-    console = Console()
+    console = printer()
     for title, rows in content.items():
         console.print(_cards(title, rows) if title == Section.methods else _table(title, rows))
 
