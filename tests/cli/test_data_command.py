@@ -7,6 +7,7 @@ import shutil
 from importlib.resources import files
 from pathlib import Path
 
+import numpy as np
 import pytest
 from command_line import Cli
 
@@ -141,3 +142,48 @@ def test_a_file_that_pins_nothing_is_refused(cli: Cli, tmp_path: Path) -> None:
     outcome = cli("data", "pin", tmp_path / "notes.toml")
     assert outcome.code == 2
     assert "notes.toml; name a registry file" in outcome.err
+
+
+def own_table(folder: Path) -> None:
+    """500 rows in which the id is in the order of the target, and a price after tax is an input."""
+    rng = np.random.default_rng(0)
+    price = np.sort(rng.gamma(2.0, 50.0, 500))
+    rows = [
+        f"{at},{rng.normal():.6f},{1.19 * y:.6f},{y:.6f}" for at, y in enumerate(price, start=1)
+    ]
+    text = "\n".join(["id,size,with_tax,price", *rows]) + "\n"
+    (folder / "mine.csv").write_text(text, encoding="utf-8")
+
+
+def test_a_table_of_the_users_own_is_audited(cli: Cli, tmp_path: Path) -> None:
+    own_table(tmp_path)
+    (found,) = json.loads(cli("data", "audit", "mine.csv", "--target", "price", "--json").out)
+    leaks = {flag["text"].partition(" (")[0] for flag in found["flags"] if flag["leak"]}
+    assert {"id counts the rows", "id alone determines the target"} <= leaks
+    assert "with_tax alone determines the target" in leaks
+    assert (found["name"], found["rows"], found["feature_names"][0]) == ("mine.csv", 500, "id")
+    shown = cli("data", "show", "mine.csv", "--target", "price").out
+    assert "regression, target price" in shown
+    assert "LEAK" in shown
+    both = cli("data", "audit", "sonar", "mine.csv")
+    assert both.code == 2
+    assert "which column of mine.csv is to be predicted? name it with --target" in both.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("boston", "--target", "RAD"), "--target goes with a file (.csv, .parquet, .pq), and 'bo"),
+        (("mine.csv", "--target", "prise"), "no column 'prise' for the target; did you mean 'pri"),
+        (("mine.csv", "--target", "price", "--task", "classification"), "500 distinct"),
+        (("no.csv", "--target", "price"), "no.csv"),
+    ],
+)
+def test_an_audit_of_what_is_no_table_is_one_line(
+    cli: Cli, tmp_path: Path, arguments: tuple[str, ...], words: str
+) -> None:
+    own_table(tmp_path)
+    outcome = cli("data", "show", *arguments)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert words in outcome.err
+    assert outcome.err.count("\n") == 1

@@ -3,6 +3,15 @@
 from svgpbench_datasets.audit.facts import Facts, facts_of
 from svgpbench_datasets.audit.flag import Flag
 from svgpbench_datasets.audit.flags import flags_of
-from svgpbench_datasets.audit.report import Audit, audit, audit_split
+from svgpbench_datasets.audit.report import Audit, audit, audit_dataset, audit_split
 
-__all__ = ["Audit", "Facts", "Flag", "audit", "audit_split", "facts_of", "flags_of"]
+__all__ = [
+    "Audit",
+    "Facts",
+    "Flag",
+    "audit",
+    "audit_dataset",
+    "audit_split",
+    "facts_of",
+    "flags_of",
+]

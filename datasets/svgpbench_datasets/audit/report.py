@@ -9,7 +9,9 @@ from typing import Any
 from svgpbench_datasets.audit.facts import Facts, facts_of
 from svgpbench_datasets.audit.flag import Flag
 from svgpbench_datasets.audit.flags import flags_of
+from svgpbench_datasets.dataset import Dataset, Task
 from svgpbench_datasets.entry import DatasetEntry
+from svgpbench_datasets.missing import NONE_MISSING, Missing
 from svgpbench_datasets.registry import Registry
 from svgpbench_datasets.splits import Split, k_fold
 
@@ -18,12 +20,27 @@ FOLDS = 5
 
 @dataclass(frozen=True)
 class Audit:
-    """What is declared of a data set, what its numbers are, and what they flag."""
+    """What the numbers of a data set are, what they flag, and what is declared of it.
 
-    entry: DatasetEntry
+    Attributes:
+        name: of the data set.
+        task: what is predicted.
+        target: the column to predict.
+        feature_names: the D input columns.
+        fingerprint: of the numbers.
+        facts: what is counted.
+        flags: what was noticed, leaks first.
+        entry: what a registry declares; None for a user's own table.
+    """
+
+    name: str
+    task: Task
+    target: str
+    feature_names: tuple[str, ...]
     fingerprint: str
     facts: Facts
     flags: tuple[Flag, ...]
+    entry: DatasetEntry | None = None
 
     @property
     def leaks(self) -> tuple[Flag, ...]:
@@ -32,37 +49,59 @@ class Audit:
 
     def to_json(self) -> dict[str, Any]:
         """All of it, JSON-able."""
-        entry = self.entry
         return {
-            "name": entry.name,
-            "title": entry.title,
-            "task": entry.task,
-            "target": entry.target,
-            "feature_names": list(entry.features),
+            "name": self.name,
+            "task": self.task,
+            "target": self.target,
+            "feature_names": list(self.feature_names),
             **dataclasses.asdict(self.facts),
-            "missing_treatment": entry.missing,
-            "fixed_splits": entry.splits.count if entry.splits else 0,
-            "leaky_variant": entry.leaks,
             "flags": [dataclasses.asdict(flag) for flag in self.flags],
-            "defects": list(entry.defects),
-            "upstream": entry.upstream,
-            "licence": entry.licence,
-            "citation": entry.citation,
             "fingerprint": self.fingerprint,
-            "verified": entry.fingerprint is not None,
+            **({} if self.entry is None else _declared(self.entry)),
         }
 
 
 def audit(registry: Registry, name: str) -> Audit:
-    """Load a data set and look at its numbers.
+    """Load a data set of a registry and look at its numbers.
 
     Raises:
         DataError: a data set that cannot be loaded.
     """
     dataset = registry.load(name)
-    facts = facts_of(dataset, audit_split(registry, name), registry.missing(name))
-    entry = registry.describe(name)
-    return Audit(entry, dataset.fingerprint, facts, flags_of(dataset, facts))
+    looked = _looked_at(dataset, audit_split(registry, name), registry.missing(name))
+    return dataclasses.replace(looked, entry=registry.describe(name))
+
+
+def audit_dataset(dataset: Dataset) -> Audit:
+    """Look at the numbers of a data set that no registry declares."""
+    return _looked_at(dataset, _folds(len(dataset.y)), NONE_MISSING)
+
+
+def _looked_at(dataset: Dataset, split: Split, missing: Missing) -> Audit:
+    facts = facts_of(dataset, split, missing)
+    return Audit(
+        name=dataset.name,
+        task=dataset.task,
+        target=dataset.target_name,
+        feature_names=dataset.feature_names,
+        fingerprint=dataset.fingerprint,
+        facts=facts,
+        flags=flags_of(dataset, facts),
+    )
+
+
+def _declared(entry: DatasetEntry) -> dict[str, Any]:
+    return {
+        "title": entry.title,
+        "missing_treatment": entry.missing,
+        "fixed_splits": entry.splits.count if entry.splits else 0,
+        "leaky_variant": entry.leaks,
+        "defects": list(entry.defects),
+        "upstream": entry.upstream,
+        "licence": entry.licence,
+        "citation": entry.citation,
+        "verified": entry.fingerprint is not None,
+    }
 
 
 def audit_split(registry: Registry, name: str) -> Split:
@@ -70,4 +109,8 @@ def audit_split(registry: Registry, name: str) -> Split:
     entry = registry.describe(name)
     if entry.splits is not None:
         return registry.fixed_split(name, 0)
-    return k_fold(entry.rows, min(FOLDS, entry.rows), 0, 0)
+    return _folds(entry.rows)
+
+
+def _folds(rows: int) -> Split:
+    return k_fold(rows, min(FOLDS, rows), 0, 0)

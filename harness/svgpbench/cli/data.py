@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
 import typer
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from svgpbench.cli.data_card import card, declared_card
+from svgpbench.cli.auditing import audit_command, show_command
 from svgpbench.cli.making import make_command
-from svgpbench.cli.options import AsJson
-from svgpbench.cli.printing import printer
 from svgpbench.cli.splitting import split_command
 from svgpbench.errors import UserError
 from svgpbench.plugins import registries, registry_of
-from svgpbench_datasets import DataError, DatasetEntry, Registry
-from svgpbench_datasets.audit import Audit, audit
+from svgpbench_datasets import DataError, DatasetEntry
 
 data_app = typer.Typer(
     name="data",
@@ -28,53 +21,14 @@ data_app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
+data_app.command("show")(show_command)
+data_app.command("audit")(audit_command)
 data_app.command("split")(split_command)
 data_app.command("make")(make_command)
 
 Names: TypeAlias = Annotated[
     list[str] | None, typer.Argument(metavar="[NAME]...", help="Data sets; all by default.")
 ]
-
-
-@data_app.command("show")
-def show_command(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A data set or variant of one.")],
-    declared: Annotated[
-        bool, typer.Option("--declared", help="What the registry says alone; nothing is fetched.")
-    ] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Show what is declared of a data set and what is counted in it."""
-    if declared:
-        entry = next(_entries([name]))
-        content, lines = entry.model_dump(mode="json", exclude_defaults=True), declared_card(entry)
-    else:
-        looked = _audited(name)
-        content, lines = looked.to_json(), card(looked)
-    if as_json:
-        typer.echo(json.dumps(content, indent=2, ensure_ascii=False))
-        return
-    table = Table(title=name, title_justify="left", title_style="bold", box=None)
-    table.padding, table.show_header = (0, 2, 0, 0), False
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    for key, value in lines:
-        table.add_row(Text(key, style="dim"), Text(value))
-    printer().print(table)
-
-
-@data_app.command("audit")
-def audit_command(names: Names = None, as_json: AsJson = False) -> None:
-    """Look for leaks and oddities in the numbers of every data set that is at hand."""
-    progress = Console(stderr=True)
-    found = []
-    for name in names or _at_hand():
-        progress.print(f"auditing {name}", markup=False, highlight=False, style="dim")
-        found.append(_audited(name))
-    if as_json:
-        typer.echo(json.dumps([one.to_json() for one in found], indent=2, ensure_ascii=False))
-        return
-    printer(140).print(_audit_table(found))
 
 
 @data_app.command("table")
@@ -116,29 +70,6 @@ def pin_command(
         raise typer.Exit(1)
 
 
-def _audited(name: str) -> Audit:
-    try:
-        registry = registry_of(name)
-        if not isinstance(registry, Registry):
-            raise UserError(
-                f"data set {name!r} is of a registry that is no svgpbench_datasets.Registry: "
-                "its files are not known, so that it cannot be audited"
-            )
-        return audit(registry, name)
-    except DataError as error:
-        raise UserError(str(error)) from error
-
-
-def _at_hand() -> list[str]:
-    """Every data set that can be loaded without a network."""
-    try:
-        return [
-            name for registry in registries() for name in registry.names() if registry.at_hand(name)
-        ]
-    except DataError as error:
-        raise UserError(str(error)) from error
-
-
 def _entries(names: list[str] | None) -> Iterator[DatasetEntry]:
     if names:
         for name in names:
@@ -156,28 +87,3 @@ def _mark(entry: DatasetEntry) -> str:
     if entry.fingerprint:
         return entry.fingerprint.removeprefix("sha256:")[:16]
     return "made on your machine" if entry.made else "no copy seen"
-
-
-def _audit_table(found: list[Audit]) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("name", no_wrap=True)
-    for column in ("rows", "D", "distinct", "row~target", "seen"):
-        table.add_column(column, justify="right", no_wrap=True)
-    table.add_column("flags", overflow="fold")
-    for one in found:
-        facts = one.facts
-        flags = Text()
-        for flag in one.flags:
-            style = "bold red" if flag.leak else ""
-            flags.append(f"{'LEAK ' if flag.leak else ''}{flag.text}\n", style=style)
-        flags.rstrip()
-        table.add_row(
-            one.entry.name,
-            str(facts.rows),
-            str(facts.features),
-            str(facts.distinct_inputs),
-            f"{facts.row_correlation:.2f}",
-            f"{facts.test_seen / facts.test_rows:.1%}",
-            flags,
-        )
-    return table

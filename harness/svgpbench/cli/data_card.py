@@ -37,7 +37,10 @@ def declared_card(entry: DatasetEntry) -> Lines:
 def card(looked: Audit) -> Lines:
     """What is declared of a data set, counted in it, and flagged."""
     entry, facts = looked.entry, looked.facts
-    yield from _what(entry)
+    if entry is None:
+        yield "task", f"{looked.task}, target {looked.target}"
+    else:
+        yield from _what(entry)
     yield "rows", f"{facts.rows}, {facts.distinct_inputs} with distinct inputs"
     yield "repeated rows", f"{facts.repeated_rows} (inputs and target of an earlier row)"
     yield "features", str(facts.features)
@@ -54,12 +57,15 @@ def card(looked: Audit) -> Lines:
     yield "nearest row", f"target {facts.nearest_ratio:.2f} times as unlike as of any two rows"
     yield "linear fit", f"R² {facts.linear_r2:.2g} over all rows"
     yield "test inputs in training", f"{_seen(looked)} ({facts.split})"
-    yield "fixed splits", _splits(entry)
+    if entry is not None:
+        yield "fixed splits", _splits(entry)
     for flag in looked.flags:
         yield "LEAK" if flag.leak else "note", flag.text
-    yield from _origin(entry)
-    verified = "" if entry.fingerprint else " (unverified: nobody has declared what it should be)"
-    yield "fingerprint", looked.fingerprint + verified
+    if entry is not None:
+        yield from _origin(entry)
+    unverified = entry is not None and entry.fingerprint is None
+    why = " (unverified: nobody has declared what it should be)" if unverified else ""
+    yield "fingerprint", looked.fingerprint + why
 
 
 def _what(entry: DatasetEntry) -> Lines:
@@ -96,7 +102,7 @@ def _seen(looked: Audit) -> str:
 
 def _missing(looked: Audit) -> str:
     facts = looked.facts
-    if facts.missing_rows == 0:
+    if facts.missing_rows == 0 or looked.entry is None:
         return "none"
     columns = [f"{name}: {count}" for name, count in facts.missing_cells.items()]
     done = _MISSING[looked.entry.missing]
