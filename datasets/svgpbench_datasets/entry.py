@@ -11,7 +11,7 @@ from pydantic import Field, PositiveInt, model_validator
 from svgpbench_datasets.dataset import Task
 from svgpbench_datasets.errors import DataError, did_you_mean
 from svgpbench_datasets.files import DataFile, File, FilePath, Strict, UnseenFile
-from svgpbench_datasets.generators import GENERATORS
+from svgpbench_datasets.generated.generators import GENERATORS
 
 Text: TypeAlias = Annotated[str, Field(min_length=1)]
 Fingerprint: TypeAlias = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
@@ -47,7 +47,7 @@ class FixedSplits(Strict):
 
 
 class Generated(Strict):
-    """A generator of generators.py and its seed."""
+    """A generator of generated/generators.py and its seed."""
 
     name: str
     seed: Annotated[int, Field(ge=0)]

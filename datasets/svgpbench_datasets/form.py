@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from svgpbench_datasets.blocks import comes_in_blocks, read_blocks
 from svgpbench_datasets.entry import DatasetEntry
 from svgpbench_datasets.files import UnseenFile
-from svgpbench_datasets.tables import read_entry
+from svgpbench_datasets.reading.blocks import comes_in_blocks, read_blocks
+from svgpbench_datasets.reading.tables import read_entry
 
 
 def check_form(entry: DatasetEntry, file: UnseenFile, path: Path) -> None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from svgpbench_datasets.entry import DatasetEntry
 from svgpbench_datasets.errors import DataError
-from svgpbench_datasets.readers import is_missing
-from svgpbench_datasets.tables import Open, rows_as_written
+from svgpbench_datasets.reading.cells import is_missing
+from svgpbench_datasets.reading.tables import Open, rows_as_written
 
 
 @dataclass(frozen=True)

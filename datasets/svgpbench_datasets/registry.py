@@ -7,19 +7,19 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from svgpbench_datasets.blocks import read_blocks
 from svgpbench_datasets.dataset import Dataset, Floats
 from svgpbench_datasets.declarations import read_entries
 from svgpbench_datasets.entry import DatasetEntry
 from svgpbench_datasets.errors import DataError, did_you_mean
-from svgpbench_datasets.generators import generate
+from svgpbench_datasets.generated.generators import generate
 from svgpbench_datasets.missing import Missing, count_missing
-from svgpbench_datasets.number_files import read_numbers
-from svgpbench_datasets.parsed import is_large, parsed_path, read_or_parse
 from svgpbench_datasets.published import fixed_split
+from svgpbench_datasets.reading.blocks import read_blocks
+from svgpbench_datasets.reading.number_files import read_numbers
+from svgpbench_datasets.reading.parsed import is_large, parsed_path, read_or_parse
+from svgpbench_datasets.reading.tables import Numbers, read_entry
 from svgpbench_datasets.sources import Sources
 from svgpbench_datasets.splits import Split
-from svgpbench_datasets.tables import Numbers, read_entry
 
 _MOST_LISTED = 30
 

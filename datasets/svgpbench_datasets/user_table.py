@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 
-from svgpbench_datasets.columns import choose_features
 from svgpbench_datasets.dataset import Dataset, Task
 from svgpbench_datasets.errors import DataError, did_you_mean
-from svgpbench_datasets.labels import class_labels
-from svgpbench_datasets.parquet import read_parquet
-from svgpbench_datasets.readers import Cells, csv_rows, decode_lines, read_cells
+from svgpbench_datasets.reading.cells import Cells, csv_rows, decode_lines, read_cells
+from svgpbench_datasets.reading.columns import choose_features
+from svgpbench_datasets.reading.labels import class_labels
+from svgpbench_datasets.reading.parquet import read_parquet
 
 _TASKS = ("regression", "classification", "multiclass")
 

@@ -38,7 +38,7 @@ from svgpbench.ops import Ops
 from svgpbench.plugins import load_backend
 from svgpbench.training import Trained
 from svgpbench.tree import named_leaves
-from svgpbench_datasets.sinc import sinc
+from svgpbench_datasets.generated.sinc import sinc
 
 X, Y = sinc(600, 0)
 Y = (Y - Y[:500].mean()) / Y[:500].std()

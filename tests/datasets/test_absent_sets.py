@@ -15,8 +15,8 @@ import pytest
 
 from svgpbench_datasets import REGISTRY, DataError, DataFile, DatasetEntry, Registry
 from svgpbench_datasets.fetch import Unavailable
+from svgpbench_datasets.reading.tables import read_entry
 from svgpbench_datasets.sources import Sources
-from svgpbench_datasets.tables import read_entry
 
 FILES: dict[str, Callable[[], bytes]] = {
     "3droad": made.three_d_road,

@@ -17,9 +17,9 @@ from nearly_good import MAT, NEARLY, TEXT, WORKBOOK, damaged
 from test_file_formats import ARFF, idx
 
 from svgpbench_datasets import DataError, DatasetEntry
-from svgpbench_datasets.plain_numbers import plain_numbers
-from svgpbench_datasets.readers import csv_rows, decode_lines, read_cells, whitespace_rows
-from svgpbench_datasets.tables import read_entry
+from svgpbench_datasets.reading.cells import csv_rows, decode_lines, read_cells, whitespace_rows
+from svgpbench_datasets.reading.plain_numbers import plain_numbers
+from svgpbench_datasets.reading.tables import read_entry
 
 CASES = int(os.environ.get("SVGPBENCH_PROPERTY_CASES", "60"))
 MANY = settings(

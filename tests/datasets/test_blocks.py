@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from test_absent_sets import FILES, PUBLISHED, RAW, smaller
 
-from svgpbench_datasets import DataError, DatasetEntry, blocks
-from svgpbench_datasets.blocks import read_blocks
-from svgpbench_datasets.tables import read_entry
+from svgpbench_datasets import DataError, DatasetEntry
+from svgpbench_datasets.reading import blocks
+from svgpbench_datasets.reading.blocks import read_blocks
+from svgpbench_datasets.reading.tables import read_entry
 
 ROWS = 400
 

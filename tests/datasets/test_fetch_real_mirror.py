@@ -12,8 +12,8 @@ from wanted_files import left_in
 from svgpbench_datasets import REGISTRY, fingerprint
 from svgpbench_datasets.fetch import fetch_file, mirrors_from_environment, places
 from svgpbench_datasets.files import Address, DataFile
+from svgpbench_datasets.reading.tables import read_entry
 from svgpbench_datasets.sources import Sources
-from svgpbench_datasets.tables import read_entry
 
 UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 NAVAL = f"{UCI}/00316/UCI%20CBM%20Dataset.zip"

@@ -11,9 +11,9 @@ import pytest
 import scipy.io
 
 from svgpbench_datasets import DataError
-from svgpbench_datasets.arff import arff_rows
-from svgpbench_datasets.binary_tables import idx_table, mat_table, xls_rows
-from svgpbench_datasets.readers import Row
+from svgpbench_datasets.reading.arff import arff_rows
+from svgpbench_datasets.reading.binary_tables import idx_table, mat_table, xls_rows
+from svgpbench_datasets.reading.cells import Row
 
 ARFF = """% a comment
 @RELATION robots

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from svgpbench_datasets import REGISTRY
-from svgpbench_datasets.generators import GENERATORS, gp_sample, sinusoid
+from svgpbench_datasets.generated.generators import GENERATORS, gp_sample, sinusoid
 
 GENERATED = [name for name in REGISTRY.names() if REGISTRY.describe(name).generated]
 

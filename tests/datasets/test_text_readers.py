@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svgpbench_datasets import DataError
-from svgpbench_datasets.labels import canonical_label, class_labels
-from svgpbench_datasets.readers import (
+from svgpbench_datasets.reading.cells import (
     Cells,
     csv_rows,
     decode_lines,
@@ -19,6 +18,7 @@ from svgpbench_datasets.readers import (
     read_cells,
     whitespace_rows,
 )
+from svgpbench_datasets.reading.labels import canonical_label, class_labels
 
 
 def read(raw: bytes, *, reader: str = "whitespace", names: str = "abc") -> Cells:

@@ -11,12 +11,13 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from svgpbench_datasets import REGISTRY, DataError, Registry, load_user_table, walker_file
+from svgpbench_datasets import REGISTRY, DataError, Registry, load_user_table
 from svgpbench_datasets.dataset import Floats
-from svgpbench_datasets.number_files import write_numbers
+from svgpbench_datasets.generated import walker_file
+from svgpbench_datasets.generated.walker import INPUTS, POSITIONS, STATE, walk
+from svgpbench_datasets.generated.walker_file import Walk, make_walker
+from svgpbench_datasets.reading.number_files import write_numbers
 from svgpbench_datasets.sources import Sources
-from svgpbench_datasets.walker import INPUTS, POSITIONS, STATE, walk
-from svgpbench_datasets.walker_file import Walk, make_walker
 
 ROWS = 400
 PACKAGE = Path(str(files("svgpbench_datasets")))

@@ -6,11 +6,11 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from svgpbench_datasets.blocks import Block, comes_in_blocks
 from svgpbench_datasets.dataset import Floats
 from svgpbench_datasets.entry import DatasetEntry
 from svgpbench_datasets.errors import DataError
-from svgpbench_datasets.number_files import read_numbers, write_numbers
+from svgpbench_datasets.reading.blocks import Block, comes_in_blocks
+from svgpbench_datasets.reading.number_files import read_numbers, write_numbers
 
 LARGE = 5_000_000
 """Numbers in a table from which on parsing its text costs more than looking a copy up."""

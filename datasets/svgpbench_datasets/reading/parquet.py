@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from svgpbench_datasets.columns import choose_features
 from svgpbench_datasets.dataset import Floats
 from svgpbench_datasets.errors import DataError
-from svgpbench_datasets.readers import Cells, is_missing, shown, why_not_a_number
+from svgpbench_datasets.reading.cells import Cells, is_missing, shown, why_not_a_number
+from svgpbench_datasets.reading.columns import choose_features
 
 
 def read_parquet(

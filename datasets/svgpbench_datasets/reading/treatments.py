@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from svgpbench_datasets.entry import DatasetEntry
 from svgpbench_datasets.errors import DataError
-from svgpbench_datasets.readers import Row, is_missing, shown
+from svgpbench_datasets.reading.cells import Row, is_missing, shown
 
 
 def treated(rows: Iterator[Row], entry: DatasetEntry, where: str, before: int = 0) -> Iterator[Row]:

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from svgpbench_datasets.dataset import Floats
 from svgpbench_datasets.errors import DataError
-from svgpbench_datasets.mat5 import is_numeric, variables
-from svgpbench_datasets.readers import Row, shown
+from svgpbench_datasets.reading.cells import Row, shown
+from svgpbench_datasets.reading.mat5 import is_numeric, variables
 
 _UNSIGNED_BYTE = 0x08
 _MAT_5 = b"MATLAB 5.0 MAT-file"

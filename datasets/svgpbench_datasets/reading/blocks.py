@@ -11,10 +11,10 @@ from typing import IO, TypeAlias
 from svgpbench_datasets.entry import DatasetEntry
 from svgpbench_datasets.errors import DataError
 from svgpbench_datasets.files import File
-from svgpbench_datasets.plain_numbers import plain_numbers
-from svgpbench_datasets.tables import Numbers, from_arrays, from_rows
-from svgpbench_datasets.text_rows import DELIMITERS, below_header, text_rows
-from svgpbench_datasets.treatments import file_columns, treated
+from svgpbench_datasets.reading.plain_numbers import plain_numbers
+from svgpbench_datasets.reading.tables import Numbers, from_arrays, from_rows
+from svgpbench_datasets.reading.text_rows import DELIMITERS, below_header, text_rows
+from svgpbench_datasets.reading.treatments import file_columns, treated
 
 Block: TypeAlias = tuple[Numbers, Numbers]  # X [n, D] and y [n]
 Open: TypeAlias = Callable[[File], AbstractContextManager[IO[bytes]]]

@@ -16,7 +16,7 @@ import numpy as np
 
 from svgpbench_datasets.dataset import Floats
 from svgpbench_datasets.errors import DataError
-from svgpbench_datasets.readers import shown
+from svgpbench_datasets.reading.cells import shown
 
 HEADER = 128
 _MATRIX, _COMPRESSED, _INT32, _UINT32 = 14, 15, 5, 6

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from svgpbench_datasets.entry import DatasetEntry
 from svgpbench_datasets.errors import DataError
-from svgpbench_datasets.readers import Row, csv_rows, decode_lines, shown, whitespace_rows
-from svgpbench_datasets.treatments import file_columns
+from svgpbench_datasets.reading.cells import Row, csv_rows, decode_lines, shown, whitespace_rows
+from svgpbench_datasets.reading.treatments import file_columns
 
 DELIMITERS = {"whitespace": None, "csv": ",", "semicolon": ";", "tab": "\t"}
 """What stands between cells, by reader; None for runs of spaces and tabs."""

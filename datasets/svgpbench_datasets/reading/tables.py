@@ -10,16 +10,16 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from svgpbench_datasets.arff import arff_rows
-from svgpbench_datasets.binary_tables import idx_table, mat_table, xls_rows
 from svgpbench_datasets.entry import DatasetEntry
 from svgpbench_datasets.errors import DataError
 from svgpbench_datasets.files import File
-from svgpbench_datasets.labels import mapped_labels, mapped_numbers
-from svgpbench_datasets.plain_numbers import plain_numbers
-from svgpbench_datasets.readers import Cells, Row, decode_lines, read_cells
-from svgpbench_datasets.text_rows import DELIMITERS, below_header, check_names, text_rows
-from svgpbench_datasets.treatments import file_columns, file_positions, treated
+from svgpbench_datasets.reading.arff import arff_rows
+from svgpbench_datasets.reading.binary_tables import idx_table, mat_table, xls_rows
+from svgpbench_datasets.reading.cells import Cells, Row, decode_lines, read_cells
+from svgpbench_datasets.reading.labels import mapped_labels, mapped_numbers
+from svgpbench_datasets.reading.plain_numbers import plain_numbers
+from svgpbench_datasets.reading.text_rows import DELIMITERS, below_header, check_names, text_rows
+from svgpbench_datasets.reading.treatments import file_columns, file_positions, treated
 
 Numbers: TypeAlias = NDArray[Any]  # float64, or uint8 where the file holds bytes
 Open: TypeAlias = Callable[[File], bytes]

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from svgpbench_datasets.errors import DataError, did_you_mean
-from svgpbench_datasets.readers import finite_number
+from svgpbench_datasets.reading.cells import finite_number
 
 
 def choose_features(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from svgpbench_datasets.dataset import Floats, Task
 from svgpbench_datasets.errors import DataError
-from svgpbench_datasets.readers import finite_number, shown
+from svgpbench_datasets.reading.cells import finite_number, shown
 
 _EXACT = 2.0**53  # beyond it two whole numbers can share one float: keep their text apart
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from svgpbench_datasets.dataset import Floats
-from svgpbench_datasets.roads import roads
-from svgpbench_datasets.sinc import sinc, thresholded_sinc
+from svgpbench_datasets.generated.roads import roads
+from svgpbench_datasets.generated.sinc import sinc, thresholded_sinc
 
 NOISE_VARIANCE = 0.01
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from svgpbench_datasets.columns import choose_features
 from svgpbench_datasets.dataset import Floats, sealed
 from svgpbench_datasets.errors import DataError
-from svgpbench_datasets.readers import shown
+from svgpbench_datasets.reading.cells import shown
+from svgpbench_datasets.reading.columns import choose_features
 
 
 def write_numbers(

@@ -11,8 +11,15 @@ import numpy as np
 
 from svgpbench_datasets.dataset import Floats
 from svgpbench_datasets.errors import DataError
-from svgpbench_datasets.number_files import write_numbers
-from svgpbench_datasets.walker import ENVIRONMENT, INPUTS, VELOCITIES, policy_of, versions, walk
+from svgpbench_datasets.generated.walker import (
+    ENVIRONMENT,
+    INPUTS,
+    VELOCITIES,
+    policy_of,
+    versions,
+    walk,
+)
+from svgpbench_datasets.reading.number_files import write_numbers
 
 ROWS = 936_353
 GROUP = 1 << 15  # 14 MiB of rows at a time

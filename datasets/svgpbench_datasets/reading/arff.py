@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from svgpbench_datasets.errors import DataError
-from svgpbench_datasets.readers import Row, csv_rows, shown
+from svgpbench_datasets.reading.cells import Row, csv_rows, shown
 
 _ATTRIBUTE = re.compile(
     r"""@attribute\s+(?:'(?P<single>[^']+)'|"(?P<double>[^"]+)"|(?P<bare>[^\s'"{}%,]+))"""
