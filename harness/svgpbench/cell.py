@@ -11,6 +11,7 @@ import numpy.typing as npt
 from svgpbench.accumulation import trainer_class
 from svgpbench.batches import TrainingData
 from svgpbench.config import CellConfig, DataConfig, SplitConfig, cell_id
+from svgpbench.data_errors import data_errors_are_the_users
 from svgpbench.errors import UserError
 from svgpbench.growing import Growth
 from svgpbench.inducing import check_bases, initial_bases, windows
@@ -26,7 +27,6 @@ from svgpbench.targets import likelihood_for
 from svgpbench.training import Trainer
 from svgpbench.tree import tree_map
 from svgpbench_datasets import (
-    DataError,
     Dataset,
     Prepared,
     Split,
@@ -56,7 +56,7 @@ class CellOutcome:
 @functools.lru_cache
 def load_data(config: DataConfig) -> Dataset:
     """The data set of a configuration; raises `UserError` for a mistake in the file or the name."""
-    try:
+    with data_errors_are_the_users():
         if config.path is not None:
             return load_user_table(
                 config.path,
@@ -66,9 +66,7 @@ def load_data(config: DataConfig) -> Dataset:
                 name=config.name,
             )
         dataset: Dataset = registry_of(config.name).load(config.name)
-    except DataError as error:
-        raise UserError(str(error)) from error
-    return dataset
+        return dataset
 
 
 def identify(config: CellConfig) -> tuple[str, str]:
@@ -80,15 +78,13 @@ def identify(config: CellConfig) -> tuple[str, str]:
 
 def prepare_data(config: CellConfig, dataset: Dataset) -> Prepared:
     """Split and standardise with the training part's statistics."""
-    try:
+    with data_errors_are_the_users():
         return prepare(
             dataset,
             split_rows(config.data, config.split, len(dataset.y)),
             standardise_x=config.data.standardise_x,
             standardise_y=config.data.standardise_y,
         )
-    except DataError as error:
-        raise UserError(str(error)) from error
 
 
 def split_rows(data: DataConfig, how: SplitConfig, rows: int) -> Split:

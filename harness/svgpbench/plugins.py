@@ -28,9 +28,10 @@ def find(group: str, kind: str, name: str) -> EntryPoint:
     return found[name]
 
 
-def registries() -> list[Any]:
-    """Every registry of data sets."""
-    return [point.load() for point in plugins(DATASETS).values()]
+@functools.cache
+def registries() -> tuple[Any, ...]:
+    """Every registry of data sets, looked up once."""
+    return tuple(point.load() for point in plugins(DATASETS).values())
 
 
 def registry_of(name: str) -> Any:

@@ -173,7 +173,10 @@ def test_a_table_of_the_users_own_is_audited(cli: Cli, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("boston", "--target", "RAD"), "--target goes with a file (.csv, .parquet, .pq), and 'bo"),
+        (
+            ("boston", "--target", "RAD"),
+            "--target goes with numbers of a file (.csv, .parquet, .pq), not with 'bo",
+        ),
         (("mine.csv", "--target", "prise"), "no column 'prise' for the target; did you mean 'pri"),
         (("mine.csv", "--target", "price", "--task", "classification"), "500 distinct"),
         (("no.csv", "--target", "price"), "no.csv"),
@@ -187,3 +190,11 @@ def test_an_audit_of_what_is_no_table_is_one_line(
     assert (outcome.code, outcome.out) == (2, "")
     assert words in outcome.err
     assert outcome.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("option", [("--target", "RAD"), ("--task", "classification")])
+def test_what_a_registry_says_is_not_said_again(cli: Cli, option: tuple[str, str]) -> None:
+    for command in (("show",), ("show", "--declared"), ("audit",)):
+        outcome = cli("data", *command, "boston", *option)
+        assert outcome.code == 2
+        assert f"{option[0]} goes with numbers of a file" in outcome.err

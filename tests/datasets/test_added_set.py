@@ -160,3 +160,7 @@ def test_an_object_with_three_functions_is_a_registry(tmp_path: Path, command: C
     audited = command("data", "audit", "waves", "--json")
     (facts,) = json.loads(audited.stdout)
     assert (facts["rows"], facts["features"], facts["flags"]) == (500, 2, [SUM_TELLS])
+    refused = command("data", "show", "waves", "--declared")
+    assert refused.returncode == 2
+    assert refused.stderr.startswith("error: the registry of 'waves' declares no more of it")
+    assert "| `waves` | 500 | 2 | regression | none declared |" in command("data", "table").stdout

@@ -49,18 +49,18 @@ def neighbour_ratio(order: Indices, target: Floats) -> Floats:
     return steps / spread
 
 
-def single_ratios(X: Floats, target: Floats) -> Floats:
-    """The ratio along each feature alone, [D]; rows that tie are put in random order.
+def single_ratios(X: Floats, *targets: Floats) -> Floats:
+    """The ratio along each feature alone, the least of several targets, [D].
 
-    Of a wide table (images) a part of the rows is looked at.
+    Rows that tie are put in random order. Of a wide table (images) a part of the rows is looked at.
     """
-    most = max(FEWEST, WORK // (X.shape[1] * target.shape[1]))
+    most = max(FEWEST, WORK // (X.shape[1] * max(target.shape[1] for target in targets)))
     shuffled = np.random.default_rng(0).permutation(len(X))[:most]
-    own = target[shuffled]
-    ratios = [
-        neighbour_ratio(np.argsort(X[shuffled, at], kind="stable")[:, None], own)[0]
-        for at in range(X.shape[1])
-    ]
+    own = [target[shuffled] for target in targets]
+    ratios = []
+    for at in range(X.shape[1]):
+        order = np.argsort(X[shuffled, at], kind="stable")[:, None]
+        ratios.append(min(neighbour_ratio(order, one)[0] for one in own))
     return np.where(np.ptp(X, axis=0) == 0, 1.0, np.array(ratios))
 
 

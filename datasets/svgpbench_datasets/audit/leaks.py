@@ -41,10 +41,9 @@ def determined(dataset: Dataset) -> list[Flag]:
     regression = dataset.task == "regression"
     threshold = DETERMINED if regression else DETERMINED_CLASS
     target = signal(dataset)
-    singles = single_ratios(dataset.X, target)
-    if regression:  # of few rows the gaps in the tails of y are wide, those of its ranks are not
-        ranks = rankdata(dataset.y)[:, None]
-        singles = np.minimum(singles, single_ratios(dataset.X, ranks))
+    # of few rows the gaps in the tails of y are wide, those of its ranks are not
+    ranks = [rankdata(dataset.y)[:, None]] if regression else []
+    singles = single_ratios(dataset.X, target, *ranks)
     names = dataset.feature_names
     flags = [
         Flag(

@@ -14,12 +14,12 @@ from rich.table import Table
 from rich.text import Text
 
 from svgpbench.cli.data_card import Lines, card, declared_card
-from svgpbench.cli.fetching import data_errors_are_the_users
 from svgpbench.cli.options import AsJson
 from svgpbench.cli.printing import printer
+from svgpbench.data_errors import data_errors_are_the_users
 from svgpbench.errors import UserError
 from svgpbench.plugins import registries, registry_of
-from svgpbench_datasets import Registry, load_user_table
+from svgpbench_datasets import Dataset, DatasetEntry, Registry, load_user_table
 from svgpbench_datasets.audit import Audit, audit, audit_dataset
 
 FILES = (".csv", ".parquet", ".pq")
@@ -36,7 +36,9 @@ class Task(StrEnum):
 Target: TypeAlias = Annotated[
     str | None, typer.Option("--target", metavar="COLUMN", help="Of a file of your own.")
 ]
-OwnTask: TypeAlias = Annotated[Task, typer.Option("--task", help="Of a file of your own.")]
+OwnTask: TypeAlias = Annotated[
+    Task | None, typer.Option("--task", help="Of a file of your own; regression by default.")
+]
 
 
 def show_command(
@@ -48,14 +50,13 @@ def show_command(
         bool, typer.Option("--declared", help="What the registry says alone; nothing is fetched.")
     ] = False,
     target: Target = None,
-    task: OwnTask = Task.regression,
+    task: OwnTask = None,
     as_json: AsJson = False,
 ) -> None:
     """Show what is declared of a data set and what is counted in it."""
     content: dict[str, Any]
     if declared:
-        with data_errors_are_the_users():
-            entry = registry_of(name).describe(name)
+        entry = _declared(name, target, task)
         content, lines = entry.model_dump(mode="json", exclude_defaults=True), declared_card(entry)
     else:
         looked = _audited(name, target, task)
@@ -75,7 +76,7 @@ def audit_command(
     ] = None,
     *,
     target: Target = None,
-    task: OwnTask = Task.regression,
+    task: OwnTask = None,
     as_json: AsJson = False,
 ) -> None:
     """Look for leaks and oddities in the numbers of data sets."""
@@ -90,22 +91,37 @@ def audit_command(
         printer(140).print(_audit_table(found))
 
 
-def _audited(name: str, target: str | None, task: Task) -> Audit:
+def _declared(name: str, target: str | None, task: Task | None) -> DatasetEntry:
+    _check_registered(name, target, task)
     with data_errors_are_the_users():
-        if name.lower().endswith(FILES):
-            return audit_dataset(_own_table(name, target, task))
-        if target is not None:
+        entry = registry_of(name).describe(name)
+    if not isinstance(entry, DatasetEntry):
+        raise UserError(f"the registry of {name!r} declares no more of it than `svgpbench list`")
+    return entry
+
+
+def _check_registered(name: str, target: str | None, task: Task | None) -> None:
+    """Refuse what a registry says itself."""
+    for option, value in (("--target", target), ("--task", task)):
+        if value is not None:
             raise UserError(
-                f"--target goes with a file ({', '.join(FILES)}), and {name!r} is none; "
+                f"{option} goes with numbers of a file ({', '.join(FILES)}), not with {name!r}; "
                 "another output of a registered table is named NAME@OUTPUT"
             )
+
+
+def _audited(name: str, target: str | None, task: Task | None) -> Audit:
+    with data_errors_are_the_users():
+        if name.lower().endswith(FILES):
+            return audit_dataset(_own_table(name, target, task or Task.regression))
+        _check_registered(name, target, task)
         registry = registry_of(name)
         if isinstance(registry, Registry):
             return audit(registry, name)
         return audit_dataset(registry.load(name))
 
 
-def _own_table(file: str, target: str | None, task: Task) -> Any:
+def _own_table(file: str, target: str | None, task: Task) -> Dataset:
     if target is None:
         raise UserError(f"which column of {file} is to be predicted? name it with --target")
     return load_user_table(file, target=target, task=task.value, name=Path(file).name)

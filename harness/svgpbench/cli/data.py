@@ -11,6 +11,7 @@ import typer
 from svgpbench.cli.auditing import audit_command, show_command
 from svgpbench.cli.making import make_command
 from svgpbench.cli.splitting import split_command
+from svgpbench.data_errors import data_errors_are_the_users
 from svgpbench.errors import UserError
 from svgpbench.plugins import registries, registry_of
 from svgpbench_datasets import DataError, DatasetEntry
@@ -73,10 +74,8 @@ def pin_command(
 def _entries(names: list[str] | None) -> Iterator[DatasetEntry]:
     if names:
         for name in names:
-            try:
+            with data_errors_are_the_users():
                 yield registry_of(name).describe(name)
-            except DataError as error:
-                raise UserError(str(error)) from error
         return
     for registry in registries():
         for name in registry.names():
@@ -86,4 +85,6 @@ def _entries(names: list[str] | None) -> Iterator[DatasetEntry]:
 def _mark(entry: DatasetEntry) -> str:
     if entry.fingerprint:
         return entry.fingerprint.removeprefix("sha256:")[:16]
-    return "made on your machine" if entry.made else "no copy seen"
+    if entry.made:
+        return "made on your machine"
+    return "no copy seen" if getattr(entry, "unseen", False) else "none declared"

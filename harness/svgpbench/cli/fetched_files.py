@@ -134,11 +134,8 @@ def without_files(entries: Mapping[str, Any], cache: Path) -> Iterator[tuple[str
     for name, entry in entries.items():
         if getattr(entry, "made", None) is not None:
             there = (cache / entry.made).is_file()
-            yield (
-                name,
-                there,
-                "was made" if there else f"make it: svgpbench data make {entry.base_name}",
-            )
+            how = "was made" if there else f"make it: svgpbench data make {entry.base_name}"
+            yield name, there, how
         elif getattr(entry, "generated", None) is not None:
             yield name, True, "is drawn from its seed when it is loaded"
 

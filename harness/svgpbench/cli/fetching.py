@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,10 +14,10 @@ import typer
 from svgpbench.cli.download_progress import reporter
 from svgpbench.cli.fetched_files import Row, State, print_table, rows_of, wanted, without_files
 from svgpbench.cli.options import AsJson
+from svgpbench.data_errors import data_errors_are_the_users
 from svgpbench.errors import UserError
 from svgpbench.experiments import load_experiment
 from svgpbench.plugins import registries, registry_of
-from svgpbench_datasets import DataError
 
 FAILED = 1
 
@@ -78,15 +77,6 @@ def fetch_command(
     failed = any(row.state == State.FAILED for row in rows)
     if failed or not (dry_run or all(there for _, there, _ in others)):
         raise typer.Exit(FAILED)
-
-
-@contextmanager
-def data_errors_are_the_users() -> Iterator[None]:
-    """A mistake in data or in how it was asked for, as the kind of error that ends in one line."""
-    try:
-        yield
-    except DataError as error:
-        raise UserError(str(error)) from None
 
 
 def _chosen(names: Iterable[str], experiments: Iterable[str], every: bool) -> dict[str, Any]:
