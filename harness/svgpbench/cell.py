@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from svgpbench.accumulation import trainer_class
 from svgpbench.batches import TrainingData
-from svgpbench.config import CellConfig, DataConfig, SplitConfig, cell_id
+from svgpbench.checkpoints import NO_CHECKPOINT, Checkpoint
+from svgpbench.config import CellConfig, DataConfig, SplitConfig
 from svgpbench.data_errors import data_errors_are_the_users
+from svgpbench.environment import software
 from svgpbench.errors import UserError
 from svgpbench.growing import Growth
+from svgpbench.identity import Identity, digest, identity_of
 from svgpbench.inducing import check_bases, initial_bases, windows
 from svgpbench.initialisation import MEDIAN_ROWS, mean_gaps, median_lengthscale
 from svgpbench.kernels import KernelParameters, kernel, lengthscale_count
@@ -51,6 +55,7 @@ class CellOutcome:
     metrics: dict[str, float | None]
     data: dict[str, object] = field(default_factory=dict)
     timing: dict[str, float] = field(default_factory=dict)
+    resumptions: int = 0  # how often it went on from a checkpoint
 
 
 @functools.lru_cache
@@ -69,11 +74,9 @@ def load_data(config: DataConfig) -> Dataset:
         return dataset
 
 
-def identify(config: CellConfig) -> tuple[str, str]:
-    """(cell id, data fingerprint); imports no framework."""
-    fingerprint = load_data(config.data).fingerprint
-    version = build_method(config.method.name, config.method.options).version
-    return cell_id(config, fingerprint, version), fingerprint
+def identify(config: CellConfig) -> Identity:
+    """What a configuration says, spelled out, and its cell's id; imports no framework."""
+    return identity_of(config, load_data(config.data))
 
 
 def prepare_data(config: CellConfig, dataset: Dataset) -> Prepared:
@@ -157,10 +160,15 @@ def initial_inducing(
     return tree_map(lambda Z: windows(Z, width, theta.kernel.lengthscales), bases)
 
 
-def perturbed(y: Floats, size: float, seed: int) -> Floats:
-    """Y · (1 + size·ε): how far rounding alone carries a trajectory."""
-    noise = np.random.default_rng([seed, 3]).standard_normal(y.shape)
-    return np.asarray(y * (1.0 + size * noise))
+def perturbed(X: Inputs, size: float, seed: int) -> Inputs:
+    """X · (1 + size·ε) [n, D]: how far rounding alone carries a trajectory.
+
+    Of inputs, because a classifier never feels a label that is moved by so little.
+    """
+    if not size:
+        return X
+    noise = np.random.default_rng([seed, 3]).standard_normal(X.shape)
+    return np.asarray(np.asarray(X) * (1.0 + size * noise))
 
 
 def build_trainer(config: CellConfig) -> tuple[Trainer, Prepared]:
@@ -174,8 +182,8 @@ def build_trainer(config: CellConfig) -> tuple[Trainer, Prepared]:
     check_training(method, config.training)
     b = config.backend
     data = TrainingData(
-        ready.X_train,
-        perturbed(ready.y_train, config.perturbation, config.seed),
+        perturbed(ready.X_train, config.perturbation, config.seed),
+        ready.y_train,
         ready.X_test,
         ready.y_test,
         ready.y_scale,
@@ -195,10 +203,15 @@ def build_trainer(config: CellConfig) -> tuple[Trainer, Prepared]:
     return make(*parts, theta, config.training, config.seed), ready
 
 
-def run_cell(config: CellConfig) -> CellOutcome:
-    """Train and evaluate; raises `UserError` for a configuration that cannot run."""
+def run_cell(config: CellConfig, checkpoint: Path | None = None) -> CellOutcome:
+    """Train and evaluate; raises `UserError` for a configuration that cannot run.
+
+    With a `checkpoint` file the run goes on from where that says an earlier process was, and keeps its
+    place there; removing it is left to who has the record.
+    """
     trainer, ready = build_trainer(config)
-    trained = trainer.run()
+    key = digest({"cell": config.model_dump(mode="json"), "data": ready.fingerprint, **software()})
+    trained = trainer.run(Checkpoint(checkpoint, key) if checkpoint else NO_CHECKPOINT)
     last = trained.trace[-1] if trained.trace else {}
     return CellOutcome(
         trained.status,
@@ -213,4 +226,5 @@ def run_cell(config: CellConfig) -> CellOutcome:
             "dimensions": int(ready.X_train.shape[1]),
         },
         timing={"train_s": float(last["seconds"] or 0.0)} if last else {},
+        resumptions=trained.resumptions,
     )

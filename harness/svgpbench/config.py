@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -239,27 +237,5 @@ class CellConfig(Strict):
     jitter: Annotated[float, Field(ge=0)] = 1e-6
     seed: Annotated[int, Field(ge=0)] = 0
     threads: PositiveInt = 1
-    perturbation: Annotated[float, Field(ge=0)] = 0.0  # y · (1 + perturbation·noise), for rounding
+    perturbation: Annotated[float, Field(ge=0)] = 0.0  # X · (1 + perturbation·noise), for rounding
     measures: bool = False  # a cell that measures time or memory gets a fresh process
-
-
-def digest(value: Any) -> str:
-    """A short stable hash of JSON-able data."""
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def cell_id(config: CellConfig, data_fingerprint: str, method_version: int) -> str:
-    """Identity of a cell: a hash of what determines its numbers.
-
-    The label in tables and the folder of a user's file do not; the data's content does. Fields at their
-    default are left out, so that a new field leaves the ids of older records alone.
-    """
-    shown_only = {"method": {"label"}, "data": {"path"}}
-    return digest(
-        {
-            "config": config.model_dump(mode="json", exclude=shown_only, exclude_defaults=True),
-            "data": data_fingerprint,
-            "method_version": method_version,
-        }
-    )

@@ -111,6 +111,12 @@ def installed_versions() -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
+def software() -> dict[str, object]:
+    """What, beside a cell, decides the bits that it gives: versions, sources, processor."""
+    commit, dirty = source_revision(Path(__file__).parent)
+    return {"versions": installed_versions(), "source": [commit, dirty], "cpu": cpu_model()}
+
+
 @functools.cache
 def cpu_model() -> str:
     """The processor's name."""

@@ -20,13 +20,13 @@ move by mirror ascent too, with no formula; here it moves by Adam, as θ.)
 
 from __future__ import annotations
 
-import time
 from typing import Any, ClassVar
 
 import numpy as np
 
 from svgpbench.bases import Decoupled, centres
 from svgpbench.batches import Batches, TrainingData
+from svgpbench.checkpoints import NO_CHECKPOINT, Checkpoint, Place
 from svgpbench.config import Decay, TrainingConfig
 from svgpbench.errors import UserError
 from svgpbench.evaluation import hyperparameters
@@ -39,9 +39,6 @@ from svgpbench.schedules import rate_at
 from svgpbench.steps import learned
 from svgpbench.training import Trained, Trainer
 from svgpbench.tree import tree_map
-
-PLACE = ("raw", "prior", "state", "adam", "gamma0", "iteration", "seconds", "failure", "trace")
-"""What the next iteration depends on and what the run has left so far, beside the random generator."""
 
 
 def check_training(method: Method, settings: TrainingConfig) -> None:
@@ -81,49 +78,61 @@ class OnlineTrainer(Trainer):
         inducing = growth.start(data.X[first], theta.kernel.lengthscales)
         once = settings.model_copy(update={"e_steps": 1, "m_steps": 1})
         super().__init__(ops, model, method, data, theta._replace(inducing=inducing), once, seed)
-        self.gamma0, self.iteration, self.seconds = self.online.rates[0], 0, 0.0
-        self.failure = ("ok", "")
+        self.gamma0, self.failure = self.online.rates[0], ("ok", "")
+        self.trials: tuple[float, ...] = ()  # bounds that the rates tried so far reached
+        self.best: Any = ()  # the place that the best of them reached
 
-    def run(self) -> Trained:
+    def run(self, checkpoint: Checkpoint = NO_CHECKPOINT) -> Trained:
         """All iterations at the best γ₀; a bound that is not finite ends the run with its status.
 
         The trials begin alike, draws included, and the best of them is where the run goes on.
         """
+        start = self.place()
+        self.resume_from(checkpoint)
         if len(self.online.rates) > 1:
-            start = self.place()
-            trials = [self.trial(start, rate) for rate in self.online.rates]
-            self.resume(max(trials, key=lambda pair: pair[0])[1])
-        self.iterate(self.online.iterations)
-        state = tree_map(self.ops.to_numpy, self.state)
-        return Trained(*self.failure, list(self.trace), self.theta(), state)
+            while len(self.trials) < len(self.online.rates):
+                self.try_rate(start, checkpoint)
+        self.iterate(self.online.iterations, checkpoint)
+        return self.trained(*self.failure)
 
-    def trial(self, start: dict[str, Any], gamma0: float) -> tuple[float, dict[str, Any]]:
-        """The bound after the first iterations at a γ₀, −∞ where they failed, and where they end."""
-        self.resume({**start, "gamma0": gamma0})
-        self.iterate(min(self.online.trial, self.online.iterations))
-        bound = self.elbo()
-        return bound if np.isfinite(bound) else -np.inf, self.place()
+    def try_rate(self, start: Place, checkpoint: Checkpoint) -> None:
+        """The trial of the next γ₀ to its end; then the run is where the next begins, or goes on.
 
-    def place(self) -> dict[str, Any]:
-        """Where the run is; arrays are never written to, so that this is a copy."""
-        return {"draws": self.batches.place(), **{name: getattr(self, name) for name in PLACE}}
+        A γ₀ is judged by the bound after the first iterations, −∞ where they failed.
+        """
+        self.iterate(min(self.online.trial, self.online.iterations), checkpoint)
+        bound = self.elbo() if self.failure[0] == "ok" else -np.inf
+        bound = bound if np.isfinite(bound) else -np.inf
+        best, trials = self.best, (*self.trials, bound)
+        if not self.trials or bound > max(self.trials):
+            best = self.place()._replace(trials=(), best=())
+        if len(trials) == len(self.online.rates):
+            self.resume(best._replace(trials=trials))
+        else:
+            next_start = start._replace(gamma0=self.online.rates[len(trials)])
+            next_start = next_start._replace(resumptions=self.resumptions)
+            self.resume(next_start._replace(trials=trials, best=best))
 
-    def resume(self, place: dict[str, Any]) -> None:
-        """Go on from another place."""
-        self.batches.resume(place["draws"])
-        for name in PLACE:
-            setattr(self, name, place[name])
+    def place(self) -> Place:
+        here = super().place()._replace(failure=self.failure, gamma0=self.gamma0)
+        return here._replace(trials=self.trials, best=self.best)
 
-    def iterate(self, until: int) -> None:
+    def resume(self, place: Place) -> None:
+        self.failure, self.gamma0 = place.failure, place.gamma0
+        self.trials, self.best = place.trials, place.best
+        super().resume(place)
+
+    def iterate(self, until: int, checkpoint: Checkpoint) -> None:
         """Iterations up to a number, with their trace points; none after a failure."""
         while self.iteration < until and self.failure[0] == "ok":
             self.step()
             if self.settings.is_traced(self.iteration):
                 self.record()
+            checkpoint.keep(self.ops, self.place)
 
     def step(self) -> None:
         """One batch: the basis grows, q moves, θ and the basis move."""
-        start = time.perf_counter()
+        since = self.clock()
         self.iteration += 1
         schedule = Decay(start=self.gamma0, decay=self.online.decay)
         rate = self.ops.asarray(np.float64(rate_at(schedule, self.iteration)))
@@ -139,7 +148,7 @@ class OnlineTrainer(Trainer):
             )
             self.prior = self.steps.prior(self.raw)
         self.ops.sync((self.prior, self.state))
-        self.seconds += time.perf_counter() - start
+        self.seconds += self.clock() - since
 
     def grow(self, X: np.ndarray[Any, Any]) -> None:
         """Add what the batch X [b, D] offers; q(f) stays, and new entries of Adam start at zero."""

@@ -1,26 +1,27 @@
 """One JSON file a cell: what ran, where, how it ended and what it measured.
 
 A record lies at `<folder>/<experiment>/<backend>/<cell id>.json`. It is written whole or not at
-all, numbers keep all their digits, and NaN and infinities are stored as null.
+all, with a checksum of its content; numbers keep all their digits, and NaN and infinities are stored as
+null. It holds its cell's complete configuration, so that it can be run again from itself.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
-import os
 import re
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from pydantic import AwareDatetime, ValidationError, field_validator
 
+from svgpbench.atomic import write_whole
 from svgpbench.config import CellConfig, Strict
 from svgpbench.environment import Environment
 from svgpbench.errors import UserError
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 
 Status = Literal["ok", "not_pd", "diverged", "oom", "timeout", "crashed", "skipped", "error"]
 
@@ -32,19 +33,25 @@ and are run again."""
 Number = float | int | None
 
 
+class DamagedRecordError(UserError):
+    """A file that is no whole record: cut off, changed afterwards, or something else altogether."""
+
+
 class WorkerFacts(Strict):
-    """How used the process was that ran the cell."""
+    """How used the process was that ran the cell, and how many it took."""
 
     fresh: bool
     cells_before: int
+    resumptions: int = 0  # times that a process went on where another had ended
 
 
 class Record(Strict):
     """One cell's result, however it ended."""
 
-    schema_version: Literal[1] = SCHEMA_VERSION
+    schema_version: Literal[2] = SCHEMA_VERSION
     cell_id: str
-    config: CellConfig
+    method_version: int
+    config: CellConfig  # complete
     status: Status
     message: str = ""
     traceback: str = ""  # or the end of what a dead worker wrote to stderr
@@ -95,25 +102,23 @@ def record_path(folder: Path, config: CellConfig, cell_id: str) -> Path:
     return folder / config.experiment / config.backend.name / f"{cell_id}.json"
 
 
+def checkpoint_path(folder: Path, config: CellConfig, cell_id: str) -> Path:
+    """Where a cell that is not done keeps its place."""
+    return record_path(folder, config, cell_id).with_suffix(".checkpoint.npz")
+
+
 def write_record(folder: Path, record: Record) -> Path:
     """Write a record whole or not at all, replacing an older one of the same cell."""
     path = record_path(folder, record.config, record.cell_id)
-    # not *.json: whatever a killed run leaves behind is no record
-    draft = path.with_name(f".{path.stem}.{os.getpid()}.tmp")
-    text = _layout(record.model_dump(mode="json")) + "\n"
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with draft.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
-    except OSError as error:
-        raise UserError(f"cannot write {path}: {error.strerror}") from error
-    finally:
-        with suppress(OSError):
-            draft.unlink()
+    content = record.model_dump(mode="json")
+    write_whole(path, (_layout(content | {"checksum": checksum(content)}) + "\n").encode())
     return path
+
+
+def checksum(content: dict[str, Any]) -> str:
+    """The SHA-256 of a record's content, however it is laid out."""
+    text = json.dumps(content, sort_keys=True, allow_nan=False)
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
 def _layout(value: Any, indent: str = "") -> str:
@@ -126,34 +131,69 @@ def _layout(value: Any, indent: str = "") -> str:
 
 
 def read_record(path: Path) -> Record:
-    """One record; raises `UserError` naming the file and what is wrong with it."""
-    try:
-        raw = json.loads(path.read_bytes())
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror}") from error
-    except ValueError as error:  # not JSON, or not UTF-8
-        raise UserError(f"{path} is not a record: {error}") from error
-    if not isinstance(raw, dict) or "schema_version" not in raw:
-        raise UserError(f"{path} is not a record: it has no schema_version")
+    """One record.
+
+    Raises:
+        DamagedRecordError: naming the file and what is wrong with it.
+        UserError: a file that cannot be read, or of another schema.
+    """
+    raw = read_content(path)
     if (schema := raw["schema_version"]) != SCHEMA_VERSION:
+        older = isinstance(schema, int) and schema < SCHEMA_VERSION
+        remedy = "rewrite it with `svgpbench migrate`" if older else "use the version that wrote it"
         raise UserError(
-            f"{path} has record schema {schema}, this version reads {SCHEMA_VERSION}: "
-            "move it away and run its cell again, or use the version that wrote it"
+            f"{path} has record schema {schema}, this version reads {SCHEMA_VERSION}: {remedy}"
         )
+    said = raw.pop("checksum", None)
+    if said != checksum(raw):
+        raise DamagedRecordError(f"{path} is not a record: its checksum is not that of its content")
     try:
         record = Record.model_validate(raw)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(step) for step in first["loc"]) or "the whole"
-        raise UserError(f"{path} is not a record: {where}: {first['msg']}") from error
+        raise DamagedRecordError(f"{path} is not a record: {where}: {first['msg']}") from error
     if record.cell_id != path.stem:
-        raise UserError(f"{path} holds the record of another cell, {record.cell_id}")
+        raise DamagedRecordError(f"{path} holds the record of another cell, {record.cell_id}")
     return record
 
 
+def read_content(path: Path) -> dict[str, Any]:
+    """The JSON object of a record of any schema; errors as of `read_record`."""
+    try:
+        raw = json.loads(path.read_bytes(), parse_constant=_no_constant)
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:  # not JSON, or not UTF-8
+        raise DamagedRecordError(f"{path} is not a record: {error}") from error
+    if not isinstance(raw, dict) or "schema_version" not in raw:
+        raise DamagedRecordError(f"{path} is not a record: it has no schema_version")
+    return raw
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not a number of JSON")
+
+
+def set_aside(path: Path) -> Path:
+    """Give a file another name, under which nothing reads it; raises `UserError` where that fails."""
+    aside, count = path.with_suffix(".damaged"), 1
+    while aside.exists():
+        aside, count = path.with_suffix(f".damaged-{count}"), count + 1
+    try:
+        return path.rename(aside)
+    except OSError as error:
+        raise UserError(f"cannot rename {path}: {error.strerror}") from error
+
+
+def record_files(folder: Path, experiment: str = "*") -> list[Path]:
+    """The files of all records of an experiment, or of all experiments; none where nothing ran yet."""
+    return sorted(folder.glob(f"{experiment}/*/*.json"))
+
+
 def read_records(folder: Path, experiment: str) -> list[Record]:
-    """All records of an experiment, by backend and cell id; none where nothing ran yet."""
-    return [read_record(path) for path in sorted((folder / experiment).glob("*/*.json"))]
+    """All records of an experiment, by backend and cell id; errors as of `read_record`."""
+    return [read_record(path) for path in record_files(folder, experiment)]
 
 
 def is_final(record: Record) -> bool:

@@ -16,9 +16,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from svgpbench.batches import Batches, TrainingData
+from svgpbench.checkpoints import NO_CHECKPOINT, Checkpoint, Place
 from svgpbench.config import TrainingConfig
 from svgpbench.evaluation import hyperparameters, scores
-from svgpbench.lbfgs import lbfgs_ascent
+from svgpbench.lbfgs import Evaluations, lbfgs_ascent
 from svgpbench.methods.method import Method
 from svgpbench.misfits import refuse_misfits
 from svgpbench.model import Model, Theta, constrain, unconstrain
@@ -38,6 +39,7 @@ class Trained:
     trace: list[dict[str, float | int | None]]
     theta: Theta
     state: Tree
+    resumptions: int = 0  # how often the run went on from a checkpoint
 
 
 class _FailedError(Exception):
@@ -79,8 +81,42 @@ class Trainer:
         self.state = method.initial_state(ops, self.prior, model.latents, len(data.y))
         self.adam = adam_start(ops, learned(self.raw, self.learn))
         self.factor: Any = None  # blocks of the full batch, while θ stands still
-        self.iteration = 0
+        self.moves = bool(settings.m_steps and self.learn)
+        self.iteration, self.seconds, self.resumptions = 0, 0.0, 0
         self.trace: tuple[dict[str, float | int | None], ...] = ()
+        self.evaluations = Evaluations()
+
+    def clock(self) -> float:
+        """Seconds of a clock that never goes back: what every time of a run is read from."""
+        return time.perf_counter()
+
+    def place(self) -> Place:
+        """Where the run is; arrays are never written to, so that this is a copy."""
+        return Place(
+            self.iteration,
+            self.seconds,
+            self.resumptions,
+            self.batches.place(),
+            self.trace,
+            self.raw,
+            self.state,
+            self.adam,
+            self.evaluations.known,
+        )
+
+    def resume(self, place: Place) -> None:
+        """Go on from another place."""
+        self.iteration, self.seconds, self.trace = place.iteration, place.seconds, place.trace
+        self.resumptions = place.resumptions
+        self.batches.resume(place.draws)
+        self.raw, self.state, self.adam = place.raw, place.state, place.adam
+        self.evaluations = Evaluations(place.evaluations)
+        self._moved()
+
+    def resume_from(self, checkpoint: Checkpoint) -> None:
+        """Go on where a checkpoint says that an earlier process was, if it does."""
+        if (kept := checkpoint.read(self.ops, self.place())) is not None:
+            self.resume(kept._replace(resumptions=kept.resumptions + 1))
 
     def e_phase(self) -> None:
         """K E-steps at the current θ."""
@@ -136,6 +172,7 @@ class Trainer:
         slope: Callable[[Theta], tuple[Array, Tree]],
         iterations: int,
         on_iteration: Callable[[Theta], None] = lambda _: None,
+        evaluations: Evaluations | None = None,
     ) -> Theta:
         """θ after iterations of L-BFGS up a function whose value and gradient `slope` gives."""
         ops, raw = self.ops, self.raw
@@ -148,7 +185,9 @@ class Trainer:
             return float(ops.to_numpy(value)), tree_map(ops.to_numpy, gradient)
 
         start = tree_map(ops.to_numpy, learned(raw, self.learn))
-        return at(lbfgs_ascent(on_host, start, iterations, lambda x: on_iteration(at(x))))
+        return at(
+            lbfgs_ascent(on_host, start, iterations, lambda x: on_iteration(at(x)), evaluations)
+        )
 
     def collapsed_slope(self) -> Callable[[Theta], tuple[Array, Tree]]:
         """The bound of a collapsed method, which no state enters, and its gradient."""
@@ -218,59 +257,73 @@ class Trainer:
         host: Theta = tree_map(self.ops.to_numpy, constrain(self.ops, self.raw))
         return host
 
-    def run(self) -> Trained:
-        """All EM iterations; a bound that is not finite ends the run with its status."""
-        self.trace, self.seconds, self.iteration = (), 0.0, 0
-        self.resumed = time.perf_counter()
+    def run(self, checkpoint: Checkpoint = NO_CHECKPOINT) -> Trained:
+        """All EM iterations that are left; a bound that is not finite ends the run with its status."""
         status, message = "ok", ""
-        moves = bool(self.settings.m_steps and self.learn)
         try:
-            self._point()
-            if moves and self.settings.optimiser == "l-bfgs" and self.method.collapsed:
-                self._climb_throughout()
+            if self.moves and self.settings.optimiser == "l-bfgs" and self.method.collapsed:
+                self._climb_throughout(checkpoint)
+            else:
+                self.resume_from(checkpoint)
             while self.iteration < self.settings.em_iterations:
-                if moves:
-                    self.m_phase()
-                self._point()
+                self._iterate()
+                checkpoint.keep(self.ops, self.place)
         except _FailedError as failure:
             status, message = failure.args
-        state = tree_map(self.ops.to_numpy, self.state)
-        return Trained(status, message, list(self.trace), self.theta(), state)
+        return self.trained(status, message)
 
-    def _climb_throughout(self) -> None:
+    def trained(self, status: str, message: str) -> Trained:
+        """What the run leaves."""
+        state = tree_map(self.ops.to_numpy, self.state)
+        return Trained(status, message, list(self.trace), self.theta(), state, self.resumptions)
+
+    def _climb_throughout(self, checkpoint: Checkpoint) -> None:
         """One run of L-BFGS up a bound that stays the same, a trace point every S iterations.
 
-        Where it stops early, the points that are left have its last θ.
+        Where it stops early, the points that are left have its last θ. SciPy cannot go on from the
+        middle: a resumed run is led along the evaluations that an earlier process made.
         """
-        s, taken = self.settings, 0
+        s, taken, begun = self.settings, 0, self.raw
+        self.resume_from(checkpoint)
+        self.raw, since = begun, self.clock()
+
+        def point(raw: Theta) -> None:
+            nonlocal since
+            self.raw = raw
+            self._moved()
+            self._point(since)
+            checkpoint.keep(self.ops, self.place)
+            since = self.clock()
 
         def on_iteration(raw: Theta) -> None:
             nonlocal taken
             taken += 1
-            if taken % s.m_steps == 0:
-                self._point_at(raw)
+            if taken % s.m_steps == 0 and taken // s.m_steps >= self.iteration:
+                point(raw)
 
-        last = self.ascended(
-            self.collapsed_slope(), (s.em_iterations - 1) * s.m_steps, on_iteration
-        )
+        if not self.iteration:
+            point(begun)
+        climbed = (s.em_iterations - 1) * s.m_steps
+        last = self.ascended(self.collapsed_slope(), climbed, on_iteration, self.evaluations)
         while self.iteration < s.em_iterations:
-            self._point_at(last)
+            point(last)
 
-    def _point_at(self, raw: Theta) -> None:
-        self.raw = raw
-        self._moved()
-        self._point()
+    def _iterate(self) -> None:
+        """The M-phase that leads to the next EM iteration, if any, and that iteration's E-phase."""
+        since = self.clock()
+        if self.iteration and self.moves:
+            self.m_phase()
+        self._point(since)
 
-    def _point(self) -> None:
+    def _point(self, since: float) -> None:
         """The E-phase of the next EM iteration, and what it reaches; evaluation is not timed."""
         self.iteration += 1
         self.e_rate = self.ops.asarray(np.float64(rate_at(self.settings.e_rate, self.iteration)))
         self.e_phase()
         self.ops.sync(self.state)
-        self.seconds += time.perf_counter() - self.resumed
+        self.seconds += self.clock() - since
         if self.settings.is_traced(self.iteration):
             self._evaluate()
-        self.resumed = time.perf_counter()
 
     def _evaluate(self) -> None:
         bound = self.elbo()

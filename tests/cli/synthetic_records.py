@@ -26,7 +26,7 @@ BAD_ADAM = "q-SVGP Adam"
 
 def synthetic_record(cell: CellConfig, *, fails: bool = False) -> Record:
     """A record with plausible curves, the same for the same cell."""
-    cell_id, fingerprint = identify(cell)
+    cell_id, fingerprint, whole, version = identify(cell)
     total = cell.training.em_iterations
     t = np.arange(1, total + 1, dtype=float)
     label, name = cell.method.title, cell.data.name
@@ -51,7 +51,8 @@ def synthetic_record(cell: CellConfig, *, fails: bool = False) -> Record:
     status = "not_pd" if fails else "ok"
     return Record(
         cell_id=cell_id,
-        config=cell,
+        method_version=version,
+        config=whole,
         status=status,
         message="K(Z, Z) is not positive definite at EM iteration 8" if fails else "",
         data={"fingerprint": fingerprint, "n_train": 100 + len(name), "dimensions": 5},

@@ -131,7 +131,7 @@ def test_records_of_another_version_of_a_method_are_left_out_and_told(
 
 def test_records_of_another_schema_are_refused(cli: Cli, tmp_path: Path) -> None:
     path = write_record(tmp_path / "r", synthetic_record(quick_cells()[0]))
-    path.write_text(path.read_text().replace('"schema_version": 1', '"schema_version": 99'))
+    path.write_text(path.read_text().replace('"schema_version": 2', '"schema_version": 99'))
     outcome = cli("table", FIG3, "--results", "r")
     assert (outcome.code, "record schema 99" in outcome.err) == (2, True)
 

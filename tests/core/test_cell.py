@@ -48,9 +48,9 @@ def config(**changes: Any) -> CellConfig:
 
 
 def test_identity_rests_on_what_determines_the_numbers() -> None:
-    home, _ = identify(config())
+    home = identify(config()).cell_id
     same = config(method=MethodConfig(name="t-svgp", label="another label"))
-    assert identify(same)[0] == home
+    assert identify(same).cell_id == home
     others = [
         config(seed=1),
         config(threads=2),
@@ -61,7 +61,7 @@ def test_identity_rests_on_what_determines_the_numbers() -> None:
         config(method=MethodConfig(name="t-svgp", options={"tying": "untied"})),
         config(training=TrainingConfig(em_iterations=2, m_steps=3)),
     ]
-    ids = {identify(other)[0] for other in others}
+    ids = {identify(other).cell_id for other in others}
     assert home not in ids
     assert len(ids) == len(others)
 
@@ -73,7 +73,7 @@ def test_identity_follows_the_content_of_a_file_and_not_its_folder(tmp_path: Pat
         path.parent.mkdir()
         path.write_text(f"x,y\n1.0,2.0\n3.0,4.0\n5.0,6.5\n7.0,{last}\n")
         data = DataConfig(name="mine", path=str(path), target="y", task="regression")
-        ids.append(identify(config(data=data))[0])
+        ids.append(identify(config(data=data)).cell_id)
     assert ids[0] == ids[1] != ids[2]
 
 
@@ -98,12 +98,12 @@ def test_float32_runs_where_a_backend_offers_it() -> None:
 
 
 def test_perturbation_is_relative_and_seeded() -> None:
-    y = np.linspace(1.0, 2.0, 50)
-    assert np.array_equal(perturbed(y, 0.0, 0), y)
-    moved = perturbed(y, 1e-15, 0)
-    assert 0 < np.max(np.abs(moved / y - 1)) < 1e-14
-    assert np.array_equal(moved, perturbed(y, 1e-15, 0))
-    assert not np.array_equal(moved, perturbed(y, 1e-15, 1))
+    X = np.linspace(1.0, 2.0, 60).reshape(20, 3)
+    assert perturbed(X, 0.0, 0) is X
+    moved = np.asarray(perturbed(X, 1e-15, 0))
+    assert 0 < np.max(np.abs(moved / X - 1)) < 1e-14
+    assert np.array_equal(moved, perturbed(X, 1e-15, 0))
+    assert not np.array_equal(moved, perturbed(X, 1e-15, 1))
 
 
 @pytest.mark.parametrize(
@@ -239,6 +239,6 @@ def test_inputs_stay_as_they_are_where_that_is_wanted() -> None:
     np.testing.assert_allclose(np.asarray(scaled.X_train).mean(axis=0), 0, atol=1e-12)
     np.testing.assert_array_equal(raw.y_train, scaled.y_train)
     assert (
-        identify(config())[0]
-        != identify(config(data=DataConfig(name="boston", standardise_x=False)))[0]
+        identify(config()).cell_id
+        != identify(config(data=DataConfig(name="boston", standardise_x=False))).cell_id
     )

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from svgpbench.config import CellConfig, cell_id
+from svgpbench.config import CellConfig
 from svgpbench.errors import UserError
+from svgpbench.identity import Identity, digest
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,7 @@ class Outcome:
     metrics: dict[str, float | None] = field(default_factory=dict)
     data: dict[str, object] = field(default_factory=dict)
     timing: dict[str, float] = field(default_factory=dict)
+    resumptions: int = 0
 
 
 def make_config(do: str, seed: int = 0, **changes: object) -> CellConfig:
@@ -45,11 +47,11 @@ def make_config(do: str, seed: int = 0, **changes: object) -> CellConfig:
     )
 
 
-def identify(config: CellConfig) -> tuple[str, str]:
-    return cell_id(config, "fingerprint", 1), "fingerprint"
+def identify(config: CellConfig) -> Identity:
+    return Identity(digest(config.model_dump(mode="json")), "fingerprint", config, 1)
 
 
-def run_cell(config: CellConfig) -> Outcome:
+def run_cell(config: CellConfig, checkpoint: Path | None = None) -> Outcome:
     return globals()[f"do_{config.method.name}"](config)
 
 

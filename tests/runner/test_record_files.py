@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,8 +17,10 @@ from svgpbench.environment import describe, peak_memory_bytes, source_revision, 
 from svgpbench.errors import UserError
 from svgpbench.records import (
     FINAL,
+    DamagedRecordError,
     Record,
     WorkerFacts,
+    checksum,
     columns,
     finite,
     is_final,
@@ -30,7 +33,8 @@ from svgpbench.records import (
 def make_record(seed: int = 0, **changes: object) -> Record:
     config = make_config("finish", seed)
     fields = {
-        "cell_id": identify(config)[0],
+        "cell_id": identify(config).cell_id,
+        "method_version": 1,
         "config": config,
         "status": "ok",
         "data": {"n_train": 4},
@@ -94,24 +98,53 @@ def test_what_a_killed_writer_leaves_is_not_read(
     assert read_records(tmp_path, "fake") == []
 
 
+def signed(**changes: object) -> Callable[[str], str]:
+    """The text with other content and the checksum that goes with it; None takes a key out."""
+
+    def change(text: str) -> str:
+        content = json.loads(text) | changes
+        content = {k: x for k, x in content.items() if k != "checksum" and x is not None}
+        return json.dumps(content | {"checksum": checksum(content)})
+
+    return change
+
+
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
         (lambda text: text[:100], "is not a record"),
+        (lambda text: text[:-40], "is not a record"),
+        (lambda text: "", "is not a record"),
         (lambda text: "[]", "no schema_version"),
-        (lambda text: text.replace('"schema_version": 1', '"schema_version": 2'), "schema 2"),
-        (lambda text: text.replace('"status": "ok"', '"status": "fine"'), "status"),
-        (lambda text: text.replace('"wall_s"', '"wall"'), "wall"),
-        (lambda text: text.replace('"cell_id": "', '"cell_id": "0'), "another cell"),
+        (lambda text: "[" * 100_000, "is not a record"),
+        (lambda text: text.replace('"wall_s": 0.5', '"wall_s": 0.6'), "its checksum is not"),
+        (lambda text: text.replace("1e-300", "NaN"), "NaN is not a number of JSON"),
+        (signed(status="fine"), "status"),
+        (signed(wall_s=None), "wall_s"),
+        (signed(method_version=None), "method_version"),
+        (signed(cell_id="0"), "another cell"),
     ],
 )
-def test_a_malformed_record_is_refused_by_name(tmp_path: Path, damage, said: str) -> None:
+def test_a_damaged_record_is_refused_by_name(
+    tmp_path: Path, damage: Callable[[str], str], said: str
+) -> None:
     path = write_record(tmp_path, make_record())
     path.write_text(damage(path.read_text()))
-    with pytest.raises(UserError, match=said) as refusal:
+    with pytest.raises(DamagedRecordError, match=said) as refusal:
         read_records(tmp_path, "fake")
     assert str(path) in str(refusal.value)
     assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("schema", "remedy"), [(1, "rewrite it with `svgpbench migrate`"), (3, "use the version that")]
+)
+def test_a_record_of_another_schema_is_no_damage(tmp_path: Path, schema: int, remedy: str) -> None:
+    path = write_record(tmp_path, make_record())
+    path.write_text(signed(schema_version=schema)(path.read_text()))
+    with pytest.raises(UserError, match=f"schema {schema}, this version reads 2: {remedy}") as said:
+        read_records(tmp_path, "fake")
+    assert not isinstance(said.value, DamagedRecordError)
 
 
 def test_binary_rubbish_is_refused_by_name(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from fake_cells import make_config
 
 from svgpbench.errors import UserError
+from svgpbench.identity import Identity
 from svgpbench.records import Record, read_records
 from svgpbench.runner.backlog import Backlog, Task
 from svgpbench.runner.cores import cpu_quota, job_cores, usable_cores
@@ -103,7 +104,8 @@ def test_a_failing_listener_ends_the_run_but_not_its_records(run: Run, tmp_path:
 
 def test_jobs_keep_their_kind_and_spread_over_kinds() -> None:
     def task(backend: str, seed: int) -> Task:
-        return Task(make_config("finish", seed, backend={"name": backend}), f"{backend}{seed}", "")
+        config = make_config("finish", seed, backend={"name": backend})
+        return Task(Identity(f"{backend}{seed}", "", config, 1))
 
     order = [task("torch", 0), task("jax", 0), task("torch", 1), task("jax", 1), task("torch", 2)]
     backlog = Backlog(order)

@@ -15,6 +15,7 @@ from svgpbench.cli import (
     diagnosing,
     fetching,
     listing,
+    migrating,
     reporting,
     running,
     timing,
@@ -37,6 +38,7 @@ app.command("fetch")(fetching.fetch_command)
 app.command("run")(running.run_command)
 app.command("table")(reporting.table_command)
 app.command("plot")(reporting.plot_command)
+app.command("migrate")(migrating.migrate_command)
 app.command("check")(checking.check_command)
 app.command("speed")(timing.speed_command)
 app.command("cost")(costing.cost_command)

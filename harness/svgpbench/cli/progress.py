@@ -31,7 +31,7 @@ def cell_title(config: CellConfig) -> str:
         parts.append(f"seed {config.seed}")
     parts += [config.method.title, config.backend.title]
     if config.perturbation:
-        parts.append(f"y perturbed by {config.perturbation:g}")
+        parts.append(f"inputs perturbed by {config.perturbation:g}")
     return ", ".join(parts)
 
 
@@ -54,9 +54,11 @@ def reporter() -> Iterator[Callable[[Event], None]]:
         bar = progress.add_task("starting", total=None)
 
         def show(event: Event) -> None:
-            from svgpbench.runner.pool import Finished, Planned
+            from svgpbench.runner.pool import Finished, Planned, SetAside
 
-            if isinstance(event, Planned):
+            if isinstance(event, SetAside):
+                _print_line(progress.console, event)
+            elif isinstance(event, Planned):
                 progress.update(bar, total=event.total, description="starting workers")
             elif isinstance(event, Finished):
                 progress.update(bar, completed=event.done)
@@ -67,10 +69,12 @@ def reporter() -> Iterator[Callable[[Event], None]]:
 
 
 def _print_line(console: Console, event: Event) -> None:
-    from svgpbench.runner.pool import Finished, Planned
+    from svgpbench.runner.pool import Finished, Planned, SetAside
 
     text = None
-    if isinstance(event, Planned):
+    if isinstance(event, SetAside):
+        text = f"warning: {event.reason}; it is {event.path.name} now, and its cell runs again"
+    elif isinstance(event, Planned):
         text = f"{event.total} cells to run, {event.resumed} done earlier, {event.jobs} at a time"
     elif isinstance(event, Finished):
         record = event.record

@@ -58,6 +58,10 @@ def run_command(
     timeout: Annotated[
         float | None, typer.Option("--timeout", metavar="S", help="Seconds that a cell may take.")
     ] = None,
+    memory: Annotated[
+        float | None,
+        typer.Option("--memory", metavar="GIB", help="What a worker may hold; a share by default."),
+    ] = None,
     results: ResultsFolder = RESULTS,
     force: Annotated[bool, typer.Option("--force", help="Run finished cells again.")] = False,
     as_json: AsJson = False,
@@ -78,10 +82,18 @@ def run_command(
     cells = checked_cells(experiment, declared, preset, selection)
     if timeout is not None and not timeout > 0:
         raise UserError(f"--timeout {timeout:g}: give a number of seconds above 0")
+    if memory is not None and not memory > 0:
+        raise UserError(f"--memory {memory:g}: give a number of GiB above 0")
     _check_writable(results)
     with reporter() as on_event:
         summary = run_cells(
-            cells, results=results, jobs=jobs, timeout=timeout, force=force, on_event=on_event
+            cells,
+            results=results,
+            jobs=jobs,
+            timeout=timeout,
+            memory=None if memory is None else memory * 2**30,
+            force=force,
+            on_event=on_event,
         )
     records = records_of(cells, results)
     following = _next_command(experiment, declared, preset, selection, results)

@@ -128,7 +128,7 @@ def _both(entries: Iterable[MethodEntry]) -> set[str]:
 def _backends(
     experiment: Experiment, size: Preset, selection: Selection
 ) -> list[tuple[BackendConfig, float]]:
-    """Backends, and after them those whose cells run once more with y perturbed."""
+    """Backends, and after them those whose cells run once more with perturbed inputs."""
     declared = size.backends or experiment.backends
     texts = [
         text

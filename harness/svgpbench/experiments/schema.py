@@ -73,7 +73,7 @@ class MethodEntry(MethodConfig):
 
 
 class PerturbationReplica(Strict):
-    """Every cell of one backend once more with y perturbed: what rounding does to a result."""
+    """Every cell of one backend once more with perturbed inputs: what rounding does to a result."""
 
     backend: str
     perturbation: Positive = 1e-15

@@ -96,7 +96,7 @@ def footnotes(table: ResultTable) -> Iterator[str]:
         names = ", ".join(dict.fromkeys(table.rows["backend"]))
         yield f"Δ backends: largest relative difference of one cell's final ELBO between {names}"
     if table.rows["rounding_differs"].notna().any():
-        yield "Δ rounding: the same between a cell and its replica with y perturbed by rounding"
+        yield "Δ rounding: the same between a cell and its replica with inputs perturbed by rounding"
     yield from table.notes
 
 

@@ -10,18 +10,27 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from svgpbench.config import CellConfig
-from svgpbench.records import is_final, read_record, record_path
+from svgpbench.identity import Identity, same_cell
+from svgpbench.records import Record, is_final, read_record, record_path
 from svgpbench.runner.process import WorkerKind
 from svgpbench.runner.protocol import TARGET
 
 
 @dataclass(frozen=True)
 class Task:
-    """A cell to run and where its record belongs."""
+    """A cell to run."""
 
-    config: CellConfig
-    cell_id: str
-    fingerprint: str
+    identity: Identity
+
+    @property
+    def config(self) -> CellConfig:
+        """The complete configuration."""
+        return self.identity.config
+
+    @property
+    def cell_id(self) -> str:
+        """The id that its record has."""
+        return self.identity.cell_id
 
     @property
     def alone(self) -> bool:
@@ -30,19 +39,27 @@ class Task:
 
 
 def identified(cells: Sequence[CellConfig], target: str = TARGET) -> list[Task]:
-    """Each different cell once, in declared order, with its id and the fingerprint of its data."""
-    identify: Callable[[CellConfig], tuple[str, str]] = importlib.import_module(target).identify
+    """Each different cell once, in declared order, whole."""
+    identify: Callable[[CellConfig], Identity] = importlib.import_module(target).identify
     tasks: dict[str, Task] = {}
     for config in cells:
-        cell_id, fingerprint = identify(config)
-        tasks.setdefault(cell_id, Task(config, cell_id, fingerprint))
+        task = Task(identify(config))
+        tasks.setdefault(task.cell_id, task)
     return list(tasks.values())
 
 
-def has_final_record(results: Path, task: Task) -> bool:
-    """Whether an earlier run ended this cell for good."""
+def final_record(results: Path, task: Task) -> Record | None:
+    """The record with which an earlier run ended this cell for good, if there is one.
+
+    An id leaves out what is at its default, so a record that says otherwise than the cell in any key was
+    made when a default was another: it is none of this cell. Errors as of `read_record`.
+    """
     path = record_path(results, task.config, task.cell_id)
-    return path.exists() and is_final(read_record(path))
+    if not path.exists():
+        return None
+    record = read_record(path)
+    same = same_cell(record.config, task.config)
+    return record if same and is_final(record) else None
 
 
 class Backlog:

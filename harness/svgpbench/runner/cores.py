@@ -1,4 +1,4 @@
-"""Which cores a run may use, and how many jobs fit on them without sharing one."""
+"""Which cores and how much memory a run may use, and how many jobs fit on them without sharing one."""
 
 from __future__ import annotations
 
@@ -59,3 +59,22 @@ def job_cores(jobs: int | None, threads: int) -> list[tuple[int, ...]]:
             f"this machine offers {len(cores)}: at most --jobs {most}"
         )
     return [cores[slot * threads : (slot + 1) * threads] for slot in range(jobs)]
+
+
+SHARE = 0.9
+"""Of the memory, for all workers together: the machine and the runner need the rest."""
+
+
+def job_memory(jobs: int) -> float:
+    """Bytes that each of so many workers may hold so that the machine lives."""
+    limit = memory_limit(Path("/sys/fs/cgroup/memory.max"))
+    total = psutil.virtual_memory().total
+    return SHARE * (total if limit is None else min(total, limit)) / jobs
+
+
+def memory_limit(path: Path) -> int | None:
+    """Bytes that a container may hold; None without a limit."""
+    try:
+        return int(path.read_text(encoding="ascii"))
+    except (OSError, ValueError):  # "max", or no container
+        return None

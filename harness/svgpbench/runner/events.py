@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeAlias
 
 from svgpbench.config import CellConfig
@@ -40,7 +41,15 @@ class Finished:
     total: int
 
 
-Event: TypeAlias = Planned | Started | Finished
+@dataclass(frozen=True)
+class SetAside:
+    """A file in a record's place was no whole record: it has another name now, and its cell runs again."""
+
+    path: Path  # its new name
+    reason: str
+
+
+Event: TypeAlias = SetAside | Planned | Started | Finished
 
 
 @dataclass(frozen=True)

@@ -19,14 +19,32 @@ from typing import TypeAlias
 
 from svgpbench.config import CellConfig
 from svgpbench.errors import UserError
-from svgpbench.records import Record, WorkerFacts, write_record
-from svgpbench.runner.backlog import Backlog, Task, has_final_record, identified
-from svgpbench.runner.cores import job_cores
-from svgpbench.runner.events import Event, Finished, Planned, Started, Summary
-from svgpbench.runner.process import Stopped, WorkerKind, WorkerProcess
+from svgpbench.records import (
+    DamagedRecordError,
+    Record,
+    WorkerFacts,
+    checkpoint_path,
+    is_final,
+    record_path,
+    set_aside,
+    write_record,
+)
+from svgpbench.runner.backlog import Backlog, Task, final_record, identified
+from svgpbench.runner.cores import job_cores, job_memory
+from svgpbench.runner.events import Event, Finished, Planned, SetAside, Started, Summary
+from svgpbench.runner.process import Limits, Stopped, WorkerKind, WorkerProcess
 from svgpbench.runner.protocol import TARGET, Answer
 
-__all__ = ["Event", "Finished", "Planned", "Started", "Summary", "identified", "run_cells"]
+__all__ = [
+    "Event",
+    "Finished",
+    "Planned",
+    "SetAside",
+    "Started",
+    "Summary",
+    "identified",
+    "run_cells",
+]
 
 KEEPS_WORKER = frozenset({"ok", "not_pd", "diverged", "skipped"})
 """Statuses after which a worker may run another cell; after any other it is replaced."""
@@ -38,6 +56,7 @@ def run_cells(
     results: Path,
     jobs: int | None = None,
     timeout: float | None = None,
+    memory: float | None = None,
     on_event: Callable[[Event], None] = lambda event: None,
     force: bool = False,
     target: str = TARGET,
@@ -49,23 +68,27 @@ def run_cells(
         results: folder of records.
         jobs: workers at a time, each with cores of its own; None: as many as fit.
         timeout: seconds that a cell may take, its worker's start not counted; None: any.
+        memory: bytes that a worker may hold; None: a fair share of the machine's.
         on_event: called in the calling thread.
-        force: run cells that have a final record too.
+        force: run cells that have a final record too, and those begun from their start.
         target: module that offers `run_cell` and `identify`.
 
     Returns:
         A summary; after Ctrl-C it is marked `interrupted`, and every finished cell has its record.
 
     Raises:
-        UserError: for more jobs than cores, an existing record that cannot be read, a cell that
+        UserError: for more jobs than cores, an existing record of another schema, a cell that
             cannot be identified, or a folder that cannot be written.
     """
     allotment = job_cores(jobs, max((cell.threads for cell in cells), default=1))
     tasks = identified(cells, target)
-    waiting = [task for task in tasks if force or not has_final_record(results, task)]
-    run = _Run(results, timeout, target, total=len(waiting))
-    resumed = len(tasks) - len(waiting)
     check_writable(results)
+    waiting = [task for task in tasks if force or not _is_done(results, task, on_event)]
+    if force:
+        for task in waiting:
+            checkpoint_path(results, task.config, task.cell_id).unlink(missing_ok=True)
+    run = _Run(results, timeout, memory, target, total=len(waiting))
+    resumed = len(tasks) - len(waiting)
     on_event(Planned(len(waiting), resumed, len(allotment)))
     try:
         run.work_through([task for task in waiting if not task.alone], allotment, on_event)
@@ -74,6 +97,16 @@ def run_cells(
     except KeyboardInterrupt:
         interrupted = True
     return Summary(run.records, resumed, len(waiting), interrupted)
+
+
+def _is_done(results: Path, task: Task, on_event: Callable[[Event], None]) -> bool:
+    """Whether a cell has its final record; what lies there and is none is set aside."""
+    try:
+        return final_record(results, task) is not None
+    except DamagedRecordError as damage:
+        aside = set_aside(record_path(results, task.config, task.cell_id))
+        on_event(SetAside(aside, str(damage)))
+        return False
 
 
 def check_writable(results: Path) -> None:
@@ -95,6 +128,7 @@ class _Run:
 
     results: Path
     timeout: float | None
+    memory: float | None
     target: str
     total: int
     records: list[Record] = field(default_factory=list)
@@ -110,8 +144,11 @@ class _Run:
         news: queue.Queue[_News] = queue.Queue()
         backlog = Backlog(tasks)
         allotment = allotment[: len(tasks)]
+        limits = Limits(self.timeout, self.memory or job_memory(max(1, len(allotment))))
         threads = [
-            threading.Thread(target=self._job, args=(job, cores, backlog, news), name=f"job {job}")
+            threading.Thread(
+                target=self._job, args=(job, cores, limits, backlog, news), name=f"job {job}"
+            )
             for job, cores in enumerate(allotment)
         ]
         try:
@@ -130,7 +167,12 @@ class _Run:
             raise
 
     def _job(
-        self, job: int, cores: tuple[int, ...], backlog: Backlog, news: queue.Queue[_News]
+        self,
+        job: int,
+        cores: tuple[int, ...],
+        limits: Limits,
+        backlog: Backlog,
+        news: queue.Queue[_News],
     ) -> None:
         """One job: cell after cell, in a worker that is kept while it fits and works."""
         worker: WorkerProcess | None = None
@@ -144,7 +186,7 @@ class _Run:
                     worker = WorkerProcess(kind, cores[: kind.threads], self.target)
                 done = len(self.records)
                 news.put(Started(task.cell_id, task.config, job, done, self.total))
-                record = self._run_one(task, worker)
+                record = self._run_one(task, worker, limits)
                 self.records.append(record)
                 news.put(Finished(record, job, len(self.records), self.total))
                 if record.status not in KEEPS_WORKER or task.config.measures:
@@ -159,18 +201,27 @@ class _Run:
                 worker.close()
             news.put(None)
 
-    def _run_one(self, task: Task, worker: WorkerProcess) -> Record:
+    def _run_one(self, task: Task, worker: WorkerProcess, limits: Limits) -> Record:
         cells_before = worker.cells
+        place = checkpoint_path(self.results, task.config, task.cell_id)
         started, clock = datetime.now(UTC), time.monotonic()
-        answer = worker.run(task.config, self.timeout, self.stop)
+        # a time that is measured is that of one process
+        keeps = None if task.config.measures else place
+        answer = worker.run(task.config, keeps, limits, self.stop)
         record = make_record(
             task,
             answer.model_copy(update={"environment": worker.environment}),
-            WorkerFacts(fresh=cells_before == 0, cells_before=cells_before),
+            WorkerFacts(
+                fresh=cells_before == 0,
+                cells_before=cells_before,
+                resumptions=answer.resumptions,
+            ),
             started,
             time.monotonic() - clock,
         )
         write_record(self.results, record)
+        if is_final(record):
+            place.unlink(missing_ok=True)
         return record
 
 
@@ -186,11 +237,12 @@ def make_record(
     """The record of a cell from its worker's answer."""
     return Record(
         cell_id=task.cell_id,
+        method_version=task.identity.method_version,
         config=task.config,
         status=answer.status,
         message=answer.message,
         traceback=answer.traceback,
-        data={"fingerprint": task.fingerprint} | answer.data,
+        data={"fingerprint": task.identity.fingerprint} | answer.data,
         environment=answer.environment,
         trace=answer.trace,
         metrics=answer.metrics,

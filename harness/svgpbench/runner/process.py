@@ -11,8 +11,10 @@ import tempfile
 import threading
 import time
 from contextlib import suppress
+from pathlib import Path
 from typing import NamedTuple
 
+import psutil
 from pydantic import ValidationError
 
 from svgpbench.config import CellConfig
@@ -20,7 +22,7 @@ from svgpbench.environment import Environment, worker_environment
 from svgpbench.runner.protocol import Answer, Hello, Request
 
 START_LIMIT_S = 300.0  # importing a framework from a cold network disk takes minutes
-GLANCE_S = 0.25  # how often a wait looks whether the run was stopped or the worker died
+GLANCE_S = 0.1  # how often a wait looks whether the run was stopped, and what the worker holds
 STDERR_TAIL = 4000
 
 
@@ -40,12 +42,23 @@ class WorkerKind(NamedTuple):
         return cls(backend.name, backend.mode, backend.dtype, backend.device, config.threads)
 
 
+class Limits(NamedTuple):
+    """What a worker may take for one cell; None is no limit."""
+
+    seconds: float | None = None
+    memory_bytes: float | None = None
+
+
 class Stopped(Exception):  # noqa: N818 - not an error: the user stopped the run
     """The run was stopped while a cell ran; the cell has no result."""
 
 
 class WorkerDied(Exception):  # noqa: N818 - as `Stopped`
     """The worker ended without an answer."""
+
+
+class HoldsTooMuch(Exception):  # noqa: N818 - as `Stopped`
+    """The worker held more memory than it may."""
 
 
 class WorkerProcess:
@@ -82,26 +95,29 @@ class WorkerProcess:
         """Whether the process still runs."""
         return self._process.poll() is None
 
-    def run(self, config: CellConfig, timeout: float | None, stop: threading.Event) -> Answer:
-        """Run a cell; a worker that dies or does not answer in time is an answer too.
+    def run(
+        self,
+        config: CellConfig,
+        checkpoint: Path | None,
+        limits: Limits,
+        stop: threading.Event,
+    ) -> Answer:
+        """Run a cell; a worker that dies, takes too much or does not answer in time is an answer too.
 
-        Raises `Stopped` when `stop` is set meanwhile. The limit does not count the worker's start.
+        Raises `Stopped` when `stop` is set meanwhile. The time does not count the worker's start.
         """
+        place = None if checkpoint is None else str(checkpoint)
         try:
             self._wait_until_ready(stop)
+            self.cells += 1
+            self._send(Request(config=config, checkpoint=place))
+            answer = Answer.model_validate_json(self._line(limits, stop))
         except TimeoutError:
             self.kill()
-            message = f"the worker did not start within {START_LIMIT_S:g} s"
-            return Answer(status="crashed", message=message, traceback=self._stderr_tail())
-        except WorkerDied as death:
-            return Answer(status="crashed", message=str(death), traceback=self._stderr_tail())
-        self.cells += 1
-        try:
-            self._send(config)
-            answer = Answer.model_validate_json(self._line(timeout, stop))
-        except TimeoutError:
+            return Answer(status="timeout", message=f"no result within {limits.seconds:g} s")
+        except HoldsTooMuch as excess:
             self.kill()
-            return Answer(status="timeout", message=f"no result within {timeout:g} s")
+            return Answer(status="oom", message=str(excess))
         except ValidationError:
             self.kill()
             return Answer(status="crashed", message="the worker's answer could not be read")
@@ -114,23 +130,29 @@ class WorkerProcess:
         if self._ready:
             return
         try:
-            hello = Hello.model_validate_json(self._line(START_LIMIT_S, stop))
+            hello = Hello.model_validate_json(self._line(Limits(START_LIMIT_S), stop))
+        except TimeoutError:
+            self.kill()
+            raise WorkerDied(f"the worker did not start within {START_LIMIT_S:g} s") from None
         except ValidationError:
             self.kill()
             raise WorkerDied("the worker's first line could not be read") from None
         self.environment, self._ready = hello.environment, True
 
-    def _send(self, config: CellConfig) -> None:
-        line = Request(config=config).model_dump_json() + "\n"
+    def _send(self, request: Request) -> None:
+        line = request.model_dump_json() + "\n"
         try:
             self._requests.write(line.encode())
             self._requests.flush()
         except BrokenPipeError:
             raise WorkerDied(self._cause_of_death()) from None
 
-    def _line(self, timeout: float | None, stop: threading.Event) -> bytes:
-        """The next line; raises `TimeoutError`, `WorkerDied` or `Stopped` where none comes."""
-        end = None if timeout is None else time.monotonic() + timeout
+    def _line(self, limits: Limits, stop: threading.Event) -> bytes:
+        """The next line.
+
+        Raises `TimeoutError`, `HoldsTooMuch`, `WorkerDied` or `Stopped` where none comes.
+        """
+        end = None if limits.seconds is None else time.monotonic() + limits.seconds
         while b"\n" not in self._unread:
             left = GLANCE_S if end is None else min(GLANCE_S, end - time.monotonic())
             if left <= 0:
@@ -138,6 +160,10 @@ class WorkerProcess:
             if stop.is_set():
                 self.kill()
                 raise Stopped
+            if limits.memory_bytes is not None and self.held_bytes() > limits.memory_bytes:
+                raise HoldsTooMuch(
+                    f"the worker held more than {limits.memory_bytes / 2**30:.3g} GiB"
+                )
             # asked before the look: what a dying worker wrote last is still read
             dead = not self.alive
             if self._selector.select(left):
@@ -149,6 +175,15 @@ class WorkerProcess:
                 raise WorkerDied(self._cause_of_death())
         line, _, self._unread = self._unread.partition(b"\n")
         return line
+
+    def held_bytes(self) -> int:
+        """Resident memory of the worker and of every process that it started."""
+        held = 0
+        with suppress(psutil.Error):  # one of them ended meanwhile
+            worker = psutil.Process(self._process.pid)
+            for process in (worker, *worker.children(recursive=True)):
+                held += process.memory_info().rss
+        return held
 
     def _cause_of_death(self) -> str:
         with suppress(subprocess.TimeoutExpired):

@@ -21,9 +21,10 @@ class Hello(Strict):
 
 
 class Request(Strict):
-    """Run this cell."""
+    """Run this cell, and keep its place in a file if one is named."""
 
     config: CellConfig
+    checkpoint: str | None = None
 
 
 class Answer(Strict):
@@ -38,3 +39,4 @@ class Answer(Strict):
     timing: dict[str, Number] = Field(default_factory=dict)
     environment: Environment | None = None
     peak_memory_bytes: int | None = None
+    resumptions: int = 0

@@ -19,6 +19,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, TextIO
 
 from svgpbench.config import CellConfig, Strict
@@ -103,9 +104,11 @@ def say(answers: TextIO, message: Strict) -> None:
 def answer_cell(line: str, target: str) -> Answer:
     """Run one cell; every exception becomes an answer."""
     try:
-        config = Request.model_validate_json(line).config
-        run_cell: Callable[[CellConfig], Any] = importlib.import_module(target).run_cell
-        outcome = run_cell(config)
+        request = Request.model_validate_json(line)
+        run_cell: Callable[[CellConfig, Path | None], Any]
+        run_cell = importlib.import_module(target).run_cell
+        place = request.checkpoint
+        outcome = run_cell(request.config, None if place is None else Path(place))
         return Answer(
             status=outcome.status,
             message=outcome.message,
@@ -113,6 +116,7 @@ def answer_cell(line: str, target: str) -> Answer:
             metrics=finite(outcome.metrics),
             data=finite(outcome.data),
             timing=finite(outcome.timing),
+            resumptions=outcome.resumptions,
         )
     except UserError as error:
         return Answer(status="skipped", message=str(error))

@@ -1,0 +1,20 @@
+"""`svgpbench migrate`: records that an older version wrote, in the form of this one."""
+
+from __future__ import annotations
+
+import typer
+
+from svgpbench.cli.options import RESULTS, ResultsFolder
+
+
+def migrate_command(results: ResultsFolder = RESULTS) -> None:
+    """Rewrite records of an older schema; no number changes."""
+    from svgpbench.migration import migrate
+
+    done = migrate(results)
+    typer.echo(f"{done.rewritten} records rewritten, {done.current} were current")
+    if done.replicas:
+        typer.echo(
+            f"{len(done.replicas)} replicas removed: they moved targets where they move inputs now; "
+            "`svgpbench run` makes them anew"
+        )

@@ -1,0 +1,114 @@
+"""What a cell is: its configuration with nothing left unsaid, and the id that follows from it.
+
+A record holds the complete configuration, so that its cell can be run again from it alone. The id hashes
+what differs from the defaults, so that a field added later, which is at its default in every older cell,
+moves no id. A default is never changed afterwards: another one is another name or another version.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from typing import Any, NamedTuple
+
+from svgpbench.config import CellConfig, LikelihoodConfig
+from svgpbench.likelihoods import build_likelihood
+from svgpbench.likelihoods.multiclass import MulticlassLikelihood
+from svgpbench.methods import build_method
+from svgpbench_datasets import Dataset
+
+SHOWN_ONLY: dict[str, set[str]] = {"method": {"label"}, "data": {"path"}}
+"""What determines no number: a name in tables, and the folder of a file whose content counts."""
+
+
+class Identity(NamedTuple):
+    """A cell, whole."""
+
+    cell_id: str
+    fingerprint: str  # of the data
+    config: CellConfig  # complete
+    method_version: int
+
+
+def identity_of(config: CellConfig, dataset: Dataset) -> Identity:
+    """What a configuration says, spelled out, and the id of its cell.
+
+    Raises `UserError` for a method or a likelihood that cannot be built.
+    """
+    whole, version = completed(config, dataset), version_of(config)
+    return Identity(
+        cell_id(whole, dataset.fingerprint, version), dataset.fingerprint, whole, version
+    )
+
+
+def version_of(config: CellConfig) -> int:
+    """The version of the configuration's method as it is now."""
+    return build_method(config.method.name, config.method.options).version
+
+
+def cell_id(whole: CellConfig, data_fingerprint: str, method_version: int) -> str:
+    """Identity of a cell from its complete configuration: a hash of what determines its numbers."""
+    return digest(
+        {
+            "config": essential(whole),
+            "data": data_fingerprint,
+            "method_version": method_version,
+        }
+    )
+
+
+def completed(config: CellConfig, dataset: Dataset) -> CellConfig:
+    """The configuration with every key that its method, likelihood and data leave to a default."""
+    method = config.method
+    options = method_options(method.name) | method.options
+    likelihood = likelihood_keys(config.likelihood)
+    multiclass = isinstance(build_likelihood(config.likelihood), MulticlassLikelihood)
+    if multiclass and likelihood.classes is None and dataset.class_labels:
+        likelihood = likelihood.model_copy(update={"classes": len(dataset.class_labels)})
+    return config.model_copy(
+        update={
+            "method": method.model_copy(update={"options": options}),
+            "likelihood": likelihood,
+        }
+    )
+
+
+def method_options(name: str) -> dict[str, Any]:
+    """The options of a method at their defaults."""
+    fields = dataclasses.fields(build_method(name, {}))
+    return {field.name: field.default for field in fields if field.init}
+
+
+def likelihood_keys(config: LikelihoodConfig) -> LikelihoodConfig:
+    """All keys that the likelihood has; the number of classes only where it is said."""
+    likelihood = build_likelihood(config)
+    keys = {field.name: getattr(likelihood, field.name) for field in dataclasses.fields(likelihood)}
+    if likelihood.log_concave:
+        del keys["negative_beta"]  # β is never negative there
+    keys |= {"name": config.name, "classes": config.classes}
+    return LikelihoodConfig.model_validate(keys)
+
+
+def essential(whole: CellConfig) -> dict[str, Any]:
+    """What of a complete configuration differs from the defaults and determines numbers."""
+    found = whole.model_dump(mode="json", exclude=SHOWN_ONLY, exclude_defaults=True)
+    usual = method_options(whole.method.name)
+    options = whole.method.options
+    found["method"]["options"] = {k: x for k, x in options.items() if x != usual[k]}
+    bare = likelihood_keys(LikelihoodConfig(name=whole.likelihood.name)).model_dump(mode="json")
+    keys = whole.likelihood.model_dump(mode="json")
+    differing = {k: x for k, x in keys.items() if x != bare[k]}
+    found["likelihood"] = {"name": whole.likelihood.name} | differing
+    return found
+
+
+def same_cell(one: CellConfig, other: CellConfig) -> bool:
+    """Whether two complete configurations say the same of everything that determines numbers."""
+    return one.model_dump(exclude=SHOWN_ONLY) == other.model_dump(exclude=SHOWN_ONLY)
+
+
+def digest(value: Any) -> str:
+    """A short stable hash of JSON-able data."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
