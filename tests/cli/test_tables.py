@@ -125,7 +125,7 @@ def test_records_of_another_version_of_a_method_are_left_out_and_told(
         patch.setattr(DualSVGP, "version", DualSVGP.version + 1)
         write_all(tmp_path / "r", cells)
     out = cli("table", FIG3, "--results", "r").out
-    assert "6 records left out: made from other data or by another version" in out
+    assert "6 records left out: made by version 2 of t-svgp, now at 1" in out
     assert "t-SVGP" not in out.replace("q-SVGP", "")
 
 
@@ -152,3 +152,59 @@ def test_numbers_are_rounded_to_what_their_error_supports(
     mean: float, error: float, text: str
 ) -> None:
     assert plus_minus(mean, error) == text
+
+
+PRESETS = """
+name = "sizes"
+backends = ["jax"]
+
+[split]
+run_folds = [0]
+
+[[problems]]
+data = ["sonar"]
+likelihood = { name = "bernoulli-probit" }
+
+[[methods]]
+label = "t-SVGP"
+name = "t-svgp"
+
+[presets.short]
+training = { em_iterations = 5 }
+
+[presets.long]
+seeds = [0, 1, 2]
+training = { em_iterations = 9 }
+"""
+
+
+def test_without_a_preset_a_table_shows_what_is_there_and_says_of_which(
+    cli: Cli, tmp_path: Path
+) -> None:
+    (tmp_path / "sizes.toml").write_text(PRESETS)
+    sizes = load_experiment(str(tmp_path / "sizes.toml"))
+    write_all(tmp_path / "r", resolve(sizes, "short"))
+    alone = cli("table", "sizes.toml", "--results", "r")
+    assert alone.code == 0
+    assert "all records here: preset short 1 of 1 cells" in alone.out
+    write_all(tmp_path / "r", resolve(sizes, "long")[:2])
+    both = cli("table", "sizes.toml", "--results", "r", "--json")
+    assert both.code == 0
+    (row,) = json.loads(both.out)["rows"]
+    assert row["cells"] == 2
+    told = "these are of preset long; records here: preset short 1 of 1 cells, preset long 2 of 3 cells"
+    assert told in json.loads(both.out)["notes"]
+    drawn = cli("plot", "sizes.toml", "--results", "r", "--out", "f.png")
+    assert drawn.code == 0
+    assert told in drawn.out
+
+
+def test_a_damaged_record_is_left_out_of_a_table_and_named(cli: Cli, tmp_path: Path) -> None:
+    whole, cut = quick_cells()[:2]
+    write_record(tmp_path / "r", synthetic_record(whole))
+    path = write_record(tmp_path / "r", synthetic_record(cut))
+    path.write_text(path.read_text()[:200])
+    outcome = cli("table", FIG3, "--results", "r")
+    assert outcome.code == 0
+    assert f"left out, and `svgpbench run` makes it anew: r/{FIG3}" in " ".join(outcome.out.split())
+    assert path.exists()  # a table changes nothing

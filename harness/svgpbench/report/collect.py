@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,8 +11,15 @@ from typing import Any
 from svgpbench.cell import identify
 from svgpbench.config import CellConfig
 from svgpbench.errors import UserError, unknown
-from svgpbench.experiments import Experiment
-from svgpbench.records import Record, read_record, read_records, record_path
+from svgpbench.experiments import Experiment, resolve
+from svgpbench.records import (
+    DamagedRecordError,
+    Record,
+    read_record,
+    record_files,
+    record_path,
+)
+from svgpbench.standing import why_superseded
 
 REPLICATED = {"experiment", "seed", "backend", "perturbation"}
 """Keys of a cell in which the records of one data set and one method may differ."""
@@ -43,7 +51,7 @@ def collect(
     cells: Sequence[CellConfig] | None = None,
     backends: Sequence[str] | None = None,
 ) -> Collected:
-    """The records of `cells`, or all of the experiment where `cells` is None.
+    """The records of `cells`; of all there are, where `cells` is None, those that fit together.
 
     Args:
         results: folder of records.
@@ -52,20 +60,14 @@ def collect(
         backends: names, with or without mode, to keep; None keeps all.
 
     Raises:
-        UserError: no records, records that cannot be read or that do not fit together.
+        UserError: no records, records of another schema or that do not fit together.
     """
-    notes: list[str] = []
     if cells is None:
-        found, stale = _current(read_records(results, experiment.name))
+        found, notes = _current(*_readable(record_files(results, experiment.name)))
         missing = 0
-        if stale:
-            notes.append(
-                f"{len(stale)} records left out: made from other data or by another version of "
-                "their method"
-            )
     else:
-        paths = [record_path(results, cell, identify(cell)[0]) for cell in cells]
-        found = [read_record(path) for path in paths if path.exists()]
+        paths = [record_path(results, cell, identify(cell).cell_id) for cell in cells]
+        found, notes = _readable([path for path in paths if path.exists()])
         missing = len(paths) - len(found)
         if missing:
             notes.append(f"{missing} of {len(paths)} cells have not run")
@@ -75,10 +77,52 @@ def collect(
             f"no records of {experiment.name} in {results}; run it first with `svgpbench run`, "
             "or name their folder with --results"
         )
+    if cells is None and experiment.presets:
+        records, told = of_one_preset(records, experiment)
+        notes.append(told)
     refuse_mixture(records)
     notes += [*_differences_between_rows(records), *_several_versions(records)]
     ordered = sorted(records, key=_order(experiment))
     return Collected(experiment.name, tuple(ordered), missing, tuple(notes))
+
+
+def _readable(paths: Iterable[Path]) -> tuple[list[Record], list[str]]:
+    """The records, and a note on files that are none."""
+    found: list[Record] = []
+    notes: list[str] = []
+    for path in paths:
+        try:
+            found.append(read_record(path))
+        except DamagedRecordError as damage:
+            notes.append(f"left out, and `svgpbench run` makes it anew: {damage}")
+    return found, notes
+
+
+def of_one_preset(records: list[Record], experiment: Experiment) -> tuple[list[Record], str]:
+    """All records where they fit together, else those of the preset that has most; and a note on presets.
+
+    Presets may differ in their settings, and no table mixes those. Raises `UserError` where records of no
+    preset are in the way.
+    """
+    ids = {
+        name: {identify(cell).cell_id for cell in resolve(experiment, name)}
+        for name in experiment.presets
+    }
+    here = {
+        name: [record for record in records if record.cell_id in wanted]
+        for name, wanted in ids.items()
+    }
+    listed = ", ".join(
+        f"preset {name} {len(here[name])} of {len(ids[name])} cells" for name in ids if here[name]
+    )
+    try:
+        refuse_mixture(records)
+    except UserError:
+        if any(record.cell_id not in set().union(*ids.values()) for record in records):
+            raise
+        most = max(here, key=lambda name: len(here[name]))
+        return here[most], f"these are of preset {most}; records here: {listed}"
+    return records, f"all records here: {listed or 'of no preset'}"
 
 
 def _order(experiment: Experiment) -> Callable[[Record], tuple[int | str, ...]]:
@@ -101,13 +145,16 @@ def _place(names: Sequence[str], name: str) -> tuple[int, str]:
     return (names.index(name) if name in names else len(names), name)
 
 
-def _current(records: Iterable[Record]) -> tuple[list[Record], list[Record]]:
-    """Records whose id is still that of their cell, and those that something else has made."""
+def _current(records: Iterable[Record], notes: list[str]) -> tuple[list[Record], list[str]]:
+    """The records that still say what their cells give, and a note on those that do not."""
+    reasons: Counter[str] = Counter()
     current: list[Record] = []
-    stale: list[Record] = []
     for record in records:
-        (current if identify(record.config)[0] == record.cell_id else stale).append(record)
-    return current, stale
+        if why := why_superseded(record):
+            reasons[why] += 1
+        else:
+            current.append(record)
+    return current, notes + [f"{count} records left out: {why}" for why, count in reasons.items()]
 
 
 def _of_backends(records: list[Record], names: Sequence[str] | None) -> list[Record]:
