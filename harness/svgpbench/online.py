@@ -106,12 +106,10 @@ class OnlineTrainer(Trainer):
         best, trials = self.best, (*self.trials, bound)
         if not self.trials or bound > max(self.trials):
             best = self.place()._replace(trials=(), best=())
-        if len(trials) == len(self.online.rates):
-            self.resume(best._replace(trials=trials))
-        else:
-            next_start = start._replace(gamma0=self.online.rates[len(trials)])
-            next_start = next_start._replace(resumptions=self.resumptions)
-            self.resume(next_start._replace(trials=trials, best=best))
+        follow = best
+        if len(trials) < len(self.online.rates):
+            follow = start._replace(gamma0=self.online.rates[len(trials)], best=best)
+        self.resume(follow._replace(trials=trials, resumptions=self.resumptions))
 
     def place(self) -> Place:
         here = super().place()._replace(failure=self.failure, gamma0=self.gamma0)

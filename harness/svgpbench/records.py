@@ -65,6 +65,10 @@ class Record(Strict):
     peak_memory_bytes: int | None  # of the process since its start; None where it died
     worker: WorkerFacts
 
+    def trace_without_times(self) -> dict[str, list[Number]]:
+        """The columns that the cell determines."""
+        return {name: column for name, column in self.trace.items() if name != "seconds"}
+
     @field_validator("data", "trace", "metrics", "timing", mode="before")
     @classmethod
     def _no_nan(cls, value: Any) -> Any:

@@ -285,6 +285,8 @@ class Trainer:
         """
         s, taken, begun = self.settings, 0, self.raw
         self.resume_from(checkpoint)
+        if self.iteration == s.em_iterations:
+            return
         self.raw, since = begun, self.clock()
 
         def point(raw: Theta) -> None:

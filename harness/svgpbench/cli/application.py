@@ -19,6 +19,7 @@ from svgpbench.cli import (
     reporting,
     running,
     timing,
+    verifying,
 )
 from svgpbench.cli.data import data_app
 from svgpbench.errors import UserError
@@ -38,6 +39,7 @@ app.command("fetch")(fetching.fetch_command)
 app.command("run")(running.run_command)
 app.command("table")(reporting.table_command)
 app.command("plot")(reporting.plot_command)
+app.command("verify")(verifying.verify_command)
 app.command("migrate")(migrating.migrate_command)
 app.command("check")(checking.check_command)
 app.command("speed")(timing.speed_command)
