@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from svgpbench.accumulation import trainer_class
 from svgpbench.batches import TrainingData
-from svgpbench.checkpoints import NO_CHECKPOINT, Checkpoint
+from svgpbench.checkpoints import EVERY_S, Checkpoint
 from svgpbench.config import CellConfig, DataConfig, SplitConfig
 from svgpbench.data_errors import data_errors_are_the_users
 from svgpbench.environment import software
@@ -203,15 +203,17 @@ def build_trainer(config: CellConfig) -> tuple[Trainer, Prepared]:
     return make(*parts, theta, config.training, config.seed), ready
 
 
-def run_cell(config: CellConfig, checkpoint: Path | None = None) -> CellOutcome:
+def run_cell(
+    config: CellConfig, checkpoint: Path | None = None, every_s: float = EVERY_S
+) -> CellOutcome:
     """Train and evaluate; raises `UserError` for a configuration that cannot run.
 
     With a `checkpoint` file the run goes on from where that says an earlier process was, and keeps its
-    place there; removing it is left to who has the record.
+    place there at most every so many seconds; removing it is left to who has the record.
     """
     trainer, ready = build_trainer(config)
     key = digest({"cell": config.model_dump(mode="json"), "data": ready.fingerprint, **software()})
-    trained = trainer.run(Checkpoint(checkpoint, key) if checkpoint else NO_CHECKPOINT)
+    trained = trainer.run(Checkpoint(checkpoint, key, every_s))
     last = trained.trace[-1] if trained.trace else {}
     return CellOutcome(
         trained.status,

@@ -93,14 +93,16 @@ def likelihood_keys(config: LikelihoodConfig) -> LikelihoodConfig:
 def essential(whole: CellConfig) -> dict[str, Any]:
     """What of a complete configuration differs from the defaults and determines numbers."""
     found = whole.model_dump(mode="json", exclude=SHOWN_ONLY, exclude_defaults=True)
+    bare = likelihood_keys(LikelihoodConfig(name=whole.likelihood.name))
     usual = method_options(whole.method.name)
-    options = whole.method.options
-    found["method"]["options"] = {k: x for k, x in options.items() if x != usual[k]}
-    bare = likelihood_keys(LikelihoodConfig(name=whole.likelihood.name)).model_dump(mode="json")
-    keys = whole.likelihood.model_dump(mode="json")
-    differing = {k: x for k, x in keys.items() if x != bare[k]}
-    found["likelihood"] = {"name": whole.likelihood.name} | differing
+    found["method"]["options"] = _unusual(whole.method.options, usual)
+    keys = _unusual(whole.likelihood.model_dump(mode="json"), bare.model_dump(mode="json"))
+    found["likelihood"] = {"name": whole.likelihood.name} | keys
     return found
+
+
+def _unusual(values: dict[str, Any], usual: dict[str, Any]) -> dict[str, Any]:
+    return {key: x for key, x in values.items() if key not in usual or x != usual[key]}
 
 
 def same_cell(one: CellConfig, other: CellConfig) -> bool:

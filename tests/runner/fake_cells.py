@@ -51,8 +51,9 @@ def identify(config: CellConfig) -> Identity:
     return Identity(digest(config.model_dump(mode="json")), "fingerprint", config, 1)
 
 
-def run_cell(config: CellConfig, checkpoint: Path | None = None) -> Outcome:
-    return globals()[f"do_{config.method.name}"](config)
+def run_cell(config: CellConfig, checkpoint: Path | None, every_s: float) -> Outcome:
+    do = globals()[f"do_{config.method.name}"]
+    return do(config, checkpoint) if config.method.name.endswith("_with_place") else do(config)
 
 
 def do_finish(config: CellConfig) -> Outcome:
@@ -132,3 +133,26 @@ def do_chatter(config: CellConfig) -> Outcome:
     os.write(1, b"a C++ library was here\n")
     subprocess.run(["echo", "and a child"], check=True)
     return Outcome(message=f"read {len(sys.stdin.read())} characters")
+
+
+def do_die_with_place(config: CellConfig, place: Path | None) -> Outcome:
+    """Four processes die here, one after another; each leaves where it was."""
+    assert place is not None
+    deaths = int(place.read_text()) if place.exists() else 0
+    if deaths < 4:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(str(deaths + 1))
+        os.kill(os.getpid(), signal.SIGKILL)
+    return Outcome(resumptions=deaths)
+
+
+def do_tell_with_place(config: CellConfig, place: Path | None) -> Outcome:
+    return Outcome(data={"place": str(place)})
+
+
+def do_hold_memory(config: CellConfig) -> Outcome:
+    held = []
+    for _ in range(40):
+        held.append(np.ones(1 << 23))  # 64 MiB that are really there
+        time.sleep(0.05)
+    return Outcome(metrics={"held": float(len(held))})

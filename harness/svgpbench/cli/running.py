@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from svgpbench.checkpoints import EVERY_S
 from svgpbench.cli.options import (
     RESULTS,
     AsJson,
@@ -62,6 +63,9 @@ def run_command(
         float | None,
         typer.Option("--memory", metavar="GIB", help="What a worker may hold; a share by default."),
     ] = None,
+    checkpoint: Annotated[
+        float, typer.Option("--checkpoint", metavar="S", help="Seconds between checkpoints.")
+    ] = EVERY_S,
     results: ResultsFolder = RESULTS,
     force: Annotated[bool, typer.Option("--force", help="Run finished cells again.")] = False,
     as_json: AsJson = False,
@@ -84,6 +88,8 @@ def run_command(
         raise UserError(f"--timeout {timeout:g}: give a number of seconds above 0")
     if memory is not None and not memory > 0:
         raise UserError(f"--memory {memory:g}: give a number of GiB above 0")
+    if not checkpoint >= 0:
+        raise UserError(f"--checkpoint {checkpoint:g}: give a number of seconds, at least 0")
     _check_writable(results)
     with reporter() as on_event:
         summary = run_cells(
@@ -92,6 +98,7 @@ def run_command(
             jobs=jobs,
             timeout=timeout,
             memory=None if memory is None else memory * 2**30,
+            checkpoint_every=checkpoint,
             force=force,
             on_event=on_event,
         )

@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeAlias
 
+from svgpbench.checkpoints import EVERY_S
 from svgpbench.config import CellConfig
 from svgpbench.errors import UserError
 from svgpbench.records import (
@@ -33,7 +34,7 @@ from svgpbench.runner.backlog import Backlog, Task, final_record, identified
 from svgpbench.runner.cores import job_cores, job_memory
 from svgpbench.runner.events import Event, Finished, Planned, SetAside, Started, Summary
 from svgpbench.runner.process import Limits, Stopped, WorkerKind, WorkerProcess
-from svgpbench.runner.protocol import TARGET, Answer
+from svgpbench.runner.protocol import TARGET, Answer, Request
 
 __all__ = [
     "Event",
@@ -57,6 +58,7 @@ def run_cells(
     jobs: int | None = None,
     timeout: float | None = None,
     memory: float | None = None,
+    checkpoint_every: float = EVERY_S,
     on_event: Callable[[Event], None] = lambda event: None,
     force: bool = False,
     target: str = TARGET,
@@ -69,6 +71,7 @@ def run_cells(
         jobs: workers at a time, each with cores of its own; None: as many as fit.
         timeout: seconds that a cell may take, its worker's start not counted; None: any.
         memory: bytes that a worker may hold; None: a fair share of the machine's.
+        checkpoint_every: least seconds between two writes of a cell's place.
         on_event: called in the calling thread.
         force: run cells that have a final record too, and those begun from their start.
         target: module that offers `run_cell` and `identify`.
@@ -87,7 +90,7 @@ def run_cells(
     if force:
         for task in waiting:
             checkpoint_path(results, task.config, task.cell_id).unlink(missing_ok=True)
-    run = _Run(results, timeout, memory, target, total=len(waiting))
+    run = _Run(results, timeout, memory, checkpoint_every, target, total=len(waiting))
     resumed = len(tasks) - len(waiting)
     on_event(Planned(len(waiting), resumed, len(allotment)))
     try:
@@ -129,6 +132,7 @@ class _Run:
     results: Path
     timeout: float | None
     memory: float | None
+    checkpoint_every: float
     target: str
     total: int
     records: list[Record] = field(default_factory=list)
@@ -206,8 +210,9 @@ class _Run:
         place = checkpoint_path(self.results, task.config, task.cell_id)
         started, clock = datetime.now(UTC), time.monotonic()
         # a time that is measured is that of one process
-        keeps = None if task.config.measures else place
-        answer = worker.run(task.config, keeps, limits, self.stop)
+        kept = None if task.config.measures else str(place)
+        request = Request(config=task.config, checkpoint=kept, every_s=self.checkpoint_every)
+        answer = worker.run(request, limits, self.stop)
         record = make_record(
             task,
             answer.model_copy(update={"environment": worker.environment}),

@@ -11,7 +11,6 @@ import tempfile
 import threading
 import time
 from contextlib import suppress
-from pathlib import Path
 from typing import NamedTuple
 
 import psutil
@@ -97,8 +96,7 @@ class WorkerProcess:
 
     def run(
         self,
-        config: CellConfig,
-        checkpoint: Path | None,
+        request: Request,
         limits: Limits,
         stop: threading.Event,
     ) -> Answer:
@@ -106,11 +104,10 @@ class WorkerProcess:
 
         Raises `Stopped` when `stop` is set meanwhile. The time does not count the worker's start.
         """
-        place = None if checkpoint is None else str(checkpoint)
         try:
             self._wait_until_ready(stop)
             self.cells += 1
-            self._send(Request(config=config, checkpoint=place))
+            self._send(request)
             answer = Answer.model_validate_json(self._line(limits, stop))
         except TimeoutError:
             self.kill()

@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import Field
 
+from svgpbench.checkpoints import EVERY_S
 from svgpbench.config import CellConfig, Strict
 from svgpbench.environment import Environment
 from svgpbench.records import Number, Status
@@ -25,6 +26,7 @@ class Request(Strict):
 
     config: CellConfig
     checkpoint: str | None = None
+    every_s: float = EVERY_S
 
 
 class Answer(Strict):

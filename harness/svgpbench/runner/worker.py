@@ -105,10 +105,10 @@ def answer_cell(line: str, target: str) -> Answer:
     """Run one cell; every exception becomes an answer."""
     try:
         request = Request.model_validate_json(line)
-        run_cell: Callable[[CellConfig, Path | None], Any]
+        run_cell: Callable[[CellConfig, Path | None, float], Any]
         run_cell = importlib.import_module(target).run_cell
         place = request.checkpoint
-        outcome = run_cell(request.config, None if place is None else Path(place))
+        outcome = run_cell(request.config, Path(place) if place else None, request.every_s)
         return Answer(
             status=outcome.status,
             message=outcome.message,
