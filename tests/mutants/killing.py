@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import signal
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -29,6 +30,8 @@ class Verdict:
 @contextmanager
 def copies(root: Path, count: int) -> Iterator[list[TreeCopy]]:
     """So many copies of the tree, for as long as they are needed."""
+    # a run that is told to end removes its copies, as one that is interrupted does
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         made = [TreeCopy.of(root, Path(folder).resolve() / str(at)) for at in range(count)]
         made[0].check()
