@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
+import fault_files
 import typer
 from fault_files import ROOT, Fault, StaleError, read_faults
 from killing import Verdict, copies, judged, over_copies
@@ -74,8 +75,10 @@ def main(
 
 
 def matches(fault: Fault, text: str) -> bool:
-    """Whether a fault is of an area, or has a text in its file, function or sentence."""
-    return text == fault.area or text in f"{fault.file} {fault.function} {fault.says}"
+    """Whether a fault is of an area or, where no area has that name, has a text somewhere."""
+    if (fault_files.FOLDER / f"{text}.toml").exists():
+        return text == fault.area
+    return text in f"{fault.file} {fault.function} {fault.says}"
 
 
 def unchanged_failures(copy: TreeCopy, faults: Sequence[Fault]) -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from fault_files import Fault, StaleError, span
 from killing import Verdict, over_copies
 from result_table import read_rows, row_of, write_rows
-from run import judge
+from run import judge, matches
 from tree_copies import TreeCopy
 
 SOURCE = '''"""A package."""
@@ -109,6 +110,13 @@ def test_a_function_of_a_class_is_not_the_one_of_the_module() -> None:
     assert span(SOURCE, "of") == (10, 12)
     with pytest.raises(StaleError, match="defined 0 times"):
         span(SOURCE, "Sum.of.a")
+
+
+def test_faults_are_chosen_by_area_or_else_by_text() -> None:
+    change = fault("a", "b")
+    assert matches(change, "becomes b") and matches(change, "Sum.of")
+    assert not matches(change, "batches")  # an area, which its file is not of
+    assert matches(replace(change, area="batches"), "batches")
 
 
 def test_a_partial_run_keeps_the_other_rows(tmp_path: Path) -> None:
