@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from fault_files import Fault, StaleError, span
+from fault_files import Fault, StaleError, read_faults, span
 from killing import Verdict, over_copies
 from result_table import read_rows, row_of, write_rows
 from run import judge, matches
@@ -110,6 +110,16 @@ def test_a_function_of_a_class_is_not_the_one_of_the_module() -> None:
     assert span(SOURCE, "of") == (10, 12)
     with pytest.raises(StaleError, match="defined 0 times"):
         span(SOURCE, "Sum.of.a")
+
+
+def test_tests_of_an_area_come_after_those_of_a_fault(tmp_path: Path) -> None:
+    entry = "[[fault]]\nfile = 'a.py'\nfunction = ''\nold = 'a'\nnew = 'b'\nsays = 'c'\n"
+    (tmp_path / "x.toml").write_text(f"tests = ['t.py', 'u.py']\n{entry}tests = ['v.py', 't.py']")
+    (tmp_path / "y.toml").write_text(f"tests = ['t.py']\n{entry}")
+    assert [(x.area, x.tests) for x in read_faults(tmp_path)] == [
+        ("x", ("v.py", "t.py", "u.py")),
+        ("y", ("t.py",)),
+    ]
 
 
 def test_faults_are_chosen_by_area_or_else_by_text() -> None:
