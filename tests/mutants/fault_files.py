@@ -68,11 +68,11 @@ def _definitions(
 
 
 def read_faults(folder: Path = FOLDER) -> list[Fault]:
-    """Every fault of every area, in order; `tests` at the head of a file are those of all its faults."""
+    """Every fault of every area, in order; `tests` at the head of a file are the first of each fault."""
     found = []
     for path in sorted(folder.glob("*.toml")):
         content = tomllib.loads(path.read_text(encoding="utf-8"))
         for entry in content["fault"]:
-            tests = dict.fromkeys([*entry.pop("tests", ()), *content.get("tests", ())])
+            tests = dict.fromkeys([*content.get("tests", ()), *entry.pop("tests", ())])
             found.append(Fault(area=path.stem, tests=tuple(tests), **entry))
     return found

@@ -112,12 +112,12 @@ def test_a_function_of_a_class_is_not_the_one_of_the_module() -> None:
         span(SOURCE, "Sum.of.a")
 
 
-def test_tests_of_an_area_come_after_those_of_a_fault(tmp_path: Path) -> None:
+def test_tests_of_an_area_come_before_those_of_a_fault(tmp_path: Path) -> None:
     entry = "[[fault]]\nfile = 'a.py'\nfunction = ''\nold = 'a'\nnew = 'b'\nsays = 'c'\n"
     (tmp_path / "x.toml").write_text(f"tests = ['t.py', 'u.py']\n{entry}tests = ['v.py', 't.py']")
     (tmp_path / "y.toml").write_text(f"tests = ['t.py']\n{entry}")
     assert [(x.area, x.tests) for x in read_faults(tmp_path)] == [
-        ("x", ("v.py", "t.py", "u.py")),
+        ("x", ("t.py", "u.py", "v.py")),
         ("y", ("t.py",)),
     ]
 
