@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -40,6 +41,13 @@ class Fault:
             where = self.function or "the file"
             raise StaleError(f"{self.old!r} stands {times} times in {where}")
         return "".join(lines[:start]) + within.replace(self.old, self.new) + "".join(lines[end:])
+
+    def judged_as(self, root: Path) -> str:
+        """A hash of the fault, its tests' names and its file: a verdict on others is none on this."""
+        path = root / self.file
+        source = path.read_text(encoding="utf-8") if path.exists() else ""
+        told = (self.function, self.old, self.new, *self.tests, self.k, source)
+        return hashlib.sha256("\0".join(told).encode()).hexdigest()[:8]
 
 
 def span(source: str, dotted: str) -> tuple[int, int]:

@@ -10,16 +10,22 @@ from fault_files import Fault
 from killing import Verdict
 
 RESULTS = Path(__file__).parent / "RESULTS.md"
-HEADER = ("area", "file", "function", "fault", "status", "killed by", "s")
-NOT_RUN = ("not run", "", "")
+HEADER = ("area", "file", "function", "fault", "status", "killed by", "s", "of")
+NOT_RUN = ("not run", "", "", "")
 
-Row = tuple[str, ...]  # status, killed by, seconds
+Row = tuple[str, ...]  # status, killed by, seconds, what was judged
 Rows = dict[tuple[str, str], Row]  # by area and sentence
 
 
-def row_of(verdict: Verdict) -> Row:
+def row_of(verdict: Verdict, judged_as: str) -> Row:
     """A verdict as cells; whole seconds, so that a run again changes few of them."""
-    return verdict.status, verdict.by, f"{verdict.seconds:.0f}"
+    return verdict.status, verdict.by, f"{verdict.seconds:.0f}", judged_as
+
+
+def standing(rows: Rows, faults: Sequence[Fault], root: Path) -> Rows:
+    """The verdicts on faults, tests and files that are still as they were judged."""
+    now = {(fault.area, fault.says): fault.judged_as(root) for fault in faults}
+    return {key: row for key, row in rows.items() if row[-1] and row[-1] == now.get(key)}
 
 
 def read_rows(path: Path) -> Rows:
@@ -46,7 +52,7 @@ def write_rows(path: Path, faults: Sequence[Fault], rows: Mapping[tuple[str, str
         f"Written by `make mutants`: {len(faults)} faults, {told}.",
         "",
         f"| {' | '.join(HEADER)} |",
-        f"| {' | '.join(['---'] * (len(HEADER) - 1))} | ---: |",
+        f"| {' | '.join(['---'] * (len(HEADER) - 2))} | ---: | --- |",
     ]
     for fault, row in listed:
         cells = (fault.area, Path(fault.file).name, fault.function, fault.says, *row)

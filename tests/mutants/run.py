@@ -16,7 +16,7 @@ import fault_files
 import typer
 from fault_files import ROOT, Fault, StaleError, read_faults
 from killing import Verdict, copies, judged, over_copies
-from result_table import RESULTS, read_rows, row_of, write_rows
+from result_table import RESULTS, read_rows, row_of, standing, write_rows
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -40,7 +40,7 @@ def main(
 ) -> None:
     """Judge every fault; end with 1 where one is not noticed or no longer fits."""
     console, faults = Console(), read_faults()
-    rows = read_rows(RESULTS)
+    rows = standing(read_rows(RESULTS), faults, ROOT)
     chosen = [
         fault
         for fault in faults
@@ -50,6 +50,7 @@ def main(
     if not chosen:
         console.print("no fault to judge")
         return
+    judged_as = {(x.area, x.says): x.judged_as(ROOT) for x in chosen}  # what the copies hold
     red = 0
     with copies(ROOT, min(jobs, len(chosen))) as made:
         console.print(f"{len(chosen)} of {len(faults)} faults; first their tests without any")
@@ -66,7 +67,7 @@ def main(
                 made, chosen, lambda copy, fault: judge(copy, fault, limit)
             ):
                 red += verdict.status != "killed"
-                rows[fault.area, fault.says] = row_of(verdict)
+                rows[fault.area, fault.says] = row_of(verdict, judged_as[fault.area, fault.says])
                 write_rows(RESULTS, faults, rows)
                 progress.console.print(line(fault, verdict), soft_wrap=True)
                 progress.advance(task)
