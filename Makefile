@@ -1,12 +1,15 @@
 # make demo   the main job: sets everything up, runs it, prints the table and where the figure lies
 # make test   sets everything up and runs the tests
+# make mutants   puts each fault of tests/mutants/faults into a copy: which test notices? (an hour; ONLY=batches)
+# make mutants-drawn   200 mutants drawn by a seed; survivors go to tests/mutants/survivors.toml to be read
 PYTHON  ?= python3
 VENV    ?= .venv
 RESULTS ?= runs
 JOBS    ?=
+ONLY    ?=
 BIN      = $(VENV)/bin
 
-.PHONY: demo test lint check paper clean
+.PHONY: demo test mutants mutants-drawn lint check paper clean
 
 demo: $(VENV)/.installed
 	$(BIN)/svgpbench run adam2021-fig3 --preset quick --results $(RESULTS) $(if $(JOBS),--jobs $(JOBS))
@@ -15,6 +18,12 @@ demo: $(VENV)/.installed
 
 test: $(VENV)/.installed
 	$(BIN)/pytest --numprocesses auto --dist loadfile
+
+mutants: $(VENV)/.installed
+	$(BIN)/python tests/mutants/run.py $(if $(ONLY),--only $(ONLY)) $(if $(JOBS),--jobs $(JOBS))
+
+mutants-drawn: $(VENV)/.installed
+	$(BIN)/python tests/mutants/drawn.py $(if $(ONLY),--only $(ONLY)) $(if $(JOBS),--jobs $(JOBS))
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .
