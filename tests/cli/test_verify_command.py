@@ -1,0 +1,114 @@
+"""`svgpbench verify`: real records run again, and records that say something else."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+from command_line import Cli
+from own_experiment import write_own
+
+from svgpbench.records import Record, read_records, write_record
+from svgpbench.verification import MARGIN, ROUNDING, _judged, difference, drawn
+
+
+@pytest.fixture
+def results(cli: Cli, tmp_path: Path) -> Path:
+    write_own(tmp_path)
+    assert cli("run", "mine.toml", "--results", "r").code == 0
+    return tmp_path / "r"
+
+
+def rewritten(folder: Path, record: Record, factor: float, column: str = "elbo") -> None:
+    trace = {k: list(v) for k, v in record.trace.items()}
+    moved = float(trace[column][0] or 0.0) * factor
+    trace[column][0] = None if math.isnan(moved) else moved
+    write_record(folder, record.model_copy(update={"trace": trace}))
+
+
+def verdicts(text: str) -> list[str]:
+    return [row["verdict"] for row in json.loads(text)]
+
+
+def test_records_run_again_are_bitwise_the_same(cli: Cli, results: Path) -> None:
+    count = len(read_records(results, "mine"))
+    outcome = cli("verify", "mine.toml", "--results", "r", "--json")
+    assert outcome.code == 0
+    assert verdicts(outcome.out) == ["bitwise"] * count
+    every = cli("verify", "--results", "r", "--sample", "1")
+    assert every.code == 0
+    assert "1 bitwise" in every.out
+
+
+@pytest.mark.parametrize(
+    ("factor", "kind", "code"),
+    [(1 + 1e-12, "rounding", 0), (1 + 1e-6, "different", 1), (float("nan"), "different", 1)],
+)
+def test_a_number_that_moved_is_seen(
+    cli: Cli, results: Path, factor: float, kind: str, code: int
+) -> None:
+    record = read_records(results, "mine")[0]
+    for column in ("elbo", "lengthscale_mean"):
+        rewritten(results, record, factor, column)
+        outcome = cli("verify", "--results", "r", "--json")
+        assert outcome.code == code
+        assert verdicts(outcome.out).count(kind) == 1
+
+
+def test_a_record_of_another_version_is_marked_and_not_run(
+    cli: Cli, results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from svgpbench.methods.dual import DualSVGP
+
+    monkeypatch.setattr(DualSVGP, "version", 2)
+    outcome = cli("verify", "--results", "r", "--json")
+    assert {row["reason"] for row in json.loads(outcome.out) if row["verdict"] == "superseded"} == {
+        "made by version 1 of t-svgp, now at 2"
+    }
+
+
+def test_what_cannot_be_verified_is_one_line(cli: Cli, results: Path, tmp_path: Path) -> None:
+    assert (
+        cli("verify", "--results", "nowhere").err
+        == "error: --results nowhere: there is no such folder\n"
+    )
+    (tmp_path / "empty").mkdir()
+    assert cli("verify", "--results", "empty").err == "error: no records in empty\n"
+    path = next(results.rglob("*.json"))
+    path.write_text(path.read_text()[:100])
+    outcome = cli("verify", "--results", "r")
+    assert outcome.code == 2
+    assert "is not a record" in outcome.err
+
+
+def test_a_difference_within_that_of_replicas_is_chaos(results: Path) -> None:
+    record = read_records(results, "mine")[0]
+
+    def moved(factor: float) -> Record:
+        trace = record.trace | {"elbo": [float(x or 0) * factor for x in record.trace["elbo"]]}
+        return record.model_copy(update={"trace": trace})
+
+    fresh = moved(1 + 1e-4)
+    assert difference(record, fresh) == pytest.approx(1e-4)
+    assert _judged(record, fresh).kind == "different"
+    near, far = moved((1 + 1e-4) * (1 + 2e-4 / MARGIN)), moved((1 + 1e-4) * (1 + 5e-5 / MARGIN))
+    assert _judged(record, fresh, [near]).kind == "chaotic"
+    assert _judged(record, fresh, [near]).spread == pytest.approx(2e-4 / MARGIN, rel=1e-3)
+    assert _judged(record, fresh, [far]).kind == "different"
+    assert _judged(record, fresh, [far, near]).kind == "chaotic"
+    failed = record.model_copy(update={"status": "not_pd"})
+    assert _judged(record, failed).kind == "different"
+    assert _judged(record, record.model_copy(update={"status": "skipped"})).kind == "not run"
+    assert ROUNDING <= 1e-8
+
+
+def test_a_sample_is_the_same_every_time_and_draws_from_all(results: Path) -> None:
+    record = read_records(results, "mine")[0]
+    many = [record.model_copy(update={"cell_id": str(i)}) for i in range(200)]
+    chosen = [r.cell_id for r in drawn(many, 12)]
+    assert chosen == [r.cell_id for r in drawn(many, 12)]
+    assert len(set(chosen)) == 12
+    assert max(map(int, chosen)) > 150 and min(map(int, chosen)) < 50
+    assert drawn(many, None) == drawn(many, 500) == many

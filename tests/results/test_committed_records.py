@@ -1,0 +1,81 @@
+"""What lies under `results/`: every record whole, current, and able to be run again from itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from svgpbench.cell import identify
+from svgpbench.config import CellConfig
+from svgpbench.experiments import check_cells, load_experiment, resolve
+from svgpbench.plugins import framework_missing
+from svgpbench.records import Record, read_record, record_files, record_path
+from svgpbench.runner.pool import run_cells
+from svgpbench.standing import why_superseded
+from svgpbench.verification import ROUNDING, difference
+
+RESULTS = Path(__file__).parents[2] / "results"
+FILES = record_files(RESULTS)
+
+
+@pytest.fixture(scope="module")
+def records() -> list[Record]:
+    return [read_record(path) for path in FILES]  # refuses what is not whole
+
+
+def test_there_are_records_and_each_lies_where_its_configuration_says(
+    records: list[Record],
+) -> None:
+    assert len(records) >= 600
+    for path, record in zip(FILES, records, strict=True):
+        assert path == record_path(RESULTS, record.config, record.cell_id)
+        assert record.status == "ok"
+
+
+def test_every_id_is_that_of_its_configuration_and_every_version_current(
+    records: list[Record],
+) -> None:
+    told = {record.cell_id: why for record in records if (why := why_superseded(record))}
+    assert told == {}
+
+
+def test_every_record_holds_a_complete_configuration_that_can_be_run(
+    records: list[Record],
+) -> None:
+    for record in records:
+        assert identify(record.config).config == record.config
+    check_cells([record.config for record in records])
+
+
+def test_records_are_those_of_the_experiments_as_they_are_declared(records: list[Record]) -> None:
+    """Nobody has edited an experiment away from the records that stand for it."""
+    for name in {record.config.experiment for record in records}:
+        declared = {identify(cell).cell_id for cell in resolve(load_experiment(name), "paper")}
+        here = {record.cell_id for record in records if record.config.experiment == name}
+        assert here == declared
+
+
+STABLE = (
+    ("jax", "pima", "t-SVGP"),
+    ("torch", "pima", "q-SVGP natgrad"),
+    ("tensorflow", "concrete:5", "q-SVGP Adam"),
+)
+"""Cells that rounding carries less than 1e-8 away from themselves."""
+
+
+@pytest.mark.parametrize(("backend", "data", "method"), STABLE)
+def test_a_cell_run_again_says_what_its_record_says(
+    records: list[Record], tmp_path: Path, backend: str, data: str, method: str
+) -> None:
+    if missing := framework_missing(backend):
+        pytest.skip(missing)
+
+    def is_it(config: CellConfig) -> bool:
+        key = (config.backend.name, config.data.name, config.method.title)
+        return key == (backend, data, method) and config.split.fold == 1
+
+    (record,) = (r for r in records if is_it(r.config) and not r.config.perturbation)
+    (again,) = run_cells([record.config], results=tmp_path, jobs=1).records
+    assert again.cell_id == record.cell_id
+    assert difference(record, again) <= ROUNDING
