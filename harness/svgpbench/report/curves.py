@@ -22,7 +22,7 @@ class Curve:
     mean: Floats
     error: Floats
     replicates: int
-    broke_at: int | None  # the iteration at which the first replicate had failed
+    broke_at: int | None  # the first iteration that some replicate did not reach
 
     @property
     def last(self) -> float:
@@ -39,12 +39,12 @@ def curves(traces: pd.DataFrame, metric: str, failed_at_once: Sequence[str] = ()
     found = []
     for method, group in traces.groupby("method", sort=False):
         keys = ["split_seed", "fold", "seed"]
-        table = group.pivot_table(index="iteration", columns=keys, values=metric, dropna=False)
-        whole = table.dropna(how="any")
+        table = group.set_index(["iteration", *keys])[metric].unstack(keys)  # [T, replicates]
+        whole = table[table.notna().all(axis=1).cummin()]
         if method in failed_at_once:
             whole = whole.iloc[:0]
         count = table.shape[1]
-        reached = len(whole)
+        reached = int(whole.index[-1]) if len(whole) else 0  # a trace may be of few iterations
         error = (
             whole.std(axis=1, ddof=1) / math.sqrt(count) if count > 1 else whole.mean(axis=1) * 0
         )
