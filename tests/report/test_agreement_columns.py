@@ -96,6 +96,8 @@ def test_rounding_compares_a_cell_with_its_replica_on_the_same_backend() -> None
     )
     assert rounding_differs(*records) == pytest.approx(0.02, rel=1e-14)
     assert math.isnan(rounding_differs(records[0], records[2]))
+    both = (*records, on("torch", -59.7, perturbation=1e-15))
+    assert rounding_differs(*both) == pytest.approx(0.02, rel=1e-14)
     failed = record(cell(perturbation=1e-15), -50.0, status="diverged")
     assert math.isnan(rounding_differs(records[0], failed))
 

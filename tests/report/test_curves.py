@@ -134,6 +134,11 @@ def test_limits_follow_the_better_half_by_its_last_value() -> None:
     assert (low_, high_) == pytest.approx((-0.6, 10.6))
 
 
+def test_of_three_curves_two_are_the_better_half() -> None:
+    lines = [line(-1000.0, 5.0), line(0.0, 10.0), line(-40.0, 8.0)]
+    assert limits(lines, True) == pytest.approx((-40 - 0.06 * 50, 10 + 0.06 * 50))
+
+
 def test_of_the_worse_half_what_lies_within_one_height_is_shown() -> None:
     good, near, far = line(0.0, 10.0), line(-9.0, -8.0), line(-11.0, -10.5)
     assert limits([good, near], True) == pytest.approx((-9 - 0.06 * 19, 10 + 0.06 * 19))

@@ -124,3 +124,13 @@ def test_failures_that_the_shown_rows_do_not_tell_of_are_notes() -> None:
         "a note of the records",
         "failed besides: airfoil, A: jax perturbed 1 diverged, torch 2 oom, torch 1 crashed",
     )
+
+
+def test_a_terminal_gets_the_backend_that_stands_for_all_or_those_asked_for() -> None:
+    records = [
+        record(cell(backend="torch"), -1.0),
+        record(cell(backend="torch", fold=1), status="oom"),
+    ]
+    records += [record(cell(fold=fold), -2.0) for fold in (0, 1)]
+    assert build_table(collected(*records)).shown == ("jax",)  # torch comes first and has fewer
+    assert build_table(collected(*records), ("torch",)).shown == ("torch",)
