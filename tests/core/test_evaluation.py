@@ -71,13 +71,13 @@ class Pair(NamedTuple):
 
 
 def test_lengthscales_are_told_by_least_geometric_mean_and_greatest() -> None:
-    kernel = KernelParameters(np.array([2.5]), np.array([[8.0, 1.0, 27.0]]))
+    kernel = KernelParameters(np.array([2.5]), np.array([[8.0, 1.0, 27.0, 6.0]]))
     found = hyperparameters(Theta(kernel, GaussianParameters(np.float64(0.3)), ()))
     assert found == pytest.approx(
         {
             "variance": 2.5,
             "lengthscale_min": 1.0,
-            "lengthscale_mean": 6.0,  # (8·27)^⅓; the arithmetic mean is 12
+            "lengthscale_mean": 6.0,  # (8·1·27·6)^¼; the arithmetic mean is 10.5
             "lengthscale_max": 27.0,
             "noise_variance": 0.3,
         },

@@ -80,7 +80,8 @@ def test_backends_come_as_the_experiment_names_them_then_splits_folds_and_seeds(
         ("jax", 0, 2, 0),
         ("numpy", 0, 0, 0),
     ]
-    random = [SplitConfig(kind="random", seed=seed) for seed in (2, 1)]
+    # a fold says nothing of a random split
+    random = [SplitConfig(kind="random", seed=seed, fold=2 - seed) for seed in (2, 1)]
     stored(tmp_path / "random", *(cell(split=split, backend="jax") for split in random))
     assert [row[3] for row in rows(collect(tmp_path / "random", EXPERIMENT))] == [1, 2]
 
