@@ -10,7 +10,7 @@ import pytest
 from pydantic import BaseModel
 from test_cell import config
 
-from svgpbench.cell import build_trainer
+from svgpbench.cell import build_trainer, load_data, split_rows
 from svgpbench.config import (
     CellConfig,
     DataConfig,
@@ -238,3 +238,20 @@ def test_every_setting_of_training_shows_in_the_numbers(key: str) -> None:
     cell = CELLS["online"] if name == "online" else EM
     value = {"training.trace_every": 3, "training.e_steps": 3}.get(key, value)
     assert trace(changed(cell, key, value)) != trace(cell)
+
+
+def test_the_run_holds_both_parts_of_the_split_each_in_its_place() -> None:
+    run, ready = build_trainer(CELLS[""])
+    raw = load_data(DataConfig(name="boston"))
+    split = split_rows(CELLS[""].data, CELLS[""].split, len(raw.y))
+    mean, scale = raw.y[split.train].mean(), raw.y[split.train].std()
+    middle, spread = raw.X[split.train].mean(axis=0), raw.X[split.train].std(axis=0)
+    for X, y, rows in (
+        (run.data.X, run.data.y, split.train),
+        (run.data.X_test, run.data.y_test, split.test),
+    ):
+        np.testing.assert_allclose(
+            np.asarray(X), (raw.X[rows] - middle) / spread, rtol=0, atol=1e-12
+        )
+        np.testing.assert_allclose(y, (raw.y[rows] - mean) / scale, rtol=0, atol=1e-12)
+    assert run.data.y_scale == ready.y_scale == pytest.approx(scale, rel=1e-14)
