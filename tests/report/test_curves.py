@@ -84,8 +84,9 @@ def test_a_value_that_is_missing_ends_the_curve_and_is_not_bridged() -> None:
 def test_a_method_with_a_replicate_that_failed_at_once_has_no_points() -> None:
     (found,) = curves(trace_frame(THREE), "elbo", ["A"])
     assert (len(found.mean), found.broke_at, math.isnan(found.last)) == (0, 1, True)
-    (other,) = curves(trace_frame(THREE), "elbo", ["B"])
-    assert len(other.mean) == 3
+    # and one of which no replicate has a point has an empty curve
+    other, gone = curves(trace_frame(THREE), "elbo", ["B"])
+    assert (len(other.mean), gone.method, len(gone.mean), gone.broke_at) == (3, "B", 0, 1)
 
 
 def test_a_sparse_trace_that_reaches_the_end_is_not_broken() -> None:

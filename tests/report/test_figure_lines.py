@@ -177,6 +177,19 @@ def test_a_method_that_failed_before_its_first_point_is_named_and_not_drawn(draw
     assert [text.get_text() for text in panel.texts] == ["B: failed"]
 
 
+def test_a_method_of_which_nothing_is_left_is_named_too(draw: Draw) -> None:
+    found = panels(
+        draw(
+            traced([-5.0, -4.0, -3.0], method="t-SVGP"),
+            *(record(cell(method="B", fold=fold), status="not_pd") for fold in (0, 1)),
+            record(cell("boston", method="B"), status="not_pd"),
+        )
+    )
+    for data in ("airfoil", "boston"):
+        assert [text.get_text() for text in found[data, "ELBO"].texts] == ["B: failed"]
+    assert set(drawn_lines(found["airfoil", "ELBO"])) == {colour("t-SVGP")}
+
+
 def test_an_arrow_tells_where_a_curve_goes_that_leaves_the_panel(draw: Draw) -> None:
     found = panels(
         draw(

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from hand_records import cell, collected, record
 
+from svgpbench.errors import UserError
 from svgpbench.records import Record
 from svgpbench.report import build_table
 from svgpbench.report.frames import METRICS
@@ -45,6 +46,24 @@ def test_every_metric_of_a_row_is_the_mean_of_its_own_column() -> None:
         assert found[f"{name}_mean"] == 11.0 * place, name
         # two values 2p apart: deviation √2 p, over √2
         assert found[f"{name}_se"] == pytest.approx(place, rel=1e-14), name
+
+
+def test_a_score_that_is_not_finite_has_no_mean_and_is_told() -> None:
+    """A label that was held impossible: infinite NLPD, null in the record."""
+    records = [record(cell(fold=fold), -1.0, nlpd=0.5, rmse=1.0) for fold in (0, 1)]
+    records.append(record(cell(fold=2), -1.0, nlpd=math.inf, rmse=1.0))
+    found = row(*records)
+    assert (found["ok"], found["elbo_mean"], found["rmse_mean"]) == (3, -1.0, 1.0)
+    assert (found["nlpd_mean"], found["nlpd_se"]) == (None, None)  # 0.5 would be that of the lucky
+    assert build_table(collected(*records)).notes == (
+        "no mean of nlpd: airfoil, A on jax: not finite in 1 of 3 cells",
+    )
+
+
+def test_replicas_alone_make_no_table() -> None:
+    for backends in ((), ("jax",)):
+        with pytest.raises(UserError, match="all of perturbed replicas"):
+            build_table(collected(record(cell(perturbation=1e-15), -1.0)), backends)
 
 
 def test_cells_of_other_rows_stay_out_of_a_mean() -> None:

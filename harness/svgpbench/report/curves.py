@@ -34,7 +34,8 @@ def curves(traces: pd.DataFrame, metric: str, failed_at_once: Sequence[str] = ()
     """The curve of each method in `traces`, over the iterations that every replicate reached.
 
     A mean over the replicates that are left would jump where one fails, and for the better: the
-    curve ends there instead. Methods in `failed_at_once` have a replicate without any iteration.
+    curve ends there instead. Methods in `failed_at_once` have a replicate without any iteration: their
+    curves are empty, and last where no replicate has one.
     """
     found = []
     for method, group in traces.groupby("method", sort=False):
@@ -58,7 +59,12 @@ def curves(traces: pd.DataFrame, metric: str, failed_at_once: Sequence[str] = ()
                 reached + 1 if reached < int(group["iterations"].max()) else None,
             )
         )
-    return found
+    nothing, known = np.empty(0), {line.method for line in found}
+    return found + [
+        Curve(method, nothing, nothing, nothing, 0, 1)
+        for method in failed_at_once
+        if method not in known
+    ]
 
 
 def limits(lines: Sequence[Curve], higher_is_better: bool) -> tuple[float, float]:
