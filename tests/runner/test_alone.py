@@ -126,6 +126,13 @@ def test_a_worker_is_kept_for_cells_of_its_backend_mode_dtype_device_and_threads
     assert {WorkerKind.of(each) for each in same} == {WorkerKind.of(config)}
 
 
+def test_cells_of_two_kinds_do_not_share_a_process(run: Run) -> None:
+    eager = {"name": "numpy", "mode": "eager"}
+    records = run(make_config("finish"), make_config("finish", backend=eager)).records
+    assert [r.worker.fresh for r in records] == [True, True]
+    assert len({r.data["pid"] for r in records}) == 2
+
+
 def test_seconds_of_a_cell_are_its_own_as_seen_from_outside(run: Run) -> None:
     before = datetime.now(UTC)
     first, second, third = run(slow(0, 0.4), slow(1, 0.0), slow(2, 0.3)).records
