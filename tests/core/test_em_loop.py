@@ -53,3 +53,18 @@ def test_of_two_bases_each_starts_within_its_own_limit() -> None:
     one = np.ones((1, 3))
     bases = Growth(increment=8, limit=5, limit_gamma=20).start(PROBLEM.X, one)
     assert (len(bases.beta), len(bases.gamma)) == (5, 8)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_hyperparameters_that_are_not_finite_have_diverged(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = trainer(NUMPY)
+
+    def m_phase() -> None:
+        kernel = run.raw.kernel
+        run.raw = run.raw._replace(kernel=kernel._replace(variance=kernel.variance * np.nan))
+        run.prior = run.steps.prior(run.raw)
+
+    monkeypatch.setattr(run, "m_phase", m_phase)
+    failed = run.run()
+    assert (failed.status, failed.message) == ("diverged", "θ is not finite at EM iteration 2")
+    assert [point["iteration"] for point in failed.trace] == [1]
