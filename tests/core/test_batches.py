@@ -158,3 +158,35 @@ def test_a_batch_samples_distinct_basis_points_and_no_more_than_there_are() -> N
     assert all(len(set(points)) == 3 for points in drawn)
     assert set(drawn.ravel().tolist()) == set(range(len(Z)))
     assert batches(ops, method=SampledRows(count=20)).full(Z).rows.shape == (8,)
+
+
+def test_test_rows_come_in_chunks_only_where_training_rows_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("svgpbench.batches.EVALUATION_ROWS", 3)
+    (whole,) = batches(load_backend("numpy"), size=None).test_chunks(Z)
+    chunks = list(batches(load_backend("numpy")).test_chunks(Z))
+    assert [len(chunk.y) for chunk in chunks] == [3, 3, 1]
+    np.testing.assert_array_equal(np.concatenate([chunk.X for chunk in chunks]), DATA.X_test)
+    np.testing.assert_array_equal(np.concatenate([chunk.y for chunk in chunks]), DATA.y_test)
+    np.testing.assert_array_equal(whole.X, DATA.X_test)
+
+
+def test_test_targets_are_not_those_of_training() -> None:
+    data = TrainingData(PROBLEM.X, PROBLEM.y, PROBLEM.X[:7] + 1.0, PROBLEM.y[:7] + 1.0)
+    model = Model(kernel("se"), GaussianLikelihood())
+    batch = Batches(load_backend("numpy"), model, DualSVGP(), data, None, 0).test()
+    np.testing.assert_array_equal(batch.X, data.X_test)
+    np.testing.assert_array_equal(batch.y, data.y_test)
+
+
+def test_a_place_brings_every_stream_back() -> None:
+    source = batches(load_backend("numpy"), noisy=True, method=SampledRows())
+    source.minibatches(3, Z)
+    place = source.place()
+    first = [source.minibatches(2, Z), source.full(Z)]
+    source.resume(place)
+    again = [source.minibatches(2, Z), source.full(Z)]
+    for one, other in zip(first, again, strict=True):
+        for name in ("index", "noise", "rows"):
+            np.testing.assert_array_equal(getattr(one, name), getattr(other, name))

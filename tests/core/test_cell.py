@@ -82,7 +82,10 @@ def test_an_outcome_has_a_trace_metrics_and_the_facts_of_its_data() -> None:
     assert outcome.status == "ok"
     assert [point["iteration"] for point in outcome.trace] == [1, 2]
     assert outcome.metrics["elbo"] == outcome.trace[-1]["elbo"]
-    assert outcome.metrics["rmse"] is not None and 0 < outcome.metrics["rmse"] < 1
+    know_nothing = 1.0237  # who predicts the training part's mean, 0 in these units
+    assert (
+        outcome.metrics["rmse"] is not None and 0.3 < outcome.metrics["rmse"] < 0.85 * know_nothing
+    )
     assert outcome.data["n_train"] == 404
     assert outcome.data["dimensions"] == 13
     assert outcome.data["fingerprint"] == load_data(DataConfig(name="boston")).fingerprint
@@ -153,7 +156,7 @@ def test_the_number_of_classes_is_the_data_s_where_it_is_not_said(
     assert trainer.model.latents == 3
     outcome = run_cell(cell)
     assert outcome.status == "ok"
-    assert 0.0 <= (outcome.metrics["error_rate"] or 0.0) <= 1.0
+    assert outcome.metrics["error_rate"] is not None  # labels without a pattern: of any size
     two = own(table(tmp_path, ["a", "b"]), "classification", LikelihoodConfig(name=name))
     assert build_trainer(two)[0].model.latents == 2
 

@@ -64,7 +64,8 @@ def test_every_method_with_two_bases_runs(method: str, batch: int | None, subset
     assert outcome.status == "ok", outcome.message
     bounds = [float(point["elbo"] or 0.0) for point in outcome.trace]
     assert bounds[-1] > bounds[0]
-    assert outcome.metrics["rmse"] is not None and outcome.metrics["rmse"] < 1.1
+    know_nothing = 1.0237  # who predicts the training part's mean, 0 in these units
+    assert outcome.metrics["rmse"] is not None and outcome.metrics["rmse"] < 0.86 * know_nothing
 
 
 def test_the_traced_bound_is_that_of_all_columns() -> None:
@@ -83,13 +84,16 @@ def test_classification_with_two_bases() -> None:
         config(
             "orth",
             data=DataConfig(name="ionosphere"),
+            kernel=KernelConfig(lengthscale=6.0),
             likelihood=LikelihoodConfig(name="bernoulli-probit"),
             training=training,
             options={"coupled": "t-svgp", "gamma_step": "newton"},
         )
     )
     assert outcome.status == "ok"
-    assert outcome.metrics["error_rate"] is not None and outcome.metrics["error_rate"] < 0.35
+    know_nothing = 26 / 71  # of the test rows are of the smaller class
+    assert outcome.metrics["error_rate"] is not None
+    assert outcome.metrics["error_rate"] < 0.5 * know_nothing
 
 
 @pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid value")

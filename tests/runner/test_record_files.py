@@ -80,6 +80,17 @@ def test_a_write_that_fails_leaves_the_old_record_and_no_other_file(
     assert list(path.parent.iterdir()) == [path]
 
 
+def test_a_newer_record_takes_the_place_of_the_old_file_and_does_not_overwrite_it(
+    tmp_path: Path,
+) -> None:
+    """Whoever reads the old one meanwhile reads it whole."""
+    path = write_record(tmp_path, make_record())
+    old, before = tmp_path / "held open", path.read_text()
+    os.link(path, old)
+    assert write_record(tmp_path, make_record(wall_s=9.0)) == path
+    assert old.read_text() == before != path.read_text()
+
+
 def test_what_a_killed_writer_leaves_is_not_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

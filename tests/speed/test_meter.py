@@ -6,7 +6,9 @@ import os
 import subprocess
 import sys
 import time
+from typing import NamedTuple
 
+import psutil
 import pytest
 
 from svgpbench.speed.meter import Meter, Reading, between
@@ -58,3 +60,37 @@ def test_others_are_what_is_busy_and_not_own() -> None:
 
 def test_counters_whose_ticks_disagree_give_no_negative_load() -> None:
     assert between(Reading(0.0, 0.0, 0.0), Reading(1.0, 0.99, 1.0)).other_s == 0.0
+
+
+class Times(NamedTuple):
+    """What psutil tells of one core."""
+
+    user: float
+    nice: float
+    system: float
+    idle: float
+    iowait: float
+    irq: float
+    softirq: float
+    steal: float
+    guest: float
+
+
+def test_busy_is_all_that_keeps_the_metered_cores_from_idling(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Waiting is idling, a guest's time is within the user's, and stolen time is lost to others."""
+    cores = [
+        Times(*(10.0**core * x for x in (1, 2, 4, 1e6, 1e6, 8, 16, 32, 1e6))) for core in range(3)
+    ]
+    monkeypatch.setattr(psutil, "cpu_times", lambda percpu: cores)
+    assert Meter(os.getpid(), (1,)).read().busy == 630.0
+    assert Meter(os.getpid(), (0, 2)).read().busy == 63.0 + 6300.0
+    assert Meter(os.getpid()).read().busy == 63.0 + 630.0 + 6300.0
+
+
+def test_a_process_that_has_ended_used_nothing_more() -> None:
+    done = subprocess.Popen([sys.executable, "-c", "pass"])
+    meter = Meter(done.pid)
+    done.wait()
+    assert meter.read().own == 0.0

@@ -13,6 +13,7 @@ from svgpbench.config import LEARN, TrainingConfig
 from svgpbench.errors import UserError
 from svgpbench.methods import build_method
 from svgpbench.ops import Ops
+from svgpbench.plugins import load_backend
 from svgpbench.speed.cases import HELD, METHODS, STEPS, build_case
 from svgpbench.speed.problems import SHAPES, Problem, fingerprint, make_problem
 from svgpbench.training import Trainer
@@ -84,6 +85,19 @@ def test_m_step_and_predict_cases_are_those_of_training(ops: Ops, method: str) -
 def test_a_case_starts_from_the_same_state_every_time(ops: Ops) -> None:
     case = build_case(ops, TINY, "t-svgp", "m_step")
     assert case.figure(case.call()) == case.figure(case.call())
+
+
+def test_figures_are_the_mean_log_density_and_the_bound_after_the_step() -> None:
+    ops = load_backend("numpy")
+    case = build_case(ops, TINY, "t-svgp", "predict")
+    density, guess = case.call()
+    assert case.figure((density, guess)) == pytest.approx(np.mean(density), rel=1e-14)
+    assert np.mean(density) != pytest.approx(np.mean(guess), rel=1e-3)
+    loop = trainer(ops, TINY, "t-svgp")
+    loop.e_phase()
+    after = loop.bound_over(list(loop.batches.evaluation(loop.raw.inducing)), float(loop.scale))
+    case = build_case(ops, TINY, "t-svgp", "e_step")
+    assert case.figure(case.call()) == pytest.approx(after, rel=1e-12)
 
 
 PINNED = {

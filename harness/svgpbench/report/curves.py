@@ -22,7 +22,7 @@ class Curve:
     mean: Floats
     error: Floats
     replicates: int
-    broke_at: int | None  # the iteration at which the first replicate had failed
+    broke_at: int | None  # the first iteration that some replicate did not reach
 
     @property
     def last(self) -> float:
@@ -34,17 +34,18 @@ def curves(traces: pd.DataFrame, metric: str, failed_at_once: Sequence[str] = ()
     """The curve of each method in `traces`, over the iterations that every replicate reached.
 
     A mean over the replicates that are left would jump where one fails, and for the better: the
-    curve ends there instead. Methods in `failed_at_once` have a replicate without any iteration.
+    curve ends there instead. Methods in `failed_at_once` have a replicate without any iteration: their
+    curves are empty, and last where no replicate has one.
     """
     found = []
     for method, group in traces.groupby("method", sort=False):
         keys = ["split_seed", "fold", "seed"]
-        table = group.pivot_table(index="iteration", columns=keys, values=metric, dropna=False)
-        whole = table.dropna(how="any")
+        table = group.set_index(["iteration", *keys])[metric].unstack(keys)  # [T, replicates]
+        whole = table[table.notna().all(axis=1).cummin()]
         if method in failed_at_once:
             whole = whole.iloc[:0]
         count = table.shape[1]
-        reached = len(whole)
+        reached = int(whole.index[-1]) if len(whole) else 0  # a trace may be of few iterations
         error = (
             whole.std(axis=1, ddof=1) / math.sqrt(count) if count > 1 else whole.mean(axis=1) * 0
         )
@@ -58,7 +59,12 @@ def curves(traces: pd.DataFrame, metric: str, failed_at_once: Sequence[str] = ()
                 reached + 1 if reached < int(group["iterations"].max()) else None,
             )
         )
-    return found
+    nothing, known = np.empty(0), {line.method for line in found}
+    return found + [
+        Curve(method, nothing, nothing, nothing, 0, 1)
+        for method in failed_at_once
+        if method not in known
+    ]
 
 
 def limits(lines: Sequence[Curve], higher_is_better: bool) -> tuple[float, float]:

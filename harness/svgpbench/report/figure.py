@@ -63,7 +63,7 @@ def draw_figure(collected: Collected, path: Path) -> str:
     traces = trace_frame(mine)
     if traces.empty:
         raise UserError(f"no record of {collected.experiment} on {backend} has a trace to draw")
-    caption = _caption(collected, frame, traces, backend)
+    caption = _caption(collected, frame, backend)
     with matplotlib.rc_context(STYLE):
         figure = _figure(frame[frame["backend"] == backend], traces)
         try:
@@ -168,14 +168,14 @@ def _short(value: float) -> str:
     return rf"${value / 10**power:.1f}\times10^{{{power}}}$"
 
 
-def _caption(collected: Collected, frame: pd.DataFrame, traces: pd.DataFrame, backend: str) -> str:
-    replicates = traces.groupby(["data", "method"])["fold"].nunique()
-    counts = sorted({int(count) for count in replicates})
-    folds = "–".join(str(n) for n in (counts if len(counts) < 2 else (counts[0], counts[-1])))
+def _caption(collected: Collected, frame: pd.DataFrame, backend: str) -> str:
+    drawn = frame[(frame["backend"] == backend) & (frame["perturbation"] == 0)]
+    counts = sorted(set(count_by(drawn, "data", "method").values()))
+    cells = "–".join(str(n) for n in (counts if len(counts) < 2 else (counts[0], counts[-1])))
     parts = [
-        f"{collected.experiment}: mean over {folds} folds (band: standard error) of the bound on "
-        "the training part and of the negative log predictive density of the test part, against "
-        f"EM iteration. Drawn: {backend}."
+        f"{collected.experiment}: mean over {cells} cells (folds × seeds; band: standard error) "
+        "of the bound on the training part and of the negative log predictive density of the test "
+        f"part, against EM iteration. Drawn: {backend}."
     ]
     others = [name for name in frame["backend"].unique() if name != backend]
     differ = between_backends(frame)
@@ -184,12 +184,11 @@ def _caption(collected: Collected, frame: pd.DataFrame, traces: pd.DataFrame, ba
             f"{', '.join(others)}: the final ELBO of the same cell differs by {differ:.0e} "
             "relative at most."
         )
-    bad = frame[(frame["status"] != "ok") & (frame["backend"] == backend)]
-    bad = bad[bad["perturbation"] == 0]
+    bad = drawn[drawn["status"] != "ok"]
     if len(bad):
         counts_by = count_by(bad, "data", "method", "status")
         told = "; ".join(f"{d}, {m}: {n} {status}" for (d, m, status), n in counts_by.items())
-        parts.append(f"A cross ends a curve where a fold failed ({told}).")
+        parts.append(f"A cross ends a curve where a cell failed ({told}).")
     parts.append("Arrows: a curve leaves the panel, to the value beside the arrow.")
     return " ".join([*parts, *(f"Note: {note}." for note in collected.notes)])
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from svgpbench.errors import UserError
 from svgpbench.likelihoods import LIKELIHOODS
 from svgpbench.records import Record
 
@@ -61,8 +62,13 @@ def count_by(frame: pd.DataFrame, *columns: str) -> Counter[tuple[str, ...]]:
 
 
 def reference_backend(frame: pd.DataFrame) -> str:
-    """The backend whose numbers stand for all: that of most good cells, in double precision."""
+    """The backend whose numbers stand for all: that of most good cells, in double precision.
+
+    Raises `UserError` where there are perturbed replicas alone, which stand for nothing.
+    """
     plain = frame[frame["perturbation"] == 0]
+    if plain.empty:
+        raise UserError("these records are all of perturbed replicas: run the cells themselves too")
     order = {name: at for at, name in enumerate(plain["backend"].unique())}
     double = plain[plain["dtype"] == "float64"]
     good = (double if len(double) else plain)["backend"]

@@ -51,11 +51,11 @@ def build_table(collected: Collected, backends: tuple[str, ...] = ()) -> ResultT
     `backends`: titles to show in a terminal; empty shows the one that stands for all.
     """
     frame = final_frame(collected.records)
+    reference = reference_backend(frame)
     rows = pd.DataFrame(list(_rows(frame)))
-    shown = backends or (reference_backend(frame),)
-    return ResultTable(
-        collected.experiment, rows, shown, (*collected.notes, *_failures(frame, shown))
-    )
+    shown = backends or (reference,)
+    notes = (*collected.notes, *_failures(frame, shown), *_not_finite(frame))
+    return ResultTable(collected.experiment, rows, shown, notes)
 
 
 def _rows(frame: pd.DataFrame) -> Iterator[dict[str, Any]]:
@@ -83,9 +83,11 @@ def _rows(frame: pd.DataFrame) -> Iterator[dict[str, Any]]:
 
 
 def mean_and_error(values: pd.Series[float]) -> tuple[float, float]:
-    """Mean and its standard error; NaN where there are too few values for one."""
-    values = values.dropna()
-    if values.empty:
+    """Mean and its standard error; NaN where there are too few values for one.
+
+    A value that is not finite, which a record holds as null, has no mean: that of the others would flatter.
+    """
+    if values.empty or values.isna().any():
         return math.nan, math.nan
     error = float(values.std(ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else math.nan
     return float(values.mean()), error
@@ -102,3 +104,16 @@ def _failures(frame: pd.DataFrame, shown: tuple[str, ...]) -> Iterator[str]:
         counts = count_by(group, "where", "status")
         listed = ", ".join(f"{where} {n} {status}" for (where, status), n in counts.items())
         yield f"failed besides: {data}, {method}: {listed}"
+
+
+def _not_finite(frame: pd.DataFrame) -> Iterator[str]:
+    """Rows whose cells ended well, but some of them with an infinite score."""
+    good = frame[(frame["status"] == "ok") & (frame["perturbation"] == 0)]
+    for (data, method, backend), group in good.groupby(["data", "method", "backend"], sort=False):
+        for metric in METRICS:
+            absent = int(group[metric].isna().sum())
+            if 0 < absent < len(group):
+                yield (
+                    f"no mean of {metric}: {data}, {method} on {backend}: "
+                    f"not finite in {absent} of {len(group)} cells"
+                )

@@ -1,0 +1,153 @@
+"""Which records belong in a table, in which order, and what a reader of them is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hand_records import cell, record
+
+from svgpbench.cell import identify
+from svgpbench.config import CellConfig, MethodConfig, SplitConfig
+from svgpbench.errors import UserError
+from svgpbench.experiments import Experiment
+from svgpbench.records import Record, write_record
+from svgpbench.report import Collected, build_table, collect
+
+METHODS = {"A": "t-svgp", "B": "sgpr", "Z": "q-svgp"}
+EXPERIMENT = Experiment.model_validate(
+    {
+        "name": "by-hand",
+        "backends": ["torch:compile", "jax", "numpy"],
+        "problems": [
+            {"data": [{"name": "yacht"}], "likelihood": {"name": "gaussian"}},
+            {"data": [{"name": "boston"}, {"name": "airfoil"}], "likelihood": {"name": "gaussian"}},
+        ],
+        "methods": [{"name": "q-svgp", "label": "Z"}, {"name": "t-svgp", "label": "A"}],
+    }
+)
+
+
+def stored(folder: Path, *configs: CellConfig, **of_record: Any) -> list[CellConfig]:
+    """Records of cells under their ids."""
+    for config in configs:
+        made = record(config, -1.0, **of_record)
+        cell_id, fingerprint = identify(config)
+        facts = {"cell_id": cell_id, "data": made.data | {"fingerprint": fingerprint}}
+        write_record(folder, made.model_copy(update=facts))
+    return list(configs)
+
+
+def rows(found: Collected) -> list[tuple[object, ...]]:
+    def of(r: Record) -> tuple[object, ...]:
+        c = r.config
+        return (c.data.name, c.method.title, c.backend.title, c.split.seed, c.split.fold, c.seed)
+
+    return [of(r) for r in found.records]
+
+
+def test_rows_come_in_the_order_of_the_experiment_and_strangers_last(tmp_path: Path) -> None:
+    methods = {label: MethodConfig(name=n, label=label) for label, n in METHODS.items()}
+    of_data = [cell(data) for data in ("airfoil", "boston", "sonar")]
+    stored(
+        tmp_path,
+        *(each.model_copy(update={"method": m}) for each in of_data for m in methods.values()),
+    )
+    found = collect(tmp_path, EXPERIMENT)
+    names = ("boston", "airfoil", "sonar")  # as the file has them, and what it lacks
+    assert [row[:2] for row in rows(found)] == [(d, m) for d in names for m in ("Z", "A", "B")]
+    table = build_table(found).rows
+    assert list(zip(table["data"], table["method"], strict=True)) == [x[:2] for x in rows(found)]
+
+
+def test_backends_come_as_the_experiment_names_them_then_splits_folds_and_seeds(
+    tmp_path: Path,
+) -> None:
+    stored(
+        tmp_path,
+        *(cell(backend=b) for b in ("jax", "numpy", "torch:compile", "torch")),
+        cell(fold=2, backend="jax"),
+        cell(fold=1, backend="jax", seed=1),
+        cell(fold=1, backend="jax"),
+    )
+    assert [row[2:] for row in rows(collect(tmp_path, EXPERIMENT))] == [
+        ("torch", 0, 0, 0),
+        ("torch:compile", 0, 0, 0),
+        ("jax", 0, 0, 0),
+        ("jax", 0, 1, 0),
+        ("jax", 0, 1, 1),
+        ("jax", 0, 2, 0),
+        ("numpy", 0, 0, 0),
+    ]
+    # a fold says nothing of a random split
+    random = [SplitConfig(kind="random", seed=seed, fold=2 - seed) for seed in (2, 1)]
+    stored(tmp_path / "random", *(cell(split=split, backend="jax") for split in random))
+    assert [row[3] for row in rows(collect(tmp_path / "random", EXPERIMENT))] == [1, 2]
+
+
+def test_of_the_cells_that_were_to_run_those_missing_are_counted(tmp_path: Path) -> None:
+    cells = [cell(fold=fold) for fold in range(5)]
+    stored(tmp_path, *cells[:2], cell("boston"))
+    found = collect(tmp_path, EXPERIMENT, cells)
+    assert (found.missing, found.notes) == (3, ("3 of 5 cells have not run",))
+    assert [row[0] for row in rows(found)] == ["airfoil"] * 2  # what was not asked for stays out
+    complete = collect(tmp_path, EXPERIMENT, cells[:2])
+    assert (complete.missing, complete.notes) == (0, ())
+    assert (collect(tmp_path, EXPERIMENT).missing, len(collect(tmp_path, EXPERIMENT).records)) == (
+        0,
+        3,
+    )
+
+
+def test_nothing_to_show_is_one_line(tmp_path: Path) -> None:
+    for cells in (None, [cell()]):
+        with pytest.raises(UserError, match=r"no records of by-hand in .*; run it first") as caught:
+            collect(tmp_path, EXPERIMENT, cells)
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "kept"),
+    [
+        ((), ["torch", "torch:compile", "jax"]),
+        (("jax",), ["jax"]),
+        (("torch",), ["torch", "torch:compile"]),
+        (("torch:compile", "jax"), ["torch:compile", "jax"]),
+    ],
+)
+def test_backends_are_kept_by_name_or_with_their_mode(
+    tmp_path: Path, wanted: tuple[str, ...], kept: list[str]
+) -> None:
+    stored(tmp_path, *(cell(backend=b) for b in ("jax", "torch", "torch:compile")))
+    assert [row[2] for row in rows(collect(tmp_path, EXPERIMENT, backends=wanted))] == kept
+
+
+def test_a_mixture_is_refused_before_anything_is_shown(tmp_path: Path) -> None:
+    stored(tmp_path, cell(fold=0), cell(fold=1, jitter=1e-5))
+    with pytest.raises(UserError, match="airfoil, A differ in jitter"):
+        collect(tmp_path, EXPERIMENT)
+
+
+def test_packages_of_several_versions_are_told_each_and_no_other(tmp_path: Path) -> None:
+    stored(tmp_path, cell(fold=0), versions={"numpy": "2.1", "jax": "0.6", "scipy": "1"})
+    stored(tmp_path, cell(fold=1), versions={"numpy": "2.0", "jax": "0.6"})
+    stored(tmp_path, cell(fold=2), versions={"numpy": "2.1", "jax": "0.7"})
+    stored(tmp_path, cell(fold=3))  # of a worker that died it is not known
+    assert sorted(collect(tmp_path, EXPERIMENT).notes) == [
+        "records were made with jax 0.6 and 0.7",
+        "records were made with numpy 2.0 and 2.1",
+    ]
+
+
+def test_settings_in_which_rows_differ_are_told_with_their_rows(tmp_path: Path) -> None:
+    stored(
+        tmp_path, cell("airfoil"), cell("boston", jitter=1e-5), cell("boston", "Z"), cell("sonar")
+    )
+    (note,) = collect(tmp_path, EXPERIMENT).notes
+    head, _, told = note.partition(" (")
+    assert head == "rows differ in jitter"
+    assert sorted(told.rstrip(")").split("; ")) == [
+        "1e-05: boston, A",
+        "1e-06: airfoil, A / boston, Z and 1 more",
+    ]

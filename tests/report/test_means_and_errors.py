@@ -1,0 +1,155 @@
+"""What a row of a table holds: means, standard errors and counts, worked out by hand."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pandas as pd
+import pytest
+from hand_records import cell, collected, record
+
+from svgpbench.errors import UserError
+from svgpbench.records import Record
+from svgpbench.report import build_table
+from svgpbench.report.frames import METRICS
+from svgpbench.report.table import mean_and_error
+
+
+def row(*records: Record, **which: str) -> dict[str, Any]:
+    """The one row of a table whose columns have these values."""
+    rows = build_table(collected(*records)).to_json()["rows"]
+    (found,) = [each for each in rows if which.items() <= each.items()]
+    return found
+
+
+def test_error_is_the_sample_deviation_over_the_root_of_the_number() -> None:
+    # deviations from 5: −4, −2, 0, 6; squares 56; variance 56/3; over 4
+    mean, error = mean_and_error(pd.Series([1.0, 3.0, 5.0, 11.0]))
+    assert mean == 5.0
+    assert error == pytest.approx(math.sqrt(56 / 3 / 4), rel=1e-15)
+    # neither the population's error, nor the deviation, nor the mean of the inner values
+    assert error == pytest.approx(2.160246899469287, rel=1e-15)
+
+
+def test_one_value_has_a_mean_and_no_error_and_none_has_neither() -> None:
+    mean, error = mean_and_error(pd.Series([3.0]))
+    assert mean == 3.0 and math.isnan(error)
+    assert all(math.isnan(value) for value in mean_and_error(pd.Series([math.nan])))
+
+
+def test_every_metric_of_a_row_is_the_mean_of_its_own_column() -> None:
+    first = {name: 10.0 * place for place, name in enumerate(METRICS, 1)}
+    second = {name: value + 2.0 * place for place, (name, value) in enumerate(first.items(), 1)}
+    found = row(record(cell(fold=0), **first), record(cell(fold=1), **second))
+    for place, name in enumerate(METRICS, 1):
+        assert found[f"{name}_mean"] == 11.0 * place, name
+        # two values 2p apart: deviation √2 p, over √2
+        assert found[f"{name}_se"] == pytest.approx(place, rel=1e-14), name
+
+
+def test_a_score_that_is_not_finite_has_no_mean_and_is_told() -> None:
+    """A label that was held impossible: infinite NLPD, null in the record."""
+    records = [record(cell(fold=fold), -1.0, nlpd=0.5, rmse=1.0) for fold in (0, 1)]
+    records.append(record(cell(fold=2), -1.0, nlpd=math.inf, rmse=1.0))
+    found = row(*records)
+    assert (found["ok"], found["elbo_mean"], found["rmse_mean"]) == (3, -1.0, 1.0)
+    assert (found["nlpd_mean"], found["nlpd_se"]) == (None, None)  # 0.5 would be that of the lucky
+    assert build_table(collected(*records)).notes == (
+        "no mean of nlpd: airfoil, A on jax: not finite in 1 of 3 cells",
+    )
+
+
+def test_replicas_alone_make_no_table() -> None:
+    for backends in ((), ("jax",)):
+        with pytest.raises(UserError, match="all of perturbed replicas"):
+            build_table(collected(record(cell(perturbation=1e-15), -1.0)), backends)
+
+
+def test_cells_of_other_rows_stay_out_of_a_mean() -> None:
+    records = [
+        record(cell(fold=fold, data=data, method=method, backend=backend), elbo)
+        for fold in (0, 1)
+        for data, method, backend, elbo in (
+            ("airfoil", "A", "jax", -1.0 - fold),
+            ("boston", "A", "jax", -20.0),
+            ("airfoil", "B", "jax", -300.0),
+            ("airfoil", "A", "torch", -4000.0),
+        )
+    ]
+    found = row(*records, data="airfoil", method="A", backend="jax")
+    assert (found["elbo_mean"], found["cells"], found["ok"]) == (-1.5, 2, 2)
+    assert len(build_table(collected(*records)).rows) == 4
+
+
+def test_perturbed_replicas_are_in_no_mean_and_no_count() -> None:
+    plain = [record(cell(fold=fold), -10.0 - fold) for fold in (0, 1)]
+    replicas = [
+        record(cell(fold=0, perturbation=1e-15), -1000.0),
+        record(cell(fold=1, perturbation=1e-15), status="not_pd"),
+    ]
+    found = row(*plain, *replicas)
+    assert (found["elbo_mean"], found["elbo_se"]) == (-10.5, 0.5)
+    assert (found["cells"], found["ok"], found["failed"]) == (2, 2, {})
+
+
+def test_failed_cells_are_counted_under_their_status_and_give_no_number() -> None:
+    found = row(
+        record(cell(fold=0), -1.0),
+        record(cell(fold=1), -3.0),
+        # a failed cell keeps the last values it reached
+        record(cell(fold=2), -5000.0, status="diverged", nlpd=77.0),
+        record(cell(fold=3), -7000.0, status="not_pd"),
+        record(cell(fold=4), status="not_pd"),
+    )
+    assert (found["elbo_mean"], found["elbo_se"]) == (-2.0, 1.0)
+    assert found["nlpd_mean"] is None
+    assert (found["cells"], found["ok"]) == (5, 2)
+    assert found["failed"] == {"not_pd": 2, "diverged": 1}
+
+
+def test_a_row_without_a_good_cell_stays_in_the_table() -> None:
+    found = row(record(cell(), status="oom"), record(cell(fold=1), status="timeout"))
+    assert (found["cells"], found["ok"], found["elbo_mean"]) == (2, 0, None)
+    assert found["failed"] == {"oom": 1, "timeout": 1}
+
+
+def test_seeds_and_split_seeds_are_replicates_as_folds_are() -> None:
+    from svgpbench.config import SplitConfig
+
+    by_seed = [record(cell(seed=seed), float(seed)) for seed in (1, 2, 6)]
+    assert row(*by_seed)["elbo_mean"] == 3.0
+    by_split = [
+        record(cell(split=SplitConfig(kind="random", seed=seed)), float(seed)) for seed in (1, 2, 6)
+    ]
+    assert (row(*by_split)["elbo_mean"], row(*by_split)["ok"]) == (3.0, 3)
+
+
+def test_failures_that_the_shown_rows_do_not_tell_of_are_notes() -> None:
+    table = build_table(
+        collected(
+            record(cell(), -1.0),
+            record(cell(fold=1), -1.0),
+            record(cell(fold=2), status="not_pd"),
+            record(cell(perturbation=1e-15), status="diverged"),
+            record(cell(backend="torch"), status="oom"),
+            record(cell(backend="torch", fold=1), status="oom"),
+            record(cell(backend="torch", fold=2), status="crashed"),
+            notes=["a note of the records"],
+        )
+    )
+    assert table.shown == ("jax",)
+    assert table.notes == (
+        "a note of the records",
+        "failed besides: airfoil, A: jax perturbed 1 diverged, torch 2 oom, torch 1 crashed",
+    )
+
+
+def test_a_terminal_gets_the_backend_that_stands_for_all_or_those_asked_for() -> None:
+    records = [
+        record(cell(backend="torch"), -1.0),
+        record(cell(backend="torch", fold=1), status="oom"),
+    ]
+    records += [record(cell(fold=fold), -2.0) for fold in (0, 1)]
+    assert build_table(collected(*records)).shown == ("jax",)  # torch comes first and has fewer
+    assert build_table(collected(*records), ("torch",)).shown == ("torch",)
