@@ -24,19 +24,27 @@ class Seen(NamedTuple):
 def observed(trainer: Trainer) -> tuple[Trained, list[Seen]]:
     """The whole run, and what it held at each of its trace points.
 
-    Every trace point asks for the metrics once, which is where this looks; trials end on none.
+    Every trace point asks for the metrics once, which is where this looks. What trials of several rates
+    saw is told apart by those numbers, since only the best trial's points are in the trace.
     """
-    seen: list[Seen] = []
+    seen: dict[tuple[float, ...], Seen] = {}
     metrics = trainer.metrics
 
     def watched() -> dict[str, float]:
-        host = tree_map(trainer.ops.to_numpy, trainer.state)
-        seen.append(Seen(tree_map(np.array, trainer.theta()), tree_map(np.array, host)))
-        return metrics()
+        found, state = metrics(), tree_map(trainer.ops.to_numpy, trainer.state)
+        at = Seen(tree_map(np.array, trainer.theta()), tree_map(np.array, state))
+        seen[trainer.iteration, *found.values()] = at
+        names.update(found)
+        return found
 
+    names: dict[str, float] = {}
     trainer.metrics = watched  # type: ignore[method-assign]
     trained = trainer.run()
-    return trained, seen[len(seen) - len(trained.trace) :]
+    points = [
+        (int(point["iteration"] or 0), *(float(point[name] or 0.0) for name in names))
+        for point in trained.trace
+    ]
+    return trained, [seen[point] for point in points]
 
 
 class GivenRows:

@@ -82,7 +82,10 @@ def package_run(ops: Ops, case: Case) -> Trainer:
 def first_theta(case: Case) -> dict[str, Any]:
     """θ without bases, for the second program."""
     theta = {"variance": np.array(VARIANCE), "lengthscales": lengthscales(case.ard)}
-    values = {"gaussian": ("noise_variance", NOISE_VARIANCE), "student-t": ("scale", STUDENT_T_SCALE)}
+    values = {
+        "gaussian": ("noise_variance", NOISE_VARIANCE),
+        "student-t": ("scale", STUDENT_T_SCALE),
+    }
     if case.likelihood in values:
         name, value = values[case.likelihood]
         theta[name] = np.array(value)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+
 import pytest
 from both_sides import compare, package_run, program_run
 from cases import CASES
+from program.loop import Point
 
 from svgpbench.ops import Ops
 from svgpbench.plugins import load_backend
@@ -15,7 +18,27 @@ def numpy() -> Ops:
     return load_backend("numpy")
 
 
+@functools.cache
+def program_of(name: str) -> list[Point]:
+    """The second program's trace of a case."""
+    return program_run(CASES[name]).run()
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_numpy_runs_as_the_second_program_does(numpy: Ops, name: str) -> None:
-    case = CASES[name]
-    compare(package_run(numpy, case), program_run(case).run())
+    compare(package_run(numpy, CASES[name]), program_of(name))
+
+
+IN_CHUNKS = [
+    name for name, case in CASES.items() if case.settings["batch_size"] or case.method == "sgpr"
+]
+
+
+@pytest.mark.parametrize("name", IN_CHUNKS)
+def test_numpy_in_chunks_runs_as_the_second_program_does(
+    numpy: Ops, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("svgpbench.batches.EVALUATION_ROWS", 7)
+    trainer = package_run(numpy, CASES[name])
+    assert len(list(trainer.batches.chunks(trainer.raw.inducing))) == 6
+    compare(trainer, program_of(name))
