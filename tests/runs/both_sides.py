@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
-from cases import TARGETS, Case, likelihood
+from cases import CASES, TARGETS, Case, likelihood
 from observed_run import observed
 from problems import (
     CLASSES,
@@ -126,6 +127,12 @@ def program_run(case: Case) -> Loop:
         trace_every=s.get("trace_every", 1),
     )
     return Loop(family, data, theta, Draws(data, s["batch_size"], SEED, noise, family.subset), plan)
+
+
+@functools.cache
+def program_of(name: str) -> list[Point]:
+    """The second program's trace of a case of the table."""
+    return program_run(CASES[name]).run()
 
 
 def arrays_of(theta: Theta) -> dict[str, Any]:

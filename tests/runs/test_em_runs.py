@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import functools
-
 import pytest
-from both_sides import compare, package_run, program_run
+from both_sides import compare, package_run, program_of
 from cases import CASES
-from program.loop import Point
 
 from svgpbench.ops import Ops
 from svgpbench.plugins import load_backend
@@ -16,12 +13,6 @@ from svgpbench.plugins import load_backend
 @pytest.fixture(scope="module")
 def numpy() -> Ops:
     return load_backend("numpy")
-
-
-@functools.cache
-def program_of(name: str) -> list[Point]:
-    """The second program's trace of a case."""
-    return program_run(CASES[name]).run()
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +14,7 @@ from cases import TARGETS, TIED, Build, Case, cholesky, decoupled, likelihood, n
 from problems import JITTER, SEED, VARIANCE, Y_SCALE, problem
 from program.draws import Data, Draws
 from program.kernels import Kernel
+from program.loop import Point
 from program.online import Growing, Online, best_of_trials, first_rows
 
 from svgpbench.batches import TrainingData
@@ -138,8 +140,12 @@ def program_run(case: OnlineCase) -> Online:
     return best_of_trials({rate: at(rate) for rate in plan.rates}, plan)
 
 
+@functools.cache
+def program_of(name: str) -> list[Point]:
+    """The second program's trace of a case."""
+    return program_run(CASES[name]).points
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_numpy_learns_online_as_the_second_program_does(name: str) -> None:
-    case = CASES[name]
-    run = program_run(case)
-    compare(package_run(load_backend("numpy"), case), run.points)
+    compare(package_run(load_backend("numpy"), CASES[name]), program_of(name))

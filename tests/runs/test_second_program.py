@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from both_sides import compare, package_run, program_run
+from both_sides import compare, package_run, program_of, program_run
 from cases import CASES
 from test_online_runs import CASES as ONLINE_CASES
-from test_online_runs import program_run as online_run
+from test_online_runs import program_of as online_points
 
 from svgpbench.plugins import load_backend
 
@@ -40,7 +40,7 @@ def test_second_program_imports_nothing_of_the_package(path: Path) -> None:
 
 
 def last(name: str) -> dict[str, float]:
-    return program_run(CASES[name]).run()[-1].numbers  # type: ignore[no-any-return]
+    return program_of(name)[-1].numbers
 
 
 @pytest.mark.parametrize("name", ["student-t, damped", "student-t, damped, q-svgp"])
@@ -64,11 +64,11 @@ def test_clipped_run_meets_negative_beta() -> None:
 )
 def test_trials_choose_another_rate_than_the_first(name: str, gamma0: float) -> None:
     assert ONLINE_CASES[name].online["rates"][0] != gamma0  # type: ignore[index]
-    assert online_run(ONLINE_CASES[name]).points[-1].numbers["gamma0"] == gamma0
+    assert online_points(name)[-1].numbers["gamma0"] == gamma0
 
 
 def test_bases_grow_to_limits_that_are_no_multiples_of_the_increment() -> None:
-    points = online_run(ONLINE_CASES["SVDGP"]).points
+    points = online_points("SVDGP")
     assert [p.numbers["inducing"] for p in points] == [3, 5, 5, 5, 5]
     assert [p.numbers["gamma"] for p in points] == [3, 6, 9, 11, 11]
 
