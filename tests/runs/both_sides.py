@@ -6,7 +6,7 @@ import functools
 from typing import Any
 
 import numpy as np
-from cases import CASES, TARGETS, Case, likelihood
+from cases import CASES, TARGETS, TOLERANCE, Case, likelihood
 from observed_run import observed
 from problems import (
     CLASSES,
@@ -37,7 +37,6 @@ from svgpbench.model import Model, Theta
 from svgpbench.ops import Ops
 from svgpbench.training import Trained, Trainer
 
-TOLERANCE = 1e-9
 ITERATIONS = 4
 M_RATE = 0.05
 

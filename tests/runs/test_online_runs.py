@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from both_sides import compare, first_theta, lengthscales, package_likelihood
 from cases import TARGETS, TIED, Build, Case, cholesky, decoupled, likelihood, natural
-from problems import JITTER, SEED, VARIANCE, Y_SCALE, problem
+from problems import JITTER, SEED, VARIANCE, Y_SCALE, N, Problem, problem
 from program.draws import Data, Draws
 from program.kernels import Kernel
 from program.loop import Point
@@ -43,6 +43,12 @@ class OnlineCase:
     likelihood: str = "gaussian"
     batch_size: int | None = 15
     learn: tuple[str, ...] = LEARN
+    repeats: bool = False  # every training input comes twice
+
+
+def problem_of(case: OnlineCase) -> Problem:
+    p = problem(TARGETS[case.likelihood])
+    return p._replace(X=np.repeat(p.X[: N // 2], 2, axis=0)) if case.repeats else p
 
 
 SETTINGS: dict[str, Any] = {
@@ -67,6 +73,18 @@ CASES = {
     ),
     "the last of three rates": OnlineCase(
         "t-svgp", TIED, natural("projected"), POINTS, {"rates": (0.01, 0.001, 0.3), "trial": 2}
+    ),
+    "a rate that is the best in the trial only": OnlineCase(
+        "t-svgp", TIED, natural("projected"), POINTS, {"rates": (0.2, 0.9), "trial": 1}
+    ),
+    "repeated inputs": OnlineCase(
+        "t-svgp",
+        TIED,
+        natural("projected"),
+        Growth(6, 18),
+        kernel="matern32",
+        batch_size=8,
+        repeats=True,
     ),
     "labels": OnlineCase(
         "t-svgp", TIED, natural("projected"), POINTS, likelihood="bernoulli-probit"
@@ -101,7 +119,7 @@ CASES = {
 
 
 def package_run(ops: Ops, case: OnlineCase) -> OnlineTrainer:
-    p = problem(TARGETS[case.likelihood])
+    p = problem_of(case)
     lik = package_likelihood(case.likelihood, "damp")
     online = OnlineConfig(**(SETTINGS | {"increment": case.growth.increment} | dict(case.online)))
     parameters = KernelParameters(np.array([VARIANCE]), lengthscales(True)[None])
@@ -122,7 +140,7 @@ def package_run(ops: Ops, case: OnlineCase) -> OnlineTrainer:
 
 def program_run(case: OnlineCase) -> Online:
     """The second program at each of the rates, and the best of them."""
-    p, growth = problem(TARGETS[case.likelihood]), case.growth
+    p, growth = problem_of(case), case.growth
     lik = likelihood(case.likelihood, "damp")
     data = Data(p.X, p.y, p.X_test, p.y_test, Y_SCALE)
     limits = {"gamma": growth.limit_gamma} if growth.limit_gamma else {}

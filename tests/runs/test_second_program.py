@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from both_sides import compare, package_run, program_of, program_run
 from cases import CASES
 from test_online_runs import CASES as ONLINE_CASES
 from test_online_runs import program_of as online_points
+from test_online_runs import program_run as online_run
 
 from svgpbench.plugins import load_backend
 
@@ -59,6 +61,7 @@ def test_clipped_run_meets_negative_beta() -> None:
     [
         ("iVSGPR, the best of three rates", 0.2),
         ("the last of three rates", 0.3),
+        ("a rate that is the best in the trial only", 0.9),
         ("SVDGP, the best of two rates", 0.05),
     ],
 )
@@ -89,3 +92,22 @@ def test_theta_moved_by_a_millionth_is_red(key: str) -> None:
     points[-1].theta[key] = points[-1].theta[key] * np.float64(1.0 + 1e-6)
     with pytest.raises(AssertionError, match=key):
         compare(package_run(load_backend("numpy"), case), points)
+
+
+def test_a_rate_that_wins_its_trial_may_lose_the_run() -> None:
+    name = "a rate that is the best in the trial only"
+    case = ONLINE_CASES[name]
+    loser = dataclasses.replace(case, online={"rates": (0.2,)})
+    ends = [online_points(name)[-1], online_run(loser).points[-1]]
+    assert ends[0].numbers["elbo"] < ends[1].numbers["elbo"]
+
+
+def test_a_batch_of_repeated_inputs_adds_none_where_too_few_are_new() -> None:
+    sizes = [p.numbers["inducing"] for p in online_points("repeated inputs")]
+    assert sizes == [6, 6, 12, 18, 18]
+
+
+def test_a_climb_that_stops_early_has_points_at_its_end() -> None:
+    thetas = [float(p.theta["noise_variance"]) for p in program_of("an early stop")]
+    assert len(thetas) == 6
+    assert len(set(thetas)) < 6
