@@ -133,7 +133,7 @@ CASES: dict[str, Case] = {
         "gpr",
         {},
         collapsed(exact=True),
-        CLIMB | {"m_steps": 4, "learn": ("likelihood",), "em_iterations": 6},
+        CLIMB | {"m_steps": 3, "learn": ("likelihood",), "em_iterations": 5},
         tolerance=AT_A_MAXIMUM,
     ),
     # schedules

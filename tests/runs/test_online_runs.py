@@ -81,9 +81,10 @@ CASES = {
         "t-svgp",
         TIED,
         natural("projected"),
-        Growth(6, 18),
+        Growth(5, 13),
         kernel="matern32",
-        batch_size=8,
+        batch_size=10,
+        learn=("kernel", "likelihood"),  # a basis that stays on the inputs
         repeats=True,
     ),
     "labels": OnlineCase(
