@@ -86,8 +86,16 @@ KINDS = (
     Kind("scalar", r"scalar_expectations", "rows"),
     Kind("vgp", r"vgp_", "elbo_at_optimum", DATA, ("elbo_at_optimum", "mean", "var")),
     Kind("decoupled", r"decoupled", "decoupled"),
+    Kind(
+        "em_run", r"em_run_", "trace", ("X", "y", "Xtest", "ytest", "Z", "variance", "lengthscales")
+    ),
+    Kind("tighter", r"tighter_", "tighter"),
 )
-LISTS = {"m_step": "objectives", "scalar": "rows"}  # lists of tables, not of numbers
+LISTS = {
+    "m_step": "objectives",
+    "scalar": "rows",
+    "em_run": "trace",
+}  # lists of tables, not of numbers
 
 
 @dataclass(frozen=True)

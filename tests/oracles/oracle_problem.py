@@ -36,7 +36,7 @@ from svgpbench.steps import factor_at, prior_at
 Floats = npt.NDArray[np.float64]
 
 SERVED = ("gaussian", "bernoulli-probit", "bernoulli-logit", "student-t", "poisson")
-"""Likelihoods of one latent that the package has; a file of another one is skipped by name."""
+"""Likelihoods of one latent that the package has; a file of another one fails."""
 
 GPFLOW_NODES, GPFLOW_SQUASH, DENSE_NODES = 20, 1e-3, 200
 GPFLOW_ROBUST_MAX_SQUASH = 1e-6

@@ -26,10 +26,11 @@ def cases() -> list[object]:
             continue
         try:
             oracle = read_oracle(path)
+            checks = checks_of(oracle)
         except OracleError as error:
             found.append(pytest.param(None, error, id=path.name))
             continue
-        for name, check in checks_of(oracle).items():
+        for name, check in checks.items():
             title = f"{path.name}: {name}" if name else path.name
             marks = [pytest.mark.skip(reason=check)] if isinstance(check, str) else []
             found.append(pytest.param(oracle, check, id=title, marks=marks))

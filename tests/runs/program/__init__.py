@@ -1,0 +1,5 @@
+"""A second program of the papers' algorithms: NumPy, SciPy and autograd, dense, in u's own coordinates.
+
+It imports nothing of the package that it is compared with. q(u) = N(m, S) is held as such, K is inverted,
+and gradients of bounds are autograd's; the only thing that is fast is the size of the problems.
+"""
