@@ -112,6 +112,7 @@ class Trainer:
         self.raw, self.state, self.adam = place.raw, place.state, place.adam
         self.evaluations = Evaluations(place.evaluations)
         self._moved()
+        self.ops.sync(self.prior)  # not a part of the next iteration's time
 
     def resume_from(self, checkpoint: Checkpoint) -> None:
         """Go on where a checkpoint says that an earlier process was, if it does."""

@@ -63,6 +63,7 @@ def record(
     return Record.model_validate(
         {
             "cell_id": f"{of_config} {replicate}",
+            "method_version": 1,
             "config": config,
             "status": status,
             "data": {"fingerprint": "of the data", "n_train": 90, "dimensions": 5}

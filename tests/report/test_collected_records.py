@@ -33,9 +33,10 @@ def stored(folder: Path, *configs: CellConfig, **of_record: Any) -> list[CellCon
     """Records of cells under their ids."""
     for config in configs:
         made = record(config, -1.0, **of_record)
-        cell_id, fingerprint = identify(config)
+        cell_id, fingerprint, whole, version = identify(config)
         facts = {"cell_id": cell_id, "data": made.data | {"fingerprint": fingerprint}}
-        write_record(folder, made.model_copy(update=facts))
+        whole_record = {"config": whole, "method_version": version}
+        write_record(folder, made.model_copy(update=facts | whole_record))
     return list(configs)
 
 
