@@ -193,12 +193,14 @@ def build_trainer(config: CellConfig) -> tuple[Trainer, Prepared]:
             f"training.batch_size {config.training.batch_size} exceeds {len(data.y)} rows"
         )
     ops = load_backend(b.name, b.mode, b.dtype, b.device)
-    theta = initial_theta(config, model, data.X, data.y)
+    # a perturbed cell starts where its twin does: choosing inducing inputs is no matter of rounding
+    theta = initial_theta(config, model, ready.X_train, data.y)
     parts = (ops, model, method, data)
     if config.training.kind == "online":
         growth = Growth.of(config.inducing, config.training.online.increment)
         return OnlineTrainer(*parts, theta, config.training, growth, config.seed), ready
-    theta = theta._replace(inducing=initial_inducing(config, model, method, theta, data.X))
+    start = data.X if method.basis == "data" else ready.X_train
+    theta = theta._replace(inducing=initial_inducing(config, model, method, theta, start))
     make = trainer_class(method)
     return make(*parts, theta, config.training, config.seed), ready
 

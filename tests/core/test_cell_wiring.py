@@ -100,7 +100,7 @@ REACHES: dict[str, tuple[str, Any, set[str]]] = {
     "backend.mode": ("", "eager", NOWHERE),  # these in a test of their own
     "jitter": ("", 1e-5, {"model"}),
     "seed": ("", 1, {"basis", "draws"}),
-    "perturbation": ("", 1e-3, {"train", "basis"}),
+    "perturbation": ("", 1e-3, {"train"}),
     "threads": ("", 2, NOWHERE),
     "measures": ("", True, NOWHERE),
 }
