@@ -6,7 +6,7 @@ RESULTS ?= runs
 JOBS    ?=
 BIN      = $(VENV)/bin
 
-.PHONY: demo test lint check paper clean
+.PHONY: demo test lint check bench paper clean
 
 demo: $(VENV)/.installed
 	$(BIN)/svgpbench run adam2021-fig3 --preset quick --results $(RESULTS) $(if $(JOBS),--jobs $(JOBS))
@@ -23,6 +23,9 @@ lint: $(VENV)/.installed
 
 check: $(VENV)/.installed
 	$(BIN)/svgpbench check
+
+bench: $(VENV)/.installed
+	$(BIN)/pytest tests/speed/bench_steps.py --benchmark-only
 
 # the full figure: 600 cells, about half an hour on two cores; its records are committed
 paper: $(VENV)/.installed

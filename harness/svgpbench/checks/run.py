@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import subprocess
@@ -9,7 +10,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,15 @@ from svgpbench.likelihoods import LIKELIHOODS
 from svgpbench.plugins import check_backend
 from svgpbench.runner.cores import usable_cores
 
-CHUNK = 8
-"""Cases a process: enough to repay its start, few enough to share them among cores."""
+CHUNK = 48
+"""Cases a process. An eager run compiles every operation at its first shape, and later cases find most of
+theirs compiled: the tenth costs a fifth of the first. The programs stay in memory, some GB in the end."""
+
+SLOWEST_FIRST = ("jax", "tensorflow", "torch")
+"""Long tasks start first, so that no core ends with one while the others wait."""
+
+SHARED_OUT = ("jax",)
+"""Backends whose identities and dtypes run in processes of their own: each repays its start many times."""
 
 QUICK_LIKELIHOODS = ("bernoulli-logit",)
 """What the identities run with by default, where they are not about a likelihood of their own."""
@@ -51,21 +59,38 @@ def plan(backends: Iterable[BackendConfig], chosen: list[Case], *, full: bool) -
     """The tasks of a check; one backend also runs the perturbed replicas of the trajectory."""
     configs = list(backends)
     home = _home(configs)
-    tasks = []
-    for b in configs:
-        tasks.append(
-            Task(
-                b.name,
-                b.mode,
-                identities=tuple(LIKELIHOODS) if full else QUICK_LIKELIHOODS,
-                replicas=list(range(REPLICAS + 1)) if b.title == home else [0],
-            )
-        )
-        numbered = [(i, asdict(case)) for i, case in enumerate(chosen)]
-        tasks += [
-            Task(b.name, b.mode, numbered[i : i + CHUNK]) for i in range(0, len(numbered), CHUNK)
+    tasks: list[Task] = []
+    for b in sorted(configs, key=_turn):
+        apart = b.name in SHARED_OUT
+        first, *others = [
+            Task(b.name, b.mode, part) for part in _parts(chosen, by_dtype=apart or full)
         ]
+        more: dict[str, Any] = {
+            "identities": tuple(LIKELIHOODS) if full else QUICK_LIKELIHOODS,
+            "replicas": list(range(REPLICAS + 1)) if b.title == home else [0],
+        }
+        if apart:
+            tasks += [first, Task(b.name, b.mode, **more), *others]
+        else:
+            tasks += [replace(first, **more), *others]
     return tasks
+
+
+def _turn(backend: BackendConfig) -> int:
+    known = backend.name in SLOWEST_FIRST
+    return SLOWEST_FIRST.index(backend.name) if known else len(SLOWEST_FIRST)
+
+
+def _parts(chosen: list[Case], *, by_dtype: bool) -> list[list[tuple[int, dict[str, str]]]]:
+    """Numbered cases in chunks; those of one dtype together, as they share what is compiled."""
+    numbered = [(i, asdict(case)) for i, case in enumerate(chosen)]
+    if by_dtype:
+        numbered.sort(key=lambda x: x[1]["dtype"], reverse=True)  # float64, then float32
+    parts = [
+        list(group)
+        for _, group in itertools.groupby(numbered, lambda x: x[1]["dtype"] if by_dtype else "")
+    ]
+    return [part[i : i + CHUNK] for part in parts for i in range(0, len(part), CHUNK)]
 
 
 def _home(configs: list[BackendConfig]) -> str:
