@@ -146,6 +146,7 @@ def test_gpflow_computes_the_same_numbers(problem: str) -> None:
     )
     assert report.ok, report.notes()
     assert any(cell.peer for cell in report.cells)
+    assert all(cell.difference is not None and cell.difference <= 1e-10 for cell in report.cells)
 
 
 def test_peer_scripts_import_nothing_of_this_project() -> None:

@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 
 from svgpbench.checks.cases import Case, cases, small_problem
+from svgpbench.checks.completeness import REFERENCE, arrays_of, omissions
 from svgpbench.checks.dense import dense_arrays
 from svgpbench.checks.evaluate import Arrays
 from svgpbench.checks.identities import IDENTITIES, Identity, statement
 from svgpbench.checks.matrix import compare
 from svgpbench.checks.report import Report
 from svgpbench.checks.rounding import REPLICAS, growth
-from svgpbench.checks.worker import REFERENCE
 from svgpbench.config import BackendConfig
 from svgpbench.environment import worker_environment
 from svgpbench.likelihoods import LIKELIHOODS
@@ -120,6 +120,7 @@ def run_checks(
     tasks = plan(configs, chosen, full=full)
     arrays: dict[str, Arrays] = {b.title: {} for b in configs}
     failures: list[str] = []
+    ended_badly: set[str] = set()
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(len(usable_cores())) as pool:
         futures = {
             pool.submit(_run, task, Path(folder) / f"{i}.npz"): task for i, task in enumerate(tasks)
@@ -131,7 +132,11 @@ def run_checks(
                 arrays[title] |= future.result()
             except RuntimeError as error:
                 failures.append(f"{title}: {error}")
+                ended_badly.add(title)
             on_progress(f"{done}/{len(tasks)} {title}")
+    for b in configs:
+        if b.title not in ended_badly:  # of one that did, the failure says enough
+            failures += omissions(b, chosen, arrays[b.title])
     return _report(chosen, arrays, _home(configs), failures, full=full)
 
 
@@ -166,11 +171,7 @@ def _report(
 ) -> Report:
     problem, entries = small_problem(), []
     for index, case in enumerate(chosen):
-        prefix = f"{index}|"
-        numbers = {
-            backend: {k.removeprefix(prefix): x for k, x in found.items() if k.startswith(prefix)}
-            for backend, found in arrays.items()
-        }
+        numbers = {backend: arrays_of(index, found) for backend, found in arrays.items()}
         numbers = {backend: found for backend, found in numbers.items() if found}
         if REFERENCE in numbers:
             wanted = case.dtype == "float64"
