@@ -4,12 +4,13 @@
 # make mutants-drawn   200 mutants drawn by a seed; survivors go to tests/mutants/survivors.toml to be read
 PYTHON  ?= python3
 VENV    ?= .venv
+PEER_VENV = .venv-gpflow
 RESULTS ?= runs
 JOBS    ?=
 ONLY    ?=
 BIN      = $(VENV)/bin
 
-.PHONY: demo test mutants mutants-drawn lint check paper clean
+.PHONY: demo test mutants mutants-drawn lint check bench peers paper clean
 
 demo: $(VENV)/.installed
 	$(BIN)/svgpbench run adam2021-fig3 --preset quick --results $(RESULTS) $(if $(JOBS),--jobs $(JOBS))
@@ -33,6 +34,13 @@ lint: $(VENV)/.installed
 check: $(VENV)/.installed
 	$(BIN)/svgpbench check
 
+bench: $(VENV)/.installed
+	$(BIN)/pytest tests/speed/bench_steps.py --benchmark-only
+
+# GPflow's figures next to ours, in an environment of its own that has GPflow's own dependencies
+peers: $(VENV)/.installed $(PEER_VENV)/.installed
+	SVGPBENCH_GPFLOW_PYTHON=$(CURDIR)/$(PEER_VENV)/bin/python $(BIN)/pytest tests/speed -k gpflow
+
 # the full figure: 600 cells, about half an hour on two cores; its records are committed
 paper: $(VENV)/.installed
 	$(BIN)/svgpbench run adam2021-fig3 --preset paper --results results
@@ -45,5 +53,10 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[all,dev]'
 	touch $@
 
+$(PEER_VENV)/.installed:
+	$(PYTHON) -m venv $(PEER_VENV)
+	$(PEER_VENV)/bin/python -m pip install --quiet 'gpflow==2.11.2' tensorflow-cpu 'setuptools<81'
+	touch $@
+
 clean:
-	rm -rf $(VENV) build *.egg-info
+	rm -rf $(VENV) $(PEER_VENV) build *.egg-info

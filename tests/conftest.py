@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 # before any framework is imported
 os.environ.setdefault("JAX_ENABLE_X64", "1")
@@ -11,11 +12,17 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("MPLBACKEND", "agg")
 
 import pytest
+from listed_skips import SkipsAreListed, read_listed
 
 from svgpbench.ops import Ops
 from svgpbench.plugins import framework_missing, load_backend
 
 BACKENDS = ("numpy", "jax", "torch", "tensorflow")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    listed = read_listed(Path(__file__).with_name("skips.toml"))
+    config.pluginmanager.register(SkipsAreListed(listed), "skips are listed")
 
 
 @pytest.fixture(scope="session", params=BACKENDS)

@@ -6,11 +6,8 @@ import math
 import re
 from dataclasses import asdict, dataclass, replace
 
-import pytest
-
 from svgpbench.checks.cases import build_model
 from svgpbench.cost import Size, exponents
-from svgpbench.errors import UserError
 from svgpbench.methods import Method, build_method
 
 POWERS = {"": 1, "²": 2, "³": 3}
@@ -71,13 +68,8 @@ class Stated:
     steps: tuple[str, ...] = ("e_step", "m_step")
 
     def build(self) -> Method:
-        """The method; skips where it is not installed."""
-        try:
-            return build_method(self.method, dict(self.options))
-        except UserError as error:
-            if f"unknown method {self.method!r}" in str(error):
-                pytest.skip(f"method {self.method!r} is not installed")
-            raise
+        """The method."""
+        return build_method(self.method, dict(self.options))
 
 
 def disagreements(stated: Stated) -> list[str]:

@@ -1,4 +1,4 @@
-"""Counted exponents of exact, collapsed, full, diagonal and decoupled families; skipped where not installed.
+"""Counted exponents of exact, collapsed, full, diagonal and decoupled families.
 
 See `test_complexity.py` for how exponents are compared.
 """

@@ -6,8 +6,9 @@ Where a test here fails and the change is meant, raise the method's `version` an
 from __future__ import annotations
 
 import pytest
+from shipped import SHIPPED_METHODS
 
-from svgpbench.checks.cases import METHODS, build_model, likelihoods_of, small_problem
+from svgpbench.checks.cases import build_model, likelihoods_of, small_problem
 from svgpbench.checks.evaluate import evaluate
 from svgpbench.likelihoods import LIKELIHOODS
 from svgpbench.methods import build_method
@@ -55,9 +56,9 @@ PINNED: dict[str, tuple[int, float, float]] = {
 Gaussian where the method takes nothing else)."""
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", SHIPPED_METHODS)
 def test_numbers_are_those_of_the_version(method: str) -> None:
-    name, options = METHODS[method]
+    name, options = SHIPPED_METHODS[method]
     built = build_method(name, options)
     served = likelihoods_of(method)
     likelihood = "bernoulli-probit" if "bernoulli-probit" in served else "gaussian"

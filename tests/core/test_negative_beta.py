@@ -27,7 +27,7 @@ from svgpbench.likelihoods import (
 from svgpbench.methods import build_method
 from svgpbench.model import Model
 from svgpbench.ops import Array, Ops
-from svgpbench.plugins import load_backend
+from svgpbench.plugins import FRAMEWORK_EXTRAS, load_backend
 from svgpbench.training import Trained, Trainer
 from svgpbench_backends.numpy_backend import NumpyOps
 
@@ -47,10 +47,13 @@ def halvings(ops: Ops, state: Any) -> float:
     return float(ops.to_numpy(state.halvings))
 
 
-@pytest.mark.parametrize("method", NATURAL)
+# the matrix runs every method on every backend; one shows the loop
+@pytest.mark.parametrize(
+    ("ops", "method"),
+    [("numpy", m) for m in NATURAL] + [(b, NATURAL[0]) for b in FRAMEWORK_EXTRAS],
+    indirect=["ops"],
+)
 def test_methods_halve_alike(ops: Ops, method: str) -> None:
-    if ops.name != "numpy" and method != NATURAL[0]:
-        pytest.skip("the matrix runs every method on every backend; one shows the loop")
     t, q = bench(ops, "t-svgp untied", OUTLIERS), bench(ops, method, OUTLIERS)
     one, other = (b.e_step(b.start, b.full, 1.0) for b in (t, q))
     assert halvings(ops, one) == halvings(ops, other) > 0

@@ -17,7 +17,7 @@ from svgpbench.errors import UserError
 from svgpbench.inducing import initial_inducing_inputs
 from svgpbench.methods import build_method
 from svgpbench.ops import Ops
-from svgpbench.plugins import load_backend
+from svgpbench.plugins import FRAMEWORK_EXTRAS, load_backend
 from svgpbench.training import Trainer
 
 PROBLEM = small_problem()
@@ -156,11 +156,15 @@ def test_classification_makes_half_the_errors_of_the_larger_class() -> None:
     assert "rmse" not in point
 
 
-@pytest.mark.parametrize("likelihood", ["softmax", "robust-max"])
+@pytest.mark.parametrize(
+    ("ops", "likelihood"),
+    # softmax runs compiled on JAX in `svgpbench check`, where compiling is shared out over processes
+    [(b, "robust-max") for b in ("numpy", *FRAMEWORK_EXTRAS)]
+    + [(b, "softmax") for b in ("numpy", "torch", "tensorflow")],
+    indirect=["ops"],
+)
 def test_several_latents_train_alike_on_every_backend(ops: Ops, likelihood: str) -> None:
     """Three classes by minibatch: noise, halvings and counts are the harness's, not a framework's."""
-    if (ops.name, likelihood) == ("jax", "softmax"):
-        pytest.skip("run by `svgpbench check`, where compiling is shared out over processes")
     settings = {"batch_size": 16, "e_steps": 4, "e_rate": 0.5, "em_iterations": 2}
     model = build_model(likelihood, "matern52")
     reference = trainer(load_backend("numpy"), model=model, **settings).run()

@@ -1,8 +1,7 @@
-"""The timed cases do what training does; their times with `pytest tests/speed --benchmark-only`."""
+"""The timed cases do what training does; `bench_steps.py` times them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,6 @@ from svgpbench.speed.problems import SHAPES, Problem, fingerprint, make_problem
 from svgpbench.training import Trainer
 from svgpbench.tree import leaves
 
-Benchmark = Callable[..., Any]
 TINY = make_problem("tiny")
 
 
@@ -127,16 +125,3 @@ def test_unknown_name_is_told_with_the_nearest(
 ) -> None:
     with pytest.raises(UserError, match=f"did you mean '{near}'"):
         build_case(ops, make_problem(problem), method, step)
-
-
-@pytest.mark.parametrize("problem", ["reg-M100", "bern-M100"])
-@pytest.mark.parametrize("step", STEPS)
-@pytest.mark.parametrize("method", METHODS)
-def test_speed(benchmark: Benchmark, ops: Ops, method: str, step: str, problem: str) -> None:
-    if ops.name == "numpy":
-        pytest.skip("the numpy backend is the reference for numbers, not for speed")
-    case = build_case(ops, make_problem(problem), method, step)
-    benchmark.group = f"{problem} {step}"  # type: ignore[attr-defined]
-    benchmark.extra_info["steps_per_call"] = STEPS[step]  # type: ignore[attr-defined]
-    case.call()
-    benchmark(case.call)

@@ -145,7 +145,11 @@ def test_gpflow_computes_the_same_numbers(problem: str) -> None:
         [problem], ["numpy"], peers=locate_peers(["gpflow"]), repeats=1, max_other_cores=1e9
     )
     assert report.ok, report.notes()
-    assert any(cell.peer for cell in report.cells)
+    theirs = {cell.step: cell.difference for cell in report.cells if cell.peer}
+    # its Adam is Keras's, whose rate and decays are float32: the report's own tolerance holds
+    assert theirs.pop("m_step") is not None
+    assert set(theirs) == {"e_step", "e_step_held", "predict"}
+    assert all(difference is not None and difference <= 1e-10 for difference in theirs.values())
 
 
 def test_peer_scripts_import_nothing_of_this_project() -> None:

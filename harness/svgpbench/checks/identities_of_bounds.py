@@ -97,6 +97,6 @@ def divergence_is_positive(ops: Ops, likelihoods: Names) -> float:
         if b.method.starts_at_prior:
             at_prior.append(abs(b.kl(b.start)))
         rate = 0.02 if b.method.first_order else RATE
-        if b.kl(b.e_step(b.start, b.full, rate)) <= 0.0:
+        if not b.kl(b.e_step(b.start, b.full, rate)) > 0.0:  # NaN too
             return float("inf")
-    return max(at_prior)
+    return float(np.max(at_prior))  # which keeps NaN, as `max` does not

@@ -49,12 +49,12 @@ stays the largest when all are scaled, and only the jitter keeps that slope from
 
 
 def difference(a: npt.ArrayLike, b: npt.ArrayLike, *, unit: float = 0.0) -> float:
-    """max|a − b| over max|·|, or over `unit` if larger; infinite for NaN and for unlike shapes."""
+    """max|a − b| over max|·|, or over `unit` if larger; infinite for NaN, unlike shapes, no numbers."""
     a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
-    if a.shape != b.shape or not (np.all(np.isfinite(a)) and np.all(np.isfinite(b))):
+    if a.shape != b.shape or a.size == 0:
         return float("inf")
-    if a.size == 0:
-        return 0.0
+    if not (np.all(np.isfinite(a)) and np.all(np.isfinite(b))):
+        return float("inf")
     size = max(np.max(np.abs(a)), np.max(np.abs(b)), unit)
     return float(np.max(np.abs(a - b)) / size) if size else 0.0
 
@@ -83,12 +83,14 @@ def compare(case: Case, numbers: dict[str, Arrays], dense: Arrays | None) -> lis
     """
     entries = []
     for group in GROUPS:
-        names = [k for k in next(iter(numbers.values())) if k.startswith(f"{group}/")]
+        prefix = f"{group}/"
+        names = sorted({k for found in numbers.values() for k in found if k.startswith(prefix)})
         if group == "m_trajectory" and case.dtype != "float64":
             names = [k for k in names if _determined(k, numbers)]
         unit = _unit(group, numbers)
         found = [
-            (difference(numbers[a][k], numbers[b][k], unit=unit), k, (a, b))
+            # what one backend lacks is as wrong as can be
+            (difference(numbers[a].get(k, []), numbers[b].get(k, []), unit=unit), k, (a, b))
             for a, b in itertools.combinations(numbers, 2)
             for k in names
         ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import subprocess
@@ -9,28 +10,35 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from svgpbench.checks.cases import Case, cases, small_problem
+from svgpbench.checks.completeness import REFERENCE, arrays_of, omissions
 from svgpbench.checks.dense import dense_arrays
 from svgpbench.checks.evaluate import Arrays
 from svgpbench.checks.identities import IDENTITIES, Identity, statement
 from svgpbench.checks.matrix import compare
 from svgpbench.checks.report import Report
 from svgpbench.checks.rounding import REPLICAS, growth
-from svgpbench.checks.worker import REFERENCE
 from svgpbench.config import BackendConfig
 from svgpbench.environment import worker_environment
 from svgpbench.likelihoods import LIKELIHOODS
 from svgpbench.plugins import check_backend
 from svgpbench.runner.cores import usable_cores
 
-CHUNK = 8
-"""Cases a process: enough to repay its start, few enough to share them among cores."""
+CHUNK = 48
+"""Cases a process. An eager run compiles every operation at its first shape, and later cases find most of
+theirs compiled: the tenth costs a fifth of the first. The programs stay in memory, some GB in the end."""
+
+SLOWEST_FIRST = ("jax", "tensorflow", "torch")
+"""Long tasks start first, so that no core ends with one while the others wait."""
+
+SHARED_OUT = ("jax",)
+"""Backends whose identities and dtypes run in processes of their own: each repays its start many times."""
 
 QUICK_LIKELIHOODS = ("bernoulli-logit",)
 """What the identities run with by default, where they are not about a likelihood of their own."""
@@ -51,21 +59,38 @@ def plan(backends: Iterable[BackendConfig], chosen: list[Case], *, full: bool) -
     """The tasks of a check; one backend also runs the perturbed replicas of the trajectory."""
     configs = list(backends)
     home = _home(configs)
-    tasks = []
-    for b in configs:
-        tasks.append(
-            Task(
-                b.name,
-                b.mode,
-                identities=tuple(LIKELIHOODS) if full else QUICK_LIKELIHOODS,
-                replicas=list(range(REPLICAS + 1)) if b.title == home else [0],
-            )
-        )
-        numbered = [(i, asdict(case)) for i, case in enumerate(chosen)]
-        tasks += [
-            Task(b.name, b.mode, numbered[i : i + CHUNK]) for i in range(0, len(numbered), CHUNK)
+    tasks: list[Task] = []
+    for b in sorted(configs, key=_turn):
+        apart = b.name in SHARED_OUT
+        first, *others = [
+            Task(b.name, b.mode, part) for part in _parts(chosen, by_dtype=apart or full)
         ]
+        more: dict[str, Any] = {
+            "identities": tuple(LIKELIHOODS) if full else QUICK_LIKELIHOODS,
+            "replicas": list(range(REPLICAS + 1)) if b.title == home else [0],
+        }
+        if apart:
+            tasks += [first, Task(b.name, b.mode, **more), *others]
+        else:
+            tasks += [replace(first, **more), *others]
     return tasks
+
+
+def _turn(backend: BackendConfig) -> int:
+    known = backend.name in SLOWEST_FIRST
+    return SLOWEST_FIRST.index(backend.name) if known else len(SLOWEST_FIRST)
+
+
+def _parts(chosen: list[Case], *, by_dtype: bool) -> list[list[tuple[int, dict[str, str]]]]:
+    """Numbered cases in chunks; those of one dtype together, as they share what is compiled."""
+    numbered = [(i, asdict(case)) for i, case in enumerate(chosen)]
+    if by_dtype:
+        numbered.sort(key=lambda x: x[1]["dtype"], reverse=True)  # float64, then float32
+    parts = [
+        list(group)
+        for _, group in itertools.groupby(numbered, lambda x: x[1]["dtype"] if by_dtype else "")
+    ]
+    return [part[i : i + CHUNK] for part in parts for i in range(0, len(part), CHUNK)]
 
 
 def _home(configs: list[BackendConfig]) -> str:
@@ -95,6 +120,7 @@ def run_checks(
     tasks = plan(configs, chosen, full=full)
     arrays: dict[str, Arrays] = {b.title: {} for b in configs}
     failures: list[str] = []
+    ended_badly: set[str] = set()
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(len(usable_cores())) as pool:
         futures = {
             pool.submit(_run, task, Path(folder) / f"{i}.npz"): task for i, task in enumerate(tasks)
@@ -106,7 +132,11 @@ def run_checks(
                 arrays[title] |= future.result()
             except RuntimeError as error:
                 failures.append(f"{title}: {error}")
+                ended_badly.add(title)
             on_progress(f"{done}/{len(tasks)} {title}")
+    for b in configs:
+        if b.title not in ended_badly:  # of one that did, the failure says enough
+            failures += omissions(b, chosen, arrays[b.title])
     return _report(chosen, arrays, _home(configs), failures, full=full)
 
 
@@ -141,11 +171,7 @@ def _report(
 ) -> Report:
     problem, entries = small_problem(), []
     for index, case in enumerate(chosen):
-        prefix = f"{index}|"
-        numbers = {
-            backend: {k.removeprefix(prefix): x for k, x in found.items() if k.startswith(prefix)}
-            for backend, found in arrays.items()
-        }
+        numbers = {backend: arrays_of(index, found) for backend, found in arrays.items()}
         numbers = {backend: found for backend, found in numbers.items() if found}
         if REFERENCE in numbers:
             wanted = case.dtype == "float64"

@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 
 from svgpbench.checks.cases import Case, small_problem
+from svgpbench.checks.completeness import REFERENCE, SOURCE
 from svgpbench.checks.evaluate import evaluate
 from svgpbench.checks.identities import identities
 from svgpbench.checks.rounding import trajectory
 from svgpbench.environment import pin
 from svgpbench.ops import Ops
 from svgpbench.plugins import load_backend
-
-REFERENCE = "numpy"
 
 
 def ops_for(backend: str, mode: str, case: Case) -> Ops:
@@ -36,6 +35,7 @@ def run_task(task: dict[str, Any]) -> dict[str, np.ndarray[Any, Any]]:
         ops = ops_for(backend, mode, case)
         for name, array in evaluate(ops, model, method, problem, case.trajectories).items():
             out[f"{index}|{name}"] = array
+        out[f"{index}|{SOURCE}"] = np.array(ops.name)
     if task["identities"]:
         for identity in identities(load_backend(backend, mode), tuple(task["identities"])):
             out[f"identity|{identity.number}"] = np.array(identity.worst)

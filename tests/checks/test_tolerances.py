@@ -1,0 +1,147 @@
+"""What `svgpbench check` allows, written a second time, and comparisons that would compare nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from shipped import SHIPPED_METHODS
+
+from svgpbench.checks import evaluate, identities_of_bounds, matrix, rounding, worker
+from svgpbench.checks.bench import Bench
+from svgpbench.checks.cases import Case, cases, small_problem
+from svgpbench.checks.completeness import omissions
+from svgpbench.checks.dense import FAMILIES
+from svgpbench.checks.evaluate import Arrays
+from svgpbench.checks.identities import IDENTITIES
+from svgpbench.checks.matrix import FLOAT64, GROUPS, bound, compare, difference
+from svgpbench.config import BackendConfig
+from svgpbench.plugins import load_backend
+
+CASE = Case("t-svgp tied-projected", "bernoulli-logit", "matern52")
+
+
+def test_no_tolerance_is_looser_than_stated() -> None:
+    assert FLOAT64 == {
+        "values": 1e-10,
+        "gradients": 1e-10,
+        "e_step": 1e-10,
+        "e_trajectory": 1e-9,
+        "m_trajectory": 1e-9,
+        "dense": 1e-10,
+    }
+    assert all(bound(group, "float64", 1e9) == FLOAT64[group] for group in FLOAT64)
+    assert bound("values", "float32") < 3.5e-5 and bound("m_trajectory", "float32") < 1.4e-4
+    strict = {10, 11, 12, 13}
+    assert {n: t for n, (_, t) in IDENTITIES.items()} == {
+        n: 1e-10 if n in strict else 1e-8 for n in range(1, 14)
+    }
+    assert matrix.SMALLEST_SLOPE == 1e-3
+    assert (rounding.PERTURBATION, rounding.REPLICAS, rounding.MARGIN) == (1e-15, 4, 10.0)
+    assert rounding.FLOOR == 1e-13
+    assert rounding.ITERATIONS * rounding.M_STEPS == 300
+
+
+def test_trajectories_are_of_fifty_steps() -> None:
+    assert evaluate.STEPS == len(small_problem().batches) == 50
+    assert evaluate.RATE == 0.6 and evaluate.ADAM_RATE == 0.02  # slower would part less
+
+
+def test_every_method_of_this_package_has_a_dense_column() -> None:
+    assert set(FAMILIES) == {name for name, _ in SHIPPED_METHODS.values()}
+
+
+@pytest.fixture(scope="module")
+def torch_arrays() -> Arrays:
+    task = {"backend": "torch", "mode": "", "identities": (), "replicas": [], "cases": []}
+    task["cases"] = [(0, vars(CASE))]
+    made = worker.run_task(task)
+    rest = {f"identity|{n}": np.array(0.0) for n in IDENTITIES}
+    return made | rest | {"trajectory|0": np.zeros(20)}
+
+
+def said_of(arrays: Arrays, backend: str = "torch") -> list[str]:
+    return list(omissions(BackendConfig(name=backend), [CASE], arrays))
+
+
+def test_a_whole_set_of_arrays_lacks_nothing(torch_arrays: Arrays) -> None:
+    assert said_of(torch_arrays) == []
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_a_group_that_was_not_computed_is_a_failure(torch_arrays: Arrays, group: str) -> None:
+    kept = {k: x for k, x in torch_arrays.items() if not k.startswith(f"0|{group}/")}
+    (line,) = said_of(kept)
+    assert line.startswith("torch: t-svgp tied-projected") and line.endswith(f"nothing for {group}")
+
+
+@pytest.mark.parametrize("name", ["identity|3", "trajectory|0"])
+def test_an_identity_or_a_trajectory_that_did_not_run_is_a_failure(
+    torch_arrays: Arrays, name: str
+) -> None:
+    kept = {k: x for k, x in torch_arrays.items() if k != name}
+    assert said_of(kept) == [f"torch: no {name.replace('|', ' ')}"]
+
+
+def test_a_backend_cannot_hand_in_what_another_computed(torch_arrays: Arrays) -> None:
+    (line,) = said_of(torch_arrays, backend="jax")
+    assert line.endswith("computed by torch")
+
+
+def test_a_float32_case_cannot_be_computed_in_float64(torch_arrays: Arrays) -> None:
+    single = Case(CASE.method, CASE.likelihood, CASE.kernel, "float32")
+    (line,) = omissions(BackendConfig(name="torch"), [single], torch_arrays)
+    assert line.endswith("computed in float64")
+
+
+def test_a_case_without_trajectories_owes_none() -> None:
+    few = next(case for case in cases(full=False) if case.trajectories == "none")
+    (line, *_) = omissions(BackendConfig(name="torch"), [few], {})
+    assert line.endswith("nothing for values, gradients, e_step")
+
+
+def test_a_backend_that_computed_nothing_is_told_for_every_case() -> None:
+    chosen = list(cases(full=False))
+    assert len(list(omissions(BackendConfig(name="jax"), chosen, {}))) == len(chosen) + 1
+
+
+VACUOUS = {
+    "NaN on both sides": lambda x: np.full_like(x, np.nan),
+    "infinite on both sides": lambda x: np.full_like(x, np.inf),
+    "no numbers on both sides": lambda x: x[..., :0],
+}
+
+
+@pytest.mark.parametrize("plant", VACUOUS)
+def test_two_arrays_of_nothing_do_not_agree(plant: str) -> None:
+    made = VACUOUS[plant](np.ones((1, 3)))
+    assert difference(made, made.copy()) == np.inf
+
+
+@pytest.mark.parametrize("shape", [(3,), (3, 1), (1, 1, 3), (1, 4)])
+def test_unlike_shapes_do_not_agree_though_they_broadcast(shape: tuple[int, ...]) -> None:
+    assert difference(np.ones((1, 3)), np.ones(shape)) == np.inf
+
+
+def numbers() -> dict[str, Arrays]:
+    model, method = CASE.build()
+    one = evaluate.evaluate(load_backend("numpy"), model, method, small_problem(), "none")
+    return {"numpy": one, "jax": dict(one), "torch": dict(one)}
+
+
+@pytest.mark.parametrize("at", ["numpy", "jax", "torch"])
+@pytest.mark.parametrize("name", ["values/mu", "gradients/kernel.variance", "e_step/q_cov"])
+def test_an_array_that_one_backend_lacks_or_parts_in_is_red(at: str, name: str) -> None:
+    for plant in ("absent", "apart", "NaN"):
+        found = numbers()
+        array = found[at].pop(name)
+        if plant != "absent":
+            found[at][name] = array * (1.0 + 2e-10) if plant == "apart" else array * np.nan
+        entries = compare(CASE, found, None)
+        assert [e.group for e in entries if not e.ok] == [name.split("/", maxsplit=1)[0]], plant
+        assert all(at in e.pair and e.pair[0] != e.pair[1] for e in entries if not e.ok)
+
+
+def test_a_divergence_that_is_nan_breaks_identity_12(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Bench, "kl", lambda bench, state: float("nan"))
+    worst = identities_of_bounds.divergence_is_positive(load_backend("numpy"), ())
+    assert not worst <= IDENTITIES[12][1]
