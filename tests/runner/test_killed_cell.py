@@ -1,0 +1,58 @@
+"""A real cell whose worker is killed in the middle goes on, and its record has the same bits."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import psutil
+
+from svgpbench.cell import identify
+from svgpbench.config import CellConfig
+from svgpbench.records import checkpoint_path
+from svgpbench.runner.pool import run_cells
+
+CELL = CellConfig.model_validate(
+    {
+        "experiment": "killed",
+        "data": {"name": "boston"},
+        "split": {},
+        "kernel": {},
+        "likelihood": {},
+        "inducing": {"count": 20},
+        "training": {"em_iterations": 30, "m_steps": 3, "batch_size": 100, "e_rate": 0.5},
+        "method": {"name": "t-svgp"},
+        "backend": {"name": "numpy"},
+    }
+)
+
+
+def kill_worker_when(place: Path) -> None:
+    """Kill this process's worker as soon as there is a file."""
+    end = time.monotonic() + 120
+    while not place.exists():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    for process in psutil.Process().children():
+        if "svgpbench.runner.worker" in process.cmdline():
+            os.kill(process.pid, signal.SIGKILL)
+
+
+def test_a_cell_whose_worker_is_killed_goes_on_bit_for_bit(tmp_path: Path) -> None:
+    (whole,) = run_cells([CELL], results=tmp_path / "whole", jobs=1).records
+    assert whole.status == "ok"
+    place = checkpoint_path(tmp_path / "killed", CELL, identify(CELL).cell_id)
+    killer = threading.Thread(target=kill_worker_when, args=(place,))
+    killer.start()
+    (dead,) = run_cells([CELL], results=tmp_path / "killed", jobs=1, checkpoint_every=0.0).records
+    killer.join()
+    assert dead.status == "crashed"
+    assert place.exists()
+    (again,) = run_cells([CELL], results=tmp_path / "killed", jobs=1).records
+    assert (again.status, again.worker.resumptions) == ("ok", 1)
+    assert again.trace_without_times() == whole.trace_without_times()
+    assert again.metrics == whole.metrics
+    assert not place.exists()
