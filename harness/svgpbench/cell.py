@@ -215,11 +215,12 @@ def run_cell(
     """
     trainer, ready = build_trainer(config)
     key = digest({"cell": config.model_dump(mode="json"), "data": ready.fingerprint, **software()})
-    trained = trainer.run(Checkpoint(checkpoint, key, every_s))
+    kept = Checkpoint(checkpoint, key, every_s)
+    trained = trainer.run(kept)
     last = trained.trace[-1] if trained.trace else {}
     return CellOutcome(
         trained.status,
-        trained.message,
+        trained.message or kept.passed_over,
         trained.trace,
         {k: v for k, v in last.items() if k not in ("iteration", "seconds")},
         data={

@@ -50,6 +50,7 @@ class Checkpoint:
 
     def __init__(self, path: Path | None, key: str = "", every_s: float = EVERY_S) -> None:
         self.path, self.key, self.every_s = path, key, every_s
+        self.passed_over = ""  # why a file that is there was not gone on from
         self._written = time.monotonic()
 
     def keep(self, ops: Ops, place: Callable[[], Place]) -> None:
@@ -71,8 +72,10 @@ class Checkpoint:
                 head = json.loads(file["head"].tobytes())
                 arrays = [file[f"a{i}"] for i in range(head["arrays"])]
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
-            return None  # not whole, or of another program: the run begins anew
+            self.passed_over = "began anew: its checkpoint was damaged"
+            return None
         if head["key"] != self.key:
+            self.passed_over = "began anew: its checkpoint was made by other software or elsewhere"
             return None
         place: Place = _rebuilt(head["place"], like, arrays, ops)
         if isinstance(place.best, tuple) and place.best:

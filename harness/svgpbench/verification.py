@@ -72,11 +72,11 @@ def verify(
         return {record.cell_id: record for record in summary.records}
 
     fresh = again([record.config for record in current])
-    far = [r for r in current if _judged(r, fresh[r.cell_id]).kind == "different"]
+    far = [r for r in current if judged(r, fresh[r.cell_id]).kind == "different"]
     replicas = again([_replica(r.config, size) for r in far for size in PERTURBATIONS])
     for record in current:
         mine = [r for r in replicas.values() if _replica_of(r.config, record.config)]
-        verdicts.append(_judged(record, fresh[record.cell_id], mine))
+        verdicts.append(judged(record, fresh[record.cell_id], mine))
     return verdicts
 
 
@@ -88,7 +88,7 @@ def drawn(records: Sequence[Record], count: int | None) -> list[Record]:
     return [records[i] for i in sorted(chosen)]
 
 
-def _judged(record: Record, fresh: Record, replicas: Sequence[Record] = ()) -> Verdict:
+def judged(record: Record, fresh: Record, replicas: Sequence[Record] = ()) -> Verdict:
     if fresh.status not in FINAL:
         return Verdict(record, "not run", reason=f"{fresh.status}: {fresh.message}")
     apart = difference(record, fresh)

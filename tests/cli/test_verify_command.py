@@ -11,7 +11,7 @@ from command_line import Cli
 from own_experiment import write_own
 
 from svgpbench.records import Record, read_records, write_record
-from svgpbench.verification import MARGIN, ROUNDING, _judged, difference, drawn
+from svgpbench.verification import MARGIN, ROUNDING, difference, drawn, judged
 
 
 @pytest.fixture
@@ -92,15 +92,15 @@ def test_a_difference_within_that_of_replicas_is_chaos(results: Path) -> None:
 
     fresh = moved(1 + 1e-4)
     assert difference(record, fresh) == pytest.approx(1e-4)
-    assert _judged(record, fresh).kind == "different"
+    assert judged(record, fresh).kind == "different"
     near, far = moved((1 + 1e-4) * (1 + 2e-4 / MARGIN)), moved((1 + 1e-4) * (1 + 5e-5 / MARGIN))
-    assert _judged(record, fresh, [near]).kind == "chaotic"
-    assert _judged(record, fresh, [near]).spread == pytest.approx(2e-4 / MARGIN, rel=1e-3)
-    assert _judged(record, fresh, [far]).kind == "different"
-    assert _judged(record, fresh, [far, near]).kind == "chaotic"
+    assert judged(record, fresh, [near]).kind == "chaotic"
+    assert judged(record, fresh, [near]).spread == pytest.approx(2e-4 / MARGIN, rel=1e-3)
+    assert judged(record, fresh, [far]).kind == "different"
+    assert judged(record, fresh, [far, near]).kind == "chaotic"
     failed = record.model_copy(update={"status": "not_pd"})
-    assert _judged(record, failed).kind == "different"
-    assert _judged(record, record.model_copy(update={"status": "skipped"})).kind == "not run"
+    assert judged(record, failed).kind == "different"
+    assert judged(record, record.model_copy(update={"status": "skipped"})).kind == "not run"
     assert ROUNDING <= 1e-8
 
 

@@ -214,15 +214,20 @@ def test_a_file_that_is_no_place_is_passed_over(
     with pytest.raises(Stopped):
         run.trainer(numpy).run(StoppedAfter(path, 2))
     spoil(path)
-    assert run.trainer(numpy).run(Checkpoint(path, "key")).resumptions == 0
+    checkpoint = Checkpoint(path, "key")
+    assert run.trainer(numpy).run(checkpoint).resumptions == 0
+    assert checkpoint.passed_over == "began anew: its checkpoint was damaged"
 
 
 def test_the_place_of_another_cell_or_of_other_software_is_passed_over(tmp_path: Path) -> None:
     run, numpy, path = RUNS["full batch"], load_backend("numpy"), tmp_path / "place.npz"
     with pytest.raises(Stopped):
         run.trainer(numpy).run(StoppedAfter(path, 2))
-    assert run.trainer(numpy).run(Checkpoint(path, "another key")).resumptions == 0
-    assert run.trainer(numpy).run(Checkpoint(path, "key")).resumptions == 1
+    other, same = Checkpoint(path, "another key"), Checkpoint(path, "key")
+    assert run.trainer(numpy).run(other).resumptions == 0
+    assert "made by other software" in other.passed_over
+    assert run.trainer(numpy).run(same).resumptions == 1
+    assert same.passed_over == ""
 
 
 def test_a_place_that_cannot_be_written_leaves_the_last_one(

@@ -56,3 +56,12 @@ def test_a_cell_whose_worker_is_killed_goes_on_bit_for_bit(tmp_path: Path) -> No
     assert again.trace_without_times() == whole.trace_without_times()
     assert again.metrics == whole.metrics
     assert not place.exists()
+
+
+def test_a_cell_says_in_its_record_why_it_did_not_go_on(tmp_path: Path) -> None:
+    place = checkpoint_path(tmp_path, CELL, identify(CELL).cell_id)
+    place.parent.mkdir(parents=True)
+    place.write_bytes(b"cut off")
+    (record,) = run_cells([CELL], results=tmp_path, jobs=1).records
+    assert (record.status, record.worker.resumptions) == ("ok", 0)
+    assert record.message == "began anew: its checkpoint was damaged"
