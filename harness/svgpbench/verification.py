@@ -89,6 +89,7 @@ def drawn(records: Sequence[Record], count: int | None) -> list[Record]:
 
 
 def judged(record: Record, fresh: Record, replicas: Sequence[Record] = ()) -> Verdict:
+    """The verdict on a record whose cell ran again, and where needed its replicas too."""
     if fresh.status not in FINAL:
         return Verdict(record, "not run", reason=f"{fresh.status}: {fresh.message}")
     apart = difference(record, fresh)
