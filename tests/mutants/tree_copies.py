@@ -64,7 +64,9 @@ class TreeCopy:
     def environment(self) -> dict[str, str]:
         """This process's, with the copy's sources before any that are installed."""
         paths = os.pathsep.join(str(self.folder / name) for name in SOURCES)
-        return os.environ | ONE_THREAD | {"PYTHONPATH": paths}
+        # what has not changed is compiled once
+        kept = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+        return kept | ONE_THREAD | {"PYTHONPATH": paths}
 
     def check(self) -> None:
         """Raise `RuntimeError` where the copy's package is not the one that is imported."""

@@ -12,7 +12,15 @@ from pathlib import Path
 # nothing of the package itself: that comes from the copy, with its change
 OUTSIDE = (
     *("pytest", "_pytest.pytester", "hypothesis", "pytest_benchmark.plugin", "xdist.plugin"),
-    *("numpy", "scipy.linalg", "scipy.optimize", "scipy.special", "autograd", "pandas"),
+    *(
+        "numpy",
+        "scipy.linalg",
+        "scipy.optimize",
+        "scipy.special",
+        "scipy.stats",
+        "autograd",
+        "pandas",
+    ),
     *("matplotlib.pyplot", "pydantic", "typer", "rich.console", "psutil", "requests"),
 )
 # as many runs as cores go on at once
@@ -45,6 +53,7 @@ def _main(
     os.environ.update(environment)
     # as `python -m pytest` begins; an entry of PYTHONPATH that was there stays behind these
     sys.path[:0] = [str(folder), *environment["PYTHONPATH"].split(os.pathsep)]
+    sys.dont_write_bytecode = False
     import pytest
 
     code = int(pytest.main(list(arguments)))
