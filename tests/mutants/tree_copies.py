@@ -102,7 +102,7 @@ class TreeCopy:
         """Run tests in a process of their own; whatever they started ends with them."""
         output = self.folder / ".pytest-output"
         started = time.monotonic()
-        process = start(
+        process, pid = start(
             self.folder,
             [
                 *("-q", "-rfE", "--tb=line", "--no-header"),
@@ -122,7 +122,7 @@ class TreeCopy:
             code = process.exitcode
         finally:
             with suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid or -1, signal.SIGKILL)
+                os.killpg(pid, signal.SIGKILL)
             process.kill()
             process.join()
         said = output.read_text(encoding="utf-8", errors="replace") if output.exists() else ""

@@ -12,15 +12,8 @@ from pathlib import Path
 # nothing of the package itself: that comes from the copy, with its change
 OUTSIDE = (
     *("pytest", "_pytest.pytester", "hypothesis", "pytest_benchmark.plugin", "xdist.plugin"),
-    *(
-        "numpy",
-        "scipy.linalg",
-        "scipy.optimize",
-        "scipy.special",
-        "scipy.stats",
-        "autograd",
-        "pandas",
-    ),
+    *("numpy", "scipy.linalg", "scipy.optimize", "scipy.special", "scipy.stats", "autograd"),
+    "pandas",
     *("matplotlib.pyplot", "pydantic", "typer", "rich.console", "psutil", "requests"),
 )
 # as many runs as cores go on at once
@@ -29,8 +22,8 @@ ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THRE
 
 def start(
     folder: Path, arguments: Sequence[str], environment: Mapping[str, str], output: Path
-) -> BaseProcess:
-    """Run pytest in a folder; the process leads a session of its own, and its exit code is pytest's."""
+) -> tuple[BaseProcess, int]:
+    """Run pytest in a folder: the process, whose exit code is pytest's, and the session that it leads."""
     os.environ.update(ONE_THREAD)  # of the process that is forked, where NumPy reads it
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(list(OUTSIDE))
@@ -38,7 +31,8 @@ def start(
         target=_main, args=(folder, tuple(arguments), dict(environment), output)
     )
     process.start()
-    return process
+    assert process.pid is not None, "it was started"
+    return process, process.pid
 
 
 def _main(
