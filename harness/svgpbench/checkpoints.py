@@ -82,11 +82,6 @@ class Checkpoint:
             place = place._replace(best=_rebuilt(head["place"]["tuple"][-1], like, arrays, ops))
         return place
 
-    def remove(self) -> None:
-        """Forget the place: the cell has a final record, or begins anew."""
-        if self.path is not None:
-            self.path.unlink(missing_ok=True)
-
 
 NO_CHECKPOINT = Checkpoint(None)
 """Of a run that keeps nothing."""

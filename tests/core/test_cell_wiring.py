@@ -25,6 +25,7 @@ from svgpbench.ops import Ops
 from svgpbench.plugins import load_backend
 from svgpbench.training import Trainer
 from svgpbench.tree import named_leaves
+from svgpbench_datasets.splits import random_split
 
 IONOSPHERE = DataConfig(name="ionosphere")
 ONLINE = TrainingConfig(
@@ -191,6 +192,16 @@ def test_the_test_fraction_is_that_of_a_random_split() -> None:
             count,
             506 - count,
         )
+
+
+def test_a_random_split_is_that_of_its_seed() -> None:
+    cell = changed(CELLS[""], "split.kind", "random")
+    found = [
+        split_rows(cell.data, changed(cell, "split.seed", seed).split, 100).test for seed in (0, 3)
+    ]
+    for seed, test in zip((0, 3), found, strict=True):
+        assert np.array_equal(test, random_split(100, cell.split.test_fraction, seed).test)
+    assert not np.array_equal(*found)
 
 
 def test_the_backend_is_loaded_with_its_mode_dtype_and_device(

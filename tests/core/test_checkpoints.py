@@ -6,13 +6,16 @@ import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from test_cell import config
 
 from svgpbench.accumulation import trainer_class
 from svgpbench.batches import TrainingData
+from svgpbench.cell import run_cell
 from svgpbench.checkpoints import Checkpoint, Place
 from svgpbench.checks.cases import METHODS, build_model, small_problem
 from svgpbench.config import OnlineConfig, TrainingConfig
@@ -228,6 +231,28 @@ def test_the_place_of_another_cell_or_of_other_software_is_passed_over(tmp_path:
     assert "made by other software" in other.passed_over
     assert run.trainer(numpy).run(same).resumptions == 1
     assert same.passed_over == ""
+
+
+def test_a_cell_keeps_a_place_of_its_configuration_its_data_and_its_software(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    kept: list[Checkpoint] = []
+
+    def run(checkpoint: Checkpoint) -> Trained:
+        kept.append(checkpoint)
+        raise Stopped
+
+    def cell(data: str = "a", version: str = "1", **changes: Any) -> str:
+        made = SimpleNamespace(run=run), SimpleNamespace(fingerprint=data)
+        monkeypatch.setattr("svgpbench.cell.build_trainer", lambda config: made)
+        monkeypatch.setattr("svgpbench.cell.software", lambda: {"numpy": version})
+        with pytest.raises(Stopped):
+            run_cell(config(**changes), tmp_path / "place.npz", 7.0)
+        return kept[-1].key
+
+    assert cell() == cell()
+    assert len({cell(), cell(data="b"), cell(version="2"), cell(seed=1)}) == 4
+    assert (kept[0].path, kept[0].every_s) == (tmp_path / "place.npz", 7.0)
 
 
 def test_a_place_that_cannot_be_written_leaves_the_last_one(

@@ -10,7 +10,7 @@ import pytest
 from test_training import PROBLEM, trainer
 
 from svgpbench.checks.dense import sgpr_bound
-from svgpbench.config import Decay, LogLinear
+from svgpbench.config import Decay, InducingConfig, LogLinear
 from svgpbench.growing import Growth
 from svgpbench.plugins import load_backend
 from svgpbench.schedules import rate_at
@@ -51,7 +51,9 @@ def test_a_point_after_m_steps_is_the_collapsed_bound_at_the_new_hyperparameters
 
 def test_of_two_bases_each_starts_within_its_own_limit() -> None:
     one = np.ones((1, 3))
-    bases = Growth(increment=8, limit=5, limit_gamma=20).start(PROBLEM.X, one)
+    growth = Growth.of(InducingConfig(count=5, gamma=20), 8)
+    assert growth == Growth(increment=8, limit=5, limit_gamma=20)
+    bases = growth.start(PROBLEM.X, one)
     assert (len(bases.beta), len(bases.gamma)) == (5, 8)
 
 

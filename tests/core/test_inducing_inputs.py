@@ -86,6 +86,18 @@ def test_other_points_are_dealt_to_two_bases_at_random(init: str) -> None:
     assert max(places) > 6 and places != sorted(places)
 
 
+def test_every_seed_deals_its_points_anew() -> None:
+    inducing, dealt = InducingConfig(count=6, gamma=9, init="random"), []
+    for seed in (3, 4):
+        points, bases = (
+            initial_inducing_inputs(X, 15, "random", seed),
+            initial_bases(X, inducing, seed),
+        )
+        assert isinstance(bases, Decoupled)
+        dealt.append([int(np.argmin(cdist([row], points))) for row in bases.beta])
+    assert dealt[0] != dealt[1]
+
+
 def test_one_basis_is_the_points_themselves() -> None:
     inducing = InducingConfig(count=6, init="random")
     assert np.array_equal(initial_bases(X, inducing, 3), initial_inducing_inputs(X, 6, "random", 3))

@@ -198,6 +198,17 @@ def test_a_trial_that_fails_is_not_chosen_and_a_run_of_it_alone_says_so() -> Non
     assert column(trainer(rates=(50.0, 0.01), trial=6).run(), "gamma0")[-1] == 0.01
 
 
+@pytest.mark.parametrize("first", [np.inf, np.nan])
+def test_a_trial_whose_bound_is_not_finite_is_not_chosen(
+    monkeypatch: pytest.MonkeyPatch, first: float
+) -> None:
+    run, bounds = trainer(rates=(0.1, 0.01, 0.02), trial=2), iter((first, -2.0, -3.0))
+    monkeypatch.setattr(run, "record", lambda: None)
+    monkeypatch.setattr(run, "elbo", lambda: next(bounds))
+    run.run()
+    assert run.gamma0 == 0.01
+
+
 def test_learning_improves_the_held_out_bound_and_error_on_sinc() -> None:
     trained = trainer(growth=Growth(8, 24), iterations=60, trace_every=20).run()
     bound, error = column(trained, "heldout_elbo"), column(trained, "nmse")

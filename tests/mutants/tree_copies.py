@@ -14,6 +14,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from warm_pytest import ONE_THREAD, start
+
 SOURCES = ("harness", "backends", "datasets")
 LEFT_OUT = ("results/",)  # large, and no test reads it
 PACKAGE = "svgpbench"
@@ -62,9 +64,9 @@ class TreeCopy:
     def environment(self) -> dict[str, str]:
         """This process's, with the copy's sources before any that are installed."""
         paths = os.pathsep.join(str(self.folder / name) for name in SOURCES)
-        # one thread: as many runs as cores go on at once
-        pinned = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-        return os.environ | pinned | {"PYTHONPATH": paths}
+        # what has not changed is compiled once
+        kept = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+        return kept | ONE_THREAD | {"PYTHONPATH": paths}
 
     def check(self) -> None:
         """Raise `RuntimeError` where the copy's package is not the one that is imported."""
@@ -97,32 +99,31 @@ class TreeCopy:
     def test(
         self, tests: Sequence[str], k: str, limit: float, options: Sequence[str] = ("-x",)
     ) -> Outcome:
-        """Run tests in a fresh process; whatever they started ends with them."""
+        """Run tests in a process of their own; whatever they started ends with them."""
+        output = self.folder / ".pytest-output"
         started = time.monotonic()
-        process = subprocess.Popen(
+        process, pid = start(
+            self.folder,
             [
-                *(sys.executable, "-m", "pytest", "-q", "-rfE", "--tb=line", "--no-header"),
+                *("-q", "-rfE", "--tb=line", "--no-header"),
                 *("-p", "no:cacheprovider", "--hypothesis-seed=0", *options),
                 *(("-k", k) if k else ()),
                 *tests,
             ],
-            cwd=self.folder,
-            env=self.environment | {"COLUMNS": "500"},  # a test's name is not cut short
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
+            self.environment
+            | {
+                "COLUMNS": "500",  # a test's name is not cut short
+                "HYPOTHESIS_STORAGE_DIRECTORY": str(self.folder / ".hypothesis"),
+            },
+            output,
         )
-        code: int | None
         try:
-            said, _ = process.communicate(timeout=limit)
-            code = process.returncode
-        except subprocess.TimeoutExpired:
-            said, code = b"", None
+            process.join(limit)
+            code = process.exitcode
         finally:
             with suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            if process.stdout is not None:
-                process.stdout.close()
-        return Outcome(code, time.monotonic() - started, said.decode(errors="replace"))
+                os.killpg(pid, signal.SIGKILL)
+            process.kill()
+            process.join()
+        said = output.read_text(encoding="utf-8", errors="replace") if output.exists() else ""
+        return Outcome(code, time.monotonic() - started, said)

@@ -68,12 +68,14 @@ def test_backends_come_as_the_experiment_names_them_then_splits_folds_and_seeds(
     stored(
         tmp_path,
         *(cell(backend=b) for b in ("jax", "numpy", "torch:compile", "torch")),
+        cell(fold=1, backend="torch"),
         cell(fold=2, backend="jax"),
         cell(fold=1, backend="jax", seed=1),
         cell(fold=1, backend="jax"),
     )
     assert [row[2:] for row in rows(collect(tmp_path, EXPERIMENT))] == [
         ("torch", 0, 0, 0),
+        ("torch", 0, 1, 0),
         ("torch:compile", 0, 0, 0),
         ("jax", 0, 0, 0),
         ("jax", 0, 1, 0),

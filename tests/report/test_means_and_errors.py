@@ -82,6 +82,14 @@ def test_cells_of_other_rows_stay_out_of_a_mean() -> None:
     assert len(build_table(collected(*records)).rows) == 4
 
 
+def test_rows_come_in_the_order_of_the_records() -> None:
+    order = [("sonar", "B"), ("sonar", "A"), ("airfoil", "C")]
+    rows = build_table(collected(*(record(cell(*names), -1.0) for names in order))).to_json()[
+        "rows"
+    ]
+    assert [(each["data"], each["method"]) for each in rows] == order
+
+
 def test_perturbed_replicas_are_in_no_mean_and_no_count() -> None:
     plain = [record(cell(fold=fold), -10.0 - fold) for fold in (0, 1)]
     replicas = [

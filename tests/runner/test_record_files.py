@@ -217,6 +217,8 @@ def test_the_revision_is_that_of_the_sources(tmp_path: Path) -> None:
 
     assert revision() == (None, None)
     git("init")
+    git("add", "result.json")
+    git("commit", "-m", "another project's")
     assert revision() == (None, None)  # the package is not of this repository
     git("add", ".")
     git("commit", "-m", "first")

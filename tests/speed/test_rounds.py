@@ -165,6 +165,11 @@ def test_a_process_that_did_not_start_is_named_and_the_others_are_timed(run: Run
     assert set(report.environment) == {"parent", "numpy"}
 
 
+def test_every_process_is_told_with_its_own_environment(run: Run) -> None:
+    report, _, _ = run()
+    assert [report.environment[name]["of"] for name in ("numpy", "torch")] == ["numpy", "torch"]
+
+
 def test_peers_run_under_their_python_and_are_what_ratios_refer_to(run: Run) -> None:
     options = {"steps": ["e_step"], "repeats": 1, "peers": {"gpflow": Path("/of/gpflow")}}
     report, _, _ = run(options=options, gpflow={"seconds": [0.6]}, torch={"seconds": [1.2]})

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import gc
+import io
+import json
 import time
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from fake_time import Clock, LazyOps, install
 
+from svgpbench.speed import worker
 from svgpbench.speed.cases import STEPS, build_case
 from svgpbench.speed.problems import make_problem
 from svgpbench.speed.timing import WARM_CALLS, WARM_S, first_call, time_calls, warm_up
@@ -101,3 +105,24 @@ def test_the_first_call_is_told_apart_from_warm_ones(clock: Clock) -> None:
         "figure": -50.0,  # of the first result
     }
     assert clock.now < 60.0 and time.perf_counter() == clock.now
+
+
+def test_a_process_is_pinned_as_asked_and_answers_with_every_call_of_a_round(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of_case = {"method": "t-svgp", "step": "e_step"}
+    asked = [{"do": "prepare", "problem": "p.npz"} | of_case, {"do": "round", "calls": 3} | of_case]
+    answers, pinned = io.StringIO(), []
+    monkeypatch.setattr(worker, "take_pipes", lambda: (map(json.dumps, asked), answers))
+    monkeypatch.setattr(worker, "listen", lambda requests: requests)
+    monkeypatch.setattr(worker, "die_with", lambda parent: None)
+    monkeypatch.setattr(worker, "pin", lambda *how: pinned.append(how))
+    monkeypatch.setattr(worker, "load_problem", lambda path: None)
+    monkeypatch.setattr(worker, "prepare", lambda case: {})
+    case = SimpleNamespace(call=taking(clock, 1.0, 2.0, 4.0))
+    monkeypatch.setattr(worker, "build_case", lambda *what: case)
+    worker.main(["--backend", "numpy", "--threads", "3", "--cores", "2,5,7"])
+    assert pinned == [("numpy", 3, [2, 5, 7])]
+    environment, prepared, timed = map(json.loads, answers.getvalue().splitlines())
+    assert environment["environment"]["threads"] == 3
+    assert (prepared, timed) == ({}, {"seconds": [1.0, 2.0, 4.0]})
