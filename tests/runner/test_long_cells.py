@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from fake_cells import identify, make_config
@@ -11,6 +12,7 @@ from fake_cells import identify, make_config
 from svgpbench.records import Record, checkpoint_path, read_records, record_files, record_path
 from svgpbench.runner.cores import SHARE, job_memory, memory_limit
 from svgpbench.runner.events import Event, SetAside, Summary
+from svgpbench.runner.process import WorkerProcess
 
 RunOne = Callable[..., Record]
 Run = Callable[..., Summary]
@@ -55,6 +57,19 @@ def test_a_worker_that_holds_too_much_ends_oom_and_the_run_goes_on(run: Run) -> 
 
 def test_a_worker_may_hold_what_it_may(run_one: RunOne) -> None:
     assert run_one(make_config("hold_memory"), memory=6 * 2**30).metrics["held"] == 40.0
+
+
+def test_a_worker_holds_what_its_children_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    def process(held: int, *children: object) -> SimpleNamespace:
+        return SimpleNamespace(
+            memory_info=lambda: SimpleNamespace(rss=held),
+            children=lambda recursive: children if recursive else children[:1],
+        )
+
+    monkeypatch.setattr("psutil.Process", lambda pid: process(5, process(7), process(11)))
+    worker = WorkerProcess.__new__(WorkerProcess)
+    worker._process = SimpleNamespace(pid=1)
+    assert worker.held_bytes() == 23
 
 
 def test_the_memory_of_the_machine_is_shared_out(
