@@ -73,6 +73,9 @@ RUNS = {
     "online, three rates": Run(
         "t-svgp tied-projected", online((0.01, 0.1, 0.03)), growth=Growth(3, 8)
     ),
+    "online, the first rate the best": Run(
+        "t-svgp tied-projected", online((0.1, 0.01)), growth=Growth(3, 8)
+    ),
     "online, two bases": Run("decoupled adam subset", online((0.01, 0.1)), growth=Growth(3, 6, 9)),
 }
 """Ways of training that keep different things from one iteration to the next."""

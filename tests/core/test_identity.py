@@ -253,6 +253,15 @@ def test_an_option_that_is_added_later_moves_no_id(monkeypatch: pytest.MonkeyPat
     )
 
 
+def test_a_cell_is_named_by_the_version_that_its_method_has_now(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("svgpbench.identity.version_of", lambda cell: 7)
+    found = identity_of(config(), load_data(config().data))
+    assert found.method_version == 7
+    assert found.cell_id == cell_id(found.config, found.fingerprint, 7)
+
+
 def test_data_and_the_version_of_the_method_move_the_id() -> None:
     cell = whole(config())
     ids = {cell_id(cell, data, version) for data in ("a", "b") for version in (1, 2)}

@@ -83,6 +83,12 @@ def test_a_line_search_comes_back_from_where_the_function_is_not_finite() -> Non
     assert float(top[0]) == pytest.approx(0.9, abs=1e-6)
 
 
+@pytest.mark.parametrize("first", [np.nan, -np.inf])
+def test_it_stays_at_a_start_where_the_function_is_not_finite(first: float) -> None:
+    start = (np.ones(2),)
+    assert lbfgs_ascent(lambda tree: (first, tree), start, 5) is start
+
+
 def test_gpr_reaches_a_stationary_point_of_its_marginal_likelihood() -> None:
     run = trainer(load_backend("numpy"), "gpr", em_iterations=3, m_steps=40)
     trained = run.run()

@@ -129,6 +129,7 @@ def signed(**changes: object) -> Callable[[str], str]:
         (lambda text: "[]", "no schema_version"),
         (lambda text: "[" * 100_000, "is not a record"),
         (lambda text: text.replace('"wall_s": 0.5', '"wall_s": 0.6'), "its checksum is not"),
+        (lambda text: text.replace('"checksum"', '"sum"'), "its checksum is not"),
         (lambda text: text.replace("1e-300", "NaN"), "NaN is not a number of JSON"),
         (signed(status="fine"), "status"),
         (signed(wall_s=None), "wall_s"),
