@@ -66,6 +66,48 @@ def test_training_is_timed_to_its_end_and_evaluation_is_not(clock: Clock) -> Non
     assert clock.now > 3e6  # which the evaluation took
 
 
+class EagerOps(LazyOps):
+    """NumPy as it is: a step is done when its call returns."""
+
+    def jit(self, f: Any) -> Any:
+        lazy = super().jit(f)
+
+        def done(*arguments: Any) -> Any:
+            out = lazy(*arguments)
+            if not self._depth:
+                self.sync(out)
+            return out
+
+        return done
+
+
+def test_work_that_is_done_at_once_is_timed_alike(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    awaited = seconds(trainer(clock).run())
+    monkeypatch.setitem(globals(), "LazyOps", EagerOps)
+    assert seconds(trainer(clock).run()) == awaited
+
+
+@pytest.mark.parametrize("ops", [LazyOps, EagerOps])
+def test_a_climb_through_all_iterations_is_timed_without_its_evaluations(
+    clock: Clock, ops: type[LazyOps]
+) -> None:
+    model = build_model("gaussian", "se")
+    data = TrainingData(PROBLEM.X, PROBLEM.y, PROBLEM.X[:9], PROBLEM.y[:9])
+    training = TrainingConfig(optimiser="l-bfgs", em_iterations=4, m_steps=2)
+    lazy = ops(clock, SECONDS | {"slope": 1000.0})
+    theta = PROBLEM.theta(model)._replace(inducing=PROBLEM.X)
+    run = Trainer(lazy, model, build_method("gpr", {}), data, theta, training)
+    lazy.sync(run.prior)
+    found = seconds(run.run())
+    assert found[0] == E_PHASE + 1.0  # the prior at the same θ
+    climbed = np.diff(found)
+    assert np.all(climbed > 2 * 1000.0)  # two iterations of one evaluation or more
+    assert np.all(climbed < 1e5)
+    assert clock.now > 4e6
+
+
 def test_minibatches_are_timed_alike(clock: Clock) -> None:
     found = seconds(trainer(clock, batch_size=16, e_rate=0.5).run())
     # a batch brings its factor along, compiled into the steps

@@ -76,7 +76,8 @@ def do_give_nan(config: CellConfig) -> Outcome:
 
 def do_tell_environment(config: CellConfig) -> Outcome:
     names = [name for name in os.environ if name.endswith("_THREADS") or name.startswith("JAX_")]
-    return Outcome(data={name: os.environ[name] for name in [*names, "CUDA_VISIBLE_DEVICES"]})
+    names.append("CUDA_VISIBLE_DEVICES")
+    return Outcome(data={name: os.environ.get(name) for name in names})
 
 
 def do_sleep(config: CellConfig) -> Outcome:

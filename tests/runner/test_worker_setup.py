@@ -9,9 +9,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from fake_cells import make_config
 
 from svgpbench import environment
 from svgpbench.environment import describe, peak_memory_bytes, pin, worker_environment
+from svgpbench.records import Record
 
 THREAD_VARIABLES = {
     "OMP_NUM_THREADS",
@@ -185,3 +187,12 @@ def test_without_a_process_file_the_peak_is_getrusage_s(
     monkeypatch.setattr("sys.platform", system)
     monkeypatch.setattr("resource.getrusage", lambda who: SimpleNamespace(ru_maxrss=500))
     assert peak_memory_bytes() == 500 * factor
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_a_worker_is_set_up_for_the_device_of_its_cells(
+    run_one: Callable[..., Record], device: str
+) -> None:
+    told = run_one(make_config("tell_environment", backend={"name": "numpy", "device": device}))
+    assert told.data["JAX_PLATFORMS"] == device
+    assert (told.data["CUDA_VISIBLE_DEVICES"] == "") == (device == "cpu")
