@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from command_line import Cli
 from own_experiment import write_own
 
+from svgpbench.config import CellConfig
 from svgpbench.records import Record, read_records, write_record
-from svgpbench.verification import MARGIN, ROUNDING, difference, drawn, judged
+from svgpbench.verification import MARGIN, ROUNDING, difference, drawn, judged, verify
 
 
 @pytest.fixture
@@ -116,5 +118,38 @@ def test_a_sample_is_the_same_every_time_and_draws_from_all(results: Path) -> No
     chosen = [r.cell_id for r in drawn(many, 12)]
     assert chosen == [r.cell_id for r in drawn(many, 12)]
     assert len(set(chosen)) == 12
+    assert len({r.cell_id for r in drawn(many, 199)}) == 199
     assert max(map(int, chosen)) > 150 and min(map(int, chosen)) < 50
     assert drawn(many, None) == drawn(many, 500) == many
+
+
+def test_a_cell_that_failed_by_its_numbers_is_verified_too(cli: Cli, tmp_path: Path) -> None:
+    singular = ("lengthscale = 1.0", "lengthscale = 1e6")
+    write_own(tmp_path, ('backends = ["numpy"]', 'backends = ["numpy"]\njitter = 0.0'), singular)
+    assert cli("run", "mine.toml", "--results", "r").code == 1
+    assert {record.status for record in read_records(tmp_path / "r", "mine")} == {"not_pd"}
+    outcome = cli("verify", "--results", "r", "--json")
+    assert (outcome.code, verdicts(outcome.out)) == (0, ["bitwise", "bitwise"])
+
+
+def test_the_chaos_of_one_cell_does_not_excuse_another(
+    results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calm, wild = read_records(results, "mine")
+    home = {record.config.split.fold: record for record in (calm, wild)}
+
+    def run_again(cells: list[CellConfig], **_: object) -> SimpleNamespace:
+        made = []
+        for cell in cells:
+            record = home[cell.split.fold]
+            replica_of_wild = bool(cell.perturbation) and record is wild
+            factor = (1 + 1e-4) * (1 + 1e-4 * replica_of_wild)
+            elbo = [float(x or 0) * factor for x in record.trace["elbo"]]
+            name = f"{record.cell_id} {cell.perturbation}" if cell.perturbation else record.cell_id
+            again = {"config": cell, "cell_id": name, "trace": record.trace | {"elbo": elbo}}
+            made.append(record.model_copy(update=again))
+        return SimpleNamespace(interrupted=False, records=made)
+
+    monkeypatch.setattr("svgpbench.verification.run_cells", run_again)
+    kinds = {verdict.record.cell_id: verdict.kind for verdict in verify(results)}
+    assert kinds == {calm.cell_id: "different", wild.cell_id: "chaotic"}
