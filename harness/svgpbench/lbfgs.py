@@ -68,16 +68,16 @@ def lbfgs_ascent(
 
     An iteration is one step of L-BFGS with its line search, which evaluates the function once or a
     few times; `on_iteration` is then called with where it stands. It starts without curvature and
-    stops early where float64 leaves nothing to gain. What `evaluations` hold is not evaluated again.
+    stops early where float64 leaves nothing to gain. What `evaluations` hold is not
+    evaluated again; where there are none, nothing is remembered.
     """
-    evaluations = Evaluations() if evaluations is None else evaluations
 
     def at(numbers: Floats) -> tuple[float, Floats]:
         def evaluate() -> tuple[float, Floats]:
             value, gradient = value_and_gradient(unflatten(start, numbers))
             return value, flatten(gradient)
 
-        return evaluations.next(evaluate)
+        return evaluate() if evaluations is None else evaluations.next(evaluate)
 
     first, slope = at(flatten(start))
     if not (np.isfinite(first) and np.all(np.isfinite(slope))):
