@@ -30,6 +30,7 @@ lint: $(VENV)/.installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 check: $(VENV)/.installed
 	$(BIN)/svgpbench check

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from svgpbench.online import OnlineTrainer
-from svgpbench.training import Trainer
+from svgpbench.training.em import Trainer
+from svgpbench.training.online import OnlineTrainer
 from svgpbench_backends.numpy_backend import NumpyOps
 
 F = Callable[..., Any]

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from svgpbench.model import Theta
 from svgpbench.ops import Tree
-from svgpbench.training import Trained, Trainer
+from svgpbench.training.em import Trained, Trainer
 from svgpbench.tree import tree_map
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from svgpbench.checks.cases import METHODS
-from svgpbench.plugins import METHODS as ENTRY_POINTS
-from svgpbench.plugins import plugins
+from svgpbench.checks.cases import VARIANTS
+from svgpbench.plugins import METHODS, plugins
 
 
 def _ours(group: str) -> set[str]:
@@ -13,5 +12,5 @@ def _ours(group: str) -> set[str]:
     }
 
 
-SHIPPED_METHODS = {variant: of for variant, of in METHODS.items() if of[0] in _ours(ENTRY_POINTS)}
-"""The variants of this package's methods, as `METHODS` has them."""
+SHIPPED_METHODS = {variant: of for variant, of in VARIANTS.items() if of[0] in _ours(METHODS)}
+"""The variants of this package's methods, as `VARIANTS` has them."""

@@ -58,6 +58,8 @@ SENSITIVE = (
 )
 """What runs over all that is installed: the parameters that the package adds, and tests of whole tables."""
 
+ROOMS = ("ops", "methods", "likelihoods", "training", "cells", "cost", "checks", "cli")
+
 
 def test_another_package_s_plugins_break_no_test(tmp_path: Path) -> None:
     info = tmp_path / "theirs-1.0.dist-info"
@@ -66,7 +68,7 @@ def test_another_package_s_plugins_break_no_test(tmp_path: Path) -> None:
     (info / "entry_points.txt").write_text(ENTRY_POINTS)
     (tmp_path / "theirs.py").write_text(MODULE)
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
-    folders = [str(TESTS / name) for name in ("core", "checks", "cli")]
+    folders = [str(TESTS / name) for name in ROOMS]
     # -rA names what ran: the parameters that the package added are among it, or it was not seen
     options = ["-rA", "--show-capture=no", "-p", "no:cacheprovider", "-p", "no:xdist"]
     done = subprocess.run(

@@ -15,16 +15,16 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from svgpbench.bases import Decoupled
 from svgpbench.config import LEARN, Learnable
 from svgpbench.errors import UserError
-from svgpbench.kernels import KernelParameters
 from svgpbench.methods import Method
 from svgpbench.model import Model, Theta
+from svgpbench.model.bases import Decoupled
+from svgpbench.model.kernels import KernelParameters
+from svgpbench.numerics.adam import adam_start
 from svgpbench.ops import Array, Ops, Tree
-from svgpbench.optimisers import adam_start
 from svgpbench.plugins import new_backend
-from svgpbench.steps import Batch, compile_steps, learnable, learned
+from svgpbench.training.steps import Batch, compile_steps, learnable, learned
 from svgpbench.tree import leaves, tree_map
 
 T = TypeVar("T")

@@ -10,30 +10,30 @@ import numpy as np
 import pytest
 
 from svgpbench.checks.bench import Bench
-from svgpbench.checks.cases import METHODS, build_model, cases, likelihoods_of, small_problem
+from svgpbench.checks.cases import VARIANTS, build_model, cases, likelihoods_of, small_problem
 from svgpbench.checks.dense import kernel_matrix
 from svgpbench.checks.identities import IDENTITIES, Identity, identities
 from svgpbench.checks.matrix import CONDITION, CONDITIONS, Entry, bound, difference
 from svgpbench.checks.report import Report
 from svgpbench.checks.rounding import growth
 from svgpbench.errors import UserError
-from svgpbench.kernels import KERNELS
 from svgpbench.likelihoods import LIKELIHOODS
 from svgpbench.methods import build_method
+from svgpbench.model.kernels import KERNELS
 from svgpbench.ops import Ops
 
 
 def test_full_matrix_has_every_pair_and_the_subset_visits_everything() -> None:
     full, subset = list(cases(full=True)), list(cases(full=False))
-    pairs = {(m, x) for m in METHODS for x in likelihoods_of(m)}
+    pairs = {(m, x) for m in VARIANTS for x in likelihoods_of(m)}
     for dtype in ("float64", "float32"):
         assert sorted((c.method, c.likelihood) for c in full if c.dtype == dtype) == sorted(pairs)
-    assert {c.method for c in subset} == set(METHODS)
+    assert {c.method for c in subset} == set(VARIANTS)
     assert {c.likelihood for c in subset} == set(LIKELIHOODS)
     assert {c.kernel for c in subset} == set(KERNELS)
     for chosen in (subset, full):
-        compiled = {METHODS[c.method][0] for c in chosen if c.trajectories == "compiled"}
-        assert compiled == {name for name, _ in METHODS.values()}
+        compiled = {VARIANTS[c.method][0] for c in chosen if c.trajectories == "compiled"}
+        assert compiled == {name for name, _ in VARIANTS.values()}
     assert {c.name for c in subset} <= {c.name for c in full}
     assert "none" not in {c.trajectories for c in full}
 
@@ -80,11 +80,11 @@ def test_identity_8_needs_projected_steps_that_stop_elsewhere(
     from svgpbench.plugins import load_backend
 
     check, tolerance = IDENTITIES[8]
-    exact, projected = (METHODS[f"diagonal-precision {v}"] for v in ("exact", "projected-b"))
-    monkeypatch.setitem(METHODS, "diagonal-precision projected-b", exact)
+    exact, projected = (VARIANTS[f"diagonal-precision {v}"] for v in ("exact", "projected-b"))
+    monkeypatch.setitem(VARIANTS, "diagonal-precision projected-b", exact)
     assert check(load_backend("numpy"), ()) == np.inf
-    monkeypatch.setitem(METHODS, "diagonal-precision projected-b", projected)
-    monkeypatch.setitem(METHODS, "diagonal-precision exact", projected)
+    monkeypatch.setitem(VARIANTS, "diagonal-precision projected-b", projected)
+    monkeypatch.setitem(VARIANTS, "diagonal-precision exact", projected)
     assert check(load_backend("numpy"), ()) > 1e5 * tolerance
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from svgpbench.cell import identify
+from svgpbench.cells.cell import identify
 from svgpbench.config import CellConfig
 from svgpbench.experiments import load_experiment, resolve
-from svgpbench.records import Record, WorkerFacts, write_record
+from svgpbench.runner.records import Record, WorkerFacts, write_record
 
 GROWTH = {
     "t-SVGP": 3.0,

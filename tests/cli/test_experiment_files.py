@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from own_experiment import write_own
 
-from svgpbench.cell import load_data
+from svgpbench.cells.cell import load_data
 from svgpbench.config import CellConfig, Decay, LogLinear, OnlineConfig, TrainingConfig
 from svgpbench.errors import UserError
 from svgpbench.experiments import Selection, load_experiment, resolve, shipped_experiments

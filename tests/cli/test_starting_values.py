@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from own_experiment import write_own
 
-from svgpbench.bases import Features
-from svgpbench.cell import build_trainer, run_cell
+from svgpbench.cells.cell import build_trainer, run_cell
+from svgpbench.cells.validation import check_cells
 from svgpbench.config import CellConfig
 from svgpbench.errors import UserError
 from svgpbench.experiments import load_experiment, resolve
-from svgpbench.experiments.validation import check_cells
-from svgpbench.inducing import greedy_variance
-from svgpbench.initialisation import mean_gaps, median_lengthscale
-from svgpbench.training import Trainer
+from svgpbench.model.bases import Features
+from svgpbench.start.hyperparameters import mean_gaps, median_lengthscale
+from svgpbench.start.inducing_inputs import greedy_variance
+from svgpbench.training.em import Trainer
 
 
 def first_cell(folder: Path, *changes: tuple[str, str]) -> CellConfig:

@@ -12,8 +12,8 @@ from command_line import Cli
 from own_experiment import write_own
 
 from svgpbench.config import CellConfig
-from svgpbench.records import Record, read_records, write_record
-from svgpbench.verification import MARGIN, ROUNDING, difference, drawn, judged, verify
+from svgpbench.runner.records import Record, read_records, write_record
+from svgpbench.runner.verification import MARGIN, ROUNDING, difference, drawn, judged, verify
 
 
 @pytest.fixture
@@ -150,6 +150,6 @@ def test_the_chaos_of_one_cell_does_not_excuse_another(
             made.append(record.model_copy(update=again))
         return SimpleNamespace(interrupted=False, records=made)
 
-    monkeypatch.setattr("svgpbench.verification.run_cells", run_again)
+    monkeypatch.setattr("svgpbench.runner.verification.run_cells", run_again)
     kinds = {verdict.record.cell_id: verdict.kind for verdict in verify(results)}
     assert kinds == {calm.cell_id: "different", wild.cell_id: "chaotic"}

@@ -16,10 +16,10 @@ import sys
 from pathlib import Path
 import numpy as np
 import pandas, pyarrow.parquet  # what they need for themselves is there before
-from svgpbench.environment import peak_memory_bytes as peak
-from svgpbench.batches import Batches, TrainingData
-from svgpbench.inducing import initial_inducing_inputs
-from svgpbench.kernels import kernel
+from svgpbench.runner.worker_setup import peak_memory_bytes as peak
+from svgpbench.training.batches import Batches, TrainingData
+from svgpbench.start.inducing_inputs import initial_inducing_inputs
+from svgpbench.model.kernels import kernel
 from svgpbench.likelihoods import GaussianLikelihood
 from svgpbench.methods import build_method
 from svgpbench.model import Model

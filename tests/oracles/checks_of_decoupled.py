@@ -10,8 +10,6 @@ from oracle_problem import (
     mean_cholesky_state,
 )
 
-from svgpbench.bases import Decoupled
-from svgpbench.kernels import KERNELS, KernelParameters, kernel
 from svgpbench.likelihoods import (
     GaussianLikelihood,
     NoParameters,
@@ -20,8 +18,10 @@ from svgpbench.methods import Method
 from svgpbench.methods.decoupled import DecoupledState, DecoupledSVGP, MeanPrecision
 from svgpbench.methods.gamma_steps import TwoPartState
 from svgpbench.model import Model, Theta
+from svgpbench.model.bases import Decoupled
+from svgpbench.model.kernels import KERNELS, KernelParameters, kernel
 from svgpbench.ops import Ops, Tree
-from svgpbench.steps import factor_at, prior_at
+from svgpbench.training.steps import factor_at, prior_at
 
 UNWHITENED = "q-svgp natgrad unwhitened"
 DENSE_JITTER = 1e-6

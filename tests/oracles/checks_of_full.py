@@ -12,7 +12,6 @@ from oracle_problem import (
     problem,
 )
 
-from svgpbench import gaussian
 from svgpbench.methods import Method
 from svgpbench.methods.exact import GPR
 from svgpbench.methods.full import (
@@ -20,6 +19,7 @@ from svgpbench.methods.full import (
     FullPrior,
     SitePosterior,
 )
+from svgpbench.numerics import gaussian
 from svgpbench.ops import Ops
 
 VGP_STEPS = 40

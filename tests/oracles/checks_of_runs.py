@@ -11,14 +11,14 @@ from oracle_agreement import agree
 from oracle_files import Oracle, OracleError
 from oracle_problem import build_likelihood, likelihood_parameters
 
-from svgpbench.bases import Decoupled
-from svgpbench.batches import TrainingData
 from svgpbench.config import LogLinear, TrainingConfig
-from svgpbench.kernels import KernelParameters, kernel
 from svgpbench.methods import Method, build_method
 from svgpbench.model import SMALLEST_POSITIVE, Model, Theta
+from svgpbench.model.bases import Decoupled
+from svgpbench.model.kernels import KernelParameters, kernel
 from svgpbench.ops import Ops
-from svgpbench.training import Trainer
+from svgpbench.training.batches import TrainingData
+from svgpbench.training.em import Trainer
 
 RUN_TOLERANCE = 1e-9
 """Of a trajectory of five iterations: rounding grows a little along it."""

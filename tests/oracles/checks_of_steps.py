@@ -16,13 +16,13 @@ from oracle_problem import (
     theta_of,
 )
 
-from svgpbench.gaussian import matvec
 from svgpbench.methods import Method, elbo
 from svgpbench.methods.collapsed import SGPR
 from svgpbench.methods.dual import DualSVGP
 from svgpbench.methods.tying import DualState, Sites
+from svgpbench.numerics.gaussian import matvec
 from svgpbench.ops import Array, Ops, Tree
-from svgpbench.steps import factor_at, prior_at
+from svgpbench.training.steps import factor_at, prior_at
 
 
 def check_natgrad(method: Method, ops: Ops, oracle: Oracle) -> None:

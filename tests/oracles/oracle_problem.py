@@ -11,8 +11,6 @@ import numpy as np
 import numpy.typing as npt
 from oracle_files import Oracle, OracleError
 
-from svgpbench.gaussian import Factor, Prior
-from svgpbench.kernels import KERNELS, KernelParameters, kernel
 from svgpbench.likelihoods import (
     BernoulliLogit,
     BernoulliProbit,
@@ -30,8 +28,10 @@ from svgpbench.methods import Method, elbo
 from svgpbench.methods.dual import DualSVGP
 from svgpbench.methods.mean_covariance import MeanCholesky, MeanCholeskySVGP, QState
 from svgpbench.model import Model, Theta
+from svgpbench.model.kernels import KERNELS, KernelParameters, kernel
+from svgpbench.numerics.gaussian import Factor, Prior
 from svgpbench.ops import Array, Ops, Tree
-from svgpbench.steps import factor_at, prior_at
+from svgpbench.training.steps import factor_at, prior_at
 
 Floats = npt.NDArray[np.float64]
 

@@ -18,8 +18,8 @@ from svgpbench.config import (
     TrainingConfig,
 )
 from svgpbench.environment import Environment
-from svgpbench.records import Record, WorkerFacts
 from svgpbench.report.collect import Collected
+from svgpbench.runner.records import Record, WorkerFacts
 
 
 def cell(

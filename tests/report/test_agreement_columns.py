@@ -9,9 +9,9 @@ import pytest
 from hand_records import cell, record
 
 from svgpbench.config import BackendConfig, SplitConfig
-from svgpbench.records import Record
 from svgpbench.report.agreement import between_backends, by_rounding
 from svgpbench.report.frames import final_frame
+from svgpbench.runner.records import Record
 
 
 def backends_differ(*records: Record) -> float:

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from hand_records import cell, record
 
-from svgpbench.cell import identify
+from svgpbench.cells.cell import identify
 from svgpbench.config import CellConfig, MethodConfig, SplitConfig
 from svgpbench.errors import UserError
 from svgpbench.experiments import Experiment
-from svgpbench.records import Record, write_record
 from svgpbench.report import Collected, build_table, collect
+from svgpbench.runner.records import Record, write_record
 
 METHODS = {"A": "t-svgp", "B": "sgpr", "Z": "q-svgp"}
 EXPERIMENT = Experiment.model_validate(

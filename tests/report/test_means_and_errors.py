@@ -10,10 +10,10 @@ import pytest
 from hand_records import cell, collected, record
 
 from svgpbench.errors import UserError
-from svgpbench.records import Record
 from svgpbench.report import build_table
 from svgpbench.report.frames import METRICS
 from svgpbench.report.table import mean_and_error
+from svgpbench.runner.records import Record
 
 
 def row(*records: Record, **which: str) -> dict[str, Any]:

@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from svgpbench.cell import identify
+from svgpbench.cells.cell import identify
+from svgpbench.cells.validation import check_cells
 from svgpbench.config import CellConfig
-from svgpbench.experiments import check_cells, load_experiment, resolve
+from svgpbench.experiments import load_experiment, resolve
 from svgpbench.plugins import framework_missing
-from svgpbench.records import Record, read_record, record_files, record_path
 from svgpbench.runner.pool import run_cells
-from svgpbench.standing import why_superseded
-from svgpbench.verification import ROUNDING, difference
+from svgpbench.runner.records import Record, read_record, record_files, record_path
+from svgpbench.runner.standing import why_superseded
+from svgpbench.runner.verification import ROUNDING, difference
 
 RESULTS = Path(__file__).parents[2] / "results"
 FILES = record_files(RESULTS)

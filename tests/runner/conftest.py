@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from svgpbench.config import CellConfig
-from svgpbench.records import Record
 from svgpbench.runner.events import Summary
 from svgpbench.runner.pool import run_cells
+from svgpbench.runner.records import Record
 
 
 @pytest.fixture(autouse=True)

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
+from svgpbench.cells.identity import Identity, digest
 from svgpbench.config import CellConfig
 from svgpbench.errors import UserError
-from svgpbench.identity import Identity, digest
 
 
 @dataclass(frozen=True)

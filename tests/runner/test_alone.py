@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from fake_cells import make_config
 
+from svgpbench.cells.identity import Identity
 from svgpbench.config import CellConfig
-from svgpbench.identity import Identity
-from svgpbench.records import Record
 from svgpbench.runner import pool
-from svgpbench.runner.backlog import Task
+from svgpbench.runner.backlog import PlannedCell
 from svgpbench.runner.cores import usable_cores
 from svgpbench.runner.events import Event, Finished, Planned, Started, Summary
 from svgpbench.runner.process import WorkerKind
+from svgpbench.runner.records import Record
 
 Run = Callable[..., Summary]
 CUDA = {
@@ -107,7 +107,7 @@ def test_a_measuring_cell_leaves_no_used_process_to_the_next(run: Run) -> None:
     ],
 )
 def test_what_runs_alone(changes: dict[str, Any], expected: bool) -> None:
-    assert Task(Identity("id", "", make_config("finish", **changes), 1)).alone is expected
+    assert PlannedCell(Identity("id", "", make_config("finish", **changes), 1)).alone is expected
 
 
 def test_a_worker_is_kept_for_cells_of_its_backend_mode_dtype_device_and_threads() -> None:

@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 import pytest
 from fake_cells import make_config
 
+from svgpbench.cells.identity import Identity
 from svgpbench.environment import describe
-from svgpbench.identity import Identity
-from svgpbench.records import Record, WorkerFacts, columns
-from svgpbench.runner.backlog import Task
+from svgpbench.runner.backlog import PlannedCell
 from svgpbench.runner.pool import KEEPS_WORKER, make_record
 from svgpbench.runner.protocol import Answer, Request
+from svgpbench.runner.records import Record, WorkerFacts, columns
 from svgpbench.runner.worker import OUT_OF_MEMORY, answer_cell, one_line, ran_out_of_memory
 
 
@@ -32,9 +32,9 @@ def test_an_answer_has_each_part_of_the_outcome() -> None:
 
 
 def record_of(answer: Answer) -> Record:
-    task = Task(Identity("the id", "of the data", make_config("finish", 5), 1))
+    planned = PlannedCell(Identity("the id", "of the data", make_config("finish", 5), 1))
     facts = WorkerFacts(fresh=False, cells_before=3)
-    return make_record(task, answer, facts, datetime(2024, 1, 2, tzinfo=UTC), 4.5)
+    return make_record(planned, answer, facts, datetime(2024, 1, 2, tzinfo=UTC), 4.5)
 
 
 def test_a_record_has_each_part_of_the_answer() -> None:

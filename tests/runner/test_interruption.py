@@ -14,8 +14,8 @@ import pytest
 from fake_cells import make_config
 from process_watch import running, until_gone
 
-from svgpbench.records import read_records
 from svgpbench.runner.events import Summary
+from svgpbench.runner.records import read_records
 
 RUN = """
 import signal

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import psutil
 
-from svgpbench.cell import identify
+from svgpbench.cells.cell import identify
 from svgpbench.config import CellConfig
-from svgpbench.records import checkpoint_path
 from svgpbench.runner.pool import run_cells
+from svgpbench.runner.records import checkpoint_path
 
 CELL = CellConfig.model_validate(
     {

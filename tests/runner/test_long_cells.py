@@ -8,9 +8,15 @@ from pathlib import Path
 import pytest
 from fake_cells import identify, make_config
 
-from svgpbench.records import Record, checkpoint_path, read_records, record_files, record_path
 from svgpbench.runner.cores import SHARE, job_memory, memory_limit
 from svgpbench.runner.events import Event, SetAside, Summary
+from svgpbench.runner.records import (
+    Record,
+    checkpoint_path,
+    read_records,
+    record_files,
+    record_path,
+)
 
 RunOne = Callable[..., Record]
 Run = Callable[..., Summary]

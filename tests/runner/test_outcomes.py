@@ -9,8 +9,8 @@ import pytest
 from fake_cells import make_config
 from process_watch import until_gone
 
-from svgpbench.records import Record, read_records
 from svgpbench.runner.events import Summary
+from svgpbench.runner.records import Record, read_records
 
 RunOne = Callable[..., Record]
 Run = Callable[..., Summary]

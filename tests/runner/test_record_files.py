@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from fake_cells import identify, make_config
 
-from svgpbench.environment import describe, peak_memory_bytes, source_revision, worker_environment
+from svgpbench.environment import describe, source_revision
 from svgpbench.errors import UserError
-from svgpbench.records import (
+from svgpbench.runner.records import (
     FINAL,
     DamagedRecordError,
     Record,
@@ -28,6 +28,7 @@ from svgpbench.records import (
     record_path,
     write_record,
 )
+from svgpbench.runner.worker_setup import peak_memory_bytes, worker_environment
 
 
 def make_record(seed: int = 0, **changes: object) -> Record:

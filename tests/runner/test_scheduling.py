@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from fake_cells import make_config
 
+from svgpbench.cells.identity import Identity
 from svgpbench.errors import UserError
-from svgpbench.identity import Identity
-from svgpbench.records import Record, read_records
-from svgpbench.runner.backlog import Backlog, Task
+from svgpbench.runner.backlog import Backlog, PlannedCell
 from svgpbench.runner.cores import cpu_quota, job_cores, usable_cores
 from svgpbench.runner.events import Event, Finished, Planned, Started, Summary
+from svgpbench.runner.records import Record, read_records
 
 Run = Callable[..., Summary]
 
@@ -103,14 +103,20 @@ def test_a_failing_listener_ends_the_run_but_not_its_records(run: Run, tmp_path:
 
 
 def test_jobs_keep_their_kind_and_spread_over_kinds() -> None:
-    def task(backend: str, seed: int) -> Task:
+    def planned(backend: str, seed: int) -> PlannedCell:
         config = make_config("finish", seed, backend={"name": backend})
-        return Task(Identity(f"{backend}{seed}", "", config, 1))
+        return PlannedCell(Identity(f"{backend}{seed}", "", config, 1))
 
-    order = [task("torch", 0), task("jax", 0), task("torch", 1), task("jax", 1), task("torch", 2)]
+    order = [
+        planned("torch", 0),
+        planned("jax", 0),
+        planned("torch", 1),
+        planned("jax", 1),
+        planned("torch", 2),
+    ]
     backlog = Backlog(order)
     taken = [backlog.take(job) for job in (0, 1, 0, 1, 1, 0)]
-    ids = [task.cell_id if task else None for task in taken]
+    ids = [planned.cell_id if planned else None for planned in taken]
     assert ids == ["torch0", "jax0", "torch1", "jax1", "torch2", None]
 
 

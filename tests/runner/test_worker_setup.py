@@ -12,8 +12,10 @@ import pytest
 from fake_cells import make_config
 
 from svgpbench import environment
-from svgpbench.environment import describe, peak_memory_bytes, pin, worker_environment
-from svgpbench.records import Record
+from svgpbench.environment import describe
+from svgpbench.runner import worker_setup
+from svgpbench.runner.records import Record
+from svgpbench.runner.worker_setup import peak_memory_bytes, pin, worker_environment
 
 THREAD_VARIABLES = {
     "OMP_NUM_THREADS",
@@ -77,7 +79,7 @@ def pinned(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
         raising=False,
     )
     monkeypatch.setattr(os, "listdir", lambda path: ["11", "12", "13"])
-    monkeypatch.setattr(environment, "load_framework", lambda backend: seen.framework)
+    monkeypatch.setattr(worker_setup, "load_framework", lambda backend: seen.framework)
     monkeypatch.setattr(
         "threadpoolctl.threadpool_limits", lambda *, limits: seen.blas.append(limits)
     )

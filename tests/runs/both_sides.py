@@ -26,16 +26,16 @@ from program.kernels import Kernel
 from program.loop import Loop, Plan, Point
 from program.schedules import Schedule, constant, falling, rising
 
-from svgpbench.accumulation import trainer_class
-from svgpbench.bases import Decoupled, Features
-from svgpbench.batches import TrainingData
 from svgpbench.config import Decay, LikelihoodConfig, LogLinear, TrainingConfig
-from svgpbench.kernels import KernelParameters, kernel
 from svgpbench.likelihoods import Likelihood, build_likelihood
 from svgpbench.methods import build_method
 from svgpbench.model import Model, Theta
+from svgpbench.model.bases import Decoupled, Features
+from svgpbench.model.kernels import KernelParameters, kernel
 from svgpbench.ops import Ops
-from svgpbench.training import Trained, Trainer
+from svgpbench.training.batches import TrainingData
+from svgpbench.training.chunked import trainer_class
+from svgpbench.training.em import Trained, Trainer
 
 ITERATIONS = 4
 M_RATE = 0.05

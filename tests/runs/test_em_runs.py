@@ -29,7 +29,7 @@ IN_CHUNKS = [
 def test_numpy_in_chunks_runs_as_the_second_program_does(
     numpy: Ops, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("svgpbench.batches.EVALUATION_ROWS", 7)
+    monkeypatch.setattr("svgpbench.training.batches.EVALUATION_ROWS", 7)
     trainer = package_run(numpy, CASES[name])
     assert len(list(trainer.batches.chunks(trainer.raw.inducing))) == 6
     compare(trainer, program_of(name), CASES[name].tolerance)

@@ -17,15 +17,15 @@ from program.kernels import Kernel
 from program.loop import Point
 from program.online import Growing, Online, best_of_trials, first_rows
 
-from svgpbench.batches import TrainingData
 from svgpbench.config import OnlineConfig, TrainingConfig
-from svgpbench.growing import Growth
-from svgpbench.kernels import KernelParameters, kernel
 from svgpbench.methods import build_method
 from svgpbench.model import Model, Theta
-from svgpbench.online import OnlineTrainer
+from svgpbench.model.kernels import KernelParameters, kernel
 from svgpbench.ops import Ops
 from svgpbench.plugins import load_backend
+from svgpbench.start.growing_basis import Growth
+from svgpbench.training.batches import TrainingData
+from svgpbench.training.online import OnlineTrainer
 
 LEARN = ("kernel", "likelihood", "inducing")
 

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from svgpbench.batches import TrainingData
 from svgpbench.config import LEARN, TrainingConfig
 from svgpbench.errors import UserError
 from svgpbench.methods import build_method
@@ -15,7 +14,8 @@ from svgpbench.ops import Ops
 from svgpbench.plugins import load_backend
 from svgpbench.speed.cases import HELD, METHODS, STEPS, build_case
 from svgpbench.speed.problems import SHAPES, Problem, fingerprint, make_problem
-from svgpbench.training import Trainer
+from svgpbench.training.batches import TrainingData
+from svgpbench.training.em import Trainer
 from svgpbench.tree import leaves
 
 TINY = make_problem("tiny")

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from svgpbench.checks.cases import (
-    METHODS,
+    VARIANTS,
     Problem,
     build_model,
     small_problem,
@@ -17,7 +17,7 @@ from svgpbench.config import LEARN
 from svgpbench.methods import Method, build_method
 from svgpbench.model import Model, Theta, constrain, unconstrain
 from svgpbench.ops import Array, Ops, Tree
-from svgpbench.steps import (
+from svgpbench.training.steps import (
     Batch,
     compile_steps,
     learned,
@@ -113,7 +113,7 @@ class Bench:
 def bench(ops: Ops, method: str, likelihood: str, *, jitter: float = 1e-6) -> Bench:
     """A variant of a method with a Matérn-5/2 kernel on the small problem."""
     model = build_model(likelihood, "matern52", jitter=jitter)
-    name, options = METHODS[method]
+    name, options = VARIANTS[method]
     return Bench(ops, model, build_method(name, options), small_problem())
 
 
@@ -128,7 +128,7 @@ def posterior_of(ops: Ops, method: str, likelihood: str) -> list[Floats]:
     return b.posterior(b.minibatch_run(50))
 
 
-def said(b: Bench, state: Tree) -> list[Floats]:
+def bound_kl_and_marginals(b: Bench, state: Tree) -> list[Floats]:
     """Bound, KL and marginals at all rows."""
     bound = b.ops.to_numpy(b.bound(state, b.full))
     return [bound, np.asarray(b.kl(state)), *b.marginals(state)]

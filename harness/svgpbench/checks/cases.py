@@ -9,16 +9,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from svgpbench.bases import Decoupled
 from svgpbench.config import LikelihoodConfig
-from svgpbench.kernels import KERNELS, KernelParameters, kernel
 from svgpbench.likelihoods import LIKELIHOODS, build_likelihood
 from svgpbench.methods import Method, build_method
 from svgpbench.methods.capabilities import refusals
 from svgpbench.model import Model, Theta
+from svgpbench.model.bases import Decoupled
+from svgpbench.model.kernels import KERNELS, KernelParameters, kernel
 from svgpbench.ops import Ops
-from svgpbench.plugins import METHODS as ENTRY_POINTS
-from svgpbench.plugins import plugins
+from svgpbench.plugins import METHODS, plugins
 from svgpbench.tree import tree_map
 
 Floats = npt.NDArray[np.float64]
@@ -28,18 +27,18 @@ def _methods() -> dict[str, tuple[str, dict[str, Any]]]:
     """Every variant of every method that is installed, third parties' too."""
     return {
         f"{name} {variant}".strip(): (name, dict(options))
-        for name, point in plugins(ENTRY_POINTS).items()
+        for name, point in plugins(METHODS).items()
         for variant, options in point.load().facts.variants.items()
     }
 
 
-METHODS = _methods()
+VARIANTS = _methods()
 """Every method with every option that changes its numbers, under the name the matrix shows."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """One row of the matrix: `method` is a key of `METHODS`."""
+    """One row of the matrix: `method` is a key of `VARIANTS`."""
 
     method: str
     likelihood: str
@@ -54,7 +53,7 @@ class Case:
 
     def build(self) -> tuple[Model, Method]:
         """The model and the method."""
-        name, options = METHODS[self.method]
+        name, options = VARIANTS[self.method]
         return build_model(self.likelihood, self.kernel), build_method(name, options)
 
 
@@ -155,7 +154,7 @@ def small_problem(n: int = 48, M: int = 8, D: int = 3, b: int = 16, seed: int = 
 
 def likelihoods_of(method: str) -> list[str]:
     """The likelihoods that a method takes."""
-    name, options = METHODS[method]
+    name, options = VARIANTS[method]
     refused = refusals(build_method(name, options))
     return [x for x in LIKELIHOODS if x not in refused]
 
@@ -168,10 +167,10 @@ def cases(*, full: bool) -> Iterator[Case]:
     trajectories. These are compiled for one case of each method: a compiler sees a method, not a likelihood.
     """
     kernels, seen = list(KERNELS), set()
-    for i, method in enumerate(METHODS):
+    for i, method in enumerate(VARIANTS):
         served = likelihoods_of(method)
-        first = METHODS[method][0] not in seen
-        seen.add(METHODS[method][0])
+        first = VARIANTS[method][0] not in seen
+        seen.add(VARIANTS[method][0])
         for j, likelihood in enumerate(served):
             if not full and j != i % len(served):
                 continue

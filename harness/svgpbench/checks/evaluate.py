@@ -11,10 +11,10 @@ from svgpbench.checks.cases import Problem
 from svgpbench.config import LEARN
 from svgpbench.methods import Method, elbo
 from svgpbench.model import Model, Theta, constrain, unconstrain
+from svgpbench.numerics.adam import adam_start
 from svgpbench.ops import Array, Ops, Tree
-from svgpbench.optimisers import adam_start
 from svgpbench.plugins import load_backend
-from svgpbench.steps import (
+from svgpbench.training.steps import (
     Batch,
     compile_steps,
     factor_at,

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from svgpbench.bases import Features
-from svgpbench.checks.bench import Bench, Floats, Names, bench, said, worst_of
+from svgpbench.checks.bench import Bench, Floats, Names, bench, bound_kl_and_marginals, worst_of
 from svgpbench.checks.cases import (
-    METHODS,
+    VARIANTS,
     Problem,
     build_model,
     small_problem,
@@ -19,6 +18,7 @@ from svgpbench.checks.evaluate import RATE
 from svgpbench.checks.matrix import difference
 from svgpbench.methods import build_method
 from svgpbench.model import Theta, constrain
+from svgpbench.model.bases import Features
 from svgpbench.ops import Ops, Tree
 from svgpbench.tree import rebuild, tree_map
 
@@ -32,11 +32,13 @@ def coupled_inside_decoupled(ops: Ops, likelihoods: Names) -> float:
         b = bench(ops, "t-svgp tied-projected", likelihood)
         state = b.minibatch_run(5)
         m, S, _ = b.posterior(state)
-        theirs = said(b, state)
+        theirs = bound_kl_and_marginals(b, state)
         o = Bench(ops, b.model, build_method("orth", {"coupled": "t-svgp"}), empty)
-        worst = max(worst, worst_of(said(o, o.minibatch_run(5)), theirs))
+        worst = max(worst, worst_of(bound_kl_and_marginals(o, o.minibatch_run(5)), theirs))
         h = Bench(ops, b.model, build_method("hybrid", {"coupled": "t-svgp"}), b.problem)
-        worst = max(worst, worst_of(said(h, h.start._replace(coupled=state)), theirs))
+        worst = max(
+            worst, worst_of(bound_kl_and_marginals(h, h.start._replace(coupled=state)), theirs)
+        )
         K = ops.to_numpy(b.prior.Kuu)
         B = np.linalg.inv(S) - np.linalg.inv(K)
         if np.linalg.eigvalsh(B).min() <= 0.0:  # DECOUPLED has no such B
@@ -46,7 +48,7 @@ def coupled_inside_decoupled(ops: Ops, likelihoods: Names) -> float:
         q = (np.linalg.solve(K, m[..., None])[..., 0], np.linalg.cholesky(B))
         d = Bench(ops, b.model, build_method("decoupled", {}), shared)
         same = d.start._replace(q=rebuild(d.start.q, iter([ops.asarray(x) for x in q])))
-        worst = max(worst, worst_of(said(d, same), theirs))
+        worst = max(worst, worst_of(bound_kl_and_marginals(d, same), theirs))
     return worst
 
 
@@ -79,7 +81,7 @@ def functions_without_width_are_points(ops: Ops, likelihoods: Names) -> float:
 def growing_keeps_q(ops: Ops, likelihoods: Names) -> float:
     """13: growing the basis leaves q(f), KL and bound as they are (t-SVGP of each tying, q-SVGP)."""
     worst = 0.0
-    for method, (name, options) in METHODS.items():
+    for method, (name, options) in VARIANTS.items():
         built = build_method(name, options)
         if built.basis == "inducing" and not built.refuses_growth():
             b = bench(ops, method, "gaussian")

@@ -8,7 +8,7 @@ import numpy as np
 
 from svgpbench.checks.bench import Bench, Names, bench, worst_of
 from svgpbench.checks.cases import (
-    METHODS,
+    VARIANTS,
     build_model,
     likelihoods_of,
     small_problem,
@@ -58,7 +58,7 @@ def sites_of_data_stay_exact(ops: Ops, likelihoods: Names) -> float:
 def objectives_meet(ops: Ops, likelihoods: Names) -> float:
     """9: tyings meet at θ_t, in slope too at the best q; `untied`, Gaussian, is SGPR at every θ."""
     worst = 0.0
-    tyings = [m for m in METHODS if m.startswith("t-svgp")]
+    tyings = [m for m in VARIANTS if m.startswith("t-svgp")]
     for likelihood, steps in (("gaussian", 1), ("bernoulli-logit", 60)):
         values, slopes = [], []
         for method in tyings:
@@ -88,7 +88,7 @@ def objectives_meet(ops: Ops, likelihoods: Names) -> float:
 def divergence_is_positive(ops: Ops, likelihoods: Names) -> float:
     """12: KL ≥ 0, and 0 at the prior: the largest |KL| at q = p, infinite where a KL is negative."""
     at_prior = []
-    for method in METHODS:
+    for method in VARIANTS:
         if "gaussian" not in likelihoods_of(method):
             continue
         b = bench(ops, method, "gaussian")

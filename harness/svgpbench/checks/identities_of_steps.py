@@ -8,7 +8,7 @@ import numpy as np
 
 from svgpbench.checks.bench import Bench, Floats, Names, bench, posterior_of, worst_of
 from svgpbench.checks.cases import (
-    METHODS,
+    VARIANTS,
     build_model,
 )
 from svgpbench.checks.dense import sgpr_bound
@@ -17,7 +17,7 @@ from svgpbench.methods import elbo
 from svgpbench.methods.diagonal_precision import DiagonalState
 from svgpbench.model import Theta, constrain
 from svgpbench.ops import Array, Ops, Tree
-from svgpbench.steps import (
+from svgpbench.training.steps import (
     Batch,
     factor_at,
     prior_at,
@@ -42,7 +42,7 @@ def one_step_reaches_sgpr(ops: Ops, likelihoods: Names) -> float:
     sgpr = bench(ops, "sgpr", "gaussian")
     q = sgpr.posterior(sgpr.e_step(sgpr.start, sgpr.full, 1.0))
     worst = 0.0
-    for method in METHODS:
+    for method in VARIANTS:
         if method.startswith(("t-svgp", "q-svgp natgrad", "sgpr")):
             b = bench(ops, method, "gaussian")
             state = b.e_step(b.start, b.full, 1.0)

@@ -11,16 +11,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from svgpbench.batches import TrainingData
 from svgpbench.checks.cases import build_model
 from svgpbench.config import TrainingConfig
-from svgpbench.inducing import initial_inducing_inputs
-from svgpbench.kernels import KernelParameters
 from svgpbench.likelihoods import GaussianParameters
 from svgpbench.methods import build_method
 from svgpbench.model import Theta
+from svgpbench.model.kernels import KernelParameters
 from svgpbench.ops import Ops
-from svgpbench.training import Trainer
+from svgpbench.start.inducing_inputs import initial_inducing_inputs
+from svgpbench.training.batches import TrainingData
+from svgpbench.training.em import Trainer
 from svgpbench_datasets import REGISTRY, k_fold, prepare
 
 PERTURBATION, REPLICAS, MARGIN = 1e-15, 4, 10.0

@@ -1,4 +1,4 @@
-"""The whole check: tasks to processes, arrays back, and a report."""
+"""The whole check: shares of it to processes, arrays back, and a report."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from svgpbench.checks.matrix import compare
 from svgpbench.checks.report import Report
 from svgpbench.checks.rounding import REPLICAS, growth
 from svgpbench.config import BackendConfig
-from svgpbench.environment import worker_environment
 from svgpbench.likelihoods import LIKELIHOODS
 from svgpbench.plugins import check_backend
 from svgpbench.runner.cores import usable_cores
+from svgpbench.runner.worker_setup import worker_environment
 
 CHUNK = 48
 """Cases a process. An eager run compiles every operation at its first shape, and later cases find most of
 theirs compiled: the tenth costs a fifth of the first. The programs stay in memory, some GB in the end."""
 
 SLOWEST_FIRST = ("jax", "tensorflow", "torch")
-"""Long tasks start first, so that no core ends with one while the others wait."""
+"""Long shares start first, so that no core ends with one while the others wait."""
 
 SHARED_OUT = ("jax",)
 """Backends whose identities and dtypes run in processes of their own: each repays its start many times."""
@@ -45,7 +45,7 @@ QUICK_LIKELIHOODS = ("bernoulli-logit",)
 
 
 @dataclass(frozen=True)
-class Task:
+class Share:
     """What one process does."""
 
     backend: str
@@ -55,25 +55,25 @@ class Task:
     replicas: list[int] = field(default_factory=list)
 
 
-def plan(backends: Iterable[BackendConfig], chosen: list[Case], *, full: bool) -> list[Task]:
-    """The tasks of a check; one backend also runs the perturbed replicas of the trajectory."""
+def plan(backends: Iterable[BackendConfig], chosen: list[Case], *, full: bool) -> list[Share]:
+    """The shares of a check; one backend also runs the perturbed replicas of the trajectory."""
     configs = list(backends)
     home = _home(configs)
-    tasks: list[Task] = []
+    shares: list[Share] = []
     for b in sorted(configs, key=_turn):
         apart = b.name in SHARED_OUT
         first, *others = [
-            Task(b.name, b.mode, part) for part in _parts(chosen, by_dtype=apart or full)
+            Share(b.name, b.mode, part) for part in _parts(chosen, by_dtype=apart or full)
         ]
         more: dict[str, Any] = {
             "identities": tuple(LIKELIHOODS) if full else QUICK_LIKELIHOODS,
             "replicas": list(range(REPLICAS + 1)) if b.title == home else [0],
         }
         if apart:
-            tasks += [first, Task(b.name, b.mode, **more), *others]
+            shares += [first, Share(b.name, b.mode, **more), *others]
         else:
-            tasks += [replace(first, **more), *others]
-    return tasks
+            shares += [replace(first, **more), *others]
+    return shares
 
 
 def _turn(backend: BackendConfig) -> int:
@@ -117,34 +117,35 @@ def run_checks(
         check_backend(b.name)
     configs = [BackendConfig(name=REFERENCE), *configs]
     chosen = list(cases(full=full))
-    tasks = plan(configs, chosen, full=full)
+    shares = plan(configs, chosen, full=full)
     arrays: dict[str, Arrays] = {b.title: {} for b in configs}
     failures: list[str] = []
     ended_badly: set[str] = set()
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(len(usable_cores())) as pool:
         futures = {
-            pool.submit(_run, task, Path(folder) / f"{i}.npz"): task for i, task in enumerate(tasks)
+            pool.submit(_run, share, Path(folder) / f"{i}.npz"): share
+            for i, share in enumerate(shares)
         }
         for done, future in enumerate(as_completed(futures), 1):
-            task = futures[future]
-            title = BackendConfig(name=task.backend, mode=task.mode).title
+            share = futures[future]
+            title = BackendConfig(name=share.backend, mode=share.mode).title
             try:
                 arrays[title] |= future.result()
             except RuntimeError as error:
                 failures.append(f"{title}: {error}")
                 ended_badly.add(title)
-            on_progress(f"{done}/{len(tasks)} {title}")
+            on_progress(f"{done}/{len(shares)} {title}")
     for b in configs:
         if b.title not in ended_badly:  # of one that did, the failure says enough
             failures += omissions(b, chosen, arrays[b.title])
     return _report(chosen, arrays, _home(configs), failures, full=full)
 
 
-def _run(task: Task, out: Path) -> Arrays:
+def _run(share: Share, out: Path) -> Arrays:
     """One process; raises `RuntimeError` with the end of its error output."""
     done = subprocess.run(
         [sys.executable, "-P", "-m", "svgpbench.checks.worker", str(out)],
-        input=json.dumps(asdict(task)),
+        input=json.dumps(asdict(share)),
         text=True,
         capture_output=True,
         env={**os.environ, **worker_environment("cpu", 1), **_shared_compilations(out.parent)},

@@ -14,9 +14,9 @@ from svgpbench.checks.completeness import REFERENCE, SOURCE
 from svgpbench.checks.evaluate import evaluate
 from svgpbench.checks.identities import identities
 from svgpbench.checks.rounding import trajectory
-from svgpbench.environment import pin
 from svgpbench.ops import Ops
 from svgpbench.plugins import load_backend
+from svgpbench.runner.worker_setup import pin
 
 
 def ops_for(backend: str, mode: str, case: Case) -> Ops:

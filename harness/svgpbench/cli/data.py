@@ -8,10 +8,10 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+from svgpbench.cells.data_errors import data_errors_are_the_users
 from svgpbench.cli.auditing import audit_command, show_command
 from svgpbench.cli.making import make_command
 from svgpbench.cli.splitting import split_command
-from svgpbench.data_errors import data_errors_are_the_users
 from svgpbench.errors import UserError
 from svgpbench.plugins import registries, registry_of
 from svgpbench_datasets import DataError, DatasetEntry

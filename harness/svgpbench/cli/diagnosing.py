@@ -9,9 +9,9 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from svgpbench.cli.doctor import diagnose
 from svgpbench.cli.options import RESULTS, AsJson, ResultsFolder
 from svgpbench.cli.printing import printer
-from svgpbench.doctor import diagnose
 
 MARKS = {
     "ok": Text("ok", style="green"),

@@ -16,10 +16,10 @@ from rich.text import Text
 from svgpbench.cli.options import AsJson
 from svgpbench.cli.printing import printer
 from svgpbench.experiments import load_experiment, shipped_experiments
-from svgpbench.kernels import KERNELS
 from svgpbench.likelihoods import LIKELIHOODS
 from svgpbench.methods import Method
 from svgpbench.methods.capabilities import refusals
+from svgpbench.model.kernels import KERNELS
 from svgpbench.plugins import (
     BACKENDS,
     FRAMEWORK_EXTRAS,

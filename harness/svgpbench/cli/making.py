@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from svgpbench.data_errors import data_errors_are_the_users
+from svgpbench.cells.data_errors import data_errors_are_the_users
 from svgpbench.errors import UserError
 from svgpbench.plugins import registry_of
 from svgpbench_datasets import REGISTRY

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from svgpbench.checkpoints import EVERY_S
+from svgpbench.cells.validation import check_cells
 from svgpbench.cli.options import (
     RESULTS,
     AsJson,
@@ -25,10 +25,11 @@ from svgpbench.cli.options import (
 from svgpbench.cli.progress import cell_title, reporter
 from svgpbench.config import CellConfig
 from svgpbench.errors import UserError
-from svgpbench.experiments import Experiment, Selection, check_cells, load_experiment, resolve
+from svgpbench.experiments import Experiment, Selection, load_experiment, resolve
 from svgpbench.experiments.loading import is_file_name
 from svgpbench.experiments.resolve import DEFAULT_PRESET
-from svgpbench.records import Record
+from svgpbench.runner.records import Record
+from svgpbench.training.checkpoints import EVERY_S
 
 FAILED, INTERRUPTED = 1, 130
 MOST_FAILURES_SHOWN = 20
@@ -130,8 +131,8 @@ def checked_cells(
 
 def records_of(cells: list[CellConfig], results: Path) -> list[Record]:
     """The records there are of these cells, from this run or an earlier one."""
-    from svgpbench.records import read_record, record_path
     from svgpbench.runner.pool import identified
+    from svgpbench.runner.records import read_record, record_path
 
     paths = [record_path(results, task.config, task.cell_id) for task in identified(cells)]
     return [read_record(path) for path in paths if path.exists()]

@@ -17,7 +17,7 @@ from svgpbench.errors import UserError
 from svgpbench.experiments import load_experiment
 
 if TYPE_CHECKING:
-    from svgpbench.verification import Verdict
+    from svgpbench.runner.verification import Verdict
 
 FAILED = 1
 
@@ -37,7 +37,7 @@ def verify_command(
     as_json: AsJson = False,
 ) -> None:
     """Run records again from themselves and compare."""
-    from svgpbench.verification import verify
+    from svgpbench.runner.verification import verify
 
     name = None if experiment is None else load_experiment(experiment).name
     if not results.is_dir():

@@ -3,12 +3,10 @@
 from svgpbench.experiments.loading import load_experiment, shipped_experiments
 from svgpbench.experiments.resolve import Selection, resolve
 from svgpbench.experiments.schema import Experiment
-from svgpbench.experiments.validation import check_cells
 
 __all__ = [
     "Experiment",
     "Selection",
-    "check_cells",
     "load_experiment",
     "resolve",
     "shipped_experiments",

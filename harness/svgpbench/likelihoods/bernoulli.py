@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from svgpbench.likelihoods.quadrature import QuadratureLikelihood
-from svgpbench.normal import squashed_log_ndtr
+from svgpbench.numerics.normal import squashed_log_ndtr
 from svgpbench.ops import Array, Ops, Tree
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from svgpbench.likelihoods.multiclass import MulticlassLikelihood
 from svgpbench.likelihoods.quadrature import rule, with_known_slopes
-from svgpbench.normal import squashed_log_ndtr
+from svgpbench.numerics.normal import squashed_log_ndtr
 from svgpbench.ops import Array, Ops, Tree
 
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from svgpbench.gaussian import Factor, Prior, log_determinant, matvec
 from svgpbench.likelihoods import Conditional, GaussianLikelihood, Likelihood
 from svgpbench.likelihoods.gaussian import LOG_2PI
 from svgpbench.methods.dual import DualPosterior, factorised
 from svgpbench.methods.facts import Facts
 from svgpbench.methods.tying import DualState
+from svgpbench.numerics.gaussian import Factor, Prior, log_determinant, matvec
 from svgpbench.ops import Array, Ops, Tree
 
 

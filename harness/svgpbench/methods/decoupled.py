@@ -10,17 +10,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from svgpbench.bases import Decoupled
-from svgpbench.covariance import Covariance
 from svgpbench.errors import UserError, unknown
-from svgpbench.gaussian import log_determinant, matvec, vecmat
 from svgpbench.likelihoods import Conditional
-from svgpbench.methods.columns import Columns, all_columns, drawn_columns, no_columns, product
 from svgpbench.methods.facts import Facts
-from svgpbench.methods.growth import grown_moments, padded, with_diagonal
+from svgpbench.methods.gram_columns import Columns, all_columns, drawn_columns, no_columns, product
+from svgpbench.methods.larger_basis import grown_moments, padded, with_diagonal
 from svgpbench.methods.method import Method
+from svgpbench.model.bases import Decoupled
+from svgpbench.model.covariance import Covariance
+from svgpbench.numerics.adam import adam_ascent, adam_start
+from svgpbench.numerics.gaussian import log_determinant, matvec, vecmat
 from svgpbench.ops import Array, Ops, Tree
-from svgpbench.optimisers import adam_ascent, adam_start
 
 OPTIMISERS = ("adam", "sgd")
 START = 1e-3

@@ -21,14 +21,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from svgpbench.errors import UserError, unknown
-from svgpbench.gaussian import Factor, Prior, Whitener, matvec
 from svgpbench.likelihoods import Conditional
-from svgpbench.methods.control import halve_until_positive
 from svgpbench.methods.dual import DualSVGP, FactorisedDual
 from svgpbench.methods.facts import Facts
 from svgpbench.methods.method import Method
+from svgpbench.methods.step_control import halve_until_positive
+from svgpbench.numerics.adam import AdamState, adam_ascent, adam_start
+from svgpbench.numerics.gaussian import Factor, Prior, Whitener, matvec
 from svgpbench.ops import Array, Ops
-from svgpbench.optimisers import AdamState, adam_ascent, adam_start
 
 OPTIMISERS = ("exact", "projected-b", "projected-a", "adam")
 STARTS = ("prior", "unit")

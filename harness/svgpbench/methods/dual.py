@@ -12,7 +12,13 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from svgpbench.errors import UserError, unknown
-from svgpbench.gaussian import (
+from svgpbench.likelihoods import Conditional
+from svgpbench.methods.facts import Facts
+from svgpbench.methods.larger_basis import padded
+from svgpbench.methods.method import Method
+from svgpbench.methods.step_control import halve_until_positive
+from svgpbench.methods.tying import TYINGS, DualState, Sites, moved_sites
+from svgpbench.numerics.gaussian import (
     Factor,
     Prior,
     Whitener,
@@ -20,12 +26,6 @@ from svgpbench.gaussian import (
     lower_inverse,
     matvec,
 )
-from svgpbench.likelihoods import Conditional
-from svgpbench.methods.control import halve_until_positive
-from svgpbench.methods.facts import Facts
-from svgpbench.methods.growth import padded
-from svgpbench.methods.method import Method
-from svgpbench.methods.tying import TYINGS, DualState, Sites, moved_sites
 from svgpbench.ops import Array, Ops
 
 

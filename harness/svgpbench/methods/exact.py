@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from svgpbench.gaussian import log_determinant
 from svgpbench.likelihoods import Conditional, Likelihood
 from svgpbench.methods.collapsed import gaussian_only
 from svgpbench.methods.facts import Facts
 from svgpbench.methods.full import LOG_2PI, FullFactor, SitePosterior
 from svgpbench.methods.tying import Sites
+from svgpbench.numerics.gaussian import log_determinant
 from svgpbench.ops import Array, Ops, Tree
 
 

@@ -16,14 +16,14 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from svgpbench.covariance import Covariance
-from svgpbench.gaussian import log_determinant, lower_inverse, matvec
 from svgpbench.likelihoods import Conditional, Likelihood
-from svgpbench.methods.control import halve_until_positive
 from svgpbench.methods.facts import Facts
 from svgpbench.methods.mean_covariance import MeanCholeskySVGP
 from svgpbench.methods.method import Method
+from svgpbench.methods.step_control import halve_until_positive
 from svgpbench.methods.tying import Sites, at_precision, moved_sites, per_unit_precision
+from svgpbench.model.covariance import Covariance
+from svgpbench.numerics.gaussian import log_determinant, lower_inverse, matvec
 from svgpbench.ops import Array, Ops, Tree
 
 LOG_2PI = math.log(2.0 * math.pi)

@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from svgpbench.gaussian import cholesky_solve, matvec, vecmat
-from svgpbench.methods.columns import Columns
+from svgpbench.methods.gram_columns import Columns
+from svgpbench.numerics.adam import adam_ascent
+from svgpbench.numerics.gaussian import cholesky_solve, matvec, vecmat
 from svgpbench.ops import Array, Ops
-from svgpbench.optimisers import adam_ascent
 
 
 class Blocks(NamedTuple):

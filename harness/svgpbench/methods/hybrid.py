@@ -2,7 +2,7 @@
 
 Cheng and Boots 2017, App.; Salimbeni et al. 2018b, Eq. 11. It is ORTH at the mean m_β + K_βγa, so that the
 two have the same optimum; but here each part pulls on the other through the prior, aᵀK_γβK_β⁻¹m_β. The
-coupled method is told of that pull as one more linear term of the likelihood.
+coupled method is conditional of that pull as one more linear term of the likelihood.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from svgpbench.gaussian import matvec, vecmat
 from svgpbench.likelihoods import Conditional
 from svgpbench.methods.facts import Facts
 from svgpbench.methods.gamma_steps import Blocks, Factorised, explained
 from svgpbench.methods.orthogonal import OrthogonalSVGP
 from svgpbench.methods.residual import tilted
+from svgpbench.numerics.gaussian import matvec, vecmat
 from svgpbench.ops import Array, Ops
 
 
@@ -60,10 +60,10 @@ class HybridSVGP(OrthogonalSVGP):
         """L⁻¹m_β [P, M_β]: ∂_a has −K_γβK_β⁻¹m_β."""
         return self._whitened_mean(ops, f, q)
 
-    def told(
+    def beside_mean(
         self, ops: Ops, f: Blocks, likelihood: Conditional, a: Array, scale: Array
     ) -> tuple[Any, Conditional]:
-        coupled, seen = super().told(ops, f, likelihood, a, scale)
+        coupled, seen = super().beside_mean(ops, f, likelihood, a, scale)
         return tilted(ops, coupled, seen, -explained(ops, f, a) / scale)
 
     def _whitened_mean(self, ops: Ops, f: Blocks, q: Factorised) -> Array:

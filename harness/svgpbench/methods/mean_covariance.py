@@ -11,7 +11,19 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from svgpbench.errors import unknown
-from svgpbench.gaussian import (
+from svgpbench.likelihoods import Conditional, Likelihood
+from svgpbench.methods.facts import Facts
+from svgpbench.methods.larger_basis import (
+    continued_factor,
+    continued_mean,
+    grown_moments,
+    padded,
+    with_diagonal,
+)
+from svgpbench.methods.method import Method, elbo
+from svgpbench.methods.step_control import halve_until_positive
+from svgpbench.numerics.adam import adam_ascent, adam_start
+from svgpbench.numerics.gaussian import (
     Factor,
     Prior,
     Whitener,
@@ -21,19 +33,7 @@ from svgpbench.gaussian import (
     matvec,
     symmetrise,
 )
-from svgpbench.likelihoods import Conditional, Likelihood
-from svgpbench.methods.control import halve_until_positive
-from svgpbench.methods.facts import Facts
-from svgpbench.methods.growth import (
-    continued_factor,
-    continued_mean,
-    grown_moments,
-    padded,
-    with_diagonal,
-)
-from svgpbench.methods.method import Method, elbo
 from svgpbench.ops import Array, Ops
-from svgpbench.optimisers import adam_ascent, adam_start
 
 E_STEPS = ("natgrad", "adam")
 GRADIENTS = ("closed-form", "autodiff")

@@ -12,11 +12,11 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from svgpbench import gaussian
-from svgpbench.covariance import Covariance
 from svgpbench.errors import UserError
 from svgpbench.likelihoods import Conditional, Likelihood
 from svgpbench.methods.facts import Facts
+from svgpbench.model.covariance import Covariance
+from svgpbench.numerics import gaussian
 from svgpbench.ops import Array, Ops, Tree
 
 

@@ -20,12 +20,8 @@ import functools
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from svgpbench.bases import Decoupled
-from svgpbench.covariance import Covariance
 from svgpbench.errors import UserError, unknown
-from svgpbench.gaussian import matvec, vecmat
 from svgpbench.likelihoods import Conditional, Likelihood
-from svgpbench.methods.columns import all_columns, drawn_columns, no_columns, product
 from svgpbench.methods.facts import Facts
 from svgpbench.methods.gamma_steps import (
     DENSE_STEPS,
@@ -38,11 +34,15 @@ from svgpbench.methods.gamma_steps import (
     explained,
     pulled_back,
 )
+from svgpbench.methods.gram_columns import all_columns, drawn_columns, no_columns, product
 from svgpbench.methods.method import Method
 from svgpbench.methods.registry import build_named
 from svgpbench.methods.residual import shifted
+from svgpbench.model.bases import Decoupled
+from svgpbench.model.covariance import Covariance
+from svgpbench.numerics.adam import adam_start
+from svgpbench.numerics.gaussian import matvec, vecmat
 from svgpbench.ops import Array, Ops, Tree
-from svgpbench.optimisers import adam_start
 
 
 @dataclass(frozen=True)
@@ -223,8 +223,8 @@ class OrthogonalSVGP(Method):
 
         Source: Salimbeni et al. 2018b, Eqs. 16–17.
         """
-        blocks, told = self.told(ops, f, likelihood, state.a, scale)
-        coupled = self.part.e_step(ops, blocks, told, y, index, state.coupled, rate, scale)
+        blocks, conditional = self.beside_mean(ops, f, likelihood, state.a, scale)
+        coupled = self.part.e_step(ops, blocks, conditional, y, index, state.coupled, rate, scale)
         state = state._replace(coupled=coupled)
         gradient, beta = self.gamma_gradient(ops, f, likelihood, y, state, scale)
         rate = self.gamma_rate + 0.0 * rate if self.gamma_rate else rate
@@ -250,7 +250,7 @@ class OrthogonalSVGP(Method):
         """sWα − L⁻¹K_βγa [P, M_β] of sα: pulled back, what sK_γxα − K_γa exceeds sK_⊥ᵀα − D_γa by."""
         return matvec(f.coupled.W, alpha) - q.explained
 
-    def told(
+    def beside_mean(
         self, ops: Ops, f: Blocks, likelihood: Conditional, a: Array, scale: Array
     ) -> tuple[Any, Conditional]:
         """The blocks and the likelihood that the coupled method's E-step gets."""

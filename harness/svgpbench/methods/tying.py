@@ -17,8 +17,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from svgpbench.gaussian import Factor, matvec
 from svgpbench.likelihoods import Conditional
+from svgpbench.numerics.gaussian import Factor, matvec
 from svgpbench.ops import Array, Ops
 
 

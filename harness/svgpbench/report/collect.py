@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from svgpbench.cell import identify
+from svgpbench.cells.cell import identify
 from svgpbench.config import CellConfig
 from svgpbench.errors import UserError, unknown
 from svgpbench.experiments import Experiment, resolve
-from svgpbench.records import (
+from svgpbench.runner.records import (
     DamagedRecordError,
     Record,
     read_record,
     record_files,
     record_path,
 )
-from svgpbench.standing import why_superseded
+from svgpbench.runner.standing import why_superseded
 
 REPLICATED = {"experiment", "seed", "backend", "perturbation"}
 """Keys of a cell in which the records of one data set and one method may differ."""

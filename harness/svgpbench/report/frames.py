@@ -10,7 +10,7 @@ import pandas as pd
 
 from svgpbench.errors import UserError
 from svgpbench.likelihoods import LIKELIHOODS
-from svgpbench.records import Record
+from svgpbench.runner.records import Record
 
 METRICS = ("elbo", "nlpd", "nlpd_original", "rmse", "rmse_original", "error_rate")
 SAME_CELL = ["data", "method", "split_seed", "fold", "seed"]

@@ -95,8 +95,8 @@ def mean_and_error(values: pd.Series[float]) -> tuple[float, float]:
 
 def _failures(frame: pd.DataFrame, shown: tuple[str, ...]) -> Iterator[str]:
     """Failed cells that the rows of the shown backends do not tell of."""
-    told = frame["backend"].isin(shown) & (frame["perturbation"] == 0)
-    hidden = frame[(frame["status"] != "ok") & ~told]
+    visible = frame["backend"].isin(shown) & (frame["perturbation"] == 0)
+    hidden = frame[(frame["status"] != "ok") & ~visible]
     hidden = hidden.assign(
         where=hidden["backend"].where(hidden["perturbation"] == 0, hidden["backend"] + " perturbed")
     )

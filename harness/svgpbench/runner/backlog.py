@@ -9,15 +9,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from svgpbench.cells.identity import Identity, same_cell
 from svgpbench.config import CellConfig
-from svgpbench.identity import Identity, same_cell
-from svgpbench.records import Record, is_final, read_record, record_path
 from svgpbench.runner.process import WorkerKind
 from svgpbench.runner.protocol import TARGET
+from svgpbench.runner.records import Record, is_final, read_record, record_path
 
 
 @dataclass(frozen=True)
-class Task:
+class PlannedCell:
     """A cell to run."""
 
     identity: Identity
@@ -38,44 +38,44 @@ class Task:
         return self.config.measures or self.config.backend.device != "cpu"
 
 
-def identified(cells: Sequence[CellConfig], target: str = TARGET) -> list[Task]:
+def identified(cells: Sequence[CellConfig], target: str = TARGET) -> list[PlannedCell]:
     """Each different cell once, in declared order, whole."""
     identify: Callable[[CellConfig], Identity] = importlib.import_module(target).identify
-    tasks: dict[str, Task] = {}
+    plan: dict[str, PlannedCell] = {}
     for config in cells:
-        task = Task(identify(config))
-        tasks.setdefault(task.cell_id, task)
-    return list(tasks.values())
+        planned = PlannedCell(identify(config))
+        plan.setdefault(planned.cell_id, planned)
+    return list(plan.values())
 
 
-def final_record(results: Path, task: Task) -> Record | None:
+def final_record(results: Path, planned: PlannedCell) -> Record | None:
     """The record with which an earlier run ended this cell for good, if there is one.
 
     An id leaves out what is at its default, so a record that says otherwise than the cell in any key was
     made when a default was another: it is none of this cell. Errors as of `read_record`.
     """
-    path = record_path(results, task.config, task.cell_id)
+    path = record_path(results, planned.config, planned.cell_id)
     if not path.exists():
         return None
     record = read_record(path)
-    same = same_cell(record.config, task.config)
+    same = same_cell(record.config, planned.config)
     return record if same and is_final(record) else None
 
 
 class Backlog:
     """Cells that wait, by kind of worker; a job keeps to its kind while that lasts."""
 
-    def __init__(self, tasks: Sequence[Task]) -> None:
+    def __init__(self, cells: Sequence[PlannedCell]) -> None:
         self._lock = threading.Lock()
-        self._waiting: dict[WorkerKind, deque[Task]] = {}
+        self._waiting: dict[WorkerKind, deque[PlannedCell]] = {}
         self._taken_by: dict[int, WorkerKind] = {}
-        for task in tasks:
-            self._waiting.setdefault(WorkerKind.of(task.config), deque()).append(task)
+        for planned in cells:
+            self._waiting.setdefault(WorkerKind.of(planned.config), deque()).append(planned)
 
-    def take(self, job: int) -> Task | None:
+    def take(self, job: int) -> PlannedCell | None:
         """The next cell of the job's kind, or else of the kind that the fewest jobs work on."""
         with self._lock:
-            kinds = [kind for kind, tasks in self._waiting.items() if tasks]
+            kinds = [kind for kind, queue in self._waiting.items() if queue]
             if not kinds:
                 return None
             kind = self._taken_by.pop(job, None)

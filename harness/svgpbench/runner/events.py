@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from svgpbench.config import CellConfig
-from svgpbench.records import Record
+from svgpbench.runner.records import Record
 
 
 @dataclass(frozen=True)

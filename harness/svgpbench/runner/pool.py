@@ -2,7 +2,7 @@
 
 A run goes in two parts: the cells that only compute, spread over jobs with cores of their own and
 warm workers, then one at a time those that measure time or memory or use the GPU. A cell whose
-record is final (`svgpbench.records.FINAL`) is not run again, so a run stopped anywhere resumes.
+record is final (`svgpbench.runner.records.FINAL`) is not run again, so a run stopped anywhere resumes.
 """
 
 from __future__ import annotations
@@ -17,10 +17,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeAlias
 
-from svgpbench.checkpoints import EVERY_S
 from svgpbench.config import CellConfig
 from svgpbench.errors import UserError
-from svgpbench.records import (
+from svgpbench.runner.backlog import Backlog, PlannedCell, final_record, identified
+from svgpbench.runner.cores import job_cores, job_memory
+from svgpbench.runner.events import Event, Finished, Planned, SetAside, Started, Summary
+from svgpbench.runner.process import Limits, Stopped, WorkerKind, WorkerProcess
+from svgpbench.runner.protocol import TARGET, Answer, Request
+from svgpbench.runner.records import (
     DamagedRecordError,
     Record,
     WorkerFacts,
@@ -30,11 +34,7 @@ from svgpbench.records import (
     set_aside,
     write_record,
 )
-from svgpbench.runner.backlog import Backlog, Task, final_record, identified
-from svgpbench.runner.cores import job_cores, job_memory
-from svgpbench.runner.events import Event, Finished, Planned, SetAside, Started, Summary
-from svgpbench.runner.process import Limits, Stopped, WorkerKind, WorkerProcess
-from svgpbench.runner.protocol import TARGET, Answer, Request
+from svgpbench.training.checkpoints import EVERY_S
 
 __all__ = [
     "Event",
@@ -84,30 +84,30 @@ def run_cells(
             cannot be identified, or a folder that cannot be written.
     """
     allotment = job_cores(jobs, max((cell.threads for cell in cells), default=1))
-    tasks = identified(cells, target)
+    plan = identified(cells, target)
     check_writable(results)
-    waiting = [task for task in tasks if force or not _is_done(results, task, on_event)]
+    waiting = [planned for planned in plan if force or not _is_done(results, planned, on_event)]
     if force:
-        for task in waiting:
-            checkpoint_path(results, task.config, task.cell_id).unlink(missing_ok=True)
+        for planned in waiting:
+            checkpoint_path(results, planned.config, planned.cell_id).unlink(missing_ok=True)
     run = _Run(results, timeout, memory, checkpoint_every, target, total=len(waiting))
-    resumed = len(tasks) - len(waiting)
+    resumed = len(plan) - len(waiting)
     on_event(Planned(len(waiting), resumed, len(allotment)))
     try:
-        run.work_through([task for task in waiting if not task.alone], allotment, on_event)
-        run.work_through([task for task in waiting if task.alone], allotment[:1], on_event)
+        run.work_through([planned for planned in waiting if not planned.alone], allotment, on_event)
+        run.work_through([planned for planned in waiting if planned.alone], allotment[:1], on_event)
         interrupted = False
     except KeyboardInterrupt:
         interrupted = True
     return Summary(run.records, resumed, len(waiting), interrupted)
 
 
-def _is_done(results: Path, task: Task, on_event: Callable[[Event], None]) -> bool:
+def _is_done(results: Path, planned: PlannedCell, on_event: Callable[[Event], None]) -> bool:
     """Whether a cell has its final record; what lies there and is none is set aside."""
     try:
-        return final_record(results, task) is not None
+        return final_record(results, planned) is not None
     except DamagedRecordError as damage:
-        aside = set_aside(record_path(results, task.config, task.cell_id))
+        aside = set_aside(record_path(results, planned.config, planned.cell_id))
         on_event(SetAside(aside, str(damage)))
         return False
 
@@ -140,14 +140,14 @@ class _Run:
 
     def work_through(
         self,
-        tasks: Sequence[Task],
+        cells: Sequence[PlannedCell],
         allotment: Sequence[tuple[int, ...]],
         on_event: Callable[[Event], None],
     ) -> None:
-        """Run `tasks` in a thread a job; events are handed out here, in the calling thread."""
+        """Run `cells` in a thread a job; events are handed out here, in the calling thread."""
         news: queue.Queue[_News] = queue.Queue()
-        backlog = Backlog(tasks)
-        allotment = allotment[: len(tasks)]
+        backlog = Backlog(cells)
+        allotment = allotment[: len(cells)]
         limits = Limits(self.timeout, self.memory or job_memory(max(1, len(allotment))))
         threads = [
             threading.Thread(
@@ -181,19 +181,19 @@ class _Run:
         """One job: cell after cell, in a worker that is kept while it fits and works."""
         worker: WorkerProcess | None = None
         try:
-            while not self.stop.is_set() and (task := backlog.take(job)) is not None:
-                if worker is not None and not fits(worker, task):
+            while not self.stop.is_set() and (planned := backlog.take(job)) is not None:
+                if worker is not None and not fits(worker, planned):
                     worker.close()
                     worker = None
                 if worker is None:
-                    kind = WorkerKind.of(task.config)
+                    kind = WorkerKind.of(planned.config)
                     worker = WorkerProcess(kind, cores[: kind.threads], self.target)
                 done = len(self.records)
-                news.put(Started(task.cell_id, task.config, job, done, self.total))
-                record = self._run_one(task, worker, limits)
+                news.put(Started(planned.cell_id, planned.config, job, done, self.total))
+                record = self._run_one(planned, worker, limits)
                 self.records.append(record)
                 news.put(Finished(record, job, len(self.records), self.total))
-                if record.status not in KEEPS_WORKER or task.config.measures:
+                if record.status not in KEEPS_WORKER or planned.config.measures:
                     worker.close()
                     worker = None
         except Stopped:
@@ -205,16 +205,16 @@ class _Run:
                 worker.close()
             news.put(None)
 
-    def _run_one(self, task: Task, worker: WorkerProcess, limits: Limits) -> Record:
+    def _run_one(self, planned: PlannedCell, worker: WorkerProcess, limits: Limits) -> Record:
         cells_before = worker.cells
-        place = checkpoint_path(self.results, task.config, task.cell_id)
+        place = checkpoint_path(self.results, planned.config, planned.cell_id)
         started, clock = datetime.now(UTC), time.monotonic()
         # a time that is measured is that of one process
-        kept = None if task.config.measures else str(place)
-        request = Request(config=task.config, checkpoint=kept, every_s=self.checkpoint_every)
+        kept = None if planned.config.measures else str(place)
+        request = Request(config=planned.config, checkpoint=kept, every_s=self.checkpoint_every)
         answer = worker.run(request, limits, self.stop)
         record = make_record(
-            task,
+            planned,
             answer.model_copy(update={"environment": worker.environment}),
             WorkerFacts(
                 fresh=cells_before == 0,
@@ -230,24 +230,24 @@ class _Run:
         return record
 
 
-def fits(worker: WorkerProcess, task: Task) -> bool:
+def fits(worker: WorkerProcess, planned: PlannedCell) -> bool:
     """Whether a warm worker may run the cell."""
-    same_kind = worker.kind == WorkerKind.of(task.config)
-    return same_kind and worker.alive and not task.config.measures
+    same_kind = worker.kind == WorkerKind.of(planned.config)
+    return same_kind and worker.alive and not planned.config.measures
 
 
 def make_record(
-    task: Task, answer: Answer, worker: WorkerFacts, started: datetime, wall_s: float
+    planned: PlannedCell, answer: Answer, worker: WorkerFacts, started: datetime, wall_s: float
 ) -> Record:
     """The record of a cell from its worker's answer."""
     return Record(
-        cell_id=task.cell_id,
-        method_version=task.identity.method_version,
-        config=task.config,
+        cell_id=planned.cell_id,
+        method_version=planned.identity.method_version,
+        config=planned.config,
         status=answer.status,
         message=answer.message,
         traceback=answer.traceback,
-        data={"fingerprint": task.identity.fingerprint} | answer.data,
+        data={"fingerprint": planned.identity.fingerprint} | answer.data,
         environment=answer.environment,
         trace=answer.trace,
         metrics=answer.metrics,

@@ -17,8 +17,9 @@ import psutil
 from pydantic import ValidationError
 
 from svgpbench.config import CellConfig
-from svgpbench.environment import Environment, worker_environment
+from svgpbench.environment import Environment
 from svgpbench.runner.protocol import Answer, Hello, Request
+from svgpbench.runner.worker_setup import worker_environment
 
 START_LIMIT_S = 300.0  # importing a framework from a cold network disk takes minutes
 GLANCE_S = 0.1  # how often a wait looks whether the run was stopped, and what the worker holds

@@ -6,12 +6,12 @@ from typing import Any
 
 from pydantic import Field
 
-from svgpbench.checkpoints import EVERY_S
 from svgpbench.config import CellConfig, Strict
 from svgpbench.environment import Environment
-from svgpbench.records import Number, Status
+from svgpbench.runner.records import Number, Status
+from svgpbench.training.checkpoints import EVERY_S
 
-TARGET = "svgpbench.cell"
+TARGET = "svgpbench.cells.cell"
 """The module whose `run_cell` a worker calls and whose `identify` the parent calls."""
 
 

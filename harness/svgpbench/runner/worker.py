@@ -23,10 +23,11 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from svgpbench.config import CellConfig, Strict
-from svgpbench.environment import describe, peak_memory_bytes, pin
+from svgpbench.environment import describe
 from svgpbench.errors import UserError
-from svgpbench.records import columns, finite
 from svgpbench.runner.protocol import TARGET, Answer, Hello, Request
+from svgpbench.runner.records import columns, finite
+from svgpbench.runner.worker_setup import peak_memory_bytes, pin
 
 OUT_OF_MEMORY = (
     "out of memory",  # torch and XLA on CUDA, XLA on the CPU

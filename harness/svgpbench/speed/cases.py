@@ -18,10 +18,10 @@ from svgpbench.config import LEARN
 from svgpbench.errors import unknown
 from svgpbench.methods import Method, build_method
 from svgpbench.model import Model, Theta, unconstrain
+from svgpbench.numerics.adam import AdamState, adam_start
 from svgpbench.ops import Array, Ops, Tree
-from svgpbench.optimisers import AdamState, adam_start
 from svgpbench.speed.problems import Problem
-from svgpbench.steps import Batch, Steps, compile_steps, learned
+from svgpbench.training.steps import Batch, Steps, compile_steps, learned
 from svgpbench.tree import tree_map
 
 METHODS: dict[str, tuple[str, dict[str, Any]]] = {

@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from svgpbench.config import LikelihoodConfig
 from svgpbench.errors import unknown
-from svgpbench.kernels import KernelParameters, kernel
 from svgpbench.likelihoods import build_likelihood
 from svgpbench.model import Model, Theta
+from svgpbench.model.kernels import KernelParameters, kernel
 from svgpbench.tree import tree_map
 
 Floats = npt.NDArray[np.float64]

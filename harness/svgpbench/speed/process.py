@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from svgpbench.environment import worker_environment
+from svgpbench.runner.worker_setup import worker_environment
 from svgpbench.speed.meter import Load, Meter, between
 from svgpbench.speed.peers import PEERS
 

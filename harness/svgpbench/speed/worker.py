@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from svgpbench.environment import describe, pin
+from svgpbench.environment import describe
 from svgpbench.plugins import load_backend
 from svgpbench.runner.worker import die_with, listen, one_line, take_pipes
+from svgpbench.runner.worker_setup import pin
 from svgpbench.speed.cases import Case, build_case
 from svgpbench.speed.problems import Problem
 from svgpbench.speed.timing import first_call, time_calls, warm_up

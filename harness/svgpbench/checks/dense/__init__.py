@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from svgpbench.checks.cases import METHODS, Case, Problem
+from svgpbench.checks.cases import VARIANTS, Case, Problem
 from svgpbench.checks.dense.coupled import coupled_arrays
 from svgpbench.checks.dense.decoupled import decoupled_arrays
 from svgpbench.checks.dense.diagonal import diagonal_arrays
@@ -36,5 +36,5 @@ FAMILIES: dict[str, Callable[[Case, Problem, Arrays], Arrays]] = {
 
 def dense_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays | None:
     """What dense algebra says of the state that the numpy backend reached."""
-    family = FAMILIES.get(METHODS[case.method][0])
+    family = FAMILIES.get(VARIANTS[case.method][0])
     return family(case, problem, numbers) if family else None

@@ -10,9 +10,9 @@ import functools
 import os
 from typing import ClassVar
 
-from svgpbench.environment import pin, worker_environment
 from svgpbench.plugins import FRAMEWORK_EXTRAS, framework_missing, load_backend
 from svgpbench.runner.cores import usable_cores
+from svgpbench.runner.worker_setup import pin, worker_environment
 from svgpbench.speed.cases import METHODS, Case, build_case
 from svgpbench.speed.problems import make_problem
 from svgpbench.speed.timing import first_call, warm_up

@@ -1,0 +1,63 @@
+"""What goes together: a method, a likelihood, a basis and a way of training. Decided here alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from svgpbench.config import CellConfig
+from svgpbench.errors import UserError
+from svgpbench.likelihoods import Likelihood
+from svgpbench.methods import Method
+
+
+def refuse_incompatible(config: CellConfig, method: Method, likelihood: Likelihood) -> None:
+    """Raise `UserError` with the first reason why a cell's parts cannot run together."""
+    for reason in _reasons(config, method, likelihood):
+        raise UserError(reason)
+
+
+def _reasons(config: CellConfig, method: Method, likelihood: Likelihood) -> Iterator[str]:
+    if why := method.refuses(likelihood):
+        yield f"method {method.name!r} cannot take likelihood {likelihood.name!r}: {why}"
+    yield from _reasons_of_basis(config, method)
+    yield from _reasons_of_batch(config, method)
+    if config.training.kind == "online":
+        yield from _reasons_of_growth(config, method)
+    if config.training.optimiser == "l-bfgs" and config.backend.dtype != "float64":
+        yield (
+            f"training.optimiser 'l-bfgs' runs in float64, not {config.backend.dtype}; "
+            "use 'adam' or float64"
+        )
+
+
+def _reasons_of_basis(config: CellConfig, method: Method) -> Iterator[str]:
+    if method.basis == "decoupled" and config.inducing.gamma is None:
+        yield (
+            f"method {method.name!r} has two bases: set inducing.gamma, the points of its mean "
+            "(inducing.count are those of its covariance)"
+        )
+    if method.basis != "decoupled" and config.inducing.gamma is not None:
+        yield (
+            f"method {method.name!r} has one basis: remove inducing.gamma, or give it in the "
+            "`inducing` of the methods that have two"
+        )
+
+
+def _reasons_of_batch(config: CellConfig, method: Method) -> Iterator[str]:
+    if config.training.batch_size is None:
+        return
+    if method.collapsed:
+        yield f"method {method.name!r} takes all data in every step; remove training.batch_size"
+    if config.training.optimiser == "l-bfgs":
+        yield (
+            "training.optimiser 'l-bfgs' takes all data in every step; "
+            "remove training.batch_size or use 'adam'"
+        )
+
+
+def _reasons_of_growth(config: CellConfig, method: Method) -> Iterator[str]:
+    if why := method.refuses_growth():
+        yield f'training.kind = "online" needs a basis that grows: {why}'
+    increment, size = config.training.online.increment, config.training.batch_size
+    if size is not None and increment > size:
+        yield f"training.online.increment {increment} exceeds the batch of {size} rows"

@@ -1,0 +1,49 @@
+"""K a from some of K's columns: how a mean of many basis points keeps its cost linear in their number.
+
+With R a random subset of r of the M basis points, (M/r) K[:, R] a_R has the mean K a. A form that samples
+both sides, a_Rᵀ K_RR a_R, would be biased. The jitter is a multiple of the identity and needs no sampling.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from svgpbench.model.covariance import Covariance
+from svgpbench.numerics.gaussian import matvec
+from svgpbench.ops import Array, Ops, Tree
+from svgpbench.tree import tree_map
+
+
+class Columns(NamedTuple):
+    """Columns of K + jitter·I over one basis."""
+
+    K: Any  # [Q, M, r], without jitter; () where a batch has yet to bring its rows
+    rows: Any  # [r], or () for all
+    jitter: Array  # []
+
+
+def no_columns(ops: Ops, cov: Covariance) -> Columns:
+    """What θ alone says where the columns come with the batch."""
+    return Columns((), (), ops.zeros(()) + cov.jitter)
+
+
+def all_columns(ops: Ops, cov: Covariance, basis: Tree) -> Columns:
+    """The whole matrix: memory M²."""
+    return no_columns(ops, cov)._replace(K=cov.cross(basis, basis))
+
+
+def drawn_columns(ops: Ops, cov: Covariance, basis: Tree, rows: Array) -> Columns:
+    """The columns of the basis points `rows` [r], which are distinct."""
+    chosen = tree_map(lambda x: ops.take(x, rows, axis=0), basis)
+    return Columns(cov.cross(basis, chosen), rows, ops.zeros(()) + cov.jitter)
+
+
+def product(ops: Ops, columns: Columns, a: Array) -> Array:
+    """(K + jitter·I) a [P, M] for a [P, M], or its unbiased estimate.
+
+    Source: Cheng and Boots 2017, Sec. 3.4 (the sampling over columns).
+    """
+    if isinstance(columns.rows, tuple):
+        return matvec(columns.K, a) + columns.jitter * a
+    share = columns.K.shape[-2] / columns.K.shape[-1]  # M/r
+    return share * matvec(columns.K, ops.take(a, columns.rows, axis=-1)) + columns.jitter * a

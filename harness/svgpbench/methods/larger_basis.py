@@ -1,0 +1,65 @@
+"""A state on a basis becomes one on a larger basis [Z, Z⁺] that says the same of f.
+
+With T₁ = S⁻¹m and T₂ = S⁻¹ − K⁻¹, q(f) and its KL stay as they are where T₁ and T₂ are padded with zeros.
+The factor of K' begins with that of K, so whitened parameters are padded too: c and C = B − I with zeros,
+S_v with the identity. Padding λ̄₁ = KT₁ and Λ̄₂ = KT₂K with zeros changes q(f). Cheng and Boots 2017,
+Alg. 1, line 4, add a basis and do not print how the state follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from svgpbench.numerics.adam import AdamState, for_each
+from svgpbench.ops import Array, Ops, Tree
+from svgpbench.tree import tree_map
+
+
+def padded(ops: Ops, x: Array, shape: Sequence[int], fill: float = 0.0) -> Array:
+    """`x` in the leading corner of an array of `shape`, `fill` elsewhere."""
+    for axis, wanted in enumerate(shape):
+        more = list(x.shape)
+        more[axis] = wanted - more[axis]
+        if more[axis]:
+            x = ops.concat([x, ops.zeros(more) + fill], axis=axis)
+    return x
+
+
+def with_diagonal(ops: Ops, chol: Array, size: int, diagonal: float = 1.0) -> Array:
+    """The lower factor [P, M, M] in the corner of [P, size, size], `diagonal`·I below it."""
+    P, M, _ = chol.shape
+    corner = ops.broadcast_to(diagonal * ops.eye(size - M), (P, size - M, size - M))
+    below = ops.concat([ops.zeros((P, size - M, M)), corner], axis=-1)
+    return ops.concat([padded(ops, chol, (P, M, size)), below], axis=-2)
+
+
+def continued_mean(ops: Ops, L: Array, mean: Array) -> Array:
+    """Mean [P, M'] of q(u') = p(u⁺ | u) q(u), from that of q(u) and the factor L [Q, M', M'] of K'."""
+    M = mean.shape[-1]
+    whitened = ops.solve_triangular(L[..., :M, :M], mean[..., None])
+    return ops.concat([mean, (L[..., M:, :M] @ whitened)[..., 0]], axis=-1)
+
+
+def continued_factor(ops: Ops, L: Array, chol: Array) -> Array:
+    """Factor [P, M', M'] of the covariance of q(u') = p(u⁺ | u) q(u), from that of q(u)."""
+    (P, M, _), size = chol.shape, L.shape[-1]
+    across = L[..., M:, :M] @ ops.solve_triangular(L[..., :M, :M], chol)
+    own = ops.broadcast_to(L[..., M:, M:], (P, size - M, size - M))
+    below = ops.concat([across, own], axis=-1)
+    return ops.concat([padded(ops, chol, (P, M, size)), below], axis=-2)
+
+
+def grown_moments(ops: Ops, adam: AdamState, parameters: Tree) -> AdamState:
+    """Adam's state for `parameters`, whose arrays have grown: what is new starts as at a first step."""
+
+    def power(weight: Array, old: Array, x: Array) -> Array:
+        if tuple(old.shape) == tuple(x.shape):
+            return weight
+        return padded(ops, ops.broadcast_to(weight, old.shape), x.shape, 1.0)
+
+    return AdamState(
+        tree_map(lambda m, x: padded(ops, m, x.shape), adam.mean, parameters),
+        tree_map(lambda s, x: padded(ops, s, x.shape), adam.square, parameters),
+        tree_map(power, for_each(parameters, adam.power1), adam.mean, parameters),
+        tree_map(power, for_each(parameters, adam.power2), adam.mean, parameters),
+    )

@@ -1,0 +1,129 @@
+"""Records run again from themselves, and how near the second run comes to the first.
+
+Four verdicts: `bitwise`; `rounding`, no further than `ROUNDING` apart anywhere in the trace; `chaotic`,
+further, but not further than inputs perturbed by 1e-15 carry the cell away from itself; `different`.
+Besides, a record that counts no more is `superseded`, and one whose cell cannot end here is `not run`.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from svgpbench.config import CellConfig
+from svgpbench.errors import UserError
+from svgpbench.runner.events import Event
+from svgpbench.runner.pool import run_cells
+from svgpbench.runner.records import FINAL, Record, read_record, record_files
+from svgpbench.runner.standing import why_superseded
+
+ROUNDING = 1e-8
+"""Relative to the largest value of a column: what other versions of a library may do to a stable cell."""
+PERTURBATIONS = (1e-15, 2e-15, 3e-15)
+MARGIN = 10.0
+"""Chaos grows exponentially: a run that is ahead by a few steps is ahead by a factor."""
+
+Kind: TypeAlias = Literal["bitwise", "rounding", "chaotic", "different", "superseded", "not run"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of one record when its cell was run again."""
+
+    record: Record
+    kind: Kind
+    difference: float = np.nan  # largest in the trace, relative to its column
+    spread: float = np.nan  # the same between the cell and its replicas, where they were needed
+    reason: str = ""
+
+
+def verify(
+    results: Path,
+    experiment: str | None = None,
+    sample: int | None = None,
+    jobs: int | None = None,
+    on_event: Callable[[Event], None] = lambda event: None,
+) -> list[Verdict]:
+    """A verdict on each record of an experiment, or of all; `sample` draws so many, always the same.
+
+    Raises `UserError` where there are no records or one of them is damaged or of another schema.
+    """
+    found = [read_record(path) for path in record_files(results, experiment or "*")]
+    final = [record for record in found if record.status in FINAL]
+    if not final:
+        raise UserError(f"no records{f' of {experiment}' * bool(experiment)} in {results}")
+    chosen = drawn(final, sample)
+    stale = [(record, why_superseded(record)) for record in chosen]
+    verdicts = [Verdict(record, "superseded", reason=why) for record, why in stale if why]
+    current = [record for record, why in stale if not why]
+
+    def again(cells: Sequence[CellConfig]) -> dict[str, Record]:
+        if not cells:
+            return {}
+        with tempfile.TemporaryDirectory() as folder:
+            summary = run_cells(cells, results=Path(folder), jobs=jobs, on_event=on_event)
+        if summary.interrupted:
+            raise KeyboardInterrupt
+        return {record.cell_id: record for record in summary.records}
+
+    fresh = again([record.config for record in current])
+    far = [r for r in current if judged(r, fresh[r.cell_id]).kind == "different"]
+    replicas = again([_replica(r.config, size) for r in far for size in PERTURBATIONS])
+    for record in current:
+        mine = [r for r in replicas.values() if _replica_of(r.config, record.config)]
+        verdicts.append(judged(record, fresh[record.cell_id], mine))
+    return verdicts
+
+
+def drawn(records: Sequence[Record], count: int | None) -> list[Record]:
+    """So many records, the same ones every time, in their order; None for all."""
+    if count is None or count >= len(records):
+        return list(records)
+    chosen = np.random.default_rng(0).choice(len(records), count, replace=False)
+    return [records[i] for i in sorted(chosen)]
+
+
+def judged(record: Record, fresh: Record, replicas: Sequence[Record] = ()) -> Verdict:
+    """The verdict on a record whose cell ran again, and where needed its replicas too."""
+    if fresh.status not in FINAL:
+        return Verdict(record, "not run", reason=f"{fresh.status}: {fresh.message}")
+    apart = difference(record, fresh)
+    if apart <= ROUNDING:
+        return Verdict(record, "rounding" if apart else "bitwise", apart)
+    ended = [replica for replica in replicas if replica.status in FINAL]
+    spread = max((difference(fresh, replica) for replica in ended), default=np.nan)
+    kind: Kind = "chaotic" if apart <= MARGIN * spread else "different"
+    return Verdict(record, kind, apart, spread)
+
+
+def difference(one: Record, other: Record) -> float:
+    """The largest |difference| / max|value| of a column of the first trace.
+
+    Infinite where the other ended otherwise or lacks a point; it may have columns that are newer.
+    """
+    a, b = one.trace_without_times(), other.trace_without_times()
+    if one.status != other.status or not a.keys() <= b.keys():
+        return np.inf
+    return max((_apart(a[name], b[name]) for name in a), default=0.0)
+
+
+def _apart(one: Sequence[float | int | None], other: Sequence[float | int | None]) -> float:
+    x, y = (np.array(values, dtype=np.float64) for values in (one, other))
+    if x.shape != y.shape or not np.array_equal(np.isnan(x), np.isnan(y)):
+        return np.inf
+    if not np.any(np.nan_to_num(x - y)):
+        return 0.0
+    return float(np.nanmax(np.abs(x - y)) / np.nanmax(np.abs(x)))
+
+
+def _replica(config: CellConfig, size: float) -> CellConfig:
+    return config.model_copy(update={"perturbation": config.perturbation + size})
+
+
+def _replica_of(replica: CellConfig, config: CellConfig) -> bool:
+    return replica.model_copy(update={"perturbation": config.perturbation}) == config

@@ -1,0 +1,1 @@
+"""Where a run starts: hyperparameters, inducing inputs, a basis that grows."""

@@ -1,0 +1,105 @@
+"""Where the inducing inputs start: k-means centres, a random subset, or greedily chosen data.
+
+Two bases are one set of such points dealt out, so that they have no point in common: where γ and β share
+one, the residue that γ models is singular. Salimbeni et al. (2018b), Sec. 4, leave the start to an
+appendix; their published code runs k-means once for each basis.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import numpy.typing as npt
+from scipy.cluster.vq import kmeans2
+
+from svgpbench.config import InducingConfig
+from svgpbench.errors import UserError
+from svgpbench.model.bases import Decoupled, Features
+from svgpbench.model.covariance import Covariance
+from svgpbench_datasets import StandardisedRows
+
+Floats = npt.NDArray[np.float64]
+MOST_ROWS = 1 << 16
+"""Rows among which points are chosen, drawn at random of more: their distances to all points are held."""
+
+
+def initial_bases(
+    X: Floats | StandardisedRows,
+    inducing: InducingConfig,
+    seed: int,
+    covariance: Covariance | None = None,
+) -> Floats | Decoupled:
+    """Z [count, D], or γ [gamma, D] and β [count, D] disjoint; `covariance` and errors as below."""
+    if inducing.gamma is None:
+        return initial_inducing_inputs(X, inducing.count, inducing.init, seed, covariance)
+    M_b, total = inducing.count, inducing.count + inducing.gamma
+    points = initial_inducing_inputs(X, total, inducing.init, seed, covariance)
+    dealt = np.random.default_rng([seed, 6]).permutation(total)
+    if inducing.init == "greedy-variance":
+        dealt = np.arange(total)  # the first, which say most of the variance, to β
+    return Decoupled(points[dealt[M_b:]], points[dealt[:M_b]])
+
+
+def windows(Z: Floats, width: float | None, lengthscales: Floats) -> Floats | Features:
+    """Inducing functions at Z [M, D] of a width in lengthscales [1, D] or [1, 1]; Z where it is None."""
+    if width is None:
+        return Z
+    return Features(Z, np.broadcast_to(width * lengthscales, Z.shape).copy())
+
+
+def initial_inducing_inputs(
+    X: Floats | StandardisedRows,
+    count: int,
+    init: str,
+    seed: int,
+    covariance: Covariance | None = None,
+) -> Floats:
+    """Z [count, D] from the training inputs X [n, D]; `greedy-variance` needs a covariance of NumPy.
+
+    K-means and greedy choice look at `MOST_ROWS` random rows where n is larger. Raises `UserError` where
+    there are fewer rows than inducing inputs.
+    """
+    if count > len(X):
+        raise UserError(
+            f"{count} inducing inputs for {len(X)} training rows; "
+            f"set inducing.count (and inducing.gamma, if any) ≤ {len(X)}"
+        )
+    rng = np.random.default_rng([seed, 1])
+    if init == "random":
+        return np.array(X[rng.choice(len(X), count, replace=False)])
+    candidates = X[rng.choice(len(X), MOST_ROWS, replace=False)] if len(X) > MOST_ROWS else X[:]
+    if init == "greedy-variance":
+        if covariance is None:
+            raise ValueError("greedy-variance chooses by a covariance, and none was given")
+        return np.array(candidates[greedy_variance(covariance, candidates, count)])
+    with warnings.catch_warnings():
+        # a cluster that loses its points keeps its centre, which is a valid inducing input
+        warnings.filterwarnings("ignore", message="One of the clusters is empty")
+        centres, _ = kmeans2(candidates, count, iter=50, minit="++", rng=rng)
+    return np.asarray(centres, dtype=np.float64)
+
+
+def greedy_variance(covariance: Covariance, X: Floats, count: int) -> npt.NDArray[np.int64]:
+    """Distinct rows [count] of X [n, D], each where f has most variance given f at those before it.
+
+    A partial Cholesky of K_ff + jitter·I with the largest pivot first: O(n count²) time, O(n count)
+    memory. With the jitter a row beyond the kernel's numerical rank is still chosen in a definite way.
+    Source: Burt et al. 2020, Sec. 4 (the MAP of a determinantal process, Chen et al. 2018).
+    """
+    left = np.array(covariance.diagonal(X)[0]) + covariance.jitter  # variance left, [n]
+    columns, chosen = np.empty((count, len(X))), np.empty(count, dtype=np.int64)
+    for i in range(count):
+        pivot = chosen[i] = int(np.argmax(left))
+        if not left[pivot] > 0.0:
+            raise UserError(
+                f"the kernel tells no more than {i} training rows apart; "
+                f"set inducing.count ≤ {i}, or a jitter above 0"
+            )
+        covered = columns[:i]
+        k = np.array(covariance.cross(X, X[pivot : pivot + 1])[0, :, 0])
+        k[pivot] += covariance.jitter
+        columns[i] = (k - covered[:, pivot] @ covered) / np.sqrt(left[pivot])
+        left -= columns[i] ** 2
+        left[chosen[: i + 1]] = -np.inf
+    return chosen

@@ -1,0 +1,1 @@
+"""Training: compiled steps, and the loops that run them to a trace."""

@@ -1,0 +1,185 @@
+"""Batches and every random number of a run, drawn with NumPy: the same on every backend.
+
+A batch carries rows of the data, the noise of a likelihood that samples, and the basis points that a
+method samples for a quadratic form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from svgpbench.methods.method import Method
+from svgpbench.model import Model
+from svgpbench.ops import Ops
+from svgpbench.training.steps import Batch
+from svgpbench.tree import leaves
+from svgpbench_datasets import StandardisedRows
+
+Floats = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.int64]
+EVALUATION_ROWS = 8192
+"""Rows at a time where training is by minibatch or by sums over data, while EVALUATION_ENTRIES allows."""
+EVALUATION_ENTRIES = 2**24
+"""Covariances between rows and basis points that are held at a time there: 128 MiB in float64."""
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """Standardised data; `y_scale` turns errors back into original units.
+
+    Inputs may be rows that are standardised when they are asked for: nothing here copies all of them but
+    full-batch training.
+    """
+
+    X: Floats | StandardisedRows  # [n, D]
+    y: Floats  # [n]
+    X_test: Floats | StandardisedRows  # [t, D]
+    y_test: Floats  # [t]
+    y_scale: float = 1.0
+
+
+class Batches:
+    """Draws batches for one run; evaluation has noise of its own, the same at every trace point."""
+
+    def __init__(
+        self,
+        ops: Ops,
+        model: Model,
+        method: Method,
+        data: TrainingData,
+        size: int | None,
+        seed: int,
+    ) -> None:
+        self.ops, self.model, self.method, self.data, self.size = ops, model, method, data, size
+        # a stream a kind of draw: the rows are the same whatever else is drawn
+        self._row_draws = np.random.default_rng([seed, 2])
+        self._noise_draws = np.random.default_rng([seed, 2, 1])
+        self._basis_draws = np.random.default_rng([seed, 2, 2])
+        self._evaluation_noise = self._noise(np.random.default_rng([seed, 4]))
+
+    @cached_property
+    def _full(self) -> Batch:
+        """All rows; only full-batch training asks for them."""
+        return self._of(np.arange(len(self.data.y)), self._evaluation_noise)
+
+    @cached_property
+    def _test(self) -> Batch:
+        return self._of_test(np.arange(len(self.data.y_test)))
+
+    @property
+    def scale(self) -> float:
+        """n/b of a drawn batch."""
+        return len(self.data.y) / (self.size or len(self.data.y))
+
+    def place(self) -> tuple[Any, ...]:
+        """Where the streams of draws are."""
+        return tuple(stream.bit_generator.state for stream in self._streams)
+
+    def resume(self, place: tuple[Any, ...]) -> None:
+        """Go on from another place."""
+        for stream, state in zip(self._streams, place, strict=True):
+            stream.bit_generator.state = state
+
+    @property
+    def _streams(self) -> tuple[np.random.Generator, ...]:
+        return self._row_draws, self._noise_draws, self._basis_draws
+
+    def full(self, inducing: Any) -> Batch:
+        """All rows, with fresh draws where the likelihood or the method samples."""
+        drawn = self._full
+        if self.model.likelihood.samples:
+            drawn = drawn._replace(noise=self._noise(self._noise_draws))
+        if self.method.sampled_rows:
+            drawn = drawn._replace(rows=self.ops.asarray(self._rows(inducing)))
+        return drawn
+
+    def sample(self) -> Rows:
+        """The row numbers of one batch in random order, all of them where training is full batch."""
+        n = len(self.data.y)
+        return self._row_draws.choice(n, self.size or n, replace=False)
+
+    def drawn(self, rows: Rows, inducing: Any) -> Batch:
+        """Rows [b] with fresh draws where the likelihood or the method samples."""
+        batch = self._of(rows, self._noise(self._noise_draws))
+        if self.method.sampled_rows:
+            batch = batch._replace(rows=self.ops.asarray(self._rows(inducing)))
+        return batch
+
+    def minibatches(self, count: int, inducing: Any) -> Batch:
+        """`count` batches drawn without replacement, stacked on a leading axis."""
+        rows = np.stack([self.sample() for _ in range(count)])
+        drawn = self._of(rows, self._noise(self._noise_draws, count))
+        if self.method.sampled_rows:
+            sampled = np.stack([self._rows(inducing) for _ in range(count)])
+            drawn = drawn._replace(rows=self.ops.asarray(sampled))
+        return drawn
+
+    def evaluation(self, inducing: Any = ()) -> Iterator[Batch]:
+        """All training rows with the evaluation's noise, in chunks where training is by minibatch."""
+        if self.size is None:
+            yield self._full
+        else:
+            yield from self.chunks(inducing)
+
+    def chunks(self, inducing: Any = ()) -> Iterator[Batch]:
+        """All training rows in chunks, with the evaluation's noise."""
+        for rows in self._chunks(len(self.data.y), inducing):
+            yield self._of(rows, self._evaluation_noise)
+
+    def test(self) -> Batch:
+        """All test rows, with the evaluation's noise."""
+        return self._test
+
+    def test_chunks(self, inducing: Any) -> Iterator[Batch]:
+        """The test rows, in chunks where the training rows come in chunks."""
+        count = len(self.data.y_test)
+        chunks = list(self._chunks(count, inducing))
+        if self.size is None or len(chunks) == 1:
+            yield self._test
+            return
+        for rows in chunks:
+            yield self._of_test(rows)
+
+    def partition(self, inducing: Any) -> Iterator[tuple[float, Any]]:
+        """Chunks of basis points that cover all, each with its share: their estimates sum exactly."""
+        size = self.method.sampled_rows
+        if not size:
+            yield 1.0, ()
+            return
+        count = self._basis_points(inducing)
+        for i in range(0, count, size):
+            rows = np.arange(i, min(i + size, count))
+            yield len(rows) / count, self.ops.asarray(rows)
+
+    def _chunks(self, count: int, inducing: Any) -> Iterator[Rows]:
+        points = sum(int(basis.shape[0]) for basis in leaves(inducing))
+        size = max(1, min(EVALUATION_ROWS, EVALUATION_ENTRIES // max(points, 1)))
+        for i in range(0, count, size):
+            yield np.arange(i, min(i + size, count))
+
+    def _of(self, rows: Rows, noise: Any) -> Batch:
+        ops, d = self.ops, self.data
+        return Batch(ops.asarray(d.X[rows]), ops.asarray(d.y[rows]), ops.asarray(rows), noise)
+
+    def _of_test(self, rows: Rows) -> Batch:
+        ops, X, y = self.ops, self.data.X_test[rows], self.data.y_test[rows]
+        return Batch(ops.asarray(X), ops.asarray(y), ops.asarray(rows), self._evaluation_noise)
+
+    def _noise(self, rng: np.random.Generator, count: int = 0) -> Any:
+        shape = (self.model.likelihood.samples, self.model.latents)
+        if not shape[0]:
+            return ()
+        return self.ops.asarray(rng.standard_normal((count, *shape) if count else shape))
+
+    def _rows(self, inducing: Any) -> Rows:
+        count = self._basis_points(inducing)
+        return self._basis_draws.choice(count, min(self.method.sampled_rows, count), replace=False)
+
+    def _basis_points(self, inducing: Any) -> int:
+        return int(leaves(self.method.sampled_basis(inducing))[0].shape[0])

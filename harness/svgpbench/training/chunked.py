@@ -1,0 +1,109 @@
+"""Training by sums over all data, a chunk at a time: time grows with n, memory does not.
+
+A collapsed bound F(θ) = g(T(θ), θ) sees the data through sums T = Σ_chunks T_b. A first pass over the
+data gives T; the gradient of g gives ∂_θ g and T̄ = ∂g/∂T; a second pass adds the gradient of ⟨T̄, T_b(θ)⟩
+for one chunk after the other. That is the whole gradient, to the last digits.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from svgpbench.methods.collapsed import SGPR, Sums
+from svgpbench.methods.method import Method
+from svgpbench.methods.tying import DualState
+from svgpbench.model import Model, Theta, constrain
+from svgpbench.ops import Array, Ops, Tree
+from svgpbench.training.em import Trainer
+from svgpbench.training.steps import Batch, factor_at, learned, prior_at, with_learned
+from svgpbench.tree import leaves, tree_map
+
+
+@dataclass(frozen=True)
+class Passes:
+    """Compiled functions; `raw` is unconstrained θ."""
+
+    sums: Callable[[Theta, Any, Batch], Sums]  # (raw, prior, batch)
+    outer: Callable[[Theta, Sums], tuple[Array, Tree]]  # bound, gradient in (learned parts, sums)
+    pull: Callable[[Theta, Batch, Sums], Tree]  # gradient of ⟨T̄, T_b(θ)⟩ in the learned parts
+    state: Callable[[Theta, Sums], DualState]
+
+
+@functools.lru_cache
+def compile_passes(ops: Ops, model: Model, method: SGPR, learn: tuple[str, ...]) -> Passes:
+    """The passes of a method on a backend, compiled lazily at their first call with each shape."""
+
+    def sums_at(raw: Theta, p: Any, batch: Batch) -> Sums:
+        f = factor_at(ops, model, method, constrain(ops, raw), p, batch.X)
+        return method.sums(ops, f, batch.y)
+
+    def outer(raw: Theta, total: Sums) -> tuple[Array, Tree]:
+        def bound(parts_and_total: Tree) -> Array:
+            parts, sums = parts_and_total
+            theta = constrain(ops, with_learned(raw, learn, parts))
+            return method.collapsed_bound(ops, model.conditional(theta), sums)
+
+        return ops.value_and_grad(bound)((learned(raw, learn), total))
+
+    def pull(raw: Theta, batch: Batch, cotangent: Sums) -> Tree:
+        def pairing(parts: Tree) -> Array:
+            moved = with_learned(raw, learn, parts)
+            p = prior_at(ops, model, method, constrain(ops, moved))
+            pairs = zip(leaves(cotangent), leaves(sums_at(moved, p, batch)), strict=True)
+            return sum((ops.sum(g * t) for g, t in pairs), ops.zeros(()))
+
+        return ops.value_and_grad(pairing)(learned(raw, learn))[1]
+
+    def state(raw: Theta, total: Sums) -> DualState:
+        return method.best_state(ops, model.conditional(constrain(ops, raw)), total)
+
+    return Passes(ops.jit(sums_at), ops.jit(outer), ops.jit(pull), ops.jit(state))
+
+
+class AccumulatingTrainer(Trainer):
+    """The EM loop of a method whose bound and best q come from sums over data.
+
+    Adam's M-steps take all rows at once, as they do for any method; everything else goes by chunks.
+    """
+
+    method: SGPR
+
+    @functools.cached_property
+    def passes(self) -> Passes:
+        """The compiled passes."""
+        return compile_passes(self.ops, self.model, self.method, self.learn)
+
+    def sums(self, raw: Theta, prior: Any) -> Sums:
+        """T at a θ."""
+        parts = (self.passes.sums(raw, prior, batch) for batch in self.batches.chunks(raw.inducing))
+        return functools.reduce(_add, parts)
+
+    def e_phase(self) -> None:
+        self.total = self.sums(self.raw, self.prior)
+        self.state = self.passes.state(self.raw, self.total)
+
+    def elbo(self) -> float:
+        value, _ = self.passes.outer(self.raw, self.total)
+        return float(self.ops.to_numpy(value))
+
+    def value_and_gradient(self, raw: Theta) -> tuple[Array, Tree]:
+        """The bound over all data and its gradient in the learned parts, by two passes."""
+        value, (gradient, cotangent) = self.passes.outer(raw, self.sums(raw, self.steps.prior(raw)))
+        for batch in self.batches.chunks(raw.inducing):
+            gradient = _add(gradient, self.passes.pull(raw, batch, cotangent))
+        return value, gradient
+
+    def collapsed_objective(self) -> Callable[[Theta], tuple[Array, Tree]]:
+        return self.value_and_gradient
+
+
+def trainer_class(method: Method) -> type[Trainer]:
+    """How a method is trained."""
+    return AccumulatingTrainer if isinstance(method, SGPR) else Trainer
+
+
+def _add(a: Tree, b: Tree) -> Tree:
+    return tree_map(lambda x, y: x + y, a, b)

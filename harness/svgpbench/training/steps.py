@@ -1,0 +1,213 @@
+"""The compiled steps of one (backend, model, method): what the training loop and the timers call.
+
+Everything enters as arrays or NamedTuples of arrays, data included, so that a step compiles once a
+shape and outlives the cell that compiled it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from svgpbench.config import Learnable
+from svgpbench.methods.method import Method, elbo
+from svgpbench.model import Model, Theta, constrain
+from svgpbench.numerics.adam import AdamState, adam_ascent
+from svgpbench.ops import Array, Ops, Tree
+
+
+class Batch(NamedTuple):
+    """Rows of the data and the draws that go with them; stacked batches have one more leading axis."""
+
+    X: Array  # [b, D]
+    y: Array  # [b]
+    index: Array  # [b], row numbers
+    noise: Any = ()  # [S, P], where the likelihood samples
+    rows: Any = ()  # [r], sampled basis points, where the method samples them
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Compiled functions; `raw` is unconstrained θ, `rate` and `scale` are arrays []."""
+
+    prior: Callable[[Theta], Any]
+    factor: Callable[[Theta, Any, Batch], Any]
+    e_phase: Callable[..., Tree]  # (raw, factor, batch, state, rate, scale) -> state
+    e_phase_batches: Callable[..., Tree]  # (raw, prior, batches, state, rate, scale) -> state
+    m_phase: Callable[
+        ..., tuple[Theta, AdamState, Tree]
+    ]  # (raw, prior, state, adam, batch, rate, scale)
+    m_phase_batches: Callable[..., tuple[Theta, AdamState, Tree]]
+    hold: Callable[[Theta, Any, Tree], Tree]  # (raw, prior, state) -> held
+    objective_and_gradient: Callable[
+        ..., tuple[Array, Tree]
+    ]  # (raw, held, batch, scale) -> M-step objective, its gradient in the learned parts
+    retie: Callable[[Theta, Tree, Array], Tree]  # (raw, held, X) -> state
+    bound: Callable[..., Array]  # (raw, factor, batch, state, scale) -> ELBO []
+    predict: Callable[
+        ..., tuple[Array, Array]
+    ]  # (raw, prior, state, batch) -> log density, prediction
+    negative_beta: Callable[..., Array]  # (raw, prior, state, batch) -> number of rows []
+
+
+def learned(raw: Theta, names: tuple[str, ...]) -> tuple[Any, ...]:
+    """The parts of θ that an M-step moves."""
+    return tuple(getattr(raw, name) for name in names)
+
+
+def with_learned(raw: Theta, names: tuple[str, ...], parts: tuple[Any, ...]) -> Theta:
+    """θ with those parts replaced."""
+    return raw._replace(**dict(zip(names, parts, strict=True)))
+
+
+def learnable(method: Method, names: tuple[Learnable, ...]) -> tuple[Learnable, ...]:
+    """The parts that may be learned: where the basis is the data, it stays where the data are."""
+    return tuple(x for x in names if not (x == "inducing" and method.basis == "data"))
+
+
+def prior_at(ops: Ops, model: Model, method: Method, theta: Theta) -> Any:
+    """The method's blocks at θ."""
+    return method.prior(ops, model.covariance(ops, theta), theta.inducing)
+
+
+def factor_at(
+    ops: Ops, model: Model, method: Method, theta: Theta, p: Any, X: Array, rows: Any = ()
+) -> Any:
+    """The method's blocks at θ and inputs X [b, D]."""
+    return method.factor(ops, model.covariance(ops, theta), theta.inducing, p, X, rows)
+
+
+def m_objective(
+    ops: Ops, model: Model, method: Method, raw: Theta, held: Tree, batch: Batch, scale: Array
+) -> Array:
+    """The bound [] at θ with `held` fixed, so that q moves with θ as the method's tying says.
+
+    Source: Adam et al. 2021, Eq. 15 (dual), Eq. 14 (standard).
+    """
+    theta = constrain(ops, raw)
+    p = prior_at(ops, model, method, theta)
+    f = factor_at(ops, model, method, theta, p, batch.X, batch.rows)
+    likelihood = model.conditional(theta, batch.noise)
+    state = method.tie(ops, f, likelihood, held)
+    return elbo(ops, method, f, likelihood, batch.y, state, scale)
+
+
+@functools.lru_cache
+def compile_steps(
+    ops: Ops, model: Model, method: Method, e_steps: int, m_steps: int, learn: tuple[str, ...]
+) -> Steps:
+    """The steps of a method on a backend, compiled lazily at their first call with each shape."""
+
+    def prior(raw: Theta) -> Any:
+        return prior_at(ops, model, method, constrain(ops, raw))
+
+    def factor(raw: Theta, p: Any, batch: Batch) -> Any:
+        return factor_at(ops, model, method, constrain(ops, raw), p, batch.X, batch.rows)
+
+    def e_phase(raw: Theta, f: Any, batch: Batch, state: Tree, rate: Array, scale: Array) -> Tree:
+        likelihood = model.conditional(constrain(ops, raw), batch.noise)
+
+        def step(s: Tree, _: Tree) -> Tree:
+            return method.e_step(ops, f, likelihood, batch.y, batch.index, s, rate, scale)
+
+        return step(state, ()) if e_steps == 1 else ops.scan(step, state, (), length=e_steps)
+
+    def e_phase_batches(
+        raw: Theta, p: Any, batches: Batch, state: Tree, rate: Array, scale: Array
+    ) -> Tree:
+        theta = constrain(ops, raw)
+
+        def step(s: Tree, batch: Batch) -> Tree:
+            f = factor_at(ops, model, method, theta, p, batch.X, batch.rows)
+            likelihood = model.conditional(theta, batch.noise)
+            return method.e_step(ops, f, likelihood, batch.y, batch.index, s, rate, scale)
+
+        return ops.scan(step, state, batches, length=e_steps)
+
+    def objective_and_gradient(
+        raw: Theta, held: Tree, batch: Batch, scale: Array
+    ) -> tuple[Array, Tree]:
+        def objective(parts: Tree) -> Array:
+            moved = with_learned(raw, learn, parts)
+            return m_objective(ops, model, method, moved, held, batch, scale)
+
+        return ops.value_and_grad(objective)(learned(raw, learn))
+
+    def ascend(
+        raw: Theta, adam: AdamState, held: Tree, batch: Batch, rate: Array, scale: Array
+    ) -> tuple[Theta, AdamState]:
+        _, gradient = objective_and_gradient(raw, held, batch, scale)
+        parts, adam = adam_ascent(ops, adam, learned(raw, learn), gradient, rate)
+        return with_learned(raw, learn, parts), adam
+
+    def hold(raw: Theta, p: Any, state: Tree) -> Tree:
+        return method.hold(ops, p, model.conditional(constrain(ops, raw)), state)
+
+    def retie(raw: Theta, held: Tree, X: Array) -> Tree:
+        theta = constrain(ops, raw)
+        f = factor_at(ops, model, method, theta, prior_at(ops, model, method, theta), X)
+        return method.tie(ops, f, model.conditional(theta), held)
+
+    def m_phase(
+        raw: Theta, p: Any, state: Tree, adam: AdamState, batch: Batch, rate: Array, scale: Array
+    ) -> tuple[Theta, AdamState, Tree]:
+        held = hold(raw, p, state)
+
+        def step(carry: tuple[Theta, AdamState], _: Tree) -> tuple[Theta, AdamState]:
+            return ascend(carry[0], carry[1], held, batch, rate, scale)
+
+        raw, adam = ops.scan(step, (raw, adam), (), length=m_steps)
+        return raw, adam, retie(raw, held, batch.X)
+
+    def m_phase_batches(
+        raw: Theta,
+        p: Any,
+        state: Tree,
+        adam: AdamState,
+        batches: Batch,
+        rate: Array,
+        scale: Array,
+    ) -> tuple[Theta, AdamState, Tree]:
+        held = hold(raw, p, state)
+
+        def step(carry: tuple[Theta, AdamState], batch: Batch) -> tuple[Theta, AdamState]:
+            return ascend(carry[0], carry[1], held, batch, rate, scale)
+
+        raw, adam = ops.scan(step, (raw, adam), batches, length=m_steps)
+        return raw, adam, retie(raw, held, batches.X[0])
+
+    def bound(raw: Theta, f: Any, batch: Batch, state: Tree, scale: Array) -> Array:
+        likelihood = model.conditional(constrain(ops, raw), batch.noise)
+        return elbo(ops, method, f, likelihood, batch.y, state, scale)
+
+    def marginals(raw: Theta, p: Any, state: Tree, batch: Batch) -> tuple[Any, Array, Array]:
+        theta = constrain(ops, raw)
+        f = factor_at(ops, model, method, theta, p, batch.X)
+        mu, v = method.marginals(ops, f, method.factorise(ops, f, state))
+        return model.conditional(theta, batch.noise), mu, v
+
+    def predict(raw: Theta, p: Any, state: Tree, batch: Batch) -> tuple[Array, Array]:
+        likelihood, mu, v = marginals(raw, p, state, batch)
+        density = likelihood.log_predictive_density(ops, batch.y, mu, v)
+        return density, likelihood.predict(ops, mu, v)
+
+    def negative_beta(raw: Theta, p: Any, state: Tree, batch: Batch) -> Array:
+        likelihood, mu, v = marginals(raw, p, state, batch)
+        return likelihood.count_negative_beta(ops, batch.y, mu, v)
+
+    return Steps(
+        prior=ops.jit(prior),
+        factor=ops.jit(factor),
+        e_phase=ops.jit(e_phase),
+        e_phase_batches=ops.jit(e_phase_batches),
+        m_phase=ops.jit(m_phase),
+        m_phase_batches=ops.jit(m_phase_batches),
+        hold=ops.jit(hold),
+        objective_and_gradient=ops.jit(objective_and_gradient),
+        retie=ops.jit(retie),
+        bound=ops.jit(bound),
+        predict=ops.jit(predict),
+        negative_beta=ops.jit(negative_beta),
+    )

@@ -1,0 +1,225 @@
+"""A cell: what its identity rests on, what it refuses, what it leaves."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from small_cell import config, own
+
+from svgpbench.cells.cell import (
+    build_trainer,
+    identify,
+    load_data,
+    perturbed,
+    prepare_data,
+    run_cell,
+)
+from svgpbench.config import (
+    BackendConfig,
+    DataConfig,
+    InducingConfig,
+    KernelConfig,
+    LikelihoodConfig,
+    MethodConfig,
+    SplitConfig,
+    TrainingConfig,
+)
+from svgpbench.errors import UserError
+from svgpbench_datasets import REGISTRY
+
+
+def test_identity_rests_on_what_determines_the_numbers() -> None:
+    home = identify(config()).cell_id
+    same = config(method=MethodConfig(name="t-svgp", label="another label"))
+    assert identify(same).cell_id == home
+    others = [
+        config(seed=1),
+        config(threads=2),
+        config(jitter=1e-5),
+        config(perturbation=1e-15),
+        config(backend=BackendConfig(name="torch")),
+        config(data=DataConfig(name="boston:no-rad")),
+        config(method=MethodConfig(name="t-svgp", options={"tying": "untied"})),
+        config(training=TrainingConfig(em_iterations=2, m_steps=3)),
+    ]
+    ids = {identify(other).cell_id for other in others}
+    assert home not in ids
+    assert len(ids) == len(others)
+
+
+def test_identity_follows_the_content_of_a_file_and_not_its_folder(tmp_path: Path) -> None:
+    ids = []
+    for folder, last in (("a", "9.0"), ("b", "9.0"), ("c", "8.0")):
+        path = tmp_path / folder / "mine.csv"
+        path.parent.mkdir()
+        path.write_text(f"x,y\n1.0,2.0\n3.0,4.0\n5.0,6.5\n7.0,{last}\n")
+        data = DataConfig(name="mine", path=str(path), target="y", task="regression")
+        ids.append(identify(config(data=data)).cell_id)
+    assert ids[0] == ids[1] != ids[2]
+
+
+def test_an_outcome_has_a_trace_metrics_and_the_facts_of_its_data() -> None:
+    outcome = run_cell(config())
+    assert outcome.status == "ok"
+    assert [point["iteration"] for point in outcome.trace] == [1, 2]
+    assert outcome.metrics["elbo"] == outcome.trace[-1]["elbo"]
+    know_nothing = 1.0237  # who predicts the training part's mean, 0 in these units
+    assert (
+        outcome.metrics["rmse"] is not None and 0.3 < outcome.metrics["rmse"] < 0.85 * know_nothing
+    )
+    assert outcome.data["n_train"] == 404
+    assert outcome.data["dimensions"] == 13
+    assert outcome.data["fingerprint"] == load_data(DataConfig(name="boston")).fingerprint
+
+
+def test_float32_runs_where_a_backend_offers_it() -> None:
+    single = run_cell(config(backend=BackendConfig(name="torch", dtype="float32")))
+    double = run_cell(config(backend=BackendConfig(name="torch")))
+    assert single.metrics["elbo"] == pytest.approx(double.metrics["elbo"], rel=1e-4)
+    assert single.metrics["elbo"] != double.metrics["elbo"]
+    with pytest.raises(UserError, match="offers no dtype 'float32'"):
+        run_cell(config(backend=BackendConfig(name="numpy", dtype="float32")))
+
+
+def test_perturbation_is_relative_and_seeded() -> None:
+    X = np.linspace(1.0, 2.0, 60).reshape(20, 3)
+    assert perturbed(X, 0.0, 0) is X
+    moved = np.asarray(perturbed(X, 1e-15, 0))
+    assert 0 < np.max(np.abs(moved / X - 1)) < 1e-14
+    assert np.array_equal(moved, perturbed(X, 1e-15, 0))
+    assert not np.array_equal(moved, perturbed(X, 1e-15, 1))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"likelihood": LikelihoodConfig(name="bernoulli-logit")}, "is for classification"),
+        ({"inducing": InducingConfig(count=405)}, "405 inducing inputs for 404 training rows"),
+        ({"training": TrainingConfig(batch_size=500)}, "batch_size 500 exceeds 404 rows"),
+        ({"kernel": KernelConfig(lengthscale=(1.0, 2.0))}, "2 values for 13 lengthscales"),
+        ({"data": DataConfig(name="bostom")}, "did you mean 'boston'"),
+        ({"split": SplitConfig(fold=7)}, "fold 7 of 5"),
+        ({"kernel": KernelConfig(variance=1e-7)}, "must be above 1e-06"),
+    ],
+)
+def test_what_cannot_run_is_one_line(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message) as caught:
+        run_cell(config(**changes))
+    assert "\n" not in str(caught.value)
+
+
+def table(folder: Path, target: list[object]) -> Path:
+    """30 rows of x, z and a target that repeats."""
+    path = folder / "rows.csv"
+    rng = np.random.default_rng(0)
+    lines = [
+        f"{a:.4f},{b:.4f},{target[i % len(target)]}"
+        for i, (a, b) in enumerate(rng.normal(size=(30, 2)))
+    ]
+    path.write_text("\n".join(["x,z,y", *lines]) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("name", ["softmax", "robust-max"])
+def test_the_number_of_classes_is_the_data_s_where_it_is_not_said(
+    tmp_path: Path, name: str
+) -> None:
+    path = table(tmp_path, ["a", "b", "c"])
+    cell = own(path, "multiclass", LikelihoodConfig(name=name))
+    trainer, _ = build_trainer(cell)
+    assert trainer.model.latents == 3
+    outcome = run_cell(cell)
+    assert outcome.status == "ok"
+    assert outcome.metrics["error_rate"] is not None  # labels without a pattern: of any size
+    two = own(table(tmp_path, ["a", "b"]), "classification", LikelihoodConfig(name=name))
+    assert build_trainer(two)[0].model.latents == 2
+
+
+def test_counts_are_trained_on_as_they_are(tmp_path: Path) -> None:
+    cell = own(
+        table(tmp_path, [0, 3, 1]),
+        "regression",
+        LikelihoodConfig(name="poisson"),
+        standardise_y=False,
+    )
+    assert run_cell(cell).status == "ok"
+
+
+@pytest.mark.parametrize(
+    ("target", "task", "likelihood", "message"),
+    [
+        (["a", "b", "c"], "multiclass", {"name": "bernoulli-probit"}, "labels 0 and 1, but row 3 holds 2"),
+        (["a", "b", "c"], "multiclass", {"name": "softmax", "classes": 2}, "holds 2; set likelihood.classes"),
+        ([0, 1.5], "regression", {"name": "poisson"}, "takes counts 0, 1, 2, …, but row 2 holds 1.5"),
+        ([0, 1, -2], "regression", {"name": "poisson"}, "but row 3 holds -2; a count is a whole number"),
+        ([0, 3], "regression", {"name": "poisson"}, "set standardise_y = false"),
+        ([0, 3], "regression", {"name": "softmax"}, "'softmax' is for classification"),
+        (["a", "b"], "classification", {"name": "student-t"}, "'student-t' is for regression"),
+    ],
+)  # fmt: skip
+def test_targets_that_a_likelihood_does_not_take_are_one_line(
+    tmp_path: Path, target: list[object], task: str, likelihood: dict[str, Any], message: str
+) -> None:
+    cell = own(table(tmp_path, target), task, LikelihoodConfig(**likelihood))
+    with pytest.raises(UserError, match=message) as caught:
+        run_cell(cell)
+    assert "\n" not in str(caught.value)
+    assert "'rows'" in str(caught.value)
+
+
+def test_a_method_that_refuses_the_likelihood_says_why() -> None:
+    likelihood = LikelihoodConfig(name="student-t", negative_beta="clip")
+    method = MethodConfig(name="q-svgp", options={"optimiser": "adam"})
+    with pytest.raises(
+        UserError, match="cannot take likelihood 'student-t': negative β is clipped"
+    ):
+        run_cell(config(likelihood=likelihood, method=method))
+
+
+def test_a_fixed_split_is_the_published_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    if not os.environ.get("SVGPBENCH_MIRROR"):
+        pytest.skip("SVGPBENCH_MIRROR names no folder with copies of the upstream files")
+    monkeypatch.setenv("SVGPBENCH_DATA", str(tmp_path))
+    split = SplitConfig(kind="fixed", fold=3)
+    data = DataConfig(name="airfoil:processed")
+    outcome = run_cell(config(data=data, split=split))
+    published = REGISTRY.fixed_split("airfoil:processed", 3)
+    assert outcome.status == "ok"
+    assert outcome.data["split_hash"] == published.hash
+    assert outcome.data["n_test"] == len(published.test) == 151
+    with pytest.raises(
+        UserError, match="has 10 fixed splits, numbered from 0: there is no fold 10"
+    ):
+        run_cell(config(data=data, split=SplitConfig(kind="fixed", fold=10)))
+
+
+def test_a_data_set_without_fixed_splits_is_one_line(tmp_path: Path) -> None:
+    fixed = SplitConfig(kind="fixed")
+    with pytest.raises(UserError, match="'boston' has no fixed splits; use split kind 'k-fold'"):
+        run_cell(config(split=fixed))
+    path = tmp_path / "rows.csv"
+    path.write_text("x,y\n" + "".join(f"{row},{row * row}\n" for row in range(30)))
+    own = DataConfig(name="mine", path=str(path), target="y", task="regression")
+    with pytest.raises(UserError, match="'mine' is a file of your own and has no fixed splits"):
+        run_cell(config(data=own, split=fixed))
+
+
+def test_inputs_stay_as_they_are_where_that_is_wanted() -> None:
+    raw = prepare_data(
+        config(data=DataConfig(name="boston", standardise_x=False)),
+        load_data(DataConfig(name="boston")),
+    )
+    scaled = prepare_data(config(), load_data(DataConfig(name="boston")))
+    assert np.asarray(raw.X_train).max() == 711.0
+    np.testing.assert_allclose(np.asarray(scaled.X_train).mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_array_equal(raw.y_train, scaled.y_train)
+    assert (
+        identify(config()).cell_id
+        != identify(config(data=DataConfig(name="boston", standardise_x=False))).cell_id
+    )

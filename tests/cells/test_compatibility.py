@@ -1,0 +1,53 @@
+"""What does not go together is one line, before anything runs and in a worker alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from small_cell import config
+
+from svgpbench.cells.cell import run_cell
+from svgpbench.cells.validation import check_cells
+from svgpbench.config import BackendConfig, LikelihoodConfig, MethodConfig, TrainingConfig
+from svgpbench.errors import UserError
+
+UNTIED = MethodConfig(name="t-svgp", options={"tying": "untied"})
+SINGLE = BackendConfig(name="torch", dtype="float32")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"method": UNTIED, "training": {"optimiser": "l-bfgs", "batch_size": 8}},
+            "training.optimiser 'l-bfgs' takes all data in every step",
+        ),
+        (
+            {"method": MethodConfig(name="sgpr"), "training": {"batch_size": 8}},
+            "method 'sgpr' takes all data in every step; remove training.batch_size",
+        ),
+        (
+            {"method": MethodConfig(name="gpr"), "training": {"batch_size": 8}},
+            "method 'gpr' takes all data in every step; remove training.batch_size",
+        ),
+        (
+            {"backend": SINGLE, "training": {"optimiser": "l-bfgs"}},
+            "training.optimiser 'l-bfgs' runs in float64, not float32",
+        ),
+        (
+            {
+                "method": MethodConfig(name="sgpr"),
+                "likelihood": LikelihoodConfig(name="student-t"),
+            },
+            "method 'sgpr' cannot take likelihood 'student-t'",
+        ),
+    ],
+)
+def test_what_does_not_go_together_is_one_line(changes: dict[str, Any], message: str) -> None:
+    training = TrainingConfig(em_iterations=2, m_steps=2, **changes.pop("training", {}))
+    cell = config(training=training, **changes)
+    for refused in (check_cells, lambda cells: run_cell(cells[0])):
+        with pytest.raises(UserError, match=message) as caught:
+            refused([cell])
+        assert "\n" not in str(caught.value)

@@ -1,0 +1,104 @@
+"""Collapsed bounds: sums over chunks give the same numbers as all rows at once, in constant memory."""
+
+from __future__ import annotations
+
+import tracemalloc
+from typing import Any
+
+import numpy as np
+import pytest
+
+from svgpbench.checks.cases import build_model, small_problem
+from svgpbench.checks.dense import sgpr_bound
+from svgpbench.checks.matrix import difference
+from svgpbench.config import TrainingConfig
+from svgpbench.methods import build_method
+from svgpbench.ops import Ops
+from svgpbench.plugins import load_backend
+from svgpbench.training.batches import TrainingData
+from svgpbench.training.chunked import AccumulatingTrainer, trainer_class
+from svgpbench.training.em import Trainer
+from svgpbench.tree import leaves
+
+PROBLEM = small_problem()
+
+
+def trainer(ops: Ops, made: type[Trainer] = AccumulatingTrainer, **settings: Any) -> Any:
+    model = build_model("gaussian", "matern32")
+    data = TrainingData(PROBLEM.X, PROBLEM.y, PROBLEM.X[:5] + 0.2, PROBLEM.y[:5])
+    settings = {"optimiser": "l-bfgs", "em_iterations": 4, "m_steps": 3, **settings}
+    theta, config = PROBLEM.theta(model), TrainingConfig(**settings)
+    return made(ops, model, build_method("sgpr", {}), data, theta, config)
+
+
+def test_value_and_gradient_in_chunks_are_those_of_all_rows(
+    ops: Ops, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole_value, whole = trainer(ops, Trainer).collapsed_objective()(trainer(ops).raw)
+    monkeypatch.setattr(
+        "svgpbench.training.batches.EVALUATION_ROWS", 13
+    )  # 48 rows: a short chunk at the end
+    run = trainer(ops)
+    value, gradient = run.collapsed_objective()(run.raw)
+    assert difference(ops.to_numpy(value), ops.to_numpy(whole_value)) < 1e-12
+    for part, other in zip(leaves(gradient), leaves(whole), strict=True):
+        assert difference(ops.to_numpy(part), ops.to_numpy(other)) < 1e-12
+    exact = sgpr_bound(PROBLEM.theta(run.model), "matern32", PROBLEM.X, PROBLEM.y, 1e-6)
+    assert float(ops.to_numpy(value)) == pytest.approx(exact, rel=1e-12)
+
+
+def test_a_fit_in_chunks_is_a_fit_on_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    ops = load_backend("numpy")
+    whole = trainer(ops, Trainer).run()
+    monkeypatch.setattr("svgpbench.training.batches.EVALUATION_ROWS", 13)
+    chunked = trainer(ops).run()
+    for one, other in zip(chunked.trace, whole.trace, strict=True):
+        for name in set(one) - {"seconds"}:
+            assert one[name] == pytest.approx(other[name], rel=1e-8), name
+
+
+def test_one_climb_leaves_a_sparser_trace_of_the_same_points() -> None:
+    whole = trainer(load_backend("numpy"), em_iterations=6).run()
+    sparse = trainer(load_backend("numpy"), em_iterations=6, trace_every=4).run()
+    assert [point["iteration"] for point in sparse.trace] == [1, 4, 6]
+    for point in sparse.trace:
+        assert point["elbo"] == whole.trace[int(point["iteration"]) - 1]["elbo"]
+
+
+def peak_of_a_gradient(n: int) -> int:
+    """Bytes that one value and gradient allocate at most, on n rows in chunks of 500."""
+    rng = np.random.default_rng(0)
+    X, model = rng.uniform(-2.0, 2.0, (n, 3)), build_model("gaussian", "se")
+    data = TrainingData(X, np.sin(X[:, 0]), X[:5], np.sin(X[:5, 0]))
+    config = TrainingConfig(optimiser="l-bfgs")
+    run = AccumulatingTrainer(
+        load_backend("numpy"), model, build_method("sgpr", {}), data, PROBLEM.theta(model), config
+    )
+    tracemalloc.start()
+    run.value_and_gradient(run.raw)
+    run.e_phase()
+    run.elbo()
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return peak
+
+
+def test_memory_of_a_gradient_does_not_grow_with_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("svgpbench.training.batches.EVALUATION_ROWS", 500)
+    few, many = peak_of_a_gradient(1000), peak_of_a_gradient(16_000)
+    assert many < 1.05 * few
+    monkeypatch.setattr("svgpbench.training.batches.EVALUATION_ROWS", 16_000)
+    assert peak_of_a_gradient(16_000) > 10 * many  # what it is without chunks
+
+
+def test_sgpr_is_trained_by_chunks_and_others_are_not() -> None:
+    assert trainer_class(build_method("sgpr", {})) is AccumulatingTrainer
+    assert trainer_class(build_method("gpr", {})) is Trainer
+
+
+def test_trace_starts_at_the_collapsed_bound_and_adam_climbs_it() -> None:
+    run = trainer(load_backend("numpy"), optimiser="adam", m_rate=0.02)
+    bounds = [float(point["elbo"] or 0.0) for point in run.run().trace]
+    first = sgpr_bound(PROBLEM.theta(run.model), "matern32", PROBLEM.X, PROBLEM.y, 1e-6)
+    assert bounds[0] == pytest.approx(first, rel=1e-12)
+    assert all(np.diff(bounds) > 0.0)

@@ -1,0 +1,139 @@
+"""ORTH and HYBRID: the γ-step, what the coupled method is conditional, and what may not be combined."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from finite_differences import gradient
+from two_bases import PROBLEM, At, at_first_batch
+
+from svgpbench.errors import UserError
+from svgpbench.methods import build_method
+from svgpbench.methods.gamma_steps import TwoPartState
+from svgpbench.methods.hybrid import HybridSVGP
+from svgpbench.methods.mean_covariance import MeanCholesky, QState
+from svgpbench.methods.orthogonal import OrthogonalSVGP
+from svgpbench.ops import Ops, Tree
+from svgpbench.plugins import load_backend
+from svgpbench.tree import leaves, tree_map
+
+Floats = npt.NDArray[np.float64]
+NUMPY = load_backend("numpy")
+M_G, M_B = len(PROBLEM.gamma), len(PROBLEM.Z)
+FAMILIES = {"orth": OrthogonalSVGP, "hybrid": HybridSVGP}
+
+
+def some_state(ops: Ops) -> TwoPartState:
+    """A general q, of q-svgp on β."""
+    rng = np.random.default_rng(4)
+    mean = rng.standard_normal((1, M_B))
+    chol = np.tril(0.2 * rng.standard_normal((1, M_B, M_B))) + 0.7 * np.eye(M_B)
+    q = QState(MeanCholesky(ops.asarray(mean), ops.asarray(chol)), (), ops.zeros(()))
+    return TwoPartState(q, ops.asarray(0.4 * rng.standard_normal((1, M_G))), ())
+
+
+def gamma_gradient(at: At, state: Tree) -> Floats:
+    g, _ = at.method.gamma_gradient(at.ops, at.f, at.likelihood, at.y, state, at.scale)
+    return np.asarray(at.ops.to_numpy(g))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("likelihood", ["gaussian", "bernoulli-logit"])
+def test_gradient_of_gamma_is_that_of_the_bound(family: str, likelihood: str) -> None:
+    at, state = at_first_batch(NUMPY, FAMILIES[family](), likelihood), some_state(NUMPY)
+    (numeric,) = gradient(lambda a: float(at.elbo(state._replace(a=a))), [state.a])
+    np.testing.assert_allclose(gamma_gradient(at, state), numeric, rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_coupled_part_moves_by_the_gradient_of_the_whole_bound(family: str) -> None:
+    """One gradient of q-svgp's, closed and by autodiff, at what it is conditional."""
+    method = FAMILIES[family](coupled="q-svgp adam")
+    at, state = at_first_batch(NUMPY, method, "bernoulli-logit"), some_state(NUMPY)
+
+    def bound(mean: Floats, chol: Floats) -> float:
+        q = QState(MeanCholesky(mean, np.tril(chol)), (), np.zeros(()))
+        return float(at.elbo(state._replace(coupled=q)))
+
+    numeric = gradient(bound, list(state.coupled.q))
+    f, conditional = method.beside_mean(NUMPY, at.f, at.likelihood, state.a, at.scale)
+    part = method.part
+    by_autodiff = part._gradients_by_autodiff(NUMPY, f, conditional, at.y, state.coupled, at.scale)
+    mean, _ = part._gradients(NUMPY, f, conditional, at.y, state.coupled, at.scale)
+    np.testing.assert_allclose(mean, numeric[0], rtol=0, atol=1e-8)
+    for exact, wanted in zip(by_autodiff, numeric, strict=True):
+        np.testing.assert_allclose(exact, wanted, rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_sampled_columns_average_to_the_whole_in_value_and_gradient(ops: Ops, family: str) -> None:
+    state = some_state(ops)
+
+    def of(subset: int, rows: npt.ArrayLike | None) -> tuple[Floats, Floats]:
+        at = at_first_batch(ops, FAMILIES[family](subset=subset), "gaussian", rows)
+        return np.asarray(ops.to_numpy(at.elbo(state))), gamma_gradient(at, state)
+
+    parts = np.random.default_rng(0).permutation(M_G).reshape(-1, 4)
+    sampled = [of(4, rows) for rows in parts]
+    means = [np.mean(x, axis=0) for x in zip(*sampled, strict=True)]
+    for mean, wanted in zip(means, of(0, None), strict=True):
+        np.testing.assert_allclose(mean, wanted, rtol=0, atol=1e-12 * np.max(np.abs(wanted)))
+    assert abs(sampled[0][0] - sampled[1][0]) > 1e-2
+
+
+def test_hybrid_is_orth_at_a_shifted_mean() -> None:
+    """The same q: m_β of ORTH is m_β + K_βγa of HYBRID."""
+    hybrid, orth = (at_first_batch(NUMPY, FAMILIES[x](), "gaussian") for x in ("hybrid", "orth"))
+    state = some_state(NUMPY)
+    q = state.coupled.q
+    shift = np.linalg.solve(hybrid.p.coupled.L, hybrid.f.K_bg @ state.a[..., None])[..., 0]
+    moved = q._replace(mean=q.mean + shift)
+    same = state._replace(coupled=QState(moved, (), np.zeros(())))
+    assert hybrid.kl(state) == pytest.approx(orth.kl(same), rel=1e-12)
+    assert float(hybrid.elbo(state)) == pytest.approx(float(orth.elbo(same)), rel=1e-12)
+
+
+@pytest.mark.parametrize("step", ["scaled", "natural", "newton", "hybrid newton"])
+def test_latents_move_independently(ops: Ops, step: str) -> None:
+    """A step on two latents at once is a step on each, whatever each is conditional of γ."""
+    family, gamma_step = (
+        FAMILIES["hybrid" if "hybrid" in step else "orth"],
+        step.rsplit(maxsplit=1)[-1],
+    )
+    method = family(coupled="q-svgp natgrad", gamma_step=gamma_step)
+    at, one = at_first_batch(ops, method, "gaussian"), some_state(ops)
+    other = tree_map(lambda x: 0.5 * x, one)
+    # what has no latent axis (the count of halvings) is shared
+    both = tree_map(lambda x, y: ops.concat([x, y], axis=0) if len(x.shape) else x, one, other)
+    half, index = ops.asarray(np.float64(0.5)), ops.asarray(PROBLEM.batches[0])
+
+    def moved(state: Tree) -> list[Floats]:
+        out = method.e_step(ops, at.f, at.likelihood, at.y, index, state, half, at.scale)
+        return [ops.to_numpy(x) for x in leaves(out) if len(x.shape)]
+
+    for stacked, first, second in zip(moved(both), moved(one), moved(other), strict=True):
+        np.testing.assert_allclose(stacked, np.concatenate([first, second]), rtol=0, atol=1e-11)
+    assert float(at.kl(both)) == pytest.approx(at.kl(one) + at.kl(other), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("orth", {"gamma_step": "newtn"}, "unknown gamma_step of orth 'newtn'; did you mean 'newton'"),
+        ("hybrid", {"gamma_step": "natural"}, "unknown gamma_step of hybrid 'natural'"),
+        ("orth", {"gamma_step": "newton", "subset": 5}, "solves against all of D_γ: leave subset at 0"),
+        ("orth", {"subset": -1}, "gamma_rate and subset of method 'orth' must be 0 or more"),
+        ("orth", {"coupled": "q-svgp natgard"}, "variant of method q-svgp 'natgard'; did you mean 'natgrad'"),
+        ("orth", {"coupled": "p-svgp"}, "unknown method 'p-svgp'; did you mean"),
+        ("orth", {"coupled": "decoupled"}, "no coupled method on inducing inputs"),
+        ("hybrid", {"coupled": "orth"}, "no coupled method on inducing inputs"),
+        ("orth", {"coupled": "t-svgp untied"}, "keeps sites that depend on γ's mean"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_combined_is_one_line(
+    name: str, options: dict[str, object], message: str
+) -> None:
+    with pytest.raises(UserError, match=message) as caught:
+        build_method(name, options)
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,72 @@
+"""What the EM loop hands from one phase to the next: the rate of the iteration, the blocks of the new θ."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from test_training import PROBLEM, trainer
+
+from svgpbench.checks.dense import sgpr_bound
+from svgpbench.config import Decay, InducingConfig, LogLinear
+from svgpbench.plugins import load_backend
+from svgpbench.start.growing_basis import Growth
+from svgpbench.training.schedules import rate_at
+from svgpbench.tree import leaves
+
+NUMPY = load_backend("numpy")
+
+
+@pytest.mark.parametrize("rate", [LogLinear(start=0.01, end=0.5, steps=2), Decay(start=0.5), 0.3])
+@pytest.mark.parametrize("batch_size", [None, 16])
+def test_an_e_phase_has_the_rate_of_its_iteration(rate: Any, batch_size: int | None) -> None:
+    run = trainer(NUMPY, e_rate=rate, em_iterations=4, batch_size=batch_size)
+    name, rates = "e_phase" if batch_size is None else "e_phase_batches", []
+    step = getattr(run.steps, name)
+
+    def spied(*arguments: Any) -> Any:
+        rates.append(float(arguments[-2]))
+        return step(*arguments)
+
+    run.steps = replace(run.steps, **{name: spied})
+    assert run.run().status == "ok"
+    assert rates == [rate_at(rate, iteration) for iteration in (1, 2, 3, 4)]
+
+
+@pytest.mark.parametrize("optimiser", ["adam", "l-bfgs"])
+def test_a_point_after_m_steps_is_the_collapsed_bound_at_the_new_hyperparameters(
+    optimiser: str,
+) -> None:
+    """One E-step of rate 1 is exact for a Gaussian, if it sees the kernel matrix of the θ it is at."""
+    run = trainer(NUMPY, em_iterations=3, optimiser=optimiser)
+    trained = run.run()
+    bound = sgpr_bound(trained.theta, "matern52", PROBLEM.X, PROBLEM.y, 1e-6)
+    assert trained.trace[-1]["elbo"] == pytest.approx(bound, rel=1e-10)
+    assert trained.trace[0]["elbo"] != pytest.approx(bound, rel=1e-3)
+    for held, fresh in zip(leaves(run.prior), leaves(run.steps.prior(run.raw)), strict=True):
+        assert np.array_equal(held, fresh)
+
+
+def test_of_two_bases_each_starts_within_its_own_limit() -> None:
+    one = np.ones((1, 3))
+    growth = Growth.of(InducingConfig(count=5, gamma=20), 8)
+    assert growth == Growth(increment=8, limit=5, limit_gamma=20)
+    bases = growth.start(PROBLEM.X, one)
+    assert (len(bases.beta), len(bases.gamma)) == (5, 8)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_hyperparameters_that_are_not_finite_have_diverged(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = trainer(NUMPY)
+
+    def m_phase() -> None:
+        kernel = run.raw.kernel
+        run.raw = run.raw._replace(kernel=kernel._replace(variance=kernel.variance * np.nan))
+        run.prior = run.steps.prior(run.raw)
+
+    monkeypatch.setattr(run, "m_phase", m_phase)
+    failed = run.run()
+    assert (failed.status, failed.message) == ("diverged", "θ is not finite at EM iteration 2")
+    assert [point["iteration"] for point in failed.trace] == [1]
