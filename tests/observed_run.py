@@ -11,6 +11,7 @@ import numpy.typing as npt
 from svgpbench.model import Theta
 from svgpbench.ops import Tree
 from svgpbench.training.em import Trained, Trainer
+from svgpbench.training.place import Place
 from svgpbench.tree import tree_map
 
 
@@ -30,10 +31,10 @@ def observed(trainer: Trainer) -> tuple[Trained, list[Seen]]:
     seen: dict[tuple[float, ...], Seen] = {}
     metrics = trainer.metrics
 
-    def watched() -> dict[str, float]:
-        found, state = metrics(), tree_map(trainer.ops.to_numpy, trainer.state)
-        at = Seen(tree_map(np.array, trainer.theta()), tree_map(np.array, state))
-        seen[trainer.iteration, *found.values()] = at
+    def watched(at: Place) -> dict[str, float]:
+        found, state = metrics(at), tree_map(trainer.ops.to_numpy, at.state)
+        held = Seen(tree_map(np.array, trainer.theta(at)), tree_map(np.array, state))
+        seen[at.iteration, *found.values()] = held
         names.update(found)
         return found
 

@@ -134,7 +134,7 @@ def changed(cell: CellConfig, key: str, value: Any) -> CellConfig:
 
 def parts(run: Trainer) -> dict[str, list[Any]]:
     """What a built run holds, in parts that can be compared."""
-    d, theta = run.data, run.theta()
+    d, theta = run.data, run.theta(run.at)
     # the draws of a run that starts with one: those that follow it
     rows = run.batches.sample()
     return {
@@ -150,7 +150,7 @@ def parts(run: Trainer) -> dict[str, list[Any]]:
         "settings": [run.settings],
         "learn": [run.learn],
         "scale": [float(run.scale)],
-        "rates": [float(run.e_rate), float(run.m_rate), getattr(run, "gamma0", None)],
+        "rates": [float(run.e_rate(1)), float(run.m_rate), run.at.gamma0],
         "growth": [getattr(run, "growth", None)],
         "trainer": [type(run)],
     }

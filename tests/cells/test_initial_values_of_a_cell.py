@@ -33,7 +33,8 @@ def built(**changes: Any) -> Trainer:
 
 
 def start(**changes: Any) -> Theta:
-    return built(**changes).theta()
+    run = built(**changes)
+    return run.theta(run.at)
 
 
 def lengthscales(**kernel_settings: Any) -> np.ndarray[Any, Any]:
@@ -89,6 +90,9 @@ def test_the_rows_of_the_median_are_drawn_by_the_seed() -> None:
         return float(start(seed=seed, **settings).kernel.lengthscales[0, 0])
 
     assert value(0) == value(0) != value(1)
+    X = np.asarray(built(seed=1).data.X)
+    rows = np.random.default_rng([1, 5]).choice(len(X), 50, replace=False)  # the stream of records
+    assert value(1) == pytest.approx(median_lengthscale(X[rows]), rel=1e-13)
 
 
 def test_mean_gaps_give_lengthscale_and_variance_of_the_training_rows() -> None:
@@ -102,10 +106,10 @@ def test_mean_gaps_give_lengthscale_and_variance_of_the_training_rows() -> None:
 def test_the_jitter_is_in_the_kernel_matrix_of_the_prior() -> None:
     def diagonal(jitter: float) -> float:
         run = built(jitter=jitter, kernel=KernelConfig(variance=2.0))
-        Z = run.theta().inducing
-        L = run.prior.L[0]
-        K = run.model.covariance(run.ops, run.theta()).kernel.cross(
-            run.ops, run.theta().kernel, Z, Z
+        Z = run.theta(run.at).inducing
+        L = run.at.prior.L[0]
+        K = run.model.covariance(run.ops, run.theta(run.at)).kernel.cross(
+            run.ops, run.theta(run.at).kernel, Z, Z
         )
         return float(np.max((L @ L.T - K[0]).diagonal()))
 
@@ -118,7 +122,7 @@ def test_greedy_choice_is_by_the_cell_s_own_kernel() -> None:
     run = built(
         kernel=settings, inducing=InducingConfig(count=9, init="greedy-variance"), jitter=1e-3
     )
-    theta = run.theta()
+    theta = run.theta(run.at)
     covariance = Covariance(load_backend("numpy"), kernel("se"), theta.kernel, 1e-3)
     X = np.asarray(run.data.X)
     assert np.array_equal(theta.inducing, X[greedy_variance(covariance, X, 9)])

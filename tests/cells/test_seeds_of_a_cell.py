@@ -42,20 +42,20 @@ DRAWS: dict[str, tuple[dict[str, Any], Callable[[Trainer], Any]]] = {
     "rows of batches": ({"training": MINIBATCH}, lambda run: run.batches.sample()),
     "noise of batches": (
         SAMPLING | {"training": MINIBATCH},
-        lambda run: run.batches.minibatches(1, run.raw.inducing).noise,
+        lambda run: run.batches.minibatches(1, run.at.raw.inducing).noise,
     ),
     "noise of evaluation": (SAMPLING, lambda run: run.batches.test().noise),
-    "basis points": (TWO_BASES, lambda run: run.batches.full(run.raw.inducing).rows),
+    "basis points": (TWO_BASES, lambda run: run.batches.full(run.at.raw.inducing).rows),
     "random inducing inputs": (
         {"inducing": InducingConfig(count=10, init="random")},
-        lambda run: run.raw.inducing,
+        lambda run: run.at.raw.inducing,
     ),
     "centres of k-means": (
         {"inducing": InducingConfig(count=10, init="k-means")},
-        lambda run: run.raw.inducing,
+        lambda run: run.at.raw.inducing,
     ),
-    "two bases dealt": (TWO_BASES, lambda run: np.concatenate(run.raw.inducing)),
-    "first basis of an online run": ({"training": ONLINE}, lambda run: run.raw.inducing),
+    "two bases dealt": (TWO_BASES, lambda run: np.concatenate(run.at.raw.inducing)),
+    "first basis of an online run": ({"training": ONLINE}, lambda run: run.at.raw.inducing),
     "rows of an online run": ({"training": ONLINE}, lambda run: run.batches.sample()),
     "perturbation": (
         {"perturbation": 1e-3},
@@ -77,12 +77,12 @@ def test_streams_of_one_seed_are_not_copies_of_one_another() -> None:
     """Two kinds of draws from one stream would be equal numbers."""
     run = built(3, **SAMPLING, training=MINIBATCH)
     batch, evaluation = (
-        run.batches.minibatches(1, run.raw.inducing).noise[0],
+        run.batches.minibatches(1, run.at.raw.inducing).noise[0],
         run.batches.test().noise,
     )
     assert not np.array_equal(batch, evaluation)
     rows = run.batches.sample()
-    Z = built(3, **SAMPLING, inducing=InducingConfig(count=50, init="random")).raw.inducing
+    Z = built(3, **SAMPLING, inducing=InducingConfig(count=50, init="random")).at.raw.inducing
     first = np.asarray(
         run.data.X[np.random.default_rng([3, 2]).choice(len(run.data.y), 50, replace=False)]
     )
@@ -105,7 +105,7 @@ def test_a_seed_is_not_shared_by_draws_of_different_settings() -> None:
     ]
     one, other = (built(3, training=MINIBATCH, inducing=way).batches.sample() for way in ways)
     assert np.array_equal(one, other)
-    whole, parts = (built(3, training=t).raw.inducing for t in (MINIBATCH, TrainingConfig()))
+    whole, parts = (built(3, training=t).at.raw.inducing for t in (MINIBATCH, TrainingConfig()))
     assert np.array_equal(whole, parts)
 
 
@@ -114,6 +114,12 @@ def perturbed_and_plain(size: float, cell: CellConfig | None = None) -> list[Any
     return [
         build_trainer(cell.model_copy(update={"perturbation": by}))[0].data for by in (size, 0.0)
     ]
+
+
+def test_a_perturbation_is_drawn_from_the_stream_that_records_have() -> None:
+    moved, plain = perturbed_and_plain(1e-3, config(seed=2))
+    noise = np.random.default_rng([2, 3]).standard_normal(plain.X.shape)
+    assert np.array_equal(moved.X, np.asarray(plain.X) * (1.0 + 1e-3 * noise))
 
 
 @pytest.mark.parametrize("size", [1e-3, 1e-9])

@@ -34,12 +34,13 @@ def trainer(ops: Ops, made: type[Trainer] = AccumulatingTrainer, **settings: Any
 def test_value_and_gradient_in_chunks_are_those_of_all_rows(
     ops: Ops, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole_value, whole = trainer(ops, Trainer).collapsed_objective()(trainer(ops).raw)
+    at_once = trainer(ops, Trainer)
+    whole_value, whole = at_once.collapsed_objective(at_once.at)(at_once.at.raw)
     monkeypatch.setattr(
         "svgpbench.training.batches.EVALUATION_ROWS", 13
     )  # 48 rows: a short chunk at the end
     run = trainer(ops)
-    value, gradient = run.collapsed_objective()(run.raw)
+    value, gradient = run.collapsed_objective(run.at)(run.at.raw)
     assert difference(ops.to_numpy(value), ops.to_numpy(whole_value)) < 1e-12
     for part, other in zip(leaves(gradient), leaves(whole), strict=True):
         assert difference(ops.to_numpy(part), ops.to_numpy(other)) < 1e-12
@@ -75,9 +76,9 @@ def peak_of_a_gradient(n: int) -> int:
         load_backend("numpy"), model, build_method("sgpr", {}), data, PROBLEM.theta(model), config
     )
     tracemalloc.start()
-    run.value_and_gradient(run.raw)
-    run.e_phase()
-    run.elbo()
+    run.value_and_gradient(run.at.raw)
+    run.at, _ = run.e_phase(run.at)
+    run.elbo(run.at)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     return peak

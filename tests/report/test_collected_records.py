@@ -154,3 +154,9 @@ def test_settings_in_which_rows_differ_are_told_with_their_rows(tmp_path: Path) 
         "1e-05: boston, A",
         "1e-06: airfoil, A / boston, Z and 1 more",
     ]
+
+
+def test_two_rows_are_both_named(tmp_path: Path) -> None:
+    stored(tmp_path, cell("airfoil"), cell("boston", jitter=1e-5), cell("boston", "Z"))
+    (note,) = collect(tmp_path, EXPERIMENT).notes
+    assert "1e-06: airfoil, A / boston, Z)" in note or "1e-06: airfoil, A / boston, Z;" in note

@@ -129,6 +129,7 @@ def test_limits_follow_the_better_half_by_its_last_value() -> None:
     high, low = line(0.0, 10.0), line(-1000.0, -990.0)
     assert limits([low, high], True) == pytest.approx((-0.6, 10.6))
     assert limits([low, high], False) == pytest.approx((-1000.6, -989.4))
+    assert limits([high, low], False) == pytest.approx((-1000.6, -989.4))
     # of three the better half is two, and a curve that broke is worse than any that did not
     third = line(-1000.0, 50.0, broke_at=3)
     low_, high_ = limits([third, high, line(0.0, 8.0)], True)

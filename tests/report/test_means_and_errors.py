@@ -161,3 +161,13 @@ def test_a_terminal_gets_the_backend_that_stands_for_all_or_those_asked_for() ->
     records += [record(cell(fold=fold), -2.0) for fold in (0, 1)]
     assert build_table(collected(*records)).shown == ("jax",)  # torch comes first and has fewer
     assert build_table(collected(*records), ("torch",)).shown == ("torch",)
+
+
+def test_notes_follow_the_order_of_the_rows() -> None:
+    records = [
+        record(cell(data, fold=fold), -1.0, nlpd=nlpd, rmse=1.0)
+        for data in ("boston", "airfoil")
+        for fold, nlpd in enumerate((0.5, math.inf))
+    ]
+    notes = build_table(collected(*records)).notes
+    assert [note.split(": ")[1].split(",")[0] for note in notes] == ["boston", "airfoil"]

@@ -65,18 +65,18 @@ def test_e_step_case_is_the_e_phase_of_training(
     ops: Ops, method: str, step: str, count: int
 ) -> None:
     loop = trainer(ops, TINY, method, count)
-    loop.e_phase()
-    assert_same(ops, build_case(ops, TINY, method, step).call(), loop.state)
+    loop.at, _ = loop.e_phase(loop.at)
+    assert_same(ops, build_case(ops, TINY, method, step).call(), loop.at.state)
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_m_step_and_predict_cases_are_those_of_training(ops: Ops, method: str) -> None:
     loop = trainer(ops, TINY, method)
-    loop.e_phase()
-    predicted = loop.steps.predict(loop.raw, loop.prior, loop.state, loop.batches.test())
+    loop.at, _ = loop.e_phase(loop.at)
+    predicted = loop.steps.predict(loop.at.raw, loop.at.prior, loop.at.state, loop.batches.test())
     assert_same(ops, build_case(ops, TINY, method, "predict").call(), predicted)
-    loop.m_phase()
-    expected = (loop.raw, loop.adam, loop.state)
+    loop.at = loop.m_phase(loop.at)
+    expected = (loop.at.raw, loop.at.adam, loop.at.state)
     assert_same(ops, build_case(ops, TINY, method, "m_step").call(), expected)
 
 
@@ -92,8 +92,10 @@ def test_figures_are_the_mean_log_density_and_the_bound_after_the_step() -> None
     assert case.figure((density, guess)) == pytest.approx(np.mean(density), rel=1e-14)
     assert np.mean(density) != pytest.approx(np.mean(guess), rel=1e-3)
     loop = trainer(ops, TINY, "t-svgp")
-    loop.e_phase()
-    after = loop.bound_over(list(loop.batches.evaluation(loop.raw.inducing)), float(loop.scale))
+    loop.at, _ = loop.e_phase(loop.at)
+    after = loop.bound_over(
+        loop.at, list(loop.batches.evaluation(loop.at.raw.inducing)), float(loop.scale)
+    )
     case = build_case(ops, TINY, "t-svgp", "e_step")
     assert case.figure(case.call()) == pytest.approx(after, rel=1e-12)
 

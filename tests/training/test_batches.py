@@ -85,6 +85,12 @@ def test_rows_are_the_same_whatever_else_is_drawn() -> None:
     assert found[0] != rows([batches(ops, seed=1).minibatches(3, Z)] * 2)
 
 
+def test_a_likelihood_that_does_not_sample_gets_no_noise() -> None:
+    source = batches(load_backend("numpy"))
+    for drawn in (source.minibatches(2, Z), source.full(Z), source.test()):
+        assert drawn.noise == ()
+
+
 def test_noise_is_the_same_whether_basis_points_are_drawn() -> None:
     ops = load_backend("numpy")
     plain, sampled = batches(ops, noisy=True), batches(ops, noisy=True, method=SampledRows())

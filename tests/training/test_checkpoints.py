@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from small_cell import config
 
+from svgpbench.atomic import write_whole
 from svgpbench.cells.cell import run_cell
 from svgpbench.checks.cases import VARIANTS, build_model, small_problem
 from svgpbench.config import OnlineConfig, TrainingConfig
@@ -21,10 +22,11 @@ from svgpbench.ops import Ops
 from svgpbench.plugins import load_backend
 from svgpbench.start.growing_basis import Growth
 from svgpbench.training.batches import TrainingData
-from svgpbench.training.checkpoints import Checkpoint, Place
+from svgpbench.training.checkpoints import Checkpoint
 from svgpbench.training.chunked import trainer_class
 from svgpbench.training.em import Trained, Trainer
 from svgpbench.training.online import OnlineTrainer
+from svgpbench.training.place import Place
 from svgpbench.tree import leaves
 
 PROBLEM = small_problem()
@@ -92,7 +94,7 @@ class StoppedAfter(Checkpoint):
         super().__init__(path, "key", every_s=0.0)
         self.writes = writes
 
-    def keep(self, ops: Ops, place: Callable[[], Place]) -> None:
+    def keep(self, ops: Ops, place: Place) -> None:
         super().keep(ops, place)
         self.writes -= 1
         if not self.writes:
@@ -157,9 +159,9 @@ def test_times_go_on_where_they_were(tmp_path: Path) -> None:
     resumed = run.trainer(numpy)
     trained = resumed.run(Checkpoint(path, "key"))
     seconds = [float(point["seconds"] or 0.0) for point in trained.trace]
-    assert seconds[1] == stopped.seconds
+    assert seconds[1] == stopped.at.seconds
     assert seconds == sorted(seconds)
-    assert resumed.seconds == seconds[-1] > stopped.seconds
+    assert resumed.at.seconds == seconds[-1] > stopped.at.seconds
 
 
 def test_an_ascent_is_led_along_what_was_evaluated(tmp_path: Path) -> None:
@@ -167,7 +169,7 @@ def test_an_ascent_is_led_along_what_was_evaluated(tmp_path: Path) -> None:
     with pytest.raises(Stopped):
         run.trainer(numpy).run(StoppedAfter(path, 3))
     resumed = run.trainer(numpy)
-    before = len(Checkpoint(path, "key").read(numpy, resumed.place()).evaluations)  # type: ignore[union-attr]
+    before = len(Checkpoint(path, "key").read(numpy, resumed.at).evaluations)  # type: ignore[union-attr]
     calls = 0
     ascent = resumed.steps.objective_and_gradient
 
@@ -179,7 +181,7 @@ def test_an_ascent_is_led_along_what_was_evaluated(tmp_path: Path) -> None:
     resumed.steps = dataclasses.replace(resumed.steps, objective_and_gradient=counted)
     resumed.run(Checkpoint(path, "key"))
     assert before > 3
-    assert calls == len(resumed.evaluations.known) - before
+    assert calls == len(resumed.at.evaluations) - before
 
 
 def test_a_place_is_written_at_most_once_in_a_while(
@@ -189,16 +191,14 @@ def test_a_place_is_written_at_most_once_in_a_while(
     monkeypatch.setattr("svgpbench.training.checkpoints.time.monotonic", lambda: now[0])
     trainer, path = RUNS["full batch"].trainer(load_backend("numpy")), tmp_path / "place.npz"
     checkpoint = Checkpoint(path, "key")
-    asked = 0
-
-    def place() -> Place:
-        nonlocal asked
-        asked += 1
-        return trainer.place()
-
+    kept: list[Path] = []
+    monkeypatch.setattr(
+        "svgpbench.training.checkpoints.write_whole",
+        lambda at, content: (kept.append(at), write_whole(at, content)),
+    )
     for now[0], written in ((159.0, 0), (160.0, 1), (161.0, 1), (219.9, 1), (220.0, 2)):
-        checkpoint.keep(trainer.ops, place)
-        assert asked == written
+        checkpoint.keep(trainer.ops, trainer.at)
+        assert len(kept) == written
         assert path.exists() == (written > 0)
 
 

@@ -13,6 +13,7 @@ from svgpbench.checks.dense import sgpr_bound
 from svgpbench.config import Decay, InducingConfig, LogLinear
 from svgpbench.plugins import load_backend
 from svgpbench.start.growing_basis import Growth
+from svgpbench.training.place import Place
 from svgpbench.training.schedules import rate_at
 from svgpbench.tree import leaves
 
@@ -45,7 +46,7 @@ def test_a_point_after_m_steps_is_the_collapsed_bound_at_the_new_hyperparameters
     bound = sgpr_bound(trained.theta, "matern52", PROBLEM.X, PROBLEM.y, 1e-6)
     assert trained.trace[-1]["elbo"] == pytest.approx(bound, rel=1e-10)
     assert trained.trace[0]["elbo"] != pytest.approx(bound, rel=1e-3)
-    for held, fresh in zip(leaves(run.prior), leaves(run.steps.prior(run.raw)), strict=True):
+    for held, fresh in zip(leaves(run.at.prior), leaves(run.steps.prior(run.at.raw)), strict=True):
         assert np.array_equal(held, fresh)
 
 
@@ -61,10 +62,9 @@ def test_of_two_bases_each_starts_within_its_own_limit() -> None:
 def test_hyperparameters_that_are_not_finite_have_diverged(monkeypatch: pytest.MonkeyPatch) -> None:
     run = trainer(NUMPY)
 
-    def m_phase() -> None:
-        kernel = run.raw.kernel
-        run.raw = run.raw._replace(kernel=kernel._replace(variance=kernel.variance * np.nan))
-        run.prior = run.steps.prior(run.raw)
+    def m_phase(at: Place) -> Place:
+        kernel = at.raw.kernel._replace(variance=at.raw.kernel.variance * np.nan)
+        return run.moved(at, at.raw._replace(kernel=kernel))
 
     monkeypatch.setattr(run, "m_phase", m_phase)
     failed = run.run()

@@ -1,4 +1,4 @@
-"""Where a run is, as a value, and the file in which a long run keeps it.
+"""The file in which a long run keeps its place.
 
 A run that goes on from its file, after whatever ended the process, gives the same bits as one that was
 never disturbed: the file has every digit, the streams of draws, and the evaluations of an ascent whose
@@ -11,38 +11,17 @@ import io
 import json
 import time
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from svgpbench.atomic import write_whole
-from svgpbench.ops import Ops, Tree
+from svgpbench.ops import Ops
+from svgpbench.training.place import Place
 
 EVERY_S = 60.0
 """Least seconds between two writes: a run loses no more than that and one iteration."""
-
-
-class Place(NamedTuple):
-    """All that the next iteration depends on, and what the run has left so far.
-
-    Arrays are those of the backend in memory, and of the host in a file.
-    """
-
-    iteration: int
-    seconds: float
-    resumptions: int
-    draws: tuple[Any, ...]  # of each stream, as its generator states it
-    trace: tuple[dict[str, float | int | None], ...]
-    raw: Any  # θ, unconstrained
-    state: Tree
-    adam: Any
-    evaluations: tuple[Any, ...] = ()  # of an ascent through all iterations: values and gradients
-    failure: tuple[str, str] = ("ok", "")
-    gamma0: float = 0.0
-    trials: tuple[float, ...] = ()  # bounds that the rates tried so far reached
-    best: Any = ()  # the place that the best of them reached
 
 
 class Checkpoint:
@@ -53,14 +32,14 @@ class Checkpoint:
         self.passed_over = ""  # why a file that is there was not gone on from
         self._written = time.monotonic()
 
-    def keep(self, ops: Ops, place: Callable[[], Place]) -> None:
+    def keep(self, ops: Ops, place: Place) -> None:
         """Write the place where the last write is long enough ago.
 
         Raises `UserError` where the file cannot be written.
         """
         if self.path is None or time.monotonic() - self._written < self.every_s:
             return
-        write_whole(self.path, _packed(ops, self.key, place()))
+        write_whole(self.path, _packed(ops, self.key, place))
         self._written = time.monotonic()
 
     def read(self, ops: Ops, like: Place) -> Place | None:
@@ -78,8 +57,9 @@ class Checkpoint:
             self.passed_over = "began anew: its checkpoint was made by other software or elsewhere"
             return None
         place: Place = _rebuilt(head["place"], like, arrays, ops)
-        if isinstance(place.best, tuple) and place.best:
-            place = place._replace(best=_rebuilt(head["place"]["tuple"][-1], like, arrays, ops))
+        if place.best:
+            best = head["place"]["tuple"][Place._fields.index("best")]
+            place = place._replace(best=_rebuilt(best, like, arrays, ops))
         return place
 
 
@@ -102,7 +82,7 @@ def _packed(ops: Ops, key: str, place: Place) -> bytes:
         arrays.append(ops.to_numpy(value))
         return {"device": len(arrays) - 1}
 
-    layout = described(place)
+    layout = described(place._replace(prior=()))
     head = json.dumps({"key": key, "place": layout, "arrays": len(arrays)})
     file = io.BytesIO()
     named = {f"a{i}": x for i, x in enumerate(arrays)}

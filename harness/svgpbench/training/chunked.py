@@ -18,6 +18,7 @@ from svgpbench.methods.tying import DualState
 from svgpbench.model import Model, Theta, constrain
 from svgpbench.ops import Array, Ops, Tree
 from svgpbench.training.em import Trainer
+from svgpbench.training.place import Place
 from svgpbench.training.steps import Batch, factor_at, learned, prior_at, with_learned
 from svgpbench.tree import leaves, tree_map
 
@@ -81,12 +82,13 @@ class AccumulatingTrainer(Trainer):
         parts = (self.passes.sums(raw, prior, batch) for batch in self.batches.chunks(raw.inducing))
         return functools.reduce(_add, parts)
 
-    def e_phase(self) -> None:
-        self.total = self.sums(self.raw, self.prior)
-        self.state = self.passes.state(self.raw, self.total)
+    def e_phase(self, at: Place) -> tuple[Place, Sums]:
+        total = self.sums(at.raw, at.prior)
+        return at._replace(state=self.passes.state(at.raw, total)), total
 
-    def elbo(self) -> float:
-        value, _ = self.passes.outer(self.raw, self.total)
+    def elbo(self, at: Place, blocks: Any = None) -> float:
+        total = self.sums(at.raw, at.prior) if blocks is None else blocks
+        value, _ = self.passes.outer(at.raw, total)
         return float(self.ops.to_numpy(value))
 
     def value_and_gradient(self, raw: Theta) -> tuple[Array, Tree]:
@@ -96,7 +98,7 @@ class AccumulatingTrainer(Trainer):
             gradient = _add(gradient, self.passes.pull(raw, batch, cotangent))
         return value, gradient
 
-    def collapsed_objective(self) -> Callable[[Theta], tuple[Array, Tree]]:
+    def collapsed_objective(self, at: Place) -> Callable[[Theta], tuple[Array, Tree]]:
         return self.value_and_gradient
 
 

@@ -22,7 +22,8 @@ from svgpbench.numerics.adam import adam_start
 from svgpbench.numerics.lbfgs import Evaluations, lbfgs_ascent
 from svgpbench.ops import Array, Ops, Tree
 from svgpbench.training.batches import Batches, TrainingData
-from svgpbench.training.checkpoints import NO_CHECKPOINT, Checkpoint, Place
+from svgpbench.training.checkpoints import NO_CHECKPOINT, Checkpoint
+from svgpbench.training.place import Place, TracePoint
 from svgpbench.training.schedules import rate_at
 from svgpbench.training.steps import Batch, compile_steps, learnable, learned, with_learned
 from svgpbench.training.trace_point import hyperparameters, scores
@@ -35,20 +36,21 @@ class Trained:
 
     status: str  # "ok", "not_pd" or "diverged"
     message: str
-    trace: list[dict[str, float | int | None]]
+    trace: list[TracePoint]
     theta: Theta
     state: Tree
     resumptions: int = 0  # how often the run went on from a checkpoint
 
 
-class _FailedError(Exception):
-    """The end of a run: status and message."""
+class _StoppedError(Exception):
+    """Leaves an ascent whose numbers have ended."""
 
 
 class Trainer:
     """One model, method and data set on one backend; `run` is the whole EM loop.
 
-    Raises `UserError` where method, likelihood and settings do not go together.
+    `at` is where the run is, the one thing that changes but for the streams of `batches`, whose state
+    is a part of it. A step takes a place and returns the next.
     """
 
     unit: ClassVar[str] = "EM iteration"  # what messages count
@@ -71,111 +73,93 @@ class Trainer:
         )
         self.batches = Batches(ops, model, method, data, settings.batch_size, seed)
         self.one = ops.asarray(np.float64(1.0))
-        self.e_rate = ops.asarray(np.float64(rate_at(settings.e_rate, 1)))
         self.m_rate = ops.asarray(np.float64(settings.m_rate))
         self.scale = ops.asarray(np.float64(self.batches.scale))
-        self.raw = tree_map(ops.asarray, unconstrain(theta))
-        self.prior = self.steps.prior(self.raw)
-        self.state = method.initial_state(ops, self.prior, model.latents, len(data.y))
-        self.adam = adam_start(ops, learned(self.raw, self.learn))
-        self.factor: Any = None  # blocks of the full batch, while θ stands still
         self.moves = bool(settings.m_steps and self.learn)
-        self.iteration, self.seconds, self.resumptions = 0, 0.0, 0
-        self.trace: tuple[dict[str, float | int | None], ...] = ()
-        self.evaluations = Evaluations()
+        self.at = self.start(theta)
+
+    def start(self, theta: Theta) -> Place:
+        """Where the run begins."""
+        ops = self.ops
+        raw = tree_map(ops.asarray, unconstrain(theta))
+        prior = self.steps.prior(raw)
+        state = self.method.initial_state(ops, prior, self.model.latents, len(self.data.y))
+        adam = adam_start(ops, learned(raw, self.learn))
+        return Place(raw, prior, state, adam, self.batches.place())
 
     def clock(self) -> float:
         """Seconds of a clock that never goes back: what every time of a run is read from."""
         return time.perf_counter()
 
-    def place(self) -> Place:
-        """Where the run is; arrays are never written to, so that this is a copy."""
-        return Place(
-            self.iteration,
-            self.seconds,
-            self.resumptions,
-            self.batches.place(),
-            self.trace,
-            self.raw,
-            self.state,
-            self.adam,
-            self.evaluations.known,
-        )
-
     def resume(self, place: Place) -> None:
         """Go on from another place."""
-        self.iteration, self.seconds, self.trace = place.iteration, place.seconds, place.trace
-        self.resumptions = place.resumptions
         self.batches.resume(place.draws)
-        self.raw, self.state, self.adam = place.raw, place.state, place.adam
-        self.evaluations = Evaluations(place.evaluations)
-        self._moved()
-        self.ops.sync(self.prior)  # not a part of the next iteration's time
+        self.at = self.moved(place, place.raw)
+        self.ops.sync(self.at.prior)  # not a part of the next iteration's time
 
     def resume_from(self, checkpoint: Checkpoint) -> None:
         """Go on where a checkpoint says that an earlier process was, if it does."""
-        if (kept := checkpoint.read(self.ops, self.place())) is not None:
+        if (kept := checkpoint.read(self.ops, self.at)) is not None:
             self.resume(kept._replace(resumptions=kept.resumptions + 1))
 
-    def e_phase(self) -> None:
-        """K E-steps at the current θ."""
+    def e_rate(self, iteration: int) -> Array:
+        """The E-steps' rate [] in an EM iteration, from 1."""
+        return self.ops.asarray(np.float64(rate_at(self.settings.e_rate, iteration)))
+
+    def e_phase(self, at: Place) -> tuple[Place, Any]:
+        """K E-steps at the current θ, and the blocks of all data, None where there were batches."""
+        rate = self.e_rate(at.iteration)
         if self.settings.batch_size is None:
-            batch = self.batches.full(self.raw.inducing)
-            self.factor = self.steps.factor(self.raw, self.prior, batch)
-            self.state = self.steps.e_phase(
-                self.raw, self.factor, batch, self.state, self.e_rate, self.scale
-            )
-        else:
-            batches = self.batches.minibatches(self.settings.e_steps, self.raw.inducing)
-            self.state = self.steps.e_phase_batches(
-                self.raw, self.prior, batches, self.state, self.e_rate, self.scale
-            )
+            batch = self.batches.full(at.raw.inducing)
+            blocks = self.steps.factor(at.raw, at.prior, batch)
+            state = self.steps.e_phase(at.raw, blocks, batch, at.state, rate, self.scale)
+            return at._replace(state=state), blocks
+        batches = self.batches.minibatches(self.settings.e_steps, at.raw.inducing)
+        state = self.steps.e_phase_batches(at.raw, at.prior, batches, at.state, rate, self.scale)
+        return at._replace(state=state), None
 
-    def m_phase(self) -> None:
+    def m_phase(self, at: Place) -> Place:
         """S M-steps on the learned parts of θ."""
-        self.factor = None  # blocks of the old θ, [M, n], which nothing reads from here on
-        if self.settings.optimiser == "l-bfgs":
-            self.climb_phase()
-        else:
-            self.adam_phase()
-        self._moved()
+        at = self.climb_phase(at) if self.settings.optimiser == "l-bfgs" else self.adam_phase(at)
+        return self.moved(at, at.raw)
 
-    def _moved(self) -> None:
-        self.prior = self.steps.prior(self.raw)
-        self.factor = None
+    def moved(self, at: Place, raw: Theta) -> Place:
+        """The same place at another θ."""
+        return at._replace(raw=raw, prior=self.steps.prior(raw))
 
-    def adam_phase(self) -> None:
+    def adam_phase(self, at: Place) -> Place:
         """S steps of Adam, whose moments live on between phases."""
         s = self.settings
         if s.batch_size is None or self.method.needs_all_data:
-            batch = self.batches.full(self.raw.inducing)
+            batch = self.batches.full(at.raw.inducing)
             run, scale = self.steps.m_phase, self.one
         else:
-            batch = self.batches.minibatches(s.m_steps, self.raw.inducing)
+            batch = self.batches.minibatches(s.m_steps, at.raw.inducing)
             run, scale = self.steps.m_phase_batches, self.scale
-        self.raw, self.adam, self.state = run(
-            self.raw, self.prior, self.state, self.adam, batch, self.m_rate, scale
-        )
+        raw, adam, state = run(at.raw, at.prior, at.state, at.adam, batch, self.m_rate, scale)
+        return at._replace(raw=raw, adam=adam, state=state)
 
-    def climb_phase(self) -> None:
+    def climb_phase(self, at: Place) -> Place:
         """S iterations of L-BFGS, which starts anew in every phase, as its function does."""
-        batch = self.batches.full(self.raw.inducing)
-        held = self.steps.hold(self.raw, self.prior, self.state)
-        self.raw = self.ascended(
+        batch = self.batches.full(at.raw.inducing)
+        held = self.steps.hold(at.raw, at.prior, at.state)
+        raw = self.ascended(
+            at.raw,
             lambda raw: self.steps.objective_and_gradient(raw, held, batch, self.one),
             self.settings.m_steps,
         )
-        self.state = self.steps.retie(self.raw, held, batch.X)
+        return at._replace(raw=raw, state=self.steps.retie(raw, held, batch.X))
 
     def ascended(
         self,
+        raw: Theta,
         objective_and_gradient: Callable[[Theta], tuple[Array, Tree]],
         iterations: int,
         on_iteration: Callable[[Theta], None] = lambda _: None,
         evaluations: Evaluations | None = None,
     ) -> Theta:
-        """θ after iterations of L-BFGS up `objective_and_gradient`, a function that gives both."""
-        ops, raw = self.ops, self.raw
+        """θ after iterations of L-BFGS from `raw` up `objective_and_gradient`, which gives both."""
+        ops = self.ops
 
         def at(parts: Tree) -> Theta:
             return with_learned(raw, self.learn, tree_map(ops.asarray, parts))
@@ -189,48 +173,49 @@ class Trainer:
             lbfgs_ascent(on_host, start, iterations, lambda x: on_iteration(at(x)), evaluations)
         )
 
-    def collapsed_objective(self) -> Callable[[Theta], tuple[Array, Tree]]:
+    def collapsed_objective(self, at: Place) -> Callable[[Theta], tuple[Array, Tree]]:
         """The bound of a collapsed method, which no state enters, and its gradient."""
-        batch, unused = self.batches.full(self.raw.inducing), self.state
+        batch, unused = self.batches.full(at.raw.inducing), at.state
         return lambda raw: self.steps.objective_and_gradient(raw, unused, batch, self.one)
 
-    def elbo(self) -> float:
-        """The full-data bound at the current θ and q."""
-        return self.bound_over(list(self.batches.evaluation(self.raw.inducing)), 1.0, self.factor)
+    def elbo(self, at: Place, blocks: Any = None) -> float:
+        """The full-data bound at a place; `blocks` of all data there, where they are known."""
+        return self.bound_over(at, list(self.batches.evaluation(at.raw.inducing)), 1.0, blocks)
 
-    def bound_over(self, chunks: list[Batch], weight: float, factor: Any = None) -> float:
-        """Weight · Σ V − KL over the rows of `chunks`; `factor`: blocks of a sole chunk, where known."""
-        parts = list(self.batches.partition(self.raw.inducing))
+    def bound_over(
+        self, at: Place, chunks: list[Batch], weight: float, blocks: Any = None
+    ) -> float:
+        """Weight · Σ V − KL over the rows of `chunks`; `blocks` of a sole chunk, where known."""
+        parts = list(self.batches.partition(at.raw.inducing))
         scale = self.ops.asarray(np.float64(weight))
         if len(chunks) == len(parts) == 1:
-            at = chunks[0]._replace(rows=parts[0][1])
-            f = self.steps.factor(self.raw, self.prior, at) if factor is None else factor
-            return self._bound(f, chunks[0], scale)
+            batch = chunks[0]._replace(rows=parts[0][1])
+            f = self.steps.factor(at.raw, at.prior, batch) if blocks is None else blocks
+            return self._bound(at, f, chunks[0], scale)
         # Σ_chunks [ΣV − KL] counts the KL once a chunk; scale 0 gives −KL alone, in one chunk as in another
         zero, smallest = self.ops.asarray(np.float64(0.0)), min(chunks, key=lambda one: len(one.y))
         kls = []
         for share, rows in parts:
-            at = smallest._replace(rows=rows)
-            kls.append((share, self._bound(self._factor(at), at, zero)))
+            batch = smallest._replace(rows=rows)
+            kls.append((share, self._bound(at, self._factor(at, batch), batch, zero)))
         expected = 0.0
-        for batch in chunks:
-            at = batch._replace(rows=parts[0][1])
-            expected += self._bound(self._factor(at), at, scale) - kls[0][1]
+        for chunk in chunks:
+            batch = chunk._replace(rows=parts[0][1])
+            expected += self._bound(at, self._factor(at, batch), batch, scale) - kls[0][1]
         return expected + sum(share * negative_kl for share, negative_kl in kls)
 
-    def _factor(self, batch: Batch) -> Any:
-        return self.steps.factor(self.raw, self.prior, batch)
+    def _factor(self, at: Place, batch: Batch) -> Any:
+        return self.steps.factor(at.raw, at.prior, batch)
 
-    def _bound(self, f: Any, batch: Batch, scale: Any) -> float:
-        value = self.steps.bound(self.raw, f, batch, self.state, scale)
-        return float(self.ops.to_numpy(value))
+    def _bound(self, at: Place, f: Any, batch: Batch, scale: Any) -> float:
+        return float(self.ops.to_numpy(self.steps.bound(at.raw, f, batch, at.state, scale)))
 
-    def metrics(self) -> dict[str, float]:
+    def metrics(self, at: Place) -> dict[str, float]:
         """Test NLPD and error: RMSE for regression, error rate for classification."""
         ops, d = self.ops, self.data
         predicted = [
-            self.steps.predict(self.raw, self.prior, self.state, chunk)
-            for chunk in self.batches.test_chunks(self.raw.inducing)
+            self.steps.predict(at.raw, at.prior, at.state, chunk)
+            for chunk in self.batches.test_chunks(at.raw.inducing)
         ]
         density, guess = (
             np.concatenate([np.float64(ops.to_numpy(x)) for x in xs], axis=-1)
@@ -239,43 +224,40 @@ class Trainer:
         task = self.model.likelihood.task
         return scores(task, density, guess, d.y_test, d.y_scale)
 
-    def step_control(self) -> dict[str, int]:
+    def step_control(self, at: Place) -> dict[str, int]:
         """Halvings of the E-step's rate so far, and training rows with β < 0 where β may be."""
         out, count = {}, self.steps.negative_beta
-        halvings = [x for name, x in named_leaves(self.state) if name.endswith("halvings")]
+        halvings = [x for name, x in named_leaves(at.state) if name.endswith("halvings")]
         if halvings:
             out["halvings"] = sum(int(self.ops.to_numpy(x)) for x in halvings)
         if not self.model.likelihood.log_concave:
             out["negative_beta"] = sum(
-                int(self.ops.to_numpy(count(self.raw, self.prior, self.state, batch)))
-                for batch in self.batches.evaluation(self.raw.inducing)
+                int(self.ops.to_numpy(count(at.raw, at.prior, at.state, batch)))
+                for batch in self.batches.evaluation(at.raw.inducing)
             )
         return out
 
-    def theta(self) -> Theta:
+    def theta(self, at: Place) -> Theta:
         """θ on the host, constrained."""
-        host: Theta = tree_map(self.ops.to_numpy, constrain(self.ops, self.raw))
+        host: Theta = tree_map(self.ops.to_numpy, constrain(self.ops, at.raw))
         return host
 
     def run(self, checkpoint: Checkpoint = NO_CHECKPOINT) -> Trained:
         """All EM iterations that are left; a bound that is not finite ends the run with its status."""
-        status, message = "ok", ""
-        try:
-            if self.moves and self.settings.optimiser == "l-bfgs" and self.method.collapsed:
-                self._climb_throughout(checkpoint)
-            else:
-                self.resume_from(checkpoint)
-            while self.iteration < self.settings.em_iterations:
-                self._iterate()
-                checkpoint.keep(self.ops, self.place)
-        except _FailedError as failure:
-            status, message = failure.args
-        return self.trained(status, message)
+        if self.moves and self.settings.optimiser == "l-bfgs" and self.method.collapsed:
+            self._climb_throughout(checkpoint)
+            return self.trained()
+        self.resume_from(checkpoint)
+        while self.at.iteration < self.settings.em_iterations and not self.at.failed:
+            self.at = self.iterated(self.at)
+            checkpoint.keep(self.ops, self.at)
+        return self.trained()
 
-    def trained(self, status: str, message: str) -> Trained:
+    def trained(self) -> Trained:
         """What the run leaves."""
-        state = tree_map(self.ops.to_numpy, self.state)
-        return Trained(status, message, list(self.trace), self.theta(), state, self.resumptions)
+        at = self.at
+        state = tree_map(self.ops.to_numpy, at.state)
+        return Trained(*at.failure, list(at.trace), self.theta(at), state, at.resumptions)
 
     def _climb_throughout(self, checkpoint: Checkpoint) -> None:
         """One run of L-BFGS up a bound that stays the same, a trace point every S iterations.
@@ -283,68 +265,77 @@ class Trainer:
         Where it stops early, the points that are left have its last θ. SciPy cannot go on from the
         middle: a resumed run is led along the evaluations that an earlier process made.
         """
-        s, taken, begun = self.settings, 0, self.raw
+        s, taken, begun = self.settings, 0, self.at.raw
         self.resume_from(checkpoint)
-        if self.iteration == s.em_iterations:
+        if self.at.iteration == s.em_iterations or self.at.failed:
             return
-        self.raw, since = begun, self.clock()
+        evaluations, since = Evaluations(self.at.evaluations), self.clock()
 
         def point(raw: Theta) -> None:
             nonlocal since
-            self.raw = raw
-            self._moved()
-            self._point(since)
-            checkpoint.keep(self.ops, self.place)
+            at = self.point(self.moved(self.at, raw), since)
+            self.at = at._replace(evaluations=evaluations.known)
+            checkpoint.keep(self.ops, self.at)
+            if at.failed:
+                raise _StoppedError
             since = self.clock()
 
         def on_iteration(raw: Theta) -> None:
             nonlocal taken
             taken += 1
-            if taken % s.m_steps == 0 and taken // s.m_steps >= self.iteration:
+            if taken % s.m_steps == 0 and taken // s.m_steps >= self.at.iteration:
                 point(raw)
 
-        if not self.iteration:
-            point(begun)
-        climbed = (s.em_iterations - 1) * s.m_steps
-        last = self.ascended(self.collapsed_objective(), climbed, on_iteration, self.evaluations)
-        while self.iteration < s.em_iterations:
-            point(last)
+        try:
+            if not self.at.iteration:
+                point(begun)
+            climbed, objective = (
+                (s.em_iterations - 1) * s.m_steps,
+                self.collapsed_objective(self.at),
+            )
+            last = self.ascended(begun, objective, climbed, on_iteration, evaluations)
+            while self.at.iteration < s.em_iterations:
+                point(last)
+        except _StoppedError:
+            return
 
-    def _iterate(self) -> None:
+    def iterated(self, at: Place) -> Place:
         """The M-phase that leads to the next EM iteration, if any, and that iteration's E-phase."""
         since = self.clock()
-        if self.iteration and self.moves:
-            self.m_phase()
-        self._point(since)
+        if at.iteration and self.moves:
+            at = self.m_phase(at)
+        return self.point(at, since)
 
-    def _point(self, since: float) -> None:
+    def point(self, at: Place, since: float) -> Place:
         """The E-phase of the next EM iteration, and what it reaches; evaluation is not timed."""
-        self.iteration += 1
-        self.e_rate = self.ops.asarray(np.float64(rate_at(self.settings.e_rate, self.iteration)))
-        self.e_phase()
-        self.ops.sync(self.state)
-        self.seconds += self.clock() - since
-        if self.settings.is_traced(self.iteration):
-            self._evaluate()
+        at, blocks = self.e_phase(at._replace(iteration=at.iteration + 1))
+        self.ops.sync(at.state)
+        at = at._replace(seconds=at.seconds + (self.clock() - since), draws=self.batches.place())
+        return self.traced(at, blocks) if self.settings.is_traced(at.iteration) else at
 
-    def _evaluate(self) -> None:
-        bound = self.elbo()
+    def traced(self, at: Place, blocks: Any = None) -> Place:
+        """The place with its trace point, or with the failure that a bound which is not finite means."""
+        bound = self.elbo(at, blocks)
         if not np.isfinite(bound):
-            raise _FailedError(*self._failure(self.iteration, bound))
-        point: dict[str, float | int | None] = {"iteration": self.iteration, "elbo": bound}
-        point |= {**self.metrics(), **hyperparameters(self.theta()), **self.step_control()}
-        self.trace = (*self.trace, {**point, "seconds": self.seconds})
+            return at._replace(failure=self._failure(at, bound))
+        head: TracePoint = {"iteration": at.iteration, "elbo": bound}
+        point = head | self.reached(at) | {"seconds": at.seconds}
+        return at._replace(trace=(*at.trace, point))
+
+    def reached(self, at: Place) -> TracePoint:
+        """What a trace point says beside the bound and the time."""
+        return {**self.metrics(at), **hyperparameters(self.theta(at)), **self.step_control(at)}
 
     def _finite(self, tree: Tree) -> bool:
         return all(np.all(np.isfinite(self.ops.to_numpy(x))) for x in leaves(tree))
 
-    def _failure(self, iteration: int, bound: float) -> tuple[str, str]:
-        where = f"at {self.unit} {iteration}"
-        if not self._finite(self.raw):
+    def _failure(self, at: Place, bound: float) -> tuple[str, str]:
+        where = f"at {self.unit} {at.iteration}"
+        if not self._finite(at.raw):
             return "diverged", f"θ is not finite {where}"
-        if any(np.any(np.isnan(self.ops.to_numpy(x))) for x in leaves(self.prior)):
+        if any(np.any(np.isnan(self.ops.to_numpy(x))) for x in leaves(at.prior)):
             return "not_pd", f"K(Z, Z) is not positive definite {where}"
-        if self.method.first_order and not self._finite(self.state):
+        if self.method.first_order and not self._finite(at.state):
             return "diverged", f"q is not finite {where}"
         if np.isinf(bound):
             return "diverged", f"the bound is infinite {where}"

@@ -32,8 +32,9 @@ from svgpbench.model.bases import Decoupled, centres
 from svgpbench.ops import Ops
 from svgpbench.start.growing_basis import Growth
 from svgpbench.training.batches import Batches, TrainingData
-from svgpbench.training.checkpoints import NO_CHECKPOINT, Checkpoint, Place
+from svgpbench.training.checkpoints import NO_CHECKPOINT, Checkpoint
 from svgpbench.training.em import Trained, Trainer
+from svgpbench.training.place import Place, TracePoint
 from svgpbench.training.schedules import rate_at
 from svgpbench.training.steps import learned
 from svgpbench.training.trace_point import hyperparameters
@@ -65,22 +66,20 @@ class OnlineTrainer(Trainer):
         inducing = growth.start(data.X[first], theta.kernel.lengthscales)
         once = settings.model_copy(update={"e_steps": 1, "m_steps": 1})
         super().__init__(ops, model, method, data, theta._replace(inducing=inducing), once, seed)
-        self.gamma0, self.failure = self.online.rates[0], ("ok", "")
-        self.trials: tuple[float, ...] = ()  # bounds that the rates tried so far reached
-        self.best: Any = ()  # the place that the best of them reached
+        self.at = self.at._replace(gamma0=self.online.rates[0])
 
     def run(self, checkpoint: Checkpoint = NO_CHECKPOINT) -> Trained:
         """All iterations at the best γ₀; a bound that is not finite ends the run with its status.
 
         The trials begin alike, draws included, and the best of them is where the run goes on.
         """
-        start = self.place()
+        start = self.at
         self.resume_from(checkpoint)
         if len(self.online.rates) > 1:
-            while len(self.trials) < len(self.online.rates):
+            while len(self.at.trials) < len(self.online.rates):
                 self.try_rate(start, checkpoint)
         self.iterate(self.online.iterations, checkpoint)
-        return self.trained(*self.failure)
+        return self.trained()
 
     def try_rate(self, start: Place, checkpoint: Checkpoint) -> None:
         """The trial of the next γ₀ to its end; then the run is where the next begins, or goes on.
@@ -88,95 +87,80 @@ class OnlineTrainer(Trainer):
         A γ₀ is judged by the bound after the first iterations, −∞ where they failed.
         """
         self.iterate(min(self.online.trial, self.online.iterations), checkpoint)
-        bound = self.elbo() if self.failure[0] == "ok" else -np.inf
+        at = self.at
+        bound = -np.inf if at.failed else self.elbo(at)
         bound = bound if np.isfinite(bound) else -np.inf
-        best, trials = self.best, (*self.trials, bound)
-        if not self.trials or bound > max(self.trials):
-            best = self.place()._replace(trials=(), best=())
+        best, trials = at.best, (*at.trials, bound)
+        if not at.trials or bound > max(at.trials):
+            best = at._replace(prior=(), trials=(), best=())
         follow = best
         if len(trials) < len(self.online.rates):
             follow = start._replace(gamma0=self.online.rates[len(trials)], best=best)
-        self.resume(follow._replace(trials=trials, resumptions=self.resumptions))
-
-    def place(self) -> Place:
-        here = super().place()._replace(failure=self.failure, gamma0=self.gamma0)
-        return here._replace(trials=self.trials, best=self.best)
-
-    def resume(self, place: Place) -> None:
-        self.failure, self.gamma0 = place.failure, place.gamma0
-        self.trials, self.best = place.trials, place.best
-        super().resume(place)
+        self.resume(follow._replace(trials=trials, resumptions=at.resumptions))
 
     def iterate(self, until: int, checkpoint: Checkpoint) -> None:
         """Iterations up to a number, with their trace points; none after a failure."""
-        while self.iteration < until and self.failure[0] == "ok":
-            self.step()
-            if self.settings.is_traced(self.iteration):
-                self.record()
-            checkpoint.keep(self.ops, self.place)
+        while self.at.iteration < until and not self.at.failed:
+            at = self.step(self.at)
+            self.at = self.traced(at) if self.settings.is_traced(at.iteration) else at
+            checkpoint.keep(self.ops, self.at)
 
-    def step(self) -> None:
+    def step(self, at: Place) -> Place:
         """One batch: the basis grows, q moves, θ and the basis move."""
         since = self.clock()
-        self.iteration += 1
-        schedule = Decay(start=self.gamma0, decay=self.online.decay)
-        rate = self.ops.asarray(np.float64(rate_at(schedule, self.iteration)))
+        at = at._replace(iteration=at.iteration + 1)
+        schedule = Decay(start=at.gamma0, decay=self.online.decay)
+        rate = self.ops.asarray(np.float64(rate_at(schedule, at.iteration)))
         rows = self.batches.sample()
-        if self.iteration > 1:  # the basis begins with the first batch
-            self.grow(self.data.X[rows])
-        batch = self.batches.drawn(rows, self.raw.inducing)
-        f = self.steps.factor(self.raw, self.prior, batch)
-        self.state = self.steps.e_phase(self.raw, f, batch, self.state, rate, self.scale)
+        if at.iteration > 1:  # the basis begins with the first batch
+            at = self.grown(at, self.data.X[rows])
+        batch = self.batches.drawn(rows, at.raw.inducing)
+        f = self.steps.factor(at.raw, at.prior, batch)
+        at = at._replace(state=self.steps.e_phase(at.raw, f, batch, at.state, rate, self.scale))
         if self.settings.learn:
-            self.raw, self.adam, self.state = self.steps.m_phase(
-                self.raw, self.prior, self.state, self.adam, batch, rate, self.scale
+            raw, adam, state = self.steps.m_phase(
+                at.raw, at.prior, at.state, at.adam, batch, rate, self.scale
             )
-            self.prior = self.steps.prior(self.raw)
-        self.ops.sync((self.prior, self.state))
-        self.seconds += self.clock() - since
+            at = self.moved(at, raw)._replace(adam=adam, state=state)
+        self.ops.sync((at.prior, at.state))
+        return at._replace(seconds=at.seconds + (self.clock() - since), draws=self.batches.place())
 
-    def grow(self, X: np.ndarray[Any, Any]) -> None:
+    def grown(self, at: Place, X: np.ndarray[Any, Any]) -> Place:
         """Add what the batch X [b, D] offers; q(f) stays, and new entries of Adam start at zero."""
-        if self.growth.complete(self.raw.inducing):
-            return
-        theta = self.theta()
+        if self.growth.complete(at.raw.inducing):
+            return at
+        theta = self.theta(at)
         larger = self.growth.grown(theta.inducing, X, theta.kernel.lengthscales)
         if larger is theta.inducing:
-            return
-        self.raw = self.raw._replace(inducing=tree_map(self.ops.asarray, larger))
-        self.prior = self.steps.prior(self.raw)
-        self.state = self.method.grow(self.ops, self.prior, self.state)
-        self.adam = grown_moments(self.ops, self.adam, learned(self.raw, self.settings.learn))
+            return at
+        at = self.moved(at, at.raw._replace(inducing=tree_map(self.ops.asarray, larger)))
+        return at._replace(
+            state=self.method.grow(self.ops, at.prior, at.state),
+            adam=grown_moments(self.ops, at.adam, learned(at.raw, self.settings.learn)),
+        )
 
-    def record(self) -> None:
-        """A trace point, or the failure that a bound which is not finite means."""
-        bound = self.elbo()
-        if not np.isfinite(bound):
-            self.failure = self._failure(self.iteration, bound)
-            return
-        point: dict[str, float | int | None] = {"iteration": self.iteration, "elbo": bound}
-        point |= {"gamma0": self.gamma0, **self.sizes(), **self.metrics()}
-        point |= hyperparameters(self.theta())
-        self.trace = (*self.trace, {**point, "seconds": self.seconds})
+    def reached(self, at: Place) -> TracePoint:
+        theta = hyperparameters(self.theta(at))
+        return {"gamma0": at.gamma0, **self.sizes(at), **self.metrics(at), **theta}
 
-    def sizes(self) -> dict[str, int]:
+    def sizes(self, at: Place) -> dict[str, int]:
         """How many points the basis has, and that of the mean where it is another."""
-        inducing = self.raw.inducing
+        inducing = at.raw.inducing
         if not isinstance(inducing, Decoupled):
             return {"inducing": centres(inducing).shape[0]}
         beta, gamma = inducing.beta, inducing.gamma
         return {"inducing": centres(beta).shape[0], "gamma": centres(gamma).shape[0]}
 
-    def metrics(self) -> dict[str, float]:
+    def metrics(self, at: Place) -> dict[str, float]:
         """Those of any run, the held-out bound, and for regression the error over y's variance."""
-        found = super().metrics() | {"heldout_elbo": self.heldout_bound()}
+        found = super().metrics(at) | {"heldout_elbo": self.heldout_bound(at)}
         if "rmse" in found:
             found["nmse"] = found["rmse"] ** 2 / float(np.var(self.data.y_test))
         return found
 
-    def heldout_bound(self) -> float:
+    def heldout_bound(self, at: Place) -> float:
         """(n/t) ΣV over the t test points − KL, what the paper calls VLB on held-out data.
 
         It prints no scale; with n/t the figure compares with the bound on the training data.
         """
-        return self.bound_over([self.batches.test()], len(self.data.y) / len(self.data.y_test))
+        return self.bound_over(at, [self.batches.test()], len(self.data.y) / len(self.data.y_test))

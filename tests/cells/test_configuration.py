@@ -1,0 +1,45 @@
+"""The words of a configuration: which values it takes, and the title of a backend."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from svgpbench.config import BackendConfig, LikelihoodConfig, SplitConfig, Strict
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "taken", "refused"),
+    [
+        (LikelihoodConfig, "nodes", [2, 400], [1, 401]),
+        (LikelihoodConfig, "squash", [0.0, 0.49], [-0.1, 0.5, 1.0]),
+        (LikelihoodConfig, "epsilon", [0.1, 0.49], [0.0, 0.5]),
+        (SplitConfig, "fold", [0, 4], [-1]),
+        (SplitConfig, "test_fraction", [0.01, 0.99], [0.0, 1.0, 1.5]),
+    ],
+)
+def test_a_number_is_taken_within_its_bounds(
+    part: type[Strict], name: str, taken: list[Any], refused: list[Any]
+) -> None:
+    for value in taken:
+        assert getattr(part(**{name: value}), name) == value
+    for value in refused:
+        with pytest.raises(ValidationError, match=name):
+            part(**{name: value})
+
+
+def test_a_backend_s_title_has_what_is_not_the_default() -> None:
+    titles = {
+        "numpy": BackendConfig(name="numpy"),
+        "jax:eager": BackendConfig(name="jax", mode="eager"),
+        "torch float32": BackendConfig(name="torch", dtype="float32"),
+        "torch cuda": BackendConfig(name="torch", device="cuda"),
+        "jax:eager float32 cuda": BackendConfig(
+            name="jax", mode="eager", dtype="float32", device="cuda"
+        ),
+    }
+    assert {title: backend.title for title, backend in titles.items()} == dict(
+        zip(titles, titles, strict=True)
+    )
