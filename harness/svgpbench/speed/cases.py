@@ -16,7 +16,7 @@ import numpy as np
 
 from svgpbench.config import LEARN
 from svgpbench.errors import unknown
-from svgpbench.methods import Method, build_method
+from svgpbench.methods import AnyMethod, build_method
 from svgpbench.model import Model, Theta, unconstrain
 from svgpbench.numerics.adam import AdamState, adam_start
 from svgpbench.ops import Array, Ops, Tree
@@ -69,7 +69,7 @@ class _Compiled(NamedTuple):
 
 
 @functools.lru_cache
-def _compile(ops: Ops, model: Model, method: Method) -> _Compiled:
+def _compile(ops: Ops, model: Model, method: AnyMethod) -> _Compiled:
     steps = compile_steps(ops, model, method, 1, 1, LEARN)
     held = compile_steps(ops, model, method, HELD, 1, LEARN)
 

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from svgpbench.config import TrainingConfig
-from svgpbench.methods.method import Method
+from svgpbench.methods.method import AnyMethod
 from svgpbench.model import Model, Theta, constrain, unconstrain
 from svgpbench.numerics.adam import adam_start
 from svgpbench.numerics.lbfgs import Evaluations, lbfgs_ascent
@@ -57,7 +57,7 @@ class Trainer:
         self,
         ops: Ops,
         model: Model,
-        method: Method,
+        method: AnyMethod,
         data: TrainingData,
         theta: Theta,
         settings: TrainingConfig,
@@ -203,18 +203,18 @@ class Trainer:
         parts = list(self.batches.partition(self.raw.inducing))
         scale = self.ops.asarray(np.float64(weight))
         if len(chunks) == len(parts) == 1:
-            at = chunks[0]._replace(rows=parts[0][1])
+            at = chunks[0]._replace(basis_points=parts[0][1])
             f = self.steps.factor(self.raw, self.prior, at) if factor is None else factor
             return self._bound(f, chunks[0], scale)
         # Σ_chunks [ΣV − KL] counts the KL once a chunk; scale 0 gives −KL alone, in one chunk as in another
         zero, smallest = self.ops.asarray(np.float64(0.0)), min(chunks, key=lambda one: len(one.y))
         kls = []
-        for share, rows in parts:
-            at = smallest._replace(rows=rows)
+        for share, points in parts:
+            at = smallest._replace(basis_points=points)
             kls.append((share, self._bound(self._factor(at), at, zero)))
         expected = 0.0
         for batch in chunks:
-            at = batch._replace(rows=parts[0][1])
+            at = batch._replace(basis_points=parts[0][1])
             expected += self._bound(self._factor(at), at, scale) - kls[0][1]
         return expected + sum(share * negative_kl for share, negative_kl in kls)
 
