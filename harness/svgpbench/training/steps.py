@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from svgpbench.config import Learnable
 from svgpbench.methods.data_term import DataTerm
@@ -29,28 +29,66 @@ class Batch(NamedTuple):
     basis_points: Any = ()  # [r], those that are sampled, where the method samples them
 
 
+class EPhase(Protocol):
+    """E-steps on q: at the blocks `f` of one batch, or at `p` on a batch a step."""
+
+    def __call__(
+        self, raw: Theta, blocks: Any, batch: Batch, state: Tree, rate: Array, scale: Array, /
+    ) -> Tree: ...
+
+
+class MPhase(Protocol):
+    """M-steps on the learned parts of θ, on one batch or a batch a step, and q carried to the new θ."""
+
+    def __call__(
+        self,
+        raw: Theta,
+        p: Any,
+        state: Tree,
+        adam: AdamState,
+        batch: Batch,
+        rate: Array,
+        scale: Array,
+        /,
+    ) -> tuple[Theta, AdamState, Tree]: ...
+
+
+class Objective(Protocol):
+    """What M-steps go up [], and its gradient in the learned parts of θ."""
+
+    def __call__(
+        self, raw: Theta, held: Tree, batch: Batch, scale: Array, /
+    ) -> tuple[Array, Tree]: ...
+
+
+class Bound(Protocol):
+    """The method's bound [] on a batch."""
+
+    def __call__(self, raw: Theta, f: Any, batch: Batch, state: Tree, scale: Array, /) -> Array: ...
+
+
+class Prediction(Protocol):
+    """Log predictive densities [b] of a batch, and what is predicted at its inputs."""
+
+    def __call__(self, raw: Theta, p: Any, state: Tree, batch: Batch, /) -> tuple[Array, Array]: ...
+
+
 @dataclass(frozen=True)
 class Steps:
     """Compiled functions; `raw` is unconstrained θ, `rate` and `scale` are arrays []."""
 
     prior: Callable[[Theta], Any]
     factor: Callable[[Theta, Any, Batch], Any]
-    e_phase: Callable[..., Tree]  # (raw, factor, batch, state, rate, scale) -> state
-    e_phase_batches: Callable[..., Tree]  # (raw, prior, batches, state, rate, scale) -> state
-    m_phase: Callable[
-        ..., tuple[Theta, AdamState, Tree]
-    ]  # (raw, prior, state, adam, batch, rate, scale)
-    m_phase_batches: Callable[..., tuple[Theta, AdamState, Tree]]
-    hold: Callable[[Theta, Any, Tree], Tree]  # (raw, prior, state) -> held
-    objective_and_gradient: Callable[
-        ..., tuple[Array, Tree]
-    ]  # (raw, held, batch, scale) -> M-step objective, its gradient in the learned parts
+    e_phase: EPhase
+    e_phase_batches: EPhase
+    m_phase: MPhase
+    m_phase_batches: MPhase
+    hold: Callable[[Theta, Any, Tree], Tree]  # (raw, p, state) -> held
+    objective_and_gradient: Objective
     retie: Callable[[Theta, Tree, Array], Tree]  # (raw, held, X) -> state
-    bound: Callable[..., Array]  # (raw, factor, batch, state, scale) -> ELBO []
-    predict: Callable[
-        ..., tuple[Array, Array]
-    ]  # (raw, prior, state, batch) -> log density, prediction
-    negative_beta: Callable[..., Array]  # (raw, prior, state, batch) -> number of rows []
+    bound: Bound
+    predict: Prediction
+    negative_beta: Callable[[Theta, Any, Tree, Batch], Array]  # number of rows []
 
 
 def learned(raw: Theta, names: tuple[str, ...]) -> tuple[Any, ...]:
