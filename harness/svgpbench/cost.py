@@ -17,7 +17,7 @@ import numpy as np
 
 from svgpbench.config import LEARN, Learnable
 from svgpbench.errors import UserError
-from svgpbench.methods import Method
+from svgpbench.methods import AnyMethod
 from svgpbench.model import Model, Theta
 from svgpbench.model.bases import Decoupled
 from svgpbench.model.kernels import KernelParameters
@@ -79,7 +79,7 @@ class CountingBackend(Ops, Protocol):
 
 @functools.lru_cache
 def count(
-    method: Method,
+    method: AnyMethod,
     model: Model,
     size: Size,
     *,
@@ -103,7 +103,7 @@ class _Counted:
         self,
         ops: CountingBackend,
         model: Model,
-        method: Method,
+        method: AnyMethod,
         size: Size,
         learn: tuple[Learnable, ...],
     ) -> None:
@@ -122,7 +122,7 @@ class _Counted:
         state, e_step = ops.count(lambda: self._e_step(state))
         p = self.steps.prior(self.raw)
         _, m_step = ops.count(lambda: self._m_step(p, state))
-        batch = self._batch(self.size.rows)._replace(rows=())
+        batch = self._batch(self.size.rows)._replace(basis_points=())
         _, prediction = ops.count(lambda: self.steps.predict(self.raw, p, state, batch))
         return Cost(Tally(*e_step), Tally(*m_step), Tally(*prediction))
 
@@ -148,9 +148,9 @@ class _Counted:
         if likelihood.samples:
             noise = ops.zeros((*stack, likelihood.samples, likelihood.latents))
         sampled: Any = ()
-        if self.method.sampled_rows:
+        if self.method.sampled_points:
             points = int(leaves(self.method.sampled_basis(self.raw.inducing))[0].shape[0])
-            sampled = _integers(ops, *stack, min(self.method.sampled_rows, points))
+            sampled = _integers(ops, *stack, min(self.method.sampled_points, points))
         return Batch(
             ops.zeros((*stack, rows, self.size.D)),
             ops.zeros((*stack, rows)),
@@ -161,7 +161,7 @@ class _Counted:
 
 
 def exponents(
-    method: Method, model: Model, size: Size, step: str, quantity: str
+    method: AnyMethod, model: Model, size: Size, step: str, quantity: str
 ) -> dict[str, float]:
     """The slopes d log cost / d log x at a size, for those of x = n, b, M, D, gamma that are set.
 
@@ -179,7 +179,7 @@ def exponents(
     }
 
 
-def _check(method: Method, model: Model, size: Size) -> None:
+def _check(method: AnyMethod, model: Model, size: Size) -> None:
     if why := method.refuses(model.likelihood):
         raise UserError(f"method {method.name!r}: {why}")
     if size.b is not None and method.collapsed:
@@ -189,7 +189,7 @@ def _check(method: Method, model: Model, size: Size) -> None:
         raise UserError(f"method {method.name!r} {verb} gamma, a basis of the mean alone")
 
 
-def _theta(ops: Ops, method: Method, model: Model, size: Size) -> Theta:
+def _theta(ops: Ops, method: AnyMethod, model: Model, size: Size) -> Theta:
     """θ, raw or not, of the right shapes."""
     inducing: Any = ops.zeros((size.n if method.basis == "data" else size.M, size.D))
     if size.gamma is not None:

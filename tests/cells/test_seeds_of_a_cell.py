@@ -45,7 +45,7 @@ DRAWS: dict[str, tuple[dict[str, Any], Callable[[Trainer], Any]]] = {
         lambda run: run.batches.minibatches(1, run.at.raw.inducing).noise,
     ),
     "noise of evaluation": (SAMPLING, lambda run: run.batches.test().noise),
-    "basis points": (TWO_BASES, lambda run: run.batches.full(run.at.raw.inducing).rows),
+    "basis points": (TWO_BASES, lambda run: run.batches.full(run.at.raw.inducing).basis_points),
     "random inducing inputs": (
         {"inducing": InducingConfig(count=10, init="random")},
         lambda run: run.at.raw.inducing,

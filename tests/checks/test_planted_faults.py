@@ -16,7 +16,7 @@ from svgpbench.checks.evaluate import evaluate
 from svgpbench.checks.matrix import Entry, compare
 from svgpbench.likelihoods import poisson, robust_max, softmax, student_t
 from svgpbench.methods import (
-    Method,
+    AnyMethod,
     build_method,
     collapsed,
     decoupled,
@@ -49,7 +49,7 @@ def copy_of(module: ModuleType, folder: Path, old: str, new: str) -> ModuleType:
     return made
 
 
-def matrix(case: Case, methods: dict[str, Method], model: Model | None = None) -> list[Entry]:
+def matrix(case: Case, methods: dict[str, AnyMethod], model: Model | None = None) -> list[Entry]:
     """Entries of a case whose method is given for each backend."""
     model = model or build_model(case.likelihood, case.kernel)
     numbers = {b: evaluate(load_backend(b), model, m, PROBLEM) for b, m in methods.items()}
@@ -70,7 +70,7 @@ FAULTS = {
     ),
     "missing minibatch scale": (
         dual,
-        "step = rate * scale",
+        "step = rate * data.scale",
         "step = rate * 1.0",
         "t-svgp tied-projected",
     ),
@@ -94,8 +94,8 @@ FAULTS = {
     ),
     "sign of the prior's pull on the mean": (
         mean_covariance,
-        "g_mean = scale * matvec(A, alpha) - matvec(P0, state.q.mean)",
-        "g_mean = scale * matvec(A, alpha) + matvec(P0, state.q.mean)",
+        "g_mean = data.scale * matvec(A, alpha) - matvec(P0, state.q.mean)",
+        "g_mean = data.scale * matvec(A, alpha) + matvec(P0, state.q.mean)",
         "q-svgp natgrad",
     ),
     "half a natural step in the covariance": (
@@ -106,14 +106,14 @@ FAULTS = {
     ),
     "sign of the prior's pull on B": (
         decoupled,
-        "ops.tril(data - SL @",
-        "ops.tril(data + SL @",
+        "ops.tril(by_data - SL @",
+        "ops.tril(by_data + SL @",
         "decoupled adam",
     ),
     "a coupled part that does not see γ's mean": (
         orthogonal,
-        "return f.coupled, shifted(likelihood, self._mean(f, a, explained(ops, f, a)))",
-        "return f.coupled, likelihood",
+        "return f.coupled, shifted(data, self._mean(f, a, explained(ops, f, a)))",
+        "return f.coupled, data",
         "orth dual newton",
     ),
     "marginals without γ's mean": (
@@ -124,7 +124,7 @@ FAULTS = {
     ),
     "γ's pull on β not divided by the minibatch scale": (
         hybrid,
-        "-explained(ops, f, a) / scale)",
+        "-explained(ops, f, a) / data.scale)",
         "-explained(ops, f, a))",
         "hybrid natgrad newton",
     ),
@@ -197,8 +197,8 @@ FAULTS = {
     ),
     "noise added twice": (
         exact,
-        "ops.eye(n) / likelihood.site_precision(ops)",
-        "2.0 * ops.eye(n) / likelihood.site_precision(ops)",
+        "ops.eye(n) / data.likelihood.site_precision(ops)",
+        "2.0 * ops.eye(n) / data.likelihood.site_precision(ops)",
         "gpr",
     ),
 }
@@ -285,11 +285,11 @@ def case_of(name: str) -> Case:
     return Case(name, "gaussian" if gaussian else "bernoulli-logit", "matern52")
 
 
-def build(module: ModuleType, case: Case) -> Method:
+def build(module: ModuleType, case: Case) -> AnyMethod:
     """The case's method, its class taken from a module."""
     _, method = case.build()
     cls = getattr(module, type(method).__name__)
-    made: Method = cls(**dataclasses.asdict(method))
+    made: AnyMethod = cls(**dataclasses.asdict(method))
     return made
 
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 
 from svgpbench.checks.cases import build_model
 from svgpbench.cost import Size, exponents
-from svgpbench.methods import Method, build_method
+from svgpbench.methods import AnyMethod, build_method
 
 POWERS = {"": 1, "²": 2, "³": 3}
 TOLERANCE = 0.01
@@ -67,7 +67,7 @@ class Stated:
     likelihood: str = "gaussian"
     steps: tuple[str, ...] = ("e_step", "m_step")
 
-    def build(self) -> Method:
+    def build(self) -> AnyMethod:
         """The method."""
         return build_method(self.method, dict(self.options))
 

@@ -15,7 +15,7 @@ from svgpbench.config import TrainingConfig
 from svgpbench.cost import Cost, Size, count, exponents
 from svgpbench.errors import UserError
 from svgpbench.likelihoods import Likelihood
-from svgpbench.methods import Method, build_method
+from svgpbench.methods import AnyMethod, build_method
 from svgpbench.methods.dual import DualSVGP
 from svgpbench.ops import Ops
 from svgpbench.plugins import framework_missing, load_backend
@@ -26,12 +26,12 @@ from svgpbench.tree import leaves
 GAUSSIAN = build_model("gaussian", "matern52")
 
 
-def built(method: str) -> Method:
+def built(method: str) -> AnyMethod:
     name, options = VARIANTS[method]
     return build_method(name, options)
 
 
-def size_for(method: Method, b: int | None = None) -> Size:
+def size_for(method: AnyMethod, b: int | None = None) -> Size:
     gamma = 12 if method.basis == "decoupled" else None
     return Size(n=48, M=8, D=3, b=b, gamma=gamma)
 

@@ -11,7 +11,7 @@ from ops_numbers import numbers
 
 from svgpbench.checks.cases import build_model
 from svgpbench.likelihoods import GaussianParameters, NoParameters
-from svgpbench.methods import build_method, elbo
+from svgpbench.methods import DataTerm, build_method
 from svgpbench.methods.mean_covariance import MeanCholesky
 from svgpbench.model import Theta
 from svgpbench.model.kernels import KernelParameters, kernel
@@ -53,7 +53,8 @@ def bound_slope(likelihood: str) -> Callable[..., Any]:
 
         def at(q: MeanCholesky) -> Array:
             state = start._replace(q=q)
-            return elbo(ops, method, Factor(*f), conditional, y, state, ops.asarray(1.0))
+            data = DataTerm(conditional, y, (), ops.asarray(1.0))
+            return method.bound(ops, Factor(*f), data, state)
 
         return ops.value_and_grad(at)(q)
 

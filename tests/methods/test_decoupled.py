@@ -34,7 +34,7 @@ def test_closed_form_gradients_are_those_of_the_bound(likelihood: str) -> None:
     def bound(a: Floats, L_B: Floats) -> float:
         return float(at.elbo(DecoupledState(MeanPrecision(a, np.tril(L_B)), ())))
 
-    found = method.gradients(NUMPY, at.f, at.likelihood, at.y, state, at.scale)
+    found = method.gradients(NUMPY, at.f, at.data, state)
     for exact, numeric in zip(found, gradient(bound, list(state.q)), strict=True):
         np.testing.assert_allclose(exact, numeric, rtol=0, atol=1e-8)
 
@@ -42,13 +42,13 @@ def test_closed_form_gradients_are_those_of_the_bound(likelihood: str) -> None:
 def test_sampled_columns_average_to_the_whole_in_value_and_gradient(ops: Ops) -> None:
     whole, method, state = DecoupledSVGP(), DecoupledSVGP(subset=4), some_state(ops)
 
-    def of(m: DecoupledSVGP, rows: npt.ArrayLike | None) -> list[Floats]:
-        at = at_first_batch(ops, m, "gaussian", rows)
-        g = m.gradients(ops, at.f, at.likelihood, at.y, state, at.scale)
+    def of(m: DecoupledSVGP, points: npt.ArrayLike | None) -> list[Floats]:
+        at = at_first_batch(ops, m, "gaussian", points)
+        g = m.gradients(ops, at.f, at.data, state)
         return [ops.to_numpy(x) for x in (at.elbo(state), *g)]
 
     parts = np.random.default_rng(0).permutation(M_A).reshape(-1, 4)
-    sampled = [of(method, rows) for rows in parts]
+    sampled = [of(method, points) for points in parts]
     means = [np.mean(x, axis=0) for x in zip(*sampled, strict=True)]
     for mean, wanted in zip(means, of(whole, None), strict=True):
         np.testing.assert_allclose(mean, wanted, rtol=0, atol=1e-12 * np.max(np.abs(wanted)))
@@ -69,10 +69,10 @@ def test_the_start_is_the_prior_and_not_a_saddle() -> None:
     at = at_first_batch(NUMPY, method, "bernoulli-logit")
     start = method.initial_state(NUMPY, at.p, 1, 48)
     assert 0.0 <= at.kl(start) < 1e-10
-    slope = method.gradients(NUMPY, at.f, at.likelihood, at.y, start, at.scale).L_B
+    slope = method.gradients(NUMPY, at.f, at.data, start).L_B
     assert np.max(np.abs(slope)) > 1e-4
     saddle = start._replace(q=start.q._replace(L_B=0.0 * start.q.L_B))
-    at_zero = method.gradients(NUMPY, at.f, at.likelihood, at.y, saddle, at.scale).L_B
+    at_zero = method.gradients(NUMPY, at.f, at.data, saddle).L_B
     assert not np.any(at_zero)
 
 

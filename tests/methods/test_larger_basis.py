@@ -12,7 +12,7 @@ from svgpbench.checks.cases import VARIANTS, build_model, small_problem
 from svgpbench.checks.evaluate import RATE
 from svgpbench.checks.identities_of_bases import growth_gap
 from svgpbench.errors import UserError
-from svgpbench.methods import Method, build_method, decoupled
+from svgpbench.methods import AnyMethod, build_method, decoupled
 from svgpbench.methods.dual import DualSVGP
 from svgpbench.methods.larger_basis import grown_moments, padded
 from svgpbench.methods.mean_covariance import MeanCholeskySVGP
@@ -21,11 +21,12 @@ from svgpbench.model.bases import Decoupled
 from svgpbench.numerics.adam import adam_ascent, adam_start
 from svgpbench.ops import Array, Ops
 from svgpbench.plugins import load_backend
+from svgpbench.training.steps import data_term
 
 PROBLEM = small_problem()
 
 
-def bench(method: Method, likelihood: str = "bernoulli-logit") -> Bench:
+def bench(method: AnyMethod, likelihood: str = "bernoulli-logit") -> Bench:
     model = build_model(likelihood, "matern52")
     return Bench(load_backend("numpy"), model, method, PROBLEM)
 
@@ -88,8 +89,8 @@ def test_new_part_of_a_decoupled_state_has_a_gradient_and_the_mean_is_the_same()
     mean, _ = method.marginals(ops, f, method.factorise(ops, f, grown))
     before, _ = method.marginals(ops, f_old, method.factorise(ops, f_old, state))
     np.testing.assert_allclose(mean, before, rtol=1e-12)
-    likelihood = b.model.conditional(PROBLEM.theta(b.model, "decoupled"))
-    g = method.gradients(ops, f, likelihood, b.y, grown, b.one)
+    data = data_term(b.model, PROBLEM.theta(b.model, "decoupled"), b.full, b.one)
+    g = method.gradients(ops, f, data, grown)
     assert np.all(np.diagonal(g.L_B[0])[len(PROBLEM.Z) :] != 0.0)
 
 

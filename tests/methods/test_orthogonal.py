@@ -34,7 +34,7 @@ def some_state(ops: Ops) -> TwoPartState:
 
 
 def gamma_gradient(at: At, state: Tree) -> Floats:
-    g, _ = at.method.gamma_gradient(at.ops, at.f, at.likelihood, at.y, state, at.scale)
+    g, _ = at.method.gamma_gradient(at.ops, at.f, at.data, state)
     return np.asarray(at.ops.to_numpy(g))
 
 
@@ -57,10 +57,10 @@ def test_the_coupled_part_moves_by_the_gradient_of_the_whole_bound(family: str) 
         return float(at.elbo(state._replace(coupled=q)))
 
     numeric = gradient(bound, list(state.coupled.q))
-    f, conditional = method.beside_mean(NUMPY, at.f, at.likelihood, state.a, at.scale)
+    f, data = method.beside_mean(NUMPY, at.f, at.data, state.a)
     part = method.part
-    by_autodiff = part._gradients_by_autodiff(NUMPY, f, conditional, at.y, state.coupled, at.scale)
-    mean, _ = part._gradients(NUMPY, f, conditional, at.y, state.coupled, at.scale)
+    by_autodiff = part._gradients_by_autodiff(NUMPY, f, data, state.coupled)
+    mean, _ = part._gradients(NUMPY, f, data, state.coupled)
     np.testing.assert_allclose(mean, numeric[0], rtol=0, atol=1e-8)
     for exact, wanted in zip(by_autodiff, numeric, strict=True):
         np.testing.assert_allclose(exact, wanted, rtol=0, atol=1e-8)
@@ -70,12 +70,12 @@ def test_the_coupled_part_moves_by_the_gradient_of_the_whole_bound(family: str) 
 def test_sampled_columns_average_to_the_whole_in_value_and_gradient(ops: Ops, family: str) -> None:
     state = some_state(ops)
 
-    def of(subset: int, rows: npt.ArrayLike | None) -> tuple[Floats, Floats]:
-        at = at_first_batch(ops, FAMILIES[family](subset=subset), "gaussian", rows)
+    def of(subset: int, points: npt.ArrayLike | None) -> tuple[Floats, Floats]:
+        at = at_first_batch(ops, FAMILIES[family](subset=subset), "gaussian", points)
         return np.asarray(ops.to_numpy(at.elbo(state))), gamma_gradient(at, state)
 
     parts = np.random.default_rng(0).permutation(M_G).reshape(-1, 4)
-    sampled = [of(4, rows) for rows in parts]
+    sampled = [of(4, points) for points in parts]
     means = [np.mean(x, axis=0) for x in zip(*sampled, strict=True)]
     for mean, wanted in zip(means, of(0, None), strict=True):
         np.testing.assert_allclose(mean, wanted, rtol=0, atol=1e-12 * np.max(np.abs(wanted)))
@@ -106,10 +106,10 @@ def test_latents_move_independently(ops: Ops, step: str) -> None:
     other = tree_map(lambda x: 0.5 * x, one)
     # what has no latent axis (the count of halvings) is shared
     both = tree_map(lambda x, y: ops.concat([x, y], axis=0) if len(x.shape) else x, one, other)
-    half, index = ops.asarray(np.float64(0.5)), ops.asarray(PROBLEM.batches[0])
+    half = ops.asarray(np.float64(0.5))
 
     def moved(state: Tree) -> list[Floats]:
-        out = method.e_step(ops, at.f, at.likelihood, at.y, index, state, half, at.scale)
+        out = method.e_step(ops, at.f, at.data, state, half)
         return [ops.to_numpy(x) for x in leaves(out) if len(x.shape)]
 
     for stacked, first, second in zip(moved(both), moved(one), moved(other), strict=True):

@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from svgpbench.checks.cases import build_model, small_problem
-from svgpbench.likelihoods import Conditional
-from svgpbench.methods import Method, elbo
+from svgpbench.methods import AnyMethod, DataTerm
 from svgpbench.model import constrain, unconstrain
 from svgpbench.ops import Array, Ops, Tree
 from svgpbench.training.steps import factor_at, prior_at
@@ -26,12 +25,10 @@ class At(NamedTuple):
     method: Any
     p: Any
     f: Any
-    likelihood: Conditional
-    y: Array
-    scale: Array
+    data: DataTerm
 
     def elbo(self, state: Tree) -> Array:
-        return elbo(self.ops, self.method, self.f, self.likelihood, self.y, state, self.scale)
+        return self.method.bound(self.ops, self.f, self.data, state)
 
     def kl(self, state: Tree) -> float:
         q = self.method.factorise(self.ops, self.f, state)
@@ -39,14 +36,16 @@ class At(NamedTuple):
 
 
 def at_first_batch(
-    ops: Ops, method: Method, likelihood: str, rows: npt.ArrayLike | None = None
+    ops: Ops, method: AnyMethod, likelihood: str, basis_points: npt.ArrayLike | None = None
 ) -> At:
-    """`rows` are the sampled points of γ, None for all."""
+    """`basis_points` are those of γ that are sampled, None for all."""
     model = build_model(likelihood, "matern52")
     raw = tree_map(ops.asarray, unconstrain(PROBLEM.theta(model, method.basis)))
     theta, index = constrain(ops, raw), PROBLEM.batches[0]
-    drawn = () if rows is None else ops.asarray(np.asarray(rows))
+    drawn = () if basis_points is None else ops.asarray(np.asarray(basis_points))
     p = prior_at(ops, model, method, theta)
     f = factor_at(ops, model, method, theta, p, ops.asarray(PROBLEM.X[index]), drawn)
     y = ops.asarray(PROBLEM.targets(model.likelihood.support)[index])
-    return At(ops, method, p, f, model.conditional(theta), y, ops.asarray(np.float64(SCALE)))
+    scale = ops.asarray(np.float64(SCALE))
+    data = DataTerm(model.conditional(theta), y, ops.asarray(index), scale)
+    return At(ops, method, p, f, data)

@@ -14,7 +14,7 @@ from svgpbench.likelihoods import (
     GaussianLikelihood,
     NoParameters,
 )
-from svgpbench.methods import Method
+from svgpbench.methods import AnyMethod
 from svgpbench.methods.decoupled import DecoupledState, DecoupledSVGP, MeanPrecision
 from svgpbench.methods.gamma_steps import TwoPartState
 from svgpbench.model import Model, Theta
@@ -35,14 +35,14 @@ def check_decoupled(ops: Ops, oracle: Oracle) -> None:
     _decoupled(ops, oracle, "decoupled", DecoupledSVGP(), DecoupledState(q, ()))
 
 
-def check_two_part(key: str, method: Method, ops: Ops, oracle: Oracle) -> None:
+def check_two_part(key: str, method: AnyMethod, ops: Ops, oracle: Oracle) -> None:
     """ORTH and HYBRID: KL and marginals at the test inputs."""
     given = functools.partial(oracle.number, "inputs")
     q = mean_cholesky_state(ops, given("m_beta"), given("S_cholesky"))
     _decoupled(ops, oracle, key, method, TwoPartState(q, ops.asarray(given("a")[None]), ()))
 
 
-def _decoupled(ops: Ops, oracle: Oracle, key: str, method: Method, state: Tree) -> None:
+def _decoupled(ops: Ops, oracle: Oracle, key: str, method: AnyMethod, state: Tree) -> None:
     given = functools.partial(oracle.number, "inputs")
     bases = Decoupled(ops.asarray(given("gamma_or_alpha")), ops.asarray(given("beta")))
     parameters = KernelParameters(

@@ -12,7 +12,7 @@ from oracle_files import Oracle, OracleError
 from oracle_problem import build_likelihood, likelihood_parameters
 
 from svgpbench.config import LogLinear, TrainingConfig
-from svgpbench.methods import Method, build_method
+from svgpbench.methods import AnyMethod, build_method
 from svgpbench.model import SMALLEST_POSITIVE, Model, Theta
 from svgpbench.model.bases import Decoupled
 from svgpbench.model.kernels import KernelParameters, kernel
@@ -111,7 +111,7 @@ def settings_of(oracle: Oracle) -> TrainingConfig:
     )
 
 
-def method_of(oracle: Oracle) -> Method:
+def method_of(oracle: Oracle) -> AnyMethod:
     s, name = oracle.settings, str(oracle.settings["method"])
     options: dict[str, Mapping[str, Any]] = {
         "q-svgp": {"optimiser": s.get("e_step"), "whiten": s.get("whiten")},

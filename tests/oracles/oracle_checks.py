@@ -37,7 +37,7 @@ from oracle_problem import (
     q_svgp,
 )
 
-from svgpbench.methods import Method
+from svgpbench.methods import AnyMethod
 from svgpbench.methods.dual import DualSVGP
 from svgpbench.methods.full import (
     DualVGP,
@@ -49,7 +49,7 @@ from svgpbench.ops import Ops
 
 Check = Callable[[Ops, Oracle], None]
 
-NATURAL_GRADIENTS: dict[str, Method] = {
+NATURAL_GRADIENTS: dict[str, AnyMethod] = {
     "q-svgp closed-form whitened": q_svgp(whiten=True),
     "q-svgp autodiff whitened": q_svgp(whiten=True, gradient="autodiff"),
     "q-svgp closed-form unwhitened": q_svgp(whiten=False),

@@ -24,7 +24,7 @@ from svgpbench.likelihoods import (
     StudentT,
     StudentTParameters,
 )
-from svgpbench.methods import Method, elbo
+from svgpbench.methods import AnyMethod, DataTerm
 from svgpbench.methods.dual import DualSVGP
 from svgpbench.methods.mean_covariance import MeanCholesky, MeanCholeskySVGP, QState
 from svgpbench.model import Model, Theta
@@ -120,14 +120,14 @@ def theta_of(ops: Ops, oracle: Oracle, **changes: npt.ArrayLike) -> Theta:
 
 
 @functools.cache
-def compiled_step(ops: Ops, likelihood: Likelihood, method: Method) -> Callable[..., Tree]:
+def compiled_step(ops: Ops, likelihood: Likelihood, method: AnyMethod) -> Callable[..., Tree]:
     """An E-step sees no kernel, so files that differ in theirs share what is compiled."""
 
     def step(
         f: Factor, parameters: Tree, y: Array, index: Array, state: Tree, rate: Array, scale: Array
     ) -> Tree:
-        bound = Conditional(likelihood, parameters)
-        return method.e_step(ops, f, bound, y, index, state, rate, scale)
+        data = DataTerm(Conditional(likelihood, parameters), y, index, scale)
+        return method.e_step(ops, f, data, state, rate)
 
     return ops.jit(step)
 
@@ -147,36 +147,40 @@ class Problem:
     X_test: Array
     index: Array
 
-    def elbo(self, method: Method, state: Tree, scale: float = 1.0) -> float:
+    def elbo(self, method: AnyMethod, state: Tree, scale: float = 1.0) -> float:
         """The bound at the file's θ."""
-        value = elbo(self.ops, method, self.f, self.likelihood, self.y, state, self.scalar(scale))
+        value = method.bound(self.ops, self.f, self.data(scale), state)
         return float(self.ops.to_numpy(value))
+
+    def data(self, scale: float = 1.0) -> DataTerm:
+        """All the problem's rows."""
+        return DataTerm(self.likelihood, self.y, self.index, self.scalar(scale))
 
     def scalar(self, x: float) -> Array:
         return self.ops.asarray(np.float64(x))
 
-    def start(self, method: Method) -> Tree:
+    def start(self, method: AnyMethod) -> Tree:
         """The state of q = p."""
         return method.initial_state(self.ops, self.prior, self.model.latents, self.y.shape[0])
 
-    def stepper(self, method: Method, scale: float = 1.0) -> Callable[[Tree, Array], Tree]:
+    def stepper(self, method: AnyMethod, scale: float = 1.0) -> Callable[[Tree, Array], Tree]:
         """A compiled E-step on all the problem's rows, (state, rate) → state."""
         step = compiled_step(self.ops, self.model.likelihood, method)
         parameters, s = self.theta.likelihood, self.scalar(scale)
         return lambda state, rate: step(self.f, parameters, self.y, self.index, state, rate, s)
 
-    def whitened(self, method: Method, state: Tree) -> tuple[Floats, Floats]:
+    def whitened(self, method: AnyMethod, state: Tree) -> tuple[Floats, Floats]:
         """Mean [M] and covariance [M, M] of L⁻¹u."""
         q = method.factorise(self.ops, self.prior, state)
         identity = self.ops.eye(self.prior.L.shape[-1])[None]
         return self._host(method.posterior(self.ops, Prior(identity, identity), q))
 
-    def posterior(self, method: Method, state: Tree) -> tuple[Floats, Floats]:
+    def posterior(self, method: AnyMethod, state: Tree) -> tuple[Floats, Floats]:
         """Mean [M] and covariance [M, M] of u."""
         q = method.factorise(self.ops, self.prior, state)
         return self._host(method.posterior(self.ops, self.prior, q))
 
-    def marginals(self, method: Method, state: Tree) -> tuple[Floats, Floats]:
+    def marginals(self, method: AnyMethod, state: Tree) -> tuple[Floats, Floats]:
         """Mean and variance of f at the test inputs."""
         f = factor_at(self.ops, self.model, method, self.theta, self.prior, self.X_test)
         q = method.factorise(self.ops, self.prior, state)

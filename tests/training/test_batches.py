@@ -32,13 +32,13 @@ class SampledGaussian(GaussianLikelihood):
 
 
 @dataclass(frozen=True)
-class SampledRows(DualSVGP):
+class SampledPoints(DualSVGP):
     """Asks for basis points, as a method with an estimated quadratic form does."""
 
     count: int = 3
 
     @property
-    def sampled_rows(self) -> int:
+    def sampled_points(self) -> int:
         return self.count
 
 
@@ -61,7 +61,7 @@ def rows(drawn: list[Batch]) -> list[Any]:
 
 def test_every_backend_gets_the_same_arrays(ops: Ops) -> None:
     def drawn(on: Ops) -> list[Any]:
-        source = batches(on, noisy=True, method=SampledRows())
+        source = batches(on, noisy=True, method=SampledPoints())
         found = [source.minibatches(4, Z), source.full(Z), source.minibatches(2, Z), source.test()]
         return [on.to_numpy(x) for batch in found for x in leaves(batch)]
 
@@ -74,8 +74,8 @@ def test_rows_are_the_same_whatever_else_is_drawn() -> None:
     sources = [
         batches(ops),
         batches(ops, noisy=True),
-        batches(ops, method=SampledRows()),
-        batches(ops, noisy=True, method=SampledRows()),
+        batches(ops, method=SampledPoints()),
+        batches(ops, noisy=True, method=SampledPoints()),
     ]
     found = []
     for source in sources:
@@ -93,7 +93,7 @@ def test_a_likelihood_that_does_not_sample_gets_no_noise() -> None:
 
 def test_noise_is_the_same_whether_basis_points_are_drawn() -> None:
     ops = load_backend("numpy")
-    plain, sampled = batches(ops, noisy=True), batches(ops, noisy=True, method=SampledRows())
+    plain, sampled = batches(ops, noisy=True), batches(ops, noisy=True, method=SampledPoints())
     for _ in range(2):
         one, other = plain.minibatches(3, Z), sampled.minibatches(3, Z)
         np.testing.assert_array_equal(one.noise, other.noise)
@@ -103,7 +103,7 @@ def test_a_minibatch_has_distinct_rows_with_their_data() -> None:
     drawn = batches(load_backend("numpy"), noisy=True).minibatches(40, Z)
     assert drawn.X.shape == (40, 16, 3)
     assert drawn.noise.shape == (40, 5, 1)
-    assert drawn.rows == ()
+    assert drawn.basis_points == ()
     for X, y, index in zip(drawn.X, drawn.y, drawn.index, strict=True):
         assert len(set(index)) == 16
         np.testing.assert_array_equal(X, DATA.X[index])
@@ -146,7 +146,7 @@ def test_evaluation_noise_depends_on_the_seed() -> None:
 
 @pytest.mark.parametrize(("count", "sizes"), [(3, [3, 3, 2]), (8, [8]), (20, [8]), (1, [1] * 8)])
 def test_partition_of_the_basis_has_shares_that_sum_to_one(count: int, sizes: list[int]) -> None:
-    parts = list(batches(load_backend("numpy"), method=SampledRows(count=count)).partition(Z))
+    parts = list(batches(load_backend("numpy"), method=SampledPoints(count=count)).partition(Z))
     assert [len(points) for _, points in parts] == sizes
     assert sum(share for share, _ in parts) == pytest.approx(1.0, rel=1e-15)
     assert [share for share, _ in parts] == [size / len(Z) for size in sizes]
@@ -159,11 +159,11 @@ def test_partition_without_sampling_is_the_whole() -> None:
 
 def test_a_batch_samples_distinct_basis_points_and_no_more_than_there_are() -> None:
     ops = load_backend("numpy")
-    drawn = batches(ops, method=SampledRows()).minibatches(30, Z).rows
+    drawn = batches(ops, method=SampledPoints()).minibatches(30, Z).basis_points
     assert drawn.shape == (30, 3)
     assert all(len(set(points)) == 3 for points in drawn)
     assert set(drawn.ravel().tolist()) == set(range(len(Z)))
-    assert batches(ops, method=SampledRows(count=20)).full(Z).rows.shape == (8,)
+    assert batches(ops, method=SampledPoints(count=20)).full(Z).basis_points.shape == (8,)
 
 
 def test_test_rows_come_in_chunks_only_where_training_rows_do(
@@ -187,12 +187,12 @@ def test_test_targets_are_not_those_of_training() -> None:
 
 
 def test_a_place_brings_every_stream_back() -> None:
-    source = batches(load_backend("numpy"), noisy=True, method=SampledRows())
+    source = batches(load_backend("numpy"), noisy=True, method=SampledPoints())
     source.minibatches(3, Z)
     place = source.place()
     first = [source.minibatches(2, Z), source.full(Z)]
     source.resume(place)
     again = [source.minibatches(2, Z), source.full(Z)]
     for one, other in zip(first, again, strict=True):
-        for name in ("index", "noise", "rows"):
+        for name in ("index", "noise", "basis_points"):
             np.testing.assert_array_equal(getattr(one, name), getattr(other, name))

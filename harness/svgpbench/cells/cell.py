@@ -16,7 +16,7 @@ from svgpbench.cells.likelihood_of_data import likelihood_for
 from svgpbench.config import CellConfig, DataConfig, SplitConfig
 from svgpbench.environment import software
 from svgpbench.errors import UserError
-from svgpbench.methods import Method, build_method
+from svgpbench.methods import AnyMethod, build_method
 from svgpbench.model import Model, Theta
 from svgpbench.model.kernels import KernelParameters, kernel, lengthscale_count
 from svgpbench.ops import Tree
@@ -148,7 +148,7 @@ def initial_theta(config: CellConfig, model: Model, X: Inputs, y: Floats) -> The
 
 
 def initial_inducing(
-    config: CellConfig, model: Model, method: Method, theta: Theta, X: Inputs
+    config: CellConfig, model: Model, method: AnyMethod, theta: Theta, X: Inputs
 ) -> Tree:
     """The bases at the start, from training inputs X [n, D] and the kernel of θ."""
     if method.basis == "data":

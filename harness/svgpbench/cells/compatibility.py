@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from svgpbench.config import CellConfig
 from svgpbench.errors import UserError
 from svgpbench.likelihoods import Likelihood
-from svgpbench.methods import Method
+from svgpbench.methods import AnyMethod
 
 
-def refuse_incompatible(config: CellConfig, method: Method, likelihood: Likelihood) -> None:
+def refuse_incompatible(config: CellConfig, method: AnyMethod, likelihood: Likelihood) -> None:
     """Raise `UserError` with the first reason why a cell's parts cannot run together."""
     for reason in _reasons(config, method, likelihood):
         raise UserError(reason)
 
 
-def _reasons(config: CellConfig, method: Method, likelihood: Likelihood) -> Iterator[str]:
+def _reasons(config: CellConfig, method: AnyMethod, likelihood: Likelihood) -> Iterator[str]:
     if why := method.refuses(likelihood):
         yield f"method {method.name!r} cannot take likelihood {likelihood.name!r}: {why}"
     yield from _reasons_of_basis(config, method)
@@ -30,7 +30,7 @@ def _reasons(config: CellConfig, method: Method, likelihood: Likelihood) -> Iter
         )
 
 
-def _reasons_of_basis(config: CellConfig, method: Method) -> Iterator[str]:
+def _reasons_of_basis(config: CellConfig, method: AnyMethod) -> Iterator[str]:
     if method.basis == "decoupled" and config.inducing.gamma is None:
         yield (
             f"method {method.name!r} has two bases: set inducing.gamma, the points of its mean "
@@ -43,7 +43,7 @@ def _reasons_of_basis(config: CellConfig, method: Method) -> Iterator[str]:
         )
 
 
-def _reasons_of_batch(config: CellConfig, method: Method) -> Iterator[str]:
+def _reasons_of_batch(config: CellConfig, method: AnyMethod) -> Iterator[str]:
     if config.training.batch_size is None:
         return
     if method.collapsed:
@@ -55,7 +55,7 @@ def _reasons_of_batch(config: CellConfig, method: Method) -> Iterator[str]:
         )
 
 
-def _reasons_of_growth(config: CellConfig, method: Method) -> Iterator[str]:
+def _reasons_of_growth(config: CellConfig, method: AnyMethod) -> Iterator[str]:
     if why := method.refuses_growth():
         yield f'training.kind = "online" needs a basis that grows: {why}'
     increment, size = config.training.online.increment, config.training.batch_size

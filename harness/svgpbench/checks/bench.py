@@ -14,7 +14,7 @@ from svgpbench.checks.cases import (
 from svgpbench.checks.evaluate import RATE
 from svgpbench.checks.matrix import difference
 from svgpbench.config import LEARN
-from svgpbench.methods import Method, build_method
+from svgpbench.methods import AnyMethod, build_method
 from svgpbench.model import Model, Theta, constrain, unconstrain
 from svgpbench.ops import Array, Ops, Tree
 from svgpbench.training.steps import (
@@ -32,7 +32,7 @@ Names = tuple[str, ...]
 class Bench:
     """A model and a method at a θ on one backend, with the few moves that the identities make."""
 
-    def __init__(self, ops: Ops, model: Model, method: Method, problem: Problem) -> None:
+    def __init__(self, ops: Ops, model: Model, method: AnyMethod, problem: Problem) -> None:
         self.ops, self.model, self.method, self.problem = ops, model, method, problem
         self.y = problem.targets(model.likelihood.support)
         self.n = len(problem.X)

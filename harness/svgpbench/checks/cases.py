@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from svgpbench.config import LikelihoodConfig
 from svgpbench.likelihoods import LIKELIHOODS, build_likelihood
-from svgpbench.methods import Method, build_method
+from svgpbench.methods import AnyMethod, build_method
 from svgpbench.methods.capabilities import refusals
 from svgpbench.model import Model, Theta
 from svgpbench.model.bases import Decoupled
@@ -51,7 +51,7 @@ class Case:
         """What a report calls it."""
         return f"{self.method} | {self.likelihood} | {self.kernel} | {self.dtype}"
 
-    def build(self) -> tuple[Model, Method]:
+    def build(self) -> tuple[Model, AnyMethod]:
         """The model and the method."""
         name, options = VARIANTS[self.method]
         return build_model(self.likelihood, self.kernel), build_method(name, options)
@@ -95,7 +95,7 @@ class Problem:
         of = {"real": self.y, "binary": self.labels, "classes": self.classes, "counts": self.counts}
         return of[support]
 
-    def batches_of(self, method: Method) -> npt.NDArray[np.int64]:
+    def batches_of(self, method: AnyMethod) -> npt.NDArray[np.int64]:
         """Rows of every batch [50, b]; all rows [50, n] for a method that takes no part of them."""
         if method.collapsed:
             return np.tile(np.arange(len(self.X)), (len(self.batches), 1))
@@ -113,16 +113,16 @@ class Problem:
         return np.random.default_rng(int(rows.sum())).standard_normal(shape)
 
     def draws(
-        self, ops: Ops, model: Model, method: Method, rows: npt.NDArray[np.int64]
+        self, ops: Ops, model: Model, method: AnyMethod, rows: npt.NDArray[np.int64]
     ) -> dict[str, Any]:
         """Noise and sampled basis points for a batch, or for stacked batches `rows` [k, b]."""
         stack, rng = rows.shape[:-1], np.random.default_rng(int(rows.sum()))
         out = {}
         if model.likelihood.samples:
             out["noise"] = ops.asarray(self.noise(model, rows))
-        if count := method.sampled_rows:
+        if count := method.sampled_points:
             turns = rng.random((*stack, len(self.gamma))).argsort(axis=-1)
-            out["rows"] = ops.asarray(turns[..., :count])
+            out["basis_points"] = ops.asarray(turns[..., :count])
         return out
 
     def theta(self, model: Model, basis: str = "inducing", *, moved: bool = False) -> Theta:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from svgpbench.checks.cases import Problem
 from svgpbench.config import LEARN
-from svgpbench.methods import Method, elbo
+from svgpbench.methods import AnyMethod
 from svgpbench.model import Model, Theta, constrain, unconstrain
 from svgpbench.numerics.adam import adam_start
 from svgpbench.ops import Array, Ops, Tree
@@ -17,6 +17,7 @@ from svgpbench.plugins import load_backend
 from svgpbench.training.steps import (
     Batch,
     compile_steps,
+    data_term,
     factor_at,
     learnable,
     learned,
@@ -42,7 +43,7 @@ class Values(NamedTuple):
 
 
 def evaluate(
-    ops: Ops, model: Model, method: Method, problem: Problem, trajectories: str = "compiled"
+    ops: Ops, model: Model, method: AnyMethod, problem: Problem, trajectories: str = "compiled"
 ) -> Arrays:
     """Values, gradients, one E-step and, unless `trajectories` is "none", two trajectories.
 
@@ -107,23 +108,23 @@ def step_by_step(ops: Ops) -> Ops:
     return ops
 
 
-def _values(ops: Ops, model: Model, method: Method) -> Any:
+def _values(ops: Ops, model: Model, method: AnyMethod) -> Any:
     """A function (raw, state, batch, scale) → bound, KL, marginals, densities and q(u)."""
 
     def values(raw: Theta, state: Tree, batch: Batch, scale: Array) -> Any:
         theta = constrain(ops, raw)
         p = prior_at(ops, model, method, theta)
-        f = factor_at(ops, model, method, theta, p, batch.X, batch.rows)
-        likelihood = model.conditional(theta, batch.noise)
+        f = factor_at(ops, model, method, theta, p, batch.X, batch.basis_points)
+        data = data_term(model, theta, batch, scale)
         q = method.factorise(ops, f, state)
         mu, v = method.marginals(ops, f, q)
         mean, covariance = method.posterior(ops, f, q)
         return Values(
-            elbo(ops, method, f, likelihood, batch.y, state, scale),
+            method.bound(ops, f, data, state),
             method.kl(ops, f, q),
             mu,
             v,
-            likelihood.log_predictive_density(ops, batch.y, mu, v),
+            data.likelihood.log_predictive_density(ops, batch.y, mu, v),
             mean,
             covariance,
         )
@@ -131,7 +132,7 @@ def _values(ops: Ops, model: Model, method: Method) -> Any:
     return values
 
 
-def _gradients(ops: Ops, model: Model, method: Method) -> Any:
+def _gradients(ops: Ops, model: Model, method: AnyMethod) -> Any:
     """A function (raw, moved, state, batch, scale) → M-step objective at the moved θ and its slope."""
 
     def gradients(raw: Theta, moved: Theta, state: Tree, batch: Batch, scale: Array) -> Any:

@@ -92,7 +92,7 @@ def divergence_is_positive(ops: Ops, likelihoods: Names) -> float:
         if "gaussian" not in likelihoods_of(method):
             continue
         b = bench(ops, method, "gaussian")
-        if b.method.sampled_rows:  # an estimate, which may be negative
+        if b.method.sampled_points:  # an estimate, which may be negative
             continue
         if b.method.starts_at_prior:
             at_prior.append(abs(b.kl(b.start)))

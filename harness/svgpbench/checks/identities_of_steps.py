@@ -13,12 +13,12 @@ from svgpbench.checks.cases import (
 )
 from svgpbench.checks.dense import sgpr_bound
 from svgpbench.checks.matrix import SMALLEST_SLOPE, difference
-from svgpbench.methods import elbo
 from svgpbench.methods.diagonal_precision import DiagonalState
 from svgpbench.model import Theta, constrain
 from svgpbench.ops import Array, Ops, Tree
 from svgpbench.training.steps import (
     Batch,
+    data_term,
     factor_at,
     prior_at,
 )
@@ -116,9 +116,8 @@ def _mean_slope(b: Bench, state: Tree, batches: list[Batch]) -> list[Floats]:
     def f(raw: Theta, batch: Batch, scale: Array) -> Array:
         theta = constrain(b.ops, raw)
         p = prior_at(b.ops, b.model, b.method, theta)
-        f = factor_at(b.ops, b.model, b.method, theta, p, batch.X, batch.rows)
-        likelihood = b.model.conditional(theta, batch.noise)
-        return elbo(b.ops, b.method, f, likelihood, batch.y, state, scale)
+        f = factor_at(b.ops, b.model, b.method, theta, p, batch.X, batch.basis_points)
+        return b.method.bound(b.ops, f, data_term(b.model, theta, batch, scale), state)
 
     slopes = []
     for x in batches:
@@ -151,11 +150,11 @@ def _settled(b: Bench) -> DiagonalState:
 def _slope_of_q(b: Bench, state: DiagonalState) -> float:
     """Largest |∂ELBO/∂(μ, g)| on all data, by autodiff; infinite where it is NaN."""
     f = b.steps.factor(b.raw, b.prior, b.full)
-    likelihood = b.model.conditional(constrain(b.ops, b.raw))
+    data = data_term(b.model, constrain(b.ops, b.raw), b.full, b.one)
 
     def bound(part: Tree) -> Array:
         at = state._replace(mu=part[0], g=part[1])
-        return elbo(b.ops, b.method, f, likelihood, b.full.y, at, b.one)
+        return b.method.bound(b.ops, f, data, at)
 
     _, gradient = b.ops.value_and_grad(bound)((state.mu, state.g))
     slopes = [np.abs(b.ops.to_numpy(x)) for x in gradient]

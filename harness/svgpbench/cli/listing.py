@@ -17,7 +17,7 @@ from svgpbench.cli.options import AsJson
 from svgpbench.cli.printing import printer
 from svgpbench.experiments import load_experiment, shipped_experiments
 from svgpbench.likelihoods import LIKELIHOODS
-from svgpbench.methods import Method
+from svgpbench.methods import AnyMethod
 from svgpbench.methods.capabilities import refusals
 from svgpbench.model.kernels import KERNELS
 from svgpbench.plugins import (
@@ -71,7 +71,7 @@ def _methods() -> list[Row]:
     return rows
 
 
-def _method(cls: type[Method]) -> Row:
+def _method(cls: type[AnyMethod]) -> Row:
     facts, refused = cls.facts, refusals(cls())
     return {
         "about": _first_line(cls.__doc__),

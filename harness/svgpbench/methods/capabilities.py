@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from svgpbench.config import LikelihoodConfig
 from svgpbench.likelihoods import LIKELIHOODS, build_likelihood
-from svgpbench.methods.method import Method
+from svgpbench.methods.method import AnyMethod
 
 
-def refusals(method: Method) -> dict[str, str]:
+def refusals(method: AnyMethod) -> dict[str, str]:
     """Likelihood → reason, for each that the method cannot take at its defaults."""
     reasons = {
         name: method.refuses(build_likelihood(LikelihoodConfig(name=name))) for name in LIKELIHOODS

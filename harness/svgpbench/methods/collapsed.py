@@ -12,11 +12,12 @@ from typing import ClassVar, NamedTuple
 
 from svgpbench.likelihoods import Conditional, GaussianLikelihood, Likelihood
 from svgpbench.likelihoods.gaussian import LOG_2PI
+from svgpbench.methods.data_term import DataTerm
 from svgpbench.methods.dual import DualPosterior, factorised
 from svgpbench.methods.facts import Facts
 from svgpbench.methods.tying import DualState
 from svgpbench.numerics.gaussian import Factor, Prior, log_determinant, matvec
-from svgpbench.ops import Array, Ops, Tree
+from svgpbench.ops import Array, Ops
 
 
 def gaussian_only(likelihood: Likelihood) -> str:
@@ -87,26 +88,10 @@ class SGPR(DualPosterior):
         )
 
     def e_step(
-        self,
-        ops: Ops,
-        f: Factor,
-        likelihood: Conditional,
-        y: Array,
-        index: Array,
-        state: DualState,
-        rate: Array,
-        scale: Array,
+        self, ops: Ops, f: Factor, data: DataTerm, state: DualState, rate: Array
     ) -> DualState:
         """The optimal q(u) at θ, whatever the state and the rate."""
-        return self.best_state(ops, likelihood, self.sums(ops, f, y))
+        return self.best_state(ops, data.likelihood, self.sums(ops, f, data.y))
 
-    def bound(
-        self,
-        ops: Ops,
-        f: Factor,
-        likelihood: Conditional,
-        y: Array,
-        state: Tree,
-        scale: Array,
-    ) -> Array:
-        return self.collapsed_bound(ops, likelihood, self.sums(ops, f, y))
+    def bound(self, ops: Ops, f: Factor, data: DataTerm, state: DualState) -> Array:
+        return self.collapsed_bound(ops, data.likelihood, self.sums(ops, f, data.y))

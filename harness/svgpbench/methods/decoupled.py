@@ -8,17 +8,17 @@ aᵀK_αa is estimated from that many columns of K_α, and cost and memory are l
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from svgpbench.errors import UserError, unknown
-from svgpbench.likelihoods import Conditional
+from svgpbench.methods.data_term import DataTerm
 from svgpbench.methods.facts import Facts
 from svgpbench.methods.gram_columns import Columns, all_columns, drawn_columns, no_columns, product
 from svgpbench.methods.larger_basis import grown_moments, padded, with_diagonal
 from svgpbench.methods.method import Method
 from svgpbench.model.bases import Decoupled
 from svgpbench.model.covariance import Covariance
-from svgpbench.numerics.adam import adam_ascent, adam_start
+from svgpbench.numerics.adam import AdamState, adam_ascent, adam_start
 from svgpbench.numerics.gaussian import log_determinant, matvec, vecmat
 from svgpbench.ops import Array, Ops, Tree
 
@@ -57,7 +57,7 @@ class DecoupledState(NamedTuple):
     """q, and Adam's moments where the E-step is Adam (else the empty tuple)."""
 
     q: MeanPrecision
-    adam: Any  # AdamState, or ()
+    adam: AdamState | tuple[()]
 
 
 class FactorisedDecoupled(NamedTuple):
@@ -69,7 +69,7 @@ class FactorisedDecoupled(NamedTuple):
 
 
 @dataclass(frozen=True)
-class DecoupledSVGP(Method):
+class DecoupledSVGP(Method[DecoupledPrior, DecoupledFactor, DecoupledState, FactorisedDecoupled]):
     """DECOUPLED; `optimiser` of the E-step (adam or sgd), `subset` of K_α's columns (0: all)."""
 
     optimiser: str = "adam"
@@ -100,7 +100,7 @@ class DecoupledSVGP(Method):
         return True
 
     @property
-    def sampled_rows(self) -> int:
+    def sampled_points(self) -> int:
         return self.subset
 
     def sampled_basis(self, inducing: Decoupled) -> Tree:
@@ -118,11 +118,11 @@ class DecoupledSVGP(Method):
         inducing: Decoupled,
         p: DecoupledPrior,
         X: Array,
-        rows: Array | tuple[()],
+        basis_points: Array | tuple[()],
     ) -> DecoupledFactor:
         alpha, beta = inducing
-        drawn = not isinstance(rows, tuple)
-        columns = drawn_columns(ops, cov, alpha, rows) if drawn else p.columns
+        drawn = not isinstance(basis_points, tuple)
+        columns = drawn_columns(ops, cov, alpha, basis_points) if drawn else p.columns
         blocks = (cov.cross(alpha, X), cov.cross(beta, X), cov.diagonal(X))
         return DecoupledFactor(columns, p.K_ba, p.K_b, *blocks)
 
@@ -133,31 +133,17 @@ class DecoupledSVGP(Method):
         return DecoupledState(q, adam_start(ops, q) if self.optimiser == "adam" else ())
 
     def e_step(
-        self,
-        ops: Ops,
-        f: DecoupledFactor,
-        likelihood: Conditional,
-        y: Array,
-        index: Array,
-        state: DecoupledState,
-        rate: Array,
-        scale: Array,
+        self, ops: Ops, f: DecoupledFactor, data: DataTerm, state: DecoupledState, rate: Array
     ) -> DecoupledState:
         """One step up the gradient in (a, L_B), or Adam's with that gradient."""
-        g = self.gradients(ops, f, likelihood, y, state, scale)
-        if self.optimiser == "adam":
+        g = self.gradients(ops, f, data, state)
+        if isinstance(state.adam, AdamState):
             return DecoupledState(*adam_ascent(ops, state.adam, state.q, g, rate))
         q = MeanPrecision(state.q.a + rate * g.a, state.q.L_B + rate * g.L_B)
         return DecoupledState(q, ())
 
     def gradients(
-        self,
-        ops: Ops,
-        f: DecoupledFactor,
-        likelihood: Conditional,
-        y: Array,
-        state: DecoupledState,
-        scale: Array,
+        self, ops: Ops, f: DecoupledFactor, data: DataTerm, state: DecoupledState
     ) -> MeanPrecision:
         """∂_a = sK_αbα − K_αa and ∂_{L_B} = tril(2 ∂_B L_B), in closed form.
 
@@ -165,14 +151,14 @@ class DecoupledSVGP(Method):
         2017, Sec. 3.4.
         """
         q = self.factorise(ops, f, state)
-        alpha, beta = likelihood.gradients(ops, y, *self.marginals(ops, f, q))
-        g_a = scale * matvec(f.K_af, alpha) - product(ops, f.columns, q.a)
+        alpha, beta = data.likelihood.gradients(ops, data.y, *self.marginals(ops, f, q))
+        g_a = data.scale * matvec(f.K_af, alpha) - product(ops, f.columns, q.a)
         TK = q.T @ f.K_b
         U = f.K_bf - ops.matrix_transpose(TK) @ (q.T @ f.K_bf)  # [P, M_β, b]
         S = f.K_b - ops.matrix_transpose(TK) @ TK
         L_B, SL = state.q.L_B, S @ state.q.L_B
-        data = (U * (scale * beta)[..., None, :]) @ (ops.matrix_transpose(U) @ L_B)
-        return MeanPrecision(g_a, ops.tril(data - SL @ (ops.matrix_transpose(L_B) @ SL)))
+        by_data = (U * (data.scale * beta)[..., None, :]) @ (ops.matrix_transpose(U) @ L_B)
+        return MeanPrecision(g_a, ops.tril(by_data - SL @ (ops.matrix_transpose(L_B) @ SL)))
 
     def factorise(
         self, ops: Ops, at: DecoupledPrior | DecoupledFactor, state: DecoupledState
@@ -206,8 +192,8 @@ class DecoupledSVGP(Method):
         P, (M_b, M_a) = state.q.a.shape[0], p.K_ba.shape[-2:]
         L_B = with_diagonal(ops, state.q.L_B, M_b, START)
         q = MeanPrecision(padded(ops, state.q.a, (P, M_a)), L_B)
-        adam = self.optimiser == "adam"
-        return DecoupledState(q, grown_moments(ops, state.adam, q) if adam else ())
+        adam = state.adam
+        return DecoupledState(q, grown_moments(ops, adam, q) if isinstance(adam, AdamState) else ())
 
     def posterior(
         self, ops: Ops, at: DecoupledPrior | DecoupledFactor, q: FactorisedDecoupled

@@ -18,13 +18,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from svgpbench.errors import UserError, unknown
 from svgpbench.likelihoods import Conditional
+from svgpbench.methods.data_term import DataTerm
 from svgpbench.methods.dual import DualSVGP, FactorisedDual
 from svgpbench.methods.facts import Facts
-from svgpbench.methods.method import Method
+from svgpbench.methods.method import CoupledMethod
 from svgpbench.methods.step_control import halve_until_positive
 from svgpbench.numerics.adam import AdamState, adam_ascent, adam_start
 from svgpbench.numerics.gaussian import Factor, Prior, Whitener, matvec
@@ -57,11 +58,11 @@ class DiagonalState(NamedTuple):
     mu: Array  # [P, M]
     g: Array  # [P, M], of any sign while B is positive definite
     halvings: Array  # []
-    adam: Any  # Ascent, or ()
+    adam: Ascent | tuple[()]
 
 
 @dataclass(frozen=True)
-class DiagonalPrecision(Method):
+class DiagonalPrecision(CoupledMethod[DiagonalState, FactorisedDual]):
     """Mean Kμ and precision K⁻¹ + diag g: 2M parameters.
 
     Options: `optimiser` of the E-step (exact, projected-b, projected-a, adam); `start` at the prior
@@ -114,22 +115,14 @@ class DiagonalPrecision(Method):
     def initial_state(self, ops: Ops, p: Prior, latents: int, n: int) -> DiagonalState:
         zeros = ops.zeros((latents, p.L.shape[-1]))
         g = zeros if self.starts_at_prior else zeros + 1.0
-        adam: Any = ()
+        adam: Ascent | tuple[()] = ()
         if self.first_order:
             at = Slope(zeros, zeros + SOFTPLUS_INVERSE_OF_1)
             adam = Ascent(at, adam_start(ops, at))
         return DiagonalState(zeros, g, ops.zeros(()), adam)
 
     def e_step(
-        self,
-        ops: Ops,
-        f: Factor,
-        likelihood: Conditional,
-        y: Array,
-        index: Array,
-        state: DiagonalState,
-        rate: Array,
-        scale: Array,
+        self, ops: Ops, f: Factor, data: DataTerm, state: DiagonalState, rate: Array
     ) -> DiagonalState:
         """One step; a rate whose B is not positive definite is halved until it is.
 
@@ -137,13 +130,13 @@ class DiagonalPrecision(Method):
         """
         q = self.factorise(ops, f, state)
         mu, v = self.marginals(ops, f, q)
-        alpha, beta = likelihood.gradients(ops, y, mu, v)  # [P, b]
-        alpha, beta = scale * alpha, scale * beta
+        alpha, beta = data.likelihood.gradients(ops, data.y, mu, v)  # [P, b]
+        alpha, beta = data.scale * alpha, data.scale * beta
         mean = matvec(ops.matrix_transpose(f.L), state.mu)  # [P, M], L⁻¹m
         pull = matvec(f.W, alpha) - mean  # Lᵀ ∂ELBO/∂m
-        if self.optimiser == "adam":
+        if isinstance(state.adam, Ascent):
             slope = Slope(matvec(f.L, pull), _precision_slope(ops, f, q, state.g, beta))
-            return _adam_step(ops, state, slope, rate)
+            return _adam_step(ops, state, state.adam, slope, rate)
         if self.optimiser == "exact":
             target = _exact_target(ops, f, q, beta)
         else:
@@ -211,15 +204,16 @@ def _natural_step(
         mu = state.mu + ops.solve_triangular(f.L, move, transpose=True)[..., 0]
         return state._replace(mu=mu, g=g), L_B
 
-    moved: DiagonalState
     moved, count = halve_until_positive(ops, trial, rate)
     return moved._replace(halvings=state.halvings + count)
 
 
-def _adam_step(ops: Ops, state: DiagonalState, slope: Slope, rate: Array) -> DiagonalState:
+def _adam_step(
+    ops: Ops, state: DiagonalState, adam: Ascent, slope: Slope, rate: Array
+) -> DiagonalState:
     """Adam on (μ, softplus⁻¹ g); softplus has slope 1 − exp(−g)."""
     slope = slope._replace(g=slope.g * (1.0 - ops.exp(-state.g)))
-    at, moments = adam_ascent(ops, state.adam.moments, state.adam.at, slope, rate)
+    at, moments = adam_ascent(ops, adam.moments, adam.at, slope, rate)
     return DiagonalState(at.mu, ops.softplus(at.g), state.halvings, Ascent(at, moments))
 
 

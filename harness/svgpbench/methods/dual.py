@@ -13,9 +13,10 @@ from typing import ClassVar, NamedTuple
 
 from svgpbench.errors import UserError, unknown
 from svgpbench.likelihoods import Conditional
+from svgpbench.methods.data_term import DataTerm
 from svgpbench.methods.facts import Facts
 from svgpbench.methods.larger_basis import padded
-from svgpbench.methods.method import Method
+from svgpbench.methods.method import CoupledMethod
 from svgpbench.methods.step_control import halve_until_positive
 from svgpbench.methods.tying import TYINGS, DualState, Sites, moved_sites
 from svgpbench.numerics.gaussian import (
@@ -43,7 +44,7 @@ def factorised(ops: Ops, state: DualState) -> FactorisedDual:
 
 
 @dataclass(frozen=True)
-class DualPosterior(Method):
+class DualPosterior(CoupledMethod[DualState, FactorisedDual]):
     """Q(u) by its whitened dual parameters: what every method that has them shares."""
 
     def factorise(self, ops: Ops, at: Whitener, state: DualState) -> FactorisedDual:
@@ -116,15 +117,7 @@ class DualSVGP(DualPosterior):
         )
 
     def e_step(
-        self,
-        ops: Ops,
-        f: Factor,
-        likelihood: Conditional,
-        y: Array,
-        index: Array,
-        state: DualState,
-        rate: Array,
-        scale: Array,
+        self, ops: Ops, f: Factor, data: DataTerm, state: DualState, rate: Array
     ) -> DualState:
         """One natural-gradient step on the dual parameters, without autodiff.
 
@@ -132,20 +125,19 @@ class DualSVGP(DualPosterior):
         Source: Adam et al. 2021, Eqs. 22–24, with w_i = L⁻¹k_i for k_i.
         """
         mu, v = self.marginals(ops, f, self.factorise(ops, f, state))
-        alpha, beta = likelihood.gradients(ops, y, mu, v)  # [P, b]
+        alpha, beta = data.likelihood.gradients(ops, data.y, mu, v)  # [P, b]
         lambda1 = beta * mu + alpha
 
         def at(rate: Array) -> DualState:
-            return self._step(ops, f, lambda1, beta, index, state, rate, scale)
+            return self._step(ops, f, data, lambda1, beta, state, rate)
 
-        if not likelihood.damps:
+        if not data.likelihood.damps:
             return at(rate)
 
         def trial(rate: Array) -> tuple[DualState, Array]:
             moved = at(rate)
             return moved, self.factorise(ops, f, moved).L_B
 
-        moved: DualState
         moved, halvings = halve_until_positive(ops, trial, rate)
         return moved._replace(halvings=state.halvings + halvings)
 
@@ -153,20 +145,19 @@ class DualSVGP(DualPosterior):
         self,
         ops: Ops,
         f: Factor,
+        data: DataTerm,
         lambda1: Array,
         beta: Array,
-        index: Array,
         state: DualState,
         rate: Array,
-        scale: Array,
     ) -> DualState:
         """The state at a rate, from the batch's targets β_iμ_i + α_i and β_i, each [P, b]."""
-        step = rate * scale
+        step = rate * data.scale
         c = (1.0 - rate) * state.c + step * matvec(f.W, lambda1)
         C = (1.0 - rate) * state.C + (f.W * (step * beta)[..., None, :]) @ ops.matrix_transpose(f.W)
         if not TYINGS[self.tying].keeps_sites:
             return state._replace(c=c, C=C)
-        sites = moved_sites(ops, state.sites, index, lambda1, beta, rate, scale)
+        sites = moved_sites(ops, state.sites, data, lambda1, beta, rate)
         return state._replace(c=c, C=C, sites=sites)
 
     def refuses_growth(self) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from svgpbench.likelihoods import Conditional, Likelihood
+from svgpbench.likelihoods import Likelihood
 from svgpbench.methods.collapsed import gaussian_only
+from svgpbench.methods.data_term import DataTerm
 from svgpbench.methods.facts import Facts
 from svgpbench.methods.full import LOG_2PI, FullFactor, SitePosterior
 from svgpbench.methods.tying import Sites
 from svgpbench.numerics.gaussian import log_determinant
-from svgpbench.ops import Array, Ops, Tree
+from svgpbench.ops import Array, Ops
 
 
 @dataclass(frozen=True)
@@ -34,32 +35,15 @@ class GPR(SitePosterior):
     def refuses(self, likelihood: Likelihood) -> str:
         return gaussian_only(likelihood)
 
-    def e_step(
-        self,
-        ops: Ops,
-        f: FullFactor,
-        likelihood: Conditional,
-        y: Array,
-        index: Array,
-        state: Sites,
-        rate: Array,
-        scale: Array,
-    ) -> Sites:
+    def e_step(self, ops: Ops, f: FullFactor, data: DataTerm, state: Sites, rate: Array) -> Sites:
         """The sites of the likelihood itself, whatever the state and the rate."""
-        alpha, beta = likelihood.gradients(ops, y, 0.0 * state.lambda1, 0.0 * state.beta)
+        anywhere = 0.0 * state.lambda1, 0.0 * state.beta
+        alpha, beta = data.likelihood.gradients(ops, data.y, *anywhere)
         return Sites(alpha, beta)  # of Gaussian noise they are the same at every q
 
-    def bound(
-        self,
-        ops: Ops,
-        f: FullFactor,
-        likelihood: Conditional,
-        y: Array,
-        state: Tree,
-        scale: Array,
-    ) -> Array:
+    def bound(self, ops: Ops, f: FullFactor, data: DataTerm, state: Sites) -> Array:
         """Log density N(y | 0, K_ff + σ²I) []; y [n] in the order of the basis."""
-        n = y.shape[-1]
-        chol = ops.cholesky(f.Kff + ops.eye(n) / likelihood.site_precision(ops))
-        half = ops.solve_triangular(chol, y[None, :, None])
+        n = data.y.shape[-1]
+        chol = ops.cholesky(f.Kff + ops.eye(n) / data.likelihood.site_precision(ops))
+        half = ops.solve_triangular(chol, data.y[None, :, None])
         return -0.5 * (ops.sum(half * half) + ops.sum(log_determinant(ops, chol)) + n * LOG_2PI)

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from svgpbench.likelihoods import Conditional, Likelihood
+from svgpbench.methods.data_term import DataTerm
 from svgpbench.methods.facts import Facts
 from svgpbench.methods.mean_covariance import MeanCholeskySVGP
 from svgpbench.methods.method import Method
@@ -62,7 +63,7 @@ class FactorisedSites(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SitePosterior(Method):
+class SitePosterior(Method[FullPrior, FullFactor, Sites, FactorisedSites]):
     """q(f) ∝ p(f) Π t_i(f_i) by its sites: what every method that has one for every datum shares."""
 
     basis: ClassVar[str] = "data"
@@ -82,7 +83,7 @@ class SitePosterior(Method):
         inducing: Tree,
         p: FullPrior,
         X: Array,
-        rows: Array | tuple[()],
+        basis_points: Array | tuple[()],
     ) -> FullFactor:
         return FullFactor(p.Kff, cov.cross(inducing, X), cov.diagonal(X))
 
@@ -154,11 +155,11 @@ class SitePosterior(Method):
             S = S + ops.matrix_transpose(more) @ more
         return q.mean, S
 
-    def hold(self, ops: Ops, p: Any, likelihood: Conditional, state: Sites) -> Sites:
+    def hold(self, ops: Ops, p: FullPrior, likelihood: Conditional, state: Sites) -> Sites:
         """The sites, which is the `untied` M-step (Adam et al. 2021, Eq. 15)."""
         return per_unit_precision(ops, likelihood, state)
 
-    def tie(self, ops: Ops, f: Any, likelihood: Conditional, held: Sites) -> Sites:
+    def tie(self, ops: Ops, f: FullFactor, likelihood: Conditional, held: Sites) -> Sites:
         return at_precision(ops, likelihood, held)
 
 
@@ -189,35 +190,25 @@ class DualVGP(SitePosterior):
             return ""
         return "its β may be negative; set the option negative_sites"
 
-    def e_step(
-        self,
-        ops: Ops,
-        f: FullFactor,
-        likelihood: Conditional,
-        y: Array,
-        index: Array,
-        state: Sites,
-        rate: Array,
-        scale: Array,
-    ) -> Sites:
+    def e_step(self, ops: Ops, f: FullFactor, data: DataTerm, state: Sites, rate: Array) -> Sites:
         """One natural-gradient step on the sites; all decay, the batch's are added.
 
         Source: Adam et al. 2021, Eqs. 12–13.
         """
         mu, v = self.marginals(ops, f, self.factorise(ops, f, state))
-        alpha, beta = likelihood.gradients(ops, y, mu, v)  # [P, b]
+        alpha, beta = data.likelihood.gradients(ops, data.y, mu, v)  # [P, b]
         lambda1 = beta * mu + alpha
 
         def trial(rate: Array) -> tuple[Sites, Array]:
-            moved = moved_sites(ops, state, index, lambda1, beta, rate, scale)
+            moved = moved_sites(ops, state, data, lambda1, beta, rate)
             return moved, self.factorise(ops, f, moved).withdrawn.L_C
 
-        if self.negative_sites and likelihood.damps:
-            return halve_until_positive(ops, trial, rate)[0]  # type: ignore[no-any-return]
-        return moved_sites(ops, state, index, lambda1, beta, rate, scale)
+        if self.negative_sites and data.likelihood.damps:
+            return halve_until_positive(ops, trial, rate)[0]
+        return moved_sites(ops, state, data, lambda1, beta, rate)
 
     def bound_by_log_partition(
-        self, ops: Ops, f: FullFactor, likelihood: Conditional, y: Array, state: Sites
+        self, ops: Ops, f: FullFactor, data: DataTerm, state: Sites
     ) -> Array:
         """The bound as log Z + c [] on all data, equal to ΣV − KL where every β > 0.
 
@@ -226,7 +217,7 @@ class DualVGP(SitePosterior):
         """
         q = self.factorise(ops, f, state)
         mu, v = self.marginals(ops, f, q)
-        n, target = y.shape[-1], state.lambda1 / state.beta
+        n, target = data.y.shape[-1], state.lambda1 / state.beta
         fit = ops.solve_triangular(q.L_B, (q.root * target)[..., None])
         log_precisions = ops.sum(ops.log(state.beta))
         log_Z = -0.5 * (
@@ -236,7 +227,7 @@ class DualVGP(SitePosterior):
             + ops.sum(fit * fit)
         )
         error = target - mu
-        V = likelihood.variational_expectations(ops, y, mu, v)
+        V = data.likelihood.variational_expectations(ops, data.y, mu, v)
         log_t = 0.5 * (ops.log(state.beta) - LOG_2PI - state.beta * (error * error + v))
         return log_Z + ops.sum(V) - ops.sum(log_t)
 

@@ -11,24 +11,36 @@ blocks K_⊥ and D_γ, which cost M_β times that, are formed where a step solve
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from svgpbench.methods.gram_columns import Columns
 from svgpbench.numerics.adam import adam_ascent
-from svgpbench.numerics.gaussian import cholesky_solve, matvec, vecmat
+from svgpbench.numerics.gaussian import Factor, Prior, cholesky_solve, matvec, vecmat
 from svgpbench.ops import Array, Ops
 
 
-class Blocks(NamedTuple):
-    """Blocks of θ; with a batch, also those in which x appears."""
+class TwoPartPrior(NamedTuple):
+    """Blocks of θ and the two bases."""
 
-    coupled: Any  # of the coupled method on β, which have L (and W)
+    coupled: Prior
     K_bg: Array  # [Q, M_β, M_γ], K_βγ
     columns: Columns  # of K_γ; where they are sampled, they come with the batch
-    K_gx: Any  # [Q, M_γ, b], k_γx; () without a batch
     curvature: Any
     """What the γ-step divides by: () adam, diag D_γ [Q, M_γ] scaled, the Cholesky factor of D_γ natural,
     `Dense` newton."""
+
+
+class TwoPartFactor(NamedTuple):
+    """Blocks of θ, the two bases and a batch."""
+
+    coupled: Factor
+    K_bg: Array  # [Q, M_β, M_γ], K_βγ
+    columns: Columns  # of K_γ
+    curvature: Any  # as in `TwoPartPrior`
+    K_gx: Array  # [Q, M_γ, b], k_γx
+
+
+TwoPartBlocks: TypeAlias = TwoPartPrior | TwoPartFactor
 
 
 class Dense(NamedTuple):
@@ -42,9 +54,9 @@ class Dense(NamedTuple):
 class TwoPartState(NamedTuple):
     """The coupled method's state, γ's coefficients, and Adam's moments of them (else the empty tuple)."""
 
-    coupled: Any
+    coupled: Any  # of the method that the options name
     a: Array  # [P, M_γ]
-    adam: Any
+    adam: Any  # AdamState, or ()
 
     @property
     def halvings(self) -> Array:
@@ -55,7 +67,7 @@ class TwoPartState(NamedTuple):
 class Factorised(NamedTuple):
     """The coupled method's factorised state, γ's coefficients, and what β explains of k_γa."""
 
-    coupled: Any
+    coupled: Any  # as in `TwoPartState`
     a: Array  # [P, M_γ]
     explained: Array  # [P, M_β], L⁻¹K_βγa
 
@@ -63,19 +75,19 @@ class Factorised(NamedTuple):
 class Move(NamedTuple):
     """What a γ-step starts from."""
 
-    f: Blocks
+    f: TwoPartFactor
     state: TwoPartState
     gradient: Array  # [P, M_γ]
     beta: Array  # [P, b], times the minibatch scale
     rate: Array  # []
 
 
-def explained(ops: Ops, at: Blocks, a: Array) -> Array:
+def explained(ops: Ops, at: TwoPartBlocks, a: Array) -> Array:
     """L⁻¹K_βγa [P, M_β]: the function k_γa at β, whitened."""
     return ops.solve_triangular(at.coupled.L, matvec(at.K_bg, a)[..., None])[..., 0]
 
 
-def pulled_back(ops: Ops, at: Blocks, x: Array) -> Array:
+def pulled_back(ops: Ops, at: TwoPartBlocks, x: Array) -> Array:
     """K_γβL⁻ᵀx [P, M_γ], the adjoint of `explained`, of x [P, M_β]."""
     half = ops.solve_triangular(at.coupled.L, x[..., None], transpose=True)[..., 0]
     return vecmat(half, at.K_bg)

@@ -17,8 +17,8 @@ from svgpbench.tree import tree_map
 class Columns(NamedTuple):
     """Columns of K + jitter·I over one basis."""
 
-    K: Any  # [Q, M, r], without jitter; () where a batch has yet to bring its rows
-    rows: Any  # [r], or () for all
+    K: Any  # [Q, M, r], without jitter; () where the points come with the batch
+    basis_points: Array | tuple[()]  # [r], or () for all
     jitter: Array  # []
 
 
@@ -32,10 +32,10 @@ def all_columns(ops: Ops, cov: Covariance, basis: Tree) -> Columns:
     return no_columns(ops, cov)._replace(K=cov.cross(basis, basis))
 
 
-def drawn_columns(ops: Ops, cov: Covariance, basis: Tree, rows: Array) -> Columns:
-    """The columns of the basis points `rows` [r], which are distinct."""
-    chosen = tree_map(lambda x: ops.take(x, rows, axis=0), basis)
-    return Columns(cov.cross(basis, chosen), rows, ops.zeros(()) + cov.jitter)
+def drawn_columns(ops: Ops, cov: Covariance, basis: Tree, basis_points: Array) -> Columns:
+    """The columns of `basis_points` [r], which are distinct."""
+    chosen = tree_map(lambda x: ops.take(x, basis_points, axis=0), basis)
+    return Columns(cov.cross(basis, chosen), basis_points, ops.zeros(()) + cov.jitter)
 
 
 def product(ops: Ops, columns: Columns, a: Array) -> Array:
@@ -43,7 +43,8 @@ def product(ops: Ops, columns: Columns, a: Array) -> Array:
 
     Source: Cheng and Boots 2017, Sec. 3.4 (the sampling over columns).
     """
-    if isinstance(columns.rows, tuple):
+    if isinstance(columns.basis_points, tuple):
         return matvec(columns.K, a) + columns.jitter * a
     share = columns.K.shape[-2] / columns.K.shape[-1]  # M/r
-    return share * matvec(columns.K, ops.take(a, columns.rows, axis=-1)) + columns.jitter * a
+    drawn = ops.take(a, columns.basis_points, axis=-1)
+    return share * matvec(columns.K, drawn) + columns.jitter * a

@@ -8,14 +8,14 @@ coupled method is conditional of that pull as one more linear term of the likeli
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from svgpbench.likelihoods import Conditional
+from svgpbench.methods.data_term import DataTerm
 from svgpbench.methods.facts import Facts
-from svgpbench.methods.gamma_steps import Blocks, Factorised, explained
+from svgpbench.methods.gamma_steps import Factorised, TwoPartBlocks, TwoPartFactor, explained
 from svgpbench.methods.orthogonal import OrthogonalSVGP
 from svgpbench.methods.residual import tilted
-from svgpbench.numerics.gaussian import matvec, vecmat
+from svgpbench.numerics.gaussian import Factor, matvec, vecmat
 from svgpbench.ops import Array, Ops
 
 
@@ -44,29 +44,29 @@ class HybridSVGP(OrthogonalSVGP):
     def _residue(self, ops: Ops, K: Array, V: Array, W: Array) -> Array:
         return K
 
-    def posterior(self, ops: Ops, at: Blocks, q: Factorised) -> tuple[Array, Array]:
+    def posterior(self, ops: Ops, at: TwoPartBlocks, q: Factorised) -> tuple[Array, Array]:
         """m_β + K_βγa and S: q at β."""
         mean, covariance = super().posterior(ops, at, q)
         return mean + matvec(at.coupled.L, q.explained), covariance
 
-    def _mean(self, f: Blocks, a: Array, at_beta: Array) -> Array:
+    def _mean(self, f: TwoPartFactor, a: Array, at_beta: Array) -> Array:
         return vecmat(a, f.K_gx)
 
-    def _cross_term(self, ops: Ops, f: Blocks, q: Factorised) -> Array:
+    def _cross_term(self, ops: Ops, f: TwoPartFactor, q: Factorised) -> Array:
         """2aᵀK_γβK_β⁻¹m_β."""
         return 2.0 * ops.sum(q.explained * self._whitened_mean(ops, f, q))
 
-    def _through_beta(self, ops: Ops, f: Blocks, q: Factorised, alpha: Array) -> Array:
+    def _through_beta(self, ops: Ops, f: TwoPartFactor, q: Factorised, alpha: Array) -> Array:
         """L⁻¹m_β [P, M_β]: ∂_a has −K_γβK_β⁻¹m_β."""
         return self._whitened_mean(ops, f, q)
 
     def beside_mean(
-        self, ops: Ops, f: Blocks, likelihood: Conditional, a: Array, scale: Array
-    ) -> tuple[Any, Conditional]:
-        coupled, seen = super().beside_mean(ops, f, likelihood, a, scale)
-        return tilted(ops, coupled, seen, -explained(ops, f, a) / scale)
+        self, ops: Ops, f: TwoPartFactor, data: DataTerm, a: Array
+    ) -> tuple[Factor, DataTerm]:
+        coupled, seen = super().beside_mean(ops, f, data, a)
+        return tilted(ops, coupled, seen, -explained(ops, f, a) / data.scale)
 
-    def _whitened_mean(self, ops: Ops, f: Blocks, q: Factorised) -> Array:
+    def _whitened_mean(self, ops: Ops, f: TwoPartFactor, q: Factorised) -> Array:
         """L⁻¹m_β [P, M_β], from any coupled method: its marginal means where W is the identity."""
         L = f.coupled.L
         at_basis = f.coupled._replace(

@@ -8,10 +8,11 @@ through the maps between parameterizations.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from svgpbench.errors import unknown
 from svgpbench.likelihoods import Conditional, Likelihood
+from svgpbench.methods.data_term import DataTerm
 from svgpbench.methods.facts import Facts
 from svgpbench.methods.larger_basis import (
     continued_factor,
@@ -20,9 +21,9 @@ from svgpbench.methods.larger_basis import (
     padded,
     with_diagonal,
 )
-from svgpbench.methods.method import Method, elbo
+from svgpbench.methods.method import CoupledMethod
 from svgpbench.methods.step_control import halve_until_positive
-from svgpbench.numerics.adam import adam_ascent, adam_start
+from svgpbench.numerics.adam import AdamState, adam_ascent, adam_start
 from svgpbench.numerics.gaussian import (
     Factor,
     Prior,
@@ -50,12 +51,12 @@ class QState(NamedTuple):
     """q, Adam's moments where the E-step is Adam, and how often a natural gradient's rate was halved."""
 
     q: MeanCholesky
-    adam: Any  # AdamState, or ()
+    adam: AdamState | tuple[()]
     halvings: Array  # [], since the start
 
 
 @dataclass(frozen=True)
-class MeanCholeskySVGP(Method):
+class MeanCholeskySVGP(CoupledMethod[QState, MeanCholesky]):
     """q-SVGP, whitened or not.
 
     Options: `whiten`; `optimiser` of the E-step (natgrad or adam); `gradient` (closed-form, or
@@ -109,35 +110,18 @@ class MeanCholeskySVGP(Method):
         q = MeanCholesky(ops.zeros((latents, M)), ops.broadcast_to(start, (latents, M, M)))
         return QState(q, adam_start(ops, q) if self.optimiser == "adam" else (), ops.zeros(()))
 
-    def e_step(
-        self,
-        ops: Ops,
-        f: Factor,
-        likelihood: Conditional,
-        y: Array,
-        index: Array,
-        state: QState,
-        rate: Array,
-        scale: Array,
-    ) -> QState:
-        if self.gradient == "closed-form":
-            g_mean, pull = self._gradients(ops, f, likelihood, y, state, scale)
-        else:
-            g_mean, g_chol = self._gradients_by_autodiff(ops, f, likelihood, y, state, scale)
-        closed = self.gradient == "closed-form"
-        if self.optimiser == "adam":
-            g = MeanCholesky(g_mean, _chol_gradient(ops, state.q.chol, pull) if closed else g_chol)
+    def e_step(self, ops: Ops, f: Factor, data: DataTerm, state: QState, rate: Array) -> QState:
+        if isinstance(state.adam, AdamState):
+            g = self._slope_in_factor(ops, f, data, state)
             q, adam = adam_ascent(ops, state.adam, state.q, g, rate)
             return QState(q, adam, state.halvings)
         precision = _precision(ops, state.q.chol)
-        g_cov = (
-            0.5 * (precision - pull) if closed else _covariance_gradient(ops, state.q.chol, g_chol)
-        )
+        g_mean, g_cov = self._slope_in_covariance(ops, f, data, state, precision)
 
         def at(rate: Array) -> MeanCholesky:
             return natural_gradient_step(ops, state.q, precision, g_mean, g_cov, rate)
 
-        if not self._damps(likelihood):
+        if not self._damps(data.likelihood):
             return state._replace(q=at(rate))
 
         def trial(rate: Array) -> tuple[MeanCholesky, Array]:
@@ -151,28 +135,43 @@ class MeanCholeskySVGP(Method):
         """Whether a new precision may fail: β < 0, which the autodiff of a sampled V̂ has too."""
         return likelihood.damps or (self.gradient == "autodiff" and likelihood.sampled)
 
-    def _gradients(
-        self, ops: Ops, f: Factor, likelihood: Conditional, y: Array, state: QState, scale: Array
+    def _slope_in_factor(self, ops: Ops, f: Factor, data: DataTerm, state: QState) -> MeanCholesky:
+        """∂ELBO/∂(m, L_S)."""
+        if self.gradient == "autodiff":
+            return self._gradients_by_autodiff(ops, f, data, state)
+        g_mean, pull = self._gradients(ops, f, data, state)
+        return MeanCholesky(g_mean, _chol_gradient(ops, state.q.chol, pull))
+
+    def _slope_in_covariance(
+        self, ops: Ops, f: Factor, data: DataTerm, state: QState, precision: Array
     ) -> tuple[Array, Array]:
+        """∂ELBO/∂m and ∂ELBO/∂S, from S⁻¹ too."""
+        if self.gradient == "autodiff":
+            g = self._gradients_by_autodiff(ops, f, data, state)
+            return g.mean, _covariance_gradient(ops, state.q.chol, g.chol)
+        g_mean, pull = self._gradients(ops, f, data, state)
+        return g_mean, 0.5 * (precision - pull)
+
+    def _gradients(self, ops: Ops, f: Factor, data: DataTerm, state: QState) -> tuple[Array, Array]:
         """∂ELBO/∂m = sAα − P₀m, and P₀ + sA diag(β)Aᵀ, which S⁻¹ must balance: ∂_S = ½(S⁻¹ − that).
 
         Source: Salimbeni et al. 2018a, Sec. 2; Adam et al. 2021, App. D. P₀ is the prior precision.
         """
         mu, v = self.marginals(ops, f, self.factorise(ops, f, state))
-        alpha, beta = likelihood.gradients(ops, y, mu, v)
+        alpha, beta = data.likelihood.gradients(ops, data.y, mu, v)
         A, P0 = self._projection(ops, f)
-        g_mean = scale * matvec(A, alpha) - matvec(P0, state.q.mean)
-        return g_mean, P0 + (A * (scale * beta)[..., None, :]) @ ops.matrix_transpose(A)
+        g_mean = data.scale * matvec(A, alpha) - matvec(P0, state.q.mean)
+        return g_mean, P0 + (A * (data.scale * beta)[..., None, :]) @ ops.matrix_transpose(A)
 
     def _gradients_by_autodiff(
-        self, ops: Ops, f: Factor, likelihood: Conditional, y: Array, state: QState, scale: Array
+        self, ops: Ops, f: Factor, data: DataTerm, state: QState
     ) -> MeanCholesky:
         def objective(q: MeanCholesky) -> Array:
             lower = MeanCholesky(q.mean, ops.tril(q.chol))
-            return elbo(ops, self, f, likelihood, y, state._replace(q=lower), scale)
+            return self.bound(ops, f, data, state._replace(q=lower))
 
-        _, g = ops.value_and_grad(objective)(state.q)
-        return g  # type: ignore[no-any-return]
+        gradient: MeanCholesky = ops.value_and_grad(objective)(state.q)[1]
+        return gradient
 
     def _projection(self, ops: Ops, f: Factor) -> tuple[Array, Array]:
         """A with μ = Aᵀm, and the prior precision, in the state's own coordinates."""
@@ -221,8 +220,8 @@ class MeanCholeskySVGP(Method):
             q = MeanCholesky(padded(ops, mean, (P, M)), with_diagonal(ops, chol, M))
         else:
             q = MeanCholesky(continued_mean(ops, p.L, mean), continued_factor(ops, p.L, chol))
-        adam = self.optimiser == "adam"
-        moments = grown_moments(ops, state.adam, q) if adam else ()
+        adam = state.adam
+        moments = grown_moments(ops, adam, q) if isinstance(adam, AdamState) else ()
         return QState(q, moments, state.halvings)
 
 

@@ -3,28 +3,37 @@
 A method is a frozen value object of pure functions over `Ops`. It asks a `Covariance` for the blocks it
 needs and sees the likelihood bound to its parameters, never θ; it keeps its state in NamedTuples of
 arrays with a leading latent axis P. Three values carry the blocks: `p` what θ and the bases determine
-(held while θ stands still), `f` that and what a batch adds, `at` either of them.
+(held while θ stands still), `f` that and what a batch adds, `at` either of them. `q` is what a state
+factorises to at them, `data` a batch's part of the bound.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from svgpbench.errors import UserError
 from svgpbench.likelihoods import Conditional, Likelihood
+from svgpbench.methods.data_term import DataTerm
 from svgpbench.methods.facts import Facts
 from svgpbench.model.covariance import Covariance
 from svgpbench.numerics import gaussian
+from svgpbench.numerics.gaussian import Factor, Prior
 from svgpbench.ops import Array, Ops, Tree
+
+PriorBlocks = TypeVar("PriorBlocks")  # of `p`
+BatchBlocks = TypeVar("BatchBlocks")  # of `f`
+State = TypeVar("State")  # also what an M-step holds of one
+Factorised = TypeVar("Factorised")  # of `q`
 
 
 @dataclass(frozen=True)
-class Method(ABC):
+class Method(ABC, Generic[PriorBlocks, BatchBlocks, State, Factorised]):
     """A parameterization of q(f), how its E-step moves, and what its M-step holds fixed.
 
-    The default blocks are those of a coupled family on M inducing variables u ~ N(0, K).
+    Its four types are the NamedTuples that only a family's own functions look into. The bases are not
+    among them: whether they are arrays or `Features` is between θ and the kernel.
     """
 
     name: ClassVar[str]
@@ -49,7 +58,7 @@ class Method(ABC):
         return True
 
     @property
-    def sampled_rows(self) -> int:
+    def sampled_points(self) -> int:
         """How many basis points a batch samples for a quadratic form, 0 for all of them."""
         return 0
 
@@ -61,102 +70,99 @@ class Method(ABC):
         """Why the method cannot take a likelihood; empty where it can."""
         return ""
 
-    def prior(self, ops: Ops, cov: Covariance, inducing: Tree) -> Any:
+    @abstractmethod
+    def prior(self, ops: Ops, cov: Covariance, inducing: Tree) -> PriorBlocks:
         """The blocks that θ and the bases determine."""
-        return gaussian.prior(ops, cov.square(inducing))
-
-    def factor(
-        self, ops: Ops, cov: Covariance, inducing: Tree, p: Any, X: Array, rows: Array | tuple[()]
-    ) -> Any:
-        """The blocks at a batch X [b, D]; `rows` [r] are the sampled basis points, () for all."""
-        return gaussian.factor(ops, p, cov.cross(inducing, X), cov.diagonal(X))
 
     @abstractmethod
-    def initial_state(self, ops: Ops, p: Any, latents: int, n: int) -> Tree:
+    def factor(
+        self,
+        ops: Ops,
+        cov: Covariance,
+        inducing: Tree,
+        p: PriorBlocks,
+        X: Array,
+        basis_points: Array | tuple[()],
+    ) -> BatchBlocks:
+        """The blocks at a batch X [b, D]; `basis_points` [r] are those sampled, () for all."""
+
+    @abstractmethod
+    def initial_state(self, ops: Ops, p: PriorBlocks, latents: int, n: int) -> State:
         """The state of q(u) = p(u), for n data, unless the method says that it starts elsewhere."""
 
     @abstractmethod
-    def e_step(
-        self,
-        ops: Ops,
-        f: Any,
-        likelihood: Conditional,
-        y: Array,
-        index: Array,
-        state: Tree,
-        rate: Array,
-        scale: Array,
-    ) -> Tree:
-        """One step on q at fixed θ from the batch `y` [b], rows `index` [b] of the data.
-
-        `scale` [] is n/b.
-        """
+    def e_step(self, ops: Ops, f: BatchBlocks, data: DataTerm, state: State, rate: Array) -> State:
+        """One step on q at fixed θ; `rate` is []."""
 
     @abstractmethod
-    def factorise(self, ops: Ops, at: Any, state: Tree) -> Any:
+    def factorise(self, ops: Ops, at: PriorBlocks | BatchBlocks, state: State) -> Factorised:
         """What marginals, KL and q(u) share: computed once a state."""
 
     @abstractmethod
-    def marginals(self, ops: Ops, f: Any, q: Any) -> tuple[Array, Array]:
+    def marginals(self, ops: Ops, f: BatchBlocks, q: Factorised) -> tuple[Array, Array]:
         """Mean and variance of q(f_i), each [P, b], from a factorised state."""
 
     @abstractmethod
-    def kl(self, ops: Ops, f: Any, q: Any) -> Array:
+    def kl(self, ops: Ops, f: BatchBlocks, q: Factorised) -> Array:
         """KL[q ‖ p] [], summed over latents, from a factorised state.
 
         An unbiased estimate, which may be negative, where basis points are sampled.
         """
 
     @abstractmethod
-    def posterior(self, ops: Ops, at: Any, q: Any) -> tuple[Array, Array]:
+    def posterior(
+        self, ops: Ops, at: PriorBlocks | BatchBlocks, q: Factorised
+    ) -> tuple[Array, Array]:
         """Mean [P, M] and covariance [P, M, M] of q at the inducing inputs of the covariance."""
 
-    def bound(
-        self,
-        ops: Ops,
-        f: Any,
-        likelihood: Conditional,
-        y: Array,
-        state: Tree,
-        scale: Array,
-    ) -> Array:
+    def bound(self, ops: Ops, f: BatchBlocks, data: DataTerm, state: State) -> Array:
         """What the method maximises []: s Σ_i V_i − KL[q ‖ p] unless it says more.
 
         Source: Hensman et al. 2013, Eq. 3; Adam et al. 2021, Eq. 8.
         """
         q = self.factorise(ops, f, state)
         mu, v = self.marginals(ops, f, q)
-        V = likelihood.variational_expectations(ops, y, mu, v)
-        return scale * ops.sum(V) - self.kl(ops, f, q)
+        V = data.likelihood.variational_expectations(ops, data.y, mu, v)
+        return data.scale * ops.sum(V) - self.kl(ops, f, q)
 
     def refuses_growth(self) -> str:
         """Why the method cannot go on with a larger basis; empty where it can."""
         return f"method {self.name!r} does not say what its state is on a larger basis"
 
-    def grow(self, ops: Ops, p: Any, state: Tree) -> Tree:
+    def grow(self, ops: Ops, p: PriorBlocks, state: State) -> State:
         """The state on the basis of `p`, which begins with the state's own: the same q(f) and KL.
 
         Raises `UserError` where the method refuses growth.
         """
         raise UserError(self.refuses_growth())
 
-    def hold(self, ops: Ops, p: Any, likelihood: Conditional, state: Tree) -> Tree:
+    def hold(self, ops: Ops, p: PriorBlocks, likelihood: Conditional, state: State) -> State:
         """What the M-step keeps fixed while θ moves; the state itself unless a method says more."""
         return state
 
-    def tie(self, ops: Ops, f: Any, likelihood: Conditional, held: Tree) -> Tree:
+    def tie(self, ops: Ops, f: BatchBlocks, likelihood: Conditional, held: State) -> State:
         """The state at another θ from what is held fixed."""
         return held
 
 
-def elbo(
-    ops: Ops,
-    method: Method,
-    f: Any,
-    likelihood: Conditional,
-    y: Array,
-    state: Tree,
-    scale: Array,
-) -> Array:
-    """The method's bound []: S Σ_i V_i − KL[q ‖ p], an unbiased estimate of it for s = n/b."""
-    return method.bound(ops, f, likelihood, y, state, scale)
+AnyMethod: TypeAlias = Method[Any, Any, Any, Any]
+"""A method to those who pass its blocks and states on and look into none."""
+
+
+@dataclass(frozen=True)
+class CoupledMethod(Method[Prior, Factor, State, Factorised], Generic[State, Factorised]):
+    """A method on M inducing variables u ~ N(0, K), of which mean and covariance of q(f) are made."""
+
+    def prior(self, ops: Ops, cov: Covariance, inducing: Tree) -> Prior:
+        return gaussian.prior(ops, cov.square(inducing))
+
+    def factor(
+        self,
+        ops: Ops,
+        cov: Covariance,
+        inducing: Tree,
+        p: Prior,
+        X: Array,
+        basis_points: Array | tuple[()],
+    ) -> Factor:
+        return gaussian.factor(ops, p, cov.cross(inducing, X), cov.diagonal(X))

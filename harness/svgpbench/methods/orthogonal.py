@@ -22,31 +22,34 @@ from typing import Any, ClassVar
 
 from svgpbench.errors import UserError, unknown
 from svgpbench.likelihoods import Conditional, Likelihood
+from svgpbench.methods.data_term import DataTerm
 from svgpbench.methods.facts import Facts
 from svgpbench.methods.gamma_steps import (
     DENSE_STEPS,
     GAMMA_STEPS,
-    Blocks,
     Dense,
     Factorised,
     Move,
+    TwoPartBlocks,
+    TwoPartFactor,
+    TwoPartPrior,
     TwoPartState,
     explained,
     pulled_back,
 )
 from svgpbench.methods.gram_columns import all_columns, drawn_columns, no_columns, product
-from svgpbench.methods.method import Method
+from svgpbench.methods.method import AnyMethod, Method
 from svgpbench.methods.registry import build_named
 from svgpbench.methods.residual import shifted
 from svgpbench.model.bases import Decoupled
 from svgpbench.model.covariance import Covariance
 from svgpbench.numerics.adam import adam_start
-from svgpbench.numerics.gaussian import matvec, vecmat
+from svgpbench.numerics.gaussian import Factor, matvec, vecmat
 from svgpbench.ops import Array, Ops, Tree
 
 
 @dataclass(frozen=True)
-class OrthogonalSVGP(Method):
+class OrthogonalSVGP(Method[TwoPartPrior, TwoPartFactor, TwoPartState, Factorised]):
     """A coupled method on β and an orthogonal residue of the mean on γ.
 
     Options: `coupled`, a method and its variant as `svgpbench check` names them; `gamma_step` (adam,
@@ -112,7 +115,7 @@ class OrthogonalSVGP(Method):
             )
 
     @functools.cached_property
-    def part(self) -> Method:
+    def part(self) -> AnyMethod:
         """The coupled method on β."""
         return build_named(self.coupled)
 
@@ -121,7 +124,7 @@ class OrthogonalSVGP(Method):
         return self.part.first_order
 
     @property
-    def sampled_rows(self) -> int:
+    def sampled_points(self) -> int:
         return self.subset
 
     def sampled_basis(self, inducing: Decoupled) -> Tree:
@@ -132,14 +135,14 @@ class OrthogonalSVGP(Method):
 
     # --- blocks --------------------------------------------------------------------------------
 
-    def prior(self, ops: Ops, cov: Covariance, inducing: Decoupled) -> Blocks:
+    def prior(self, ops: Ops, cov: Covariance, inducing: Decoupled) -> TwoPartPrior:
         gamma, beta = inducing
         coupled = self.part.prior(ops, cov, beta)
         columns = no_columns(ops, cov) if self.subset else all_columns(ops, cov, gamma)
-        p = Blocks(coupled, cov.cross(beta, gamma), columns, (), ())
+        p = TwoPartPrior(coupled, cov.cross(beta, gamma), columns, ())
         return p._replace(curvature=self._curvature(ops, cov, gamma, p))
 
-    def _curvature(self, ops: Ops, cov: Covariance, gamma: Tree, p: Blocks) -> Any:
+    def _curvature(self, ops: Ops, cov: Covariance, gamma: Tree, p: TwoPartPrior) -> Any:
         """What the γ-step divides by, as far as θ determines it."""
         if self.gamma_step == "adam":
             return ()
@@ -155,15 +158,15 @@ class OrthogonalSVGP(Method):
         ops: Ops,
         cov: Covariance,
         inducing: Decoupled,
-        p: Blocks,
+        p: TwoPartPrior,
         X: Array,
-        rows: Array | tuple[()],
-    ) -> Blocks:
+        basis_points: Array | tuple[()],
+    ) -> TwoPartFactor:
         gamma, beta = inducing
         coupled = self.part.factor(ops, cov, beta, p.coupled, X, ())
-        if not isinstance(rows, tuple):
-            p = p._replace(columns=drawn_columns(ops, cov, gamma, rows))
-        f = p._replace(coupled=coupled, K_gx=cov.cross(gamma, X))
+        drawn = not isinstance(basis_points, tuple)
+        columns = drawn_columns(ops, cov, gamma, basis_points) if drawn else p.columns
+        f = TwoPartFactor(coupled, p.K_bg, columns, p.curvature, cov.cross(gamma, X))
         if self.gamma_step != "newton":
             return f
         K_x = self._residue(ops, f.K_gx, f.curvature.V, coupled.W)
@@ -175,91 +178,81 @@ class OrthogonalSVGP(Method):
 
     # --- q -------------------------------------------------------------------------------------
 
-    def initial_state(self, ops: Ops, p: Blocks, latents: int, n: int) -> TwoPartState:
+    def initial_state(self, ops: Ops, p: TwoPartPrior, latents: int, n: int) -> TwoPartState:
         a = ops.zeros((latents, p.K_bg.shape[-1]))
         adam = adam_start(ops, a) if self.gamma_step == "adam" else ()
         return TwoPartState(self.part.initial_state(ops, p.coupled, latents, n), a, adam)
 
-    def factorise(self, ops: Ops, at: Blocks, state: TwoPartState) -> Factorised:
+    def factorise(self, ops: Ops, at: TwoPartBlocks, state: TwoPartState) -> Factorised:
         coupled = self.part.factorise(ops, at.coupled, state.coupled)
         return Factorised(coupled, state.a, explained(ops, at, state.a))
 
-    def marginals(self, ops: Ops, f: Blocks, q: Factorised) -> tuple[Array, Array]:
+    def marginals(self, ops: Ops, f: TwoPartFactor, q: Factorised) -> tuple[Array, Array]:
         mu, v = self.part.marginals(ops, f.coupled, q.coupled)
         return mu + self._mean(f, q.a, q.explained), v
 
-    def _mean(self, f: Blocks, a: Array, at_beta: Array) -> Array:
+    def _mean(self, f: TwoPartFactor, a: Array, at_beta: Array) -> Array:
         """γ's part of the mean [P, b], k_xγa − k_xβK_β⁻¹K_βγa; `at_beta` is `explained` of a."""
         return vecmat(a, f.K_gx) - vecmat(at_beta, f.coupled.W)
 
-    def kl(self, ops: Ops, f: Blocks, q: Factorised) -> Array:
+    def kl(self, ops: Ops, f: TwoPartFactor, q: Factorised) -> Array:
         """KL_β + ½aᵀD_γa, or its unbiased estimate; the part in K_γβ is always exact."""
         coupled = self.part.kl(ops, f.coupled, q.coupled)
         square = ops.sum(q.a * product(ops, f.columns, q.a))
         return coupled + 0.5 * (square + self._cross_term(ops, f, q))
 
-    def _cross_term(self, ops: Ops, f: Blocks, q: Factorised) -> Array:
+    def _cross_term(self, ops: Ops, f: TwoPartFactor, q: Factorised) -> Array:
         """What 2KL has of K_γβ [], summed over latents: −aᵀK_γβK_β⁻¹K_βγa."""
         return -ops.sum(q.explained * q.explained)
 
-    def posterior(self, ops: Ops, at: Blocks, q: Factorised) -> tuple[Array, Array]:
+    def posterior(self, ops: Ops, at: TwoPartBlocks, q: Factorised) -> tuple[Array, Array]:
         """q(u) at β, where the residue is 0."""
         return self.part.posterior(ops, at.coupled, q.coupled)
 
     # --- E-step and M-step ---------------------------------------------------------------------
 
     def e_step(
-        self,
-        ops: Ops,
-        f: Blocks,
-        likelihood: Conditional,
-        y: Array,
-        index: Array,
-        state: TwoPartState,
-        rate: Array,
-        scale: Array,
+        self, ops: Ops, f: TwoPartFactor, data: DataTerm, state: TwoPartState, rate: Array
     ) -> TwoPartState:
         """β by the coupled method (16b, c for a natural gradient), then γ at the new marginals.
 
         Source: Salimbeni et al. 2018b, Eqs. 16–17.
         """
-        blocks, conditional = self.beside_mean(ops, f, likelihood, state.a, scale)
-        coupled = self.part.e_step(ops, blocks, conditional, y, index, state.coupled, rate, scale)
+        blocks, beside = self.beside_mean(ops, f, data, state.a)
+        coupled = self.part.e_step(ops, blocks, beside, state.coupled, rate)
         state = state._replace(coupled=coupled)
-        gradient, beta = self.gamma_gradient(ops, f, likelihood, y, state, scale)
+        gradient, beta = self.gamma_gradient(ops, f, data, state)
         rate = self.gamma_rate + 0.0 * rate if self.gamma_rate else rate
         return GAMMA_STEPS[self.gamma_step](ops, Move(f, state, gradient, beta, rate))
 
     def gamma_gradient(
-        self,
-        ops: Ops,
-        f: Blocks,
-        likelihood: Conditional,
-        y: Array,
-        state: TwoPartState,
-        scale: Array,
+        self, ops: Ops, f: TwoPartFactor, data: DataTerm, state: TwoPartState
     ) -> tuple[Array, Array]:
         """∂_a [P, M_γ] = sK_γxα − K_γa, less the part through β, and sβ [P, b]."""
         q = self.factorise(ops, f, state)
-        alpha, beta = likelihood.gradients(ops, y, *self.marginals(ops, f, q))
-        alpha, beta = scale * alpha, scale * beta
+        alpha, beta = data.likelihood.gradients(ops, data.y, *self.marginals(ops, f, q))
+        alpha, beta = data.scale * alpha, data.scale * beta
         g = matvec(f.K_gx, alpha) - product(ops, f.columns, q.a)
         return g - pulled_back(ops, f, self._through_beta(ops, f, q, alpha)), beta
 
-    def _through_beta(self, ops: Ops, f: Blocks, q: Factorised, alpha: Array) -> Array:
+    def _through_beta(self, ops: Ops, f: TwoPartFactor, q: Factorised, alpha: Array) -> Array:
         """sWα − L⁻¹K_βγa [P, M_β] of sα: pulled back, what sK_γxα − K_γa exceeds sK_⊥ᵀα − D_γa by."""
         return matvec(f.coupled.W, alpha) - q.explained
 
     def beside_mean(
-        self, ops: Ops, f: Blocks, likelihood: Conditional, a: Array, scale: Array
-    ) -> tuple[Any, Conditional]:
-        """The blocks and the likelihood that the coupled method's E-step gets."""
-        return f.coupled, shifted(likelihood, self._mean(f, a, explained(ops, f, a)))
+        self, ops: Ops, f: TwoPartFactor, data: DataTerm, a: Array
+    ) -> tuple[Factor, DataTerm]:
+        """The blocks and the data that the coupled method's E-step gets."""
+        return f.coupled, shifted(data, self._mean(f, a, explained(ops, f, a)))
 
-    def hold(self, ops: Ops, p: Blocks, likelihood: Conditional, state: TwoPartState) -> Tree:
+    def hold(
+        self, ops: Ops, p: TwoPartPrior, likelihood: Conditional, state: TwoPartState
+    ) -> TwoPartState:
         held = self.part.hold(ops, p.coupled, likelihood, state.coupled)
         return state._replace(coupled=held)
 
-    def tie(self, ops: Ops, f: Blocks, likelihood: Conditional, held: TwoPartState) -> TwoPartState:
+    def tie(
+        self, ops: Ops, f: TwoPartFactor, likelihood: Conditional, held: TwoPartState
+    ) -> TwoPartState:
         tied = self.part.tie(ops, f.coupled, likelihood, held.coupled)
         return held._replace(coupled=tied)

@@ -6,17 +6,17 @@ import dataclasses
 from typing import Any
 
 from svgpbench.errors import UserError, unknown
-from svgpbench.methods.method import Method
+from svgpbench.methods.method import AnyMethod
 from svgpbench.plugins import METHODS, find
 
 
-def build_method(name: str, options: dict[str, Any]) -> Method:
+def build_method(name: str, options: dict[str, Any]) -> AnyMethod:
     """A method with its options.
 
     Raises `UserError` for an unknown method, an option that it does not have, or a value of another
     type than the option's default.
     """
-    cls: type[Method] = find(METHODS, "method", name).load()
+    cls: type[AnyMethod] = find(METHODS, "method", name).load()
     fields = {f.name: f for f in dataclasses.fields(cls)}
     for key, value in options.items():
         if key not in fields:
@@ -29,7 +29,7 @@ def build_method(name: str, options: dict[str, Any]) -> Method:
     return cls(**options)
 
 
-def build_named(title: str) -> Method:
+def build_named(title: str) -> AnyMethod:
     """A method from its name and a variant's, as `svgpbench check` shows them: `q-svgp natgrad`.
 
     The name alone has the options' defaults. Raises `UserError` for a name or variant that does not exist.

@@ -7,9 +7,10 @@ other part of the mean has been added; `Tilted` adds a term that is linear in th
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from svgpbench.likelihoods import Conditional
+from svgpbench.methods.data_term import DataTerm
+from svgpbench.numerics.gaussian import Factor
 from svgpbench.ops import Array, Ops
 
 
@@ -26,31 +27,33 @@ class Shifted(Conditional):
         return super().gradients(ops, y, mu + self.shift, v)
 
 
-def shifted(likelihood: Conditional, shift: Array) -> Conditional:
-    """A likelihood at marginals whose mean lacks `shift` [P, b]."""
-    return Shifted(likelihood.likelihood, likelihood.parameters, shift)
+def shifted(data: DataTerm, shift: Array) -> DataTerm:
+    """The data at marginals whose mean lacks `shift` [P, b]."""
+    of = data.likelihood
+    return data._replace(likelihood=Shifted(of.likelihood, of.parameters, shift))
 
 
 @dataclass(frozen=True)
 class Tilted(Conditional):
     """A likelihood with one more column of marginals, whose V is the mean itself: α = 1, β = 0."""
 
-    data: Conditional
+    untilted: Conditional
 
     def variational_expectations(self, ops: Ops, y: Array, mu: Array, v: Array) -> Array:
-        V = self.data.variational_expectations(ops, y, mu[..., :-1], v[..., :-1])
+        V = self.untilted.variational_expectations(ops, y, mu[..., :-1], v[..., :-1])
         return ops.concat([V, ops.sum(mu[..., -1:], axis=0)], axis=-1)
 
     def gradients(self, ops: Ops, y: Array, mu: Array, v: Array) -> tuple[Array, Array]:
-        alpha, beta = self.data.gradients(ops, y, mu[..., :-1], v[..., :-1])
+        alpha, beta = self.untilted.gradients(ops, y, mu[..., :-1], v[..., :-1])
         last = 0.0 * alpha[..., -1:]
         return ops.concat([alpha, last + 1.0], axis=-1), ops.concat([beta, last], axis=-1)
 
 
-def tilted(ops: Ops, f: Any, data: Conditional, tilt: Array) -> tuple[Any, Conditional]:
-    """Blocks and likelihood of a coupled method with tiltᵀ(L⁻¹u), tilt [P, M], added to Σ log p(y_i|f_i)."""
+def tilted(ops: Ops, f: Factor, data: DataTerm, tilt: Array) -> tuple[Factor, DataTerm]:
+    """Blocks and data of a coupled method with tiltᵀ(L⁻¹u), tilt [P, M], added to Σ log p(y_i|f_i)."""
     latents, M = tilt.shape
     W = ops.broadcast_to(f.W, (latents, M, f.W.shape[-1]))
     kff = ops.concat([f.kff, 0.0 * f.kff[..., :1]], axis=-1)
     more = f._replace(W=ops.concat([W, tilt[..., None]], axis=-1), kff=kff)
-    return more, Tilted(data.likelihood, data.parameters, data)
+    of = data.likelihood
+    return more, data._replace(likelihood=Tilted(of.likelihood, of.parameters, of))

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
 
-from svgpbench.ops import Array, Ops, Tree
+from svgpbench.ops import Array, Ops
+
+State = TypeVar("State")
 
 MOST_HALVINGS = 40
 """2⁻⁴⁰ of a rate is no step: what still fails then has failed before the step."""
 
 
 def halve_until_positive(
-    ops: Ops, trial: Callable[[Array], tuple[Tree, Array]], rate: Array
-) -> tuple[Tree, Array]:
+    ops: Ops, trial: Callable[[Array], tuple[State, Array]], rate: Array
+) -> tuple[State, Array]:
     """The first state of trial(rate), trial(rate/2), … whose factor exists, and the number of halvings.
 
     `trial` gives a state and the Cholesky factor [..., M, M] of the precision that it implies, NaN where
@@ -25,12 +28,12 @@ def halve_until_positive(
         d = ops.diagonal(chol)
         return ops.sum(ops.where(d > 0.0, ops.zeros(d.shape), ops.zeros(d.shape) + 1.0)) > 0.0
 
-    def again(carry: tuple[Array, Tree, Array, Array]) -> tuple[Array, Tree, Array, Array]:
+    def again(carry: tuple[Array, State, Array, Array]) -> tuple[Array, State, Array, Array]:
         rate, _, _, count = carry
         state, chol = trial(0.5 * rate)
         return 0.5 * rate, state, chol, count + 1.0
 
-    def unfinished(carry: tuple[Array, Tree, Array, Array]) -> Array:
+    def unfinished(carry: tuple[Array, State, Array, Array]) -> Array:
         _, _, chol, count = carry
         return failed(chol) & (count < MOST_HALVINGS)
 

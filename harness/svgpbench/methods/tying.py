@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from svgpbench.likelihoods import Conditional
+from svgpbench.methods.data_term import DataTerm
 from svgpbench.numerics.gaussian import Factor, matvec
 from svgpbench.ops import Array, Ops
 
@@ -30,16 +31,16 @@ class Sites(NamedTuple):
 
 
 def moved_sites(
-    ops: Ops, sites: Sites, index: Array, lambda1: Array, beta: Array, rate: Array, scale: Array
+    ops: Ops, sites: Sites, data: DataTerm, lambda1: Array, beta: Array, rate: Array
 ) -> Sites:
-    """(1 − r)·sites, and r·s·(λ₁, β) [P, b] added at the batch's `index`.
+    """(1 − r)·sites, and r·s·(λ₁, β) [P, b] added at the batch's rows.
 
     Every site decays, so that sums over sites follow the dual step on minibatches too.
     """
-    step = rate * scale
+    step = rate * data.scale
     return Sites(
-        ops.index_add((1.0 - rate) * sites.lambda1, index, step * lambda1),
-        ops.index_add((1.0 - rate) * sites.beta, index, step * beta),
+        ops.index_add((1.0 - rate) * sites.lambda1, data.index, step * lambda1),
+        ops.index_add((1.0 - rate) * sites.beta, data.index, step * beta),
     )
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from svgpbench.ops import Array, Ops, Tree
 from svgpbench.tree import tree_map
+
+T = TypeVar("T")  # a tree
 
 BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
 
@@ -37,8 +39,8 @@ def for_each(parameters: Tree, power: Tree) -> Tree:
 
 
 def adam_ascent(
-    ops: Ops, state: AdamState, parameters: Tree, gradient: Tree, rate: Array
-) -> tuple[Tree, AdamState]:
+    ops: Ops, state: AdamState, parameters: T, gradient: T, rate: Array
+) -> tuple[T, AdamState]:
     """One step up the gradient."""
     mean = tree_map(lambda m, g: BETA1 * m + (1.0 - BETA1) * g, state.mean, gradient)
     square = tree_map(lambda s, g: BETA2 * s + (1.0 - BETA2) * g * g, state.square, gradient)
@@ -49,5 +51,5 @@ def adam_ascent(
         return x + rate * (m / (1.0 - p1)) / (ops.sqrt(s / (1.0 - p2)) + EPSILON)
 
     powers = (for_each(parameters, power1), for_each(parameters, power2))
-    moved = tree_map(move, parameters, mean, square, *powers)
+    moved: T = tree_map(move, parameters, mean, square, *powers)
     return moved, AdamState(mean, square, power1, power2)

@@ -16,12 +16,12 @@ import numpy as np
 
 from svgpbench.config import LEARN
 from svgpbench.errors import unknown
-from svgpbench.methods import Method, build_method
+from svgpbench.methods import AnyMethod, build_method
 from svgpbench.model import Model, Theta, unconstrain
-from svgpbench.numerics.adam import AdamState, adam_start
+from svgpbench.numerics.adam import adam_start
 from svgpbench.ops import Array, Ops, Tree
 from svgpbench.speed.problems import Problem
-from svgpbench.training.steps import Batch, Steps, compile_steps, learned
+from svgpbench.training.steps import Batch, MPhase, Steps, compile_steps, learned
 from svgpbench.tree import tree_map
 
 METHODS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -64,12 +64,12 @@ class _Compiled(NamedTuple):
     training: Steps
     e_step: Callable[[Theta, Batch, Tree, Array, Array], Tree]
     e_step_held: Callable[[Theta, Any, Batch, Tree, Array, Array], Tree]
-    m_step: Callable[..., tuple[Theta, AdamState, Tree]]
+    m_step: MPhase
     predict: Callable[[Theta, Tree, Batch], tuple[Array, Array]]
 
 
 @functools.lru_cache
-def _compile(ops: Ops, model: Model, method: Method) -> _Compiled:
+def _compile(ops: Ops, model: Model, method: AnyMethod) -> _Compiled:
     steps = compile_steps(ops, model, method, 1, 1, LEARN)
     held = compile_steps(ops, model, method, HELD, 1, LEARN)
 

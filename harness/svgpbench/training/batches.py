@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from svgpbench.methods.method import Method
+from svgpbench.methods.method import AnyMethod
 from svgpbench.model import Model
 from svgpbench.ops import Ops
 from svgpbench.training.steps import Batch
@@ -51,7 +51,7 @@ class Batches:
         self,
         ops: Ops,
         model: Model,
-        method: Method,
+        method: AnyMethod,
         data: TrainingData,
         size: int | None,
         seed: int,
@@ -95,8 +95,8 @@ class Batches:
         drawn = self._full
         if self.model.likelihood.samples:
             drawn = drawn._replace(noise=self._noise(self._noise_draws))
-        if self.method.sampled_rows:
-            drawn = drawn._replace(rows=self.ops.asarray(self._rows(inducing)))
+        if self.method.sampled_points:
+            drawn = drawn._replace(basis_points=self.ops.asarray(self._sampled(inducing)))
         return drawn
 
     def sample(self) -> Rows:
@@ -107,17 +107,17 @@ class Batches:
     def drawn(self, rows: Rows, inducing: Any) -> Batch:
         """Rows [b] with fresh draws where the likelihood or the method samples."""
         batch = self._of(rows, self._noise(self._noise_draws))
-        if self.method.sampled_rows:
-            batch = batch._replace(rows=self.ops.asarray(self._rows(inducing)))
+        if self.method.sampled_points:
+            batch = batch._replace(basis_points=self.ops.asarray(self._sampled(inducing)))
         return batch
 
     def minibatches(self, count: int, inducing: Any) -> Batch:
         """`count` batches drawn without replacement, stacked on a leading axis."""
         rows = np.stack([self.sample() for _ in range(count)])
         drawn = self._of(rows, self._noise(self._noise_draws, count))
-        if self.method.sampled_rows:
-            sampled = np.stack([self._rows(inducing) for _ in range(count)])
-            drawn = drawn._replace(rows=self.ops.asarray(sampled))
+        if self.method.sampled_points:
+            sampled = np.stack([self._sampled(inducing) for _ in range(count)])
+            drawn = drawn._replace(basis_points=self.ops.asarray(sampled))
         return drawn
 
     def evaluation(self, inducing: Any = ()) -> Iterator[Batch]:
@@ -148,14 +148,14 @@ class Batches:
 
     def partition(self, inducing: Any) -> Iterator[tuple[float, Any]]:
         """Chunks of basis points that cover all, each with its share: their estimates sum exactly."""
-        size = self.method.sampled_rows
+        size = self.method.sampled_points
         if not size:
             yield 1.0, ()
             return
-        count = self._basis_points(inducing)
+        count = self._basis_size(inducing)
         for i in range(0, count, size):
-            rows = np.arange(i, min(i + size, count))
-            yield len(rows) / count, self.ops.asarray(rows)
+            points = np.arange(i, min(i + size, count))
+            yield len(points) / count, self.ops.asarray(points)
 
     def _chunks(self, count: int, inducing: Any) -> Iterator[Rows]:
         points = sum(int(basis.shape[0]) for basis in leaves(inducing))
@@ -177,9 +177,11 @@ class Batches:
             return ()
         return self.ops.asarray(rng.standard_normal((count, *shape) if count else shape))
 
-    def _rows(self, inducing: Any) -> Rows:
-        count = self._basis_points(inducing)
-        return self._basis_draws.choice(count, min(self.method.sampled_rows, count), replace=False)
+    def _sampled(self, inducing: Any) -> npt.NDArray[np.int64]:
+        count = self._basis_size(inducing)
+        return self._basis_draws.choice(
+            count, min(self.method.sampled_points, count), replace=False
+        )
 
-    def _basis_points(self, inducing: Any) -> int:
+    def _basis_size(self, inducing: Any) -> int:
         return int(leaves(self.method.sampled_basis(inducing))[0].shape[0])

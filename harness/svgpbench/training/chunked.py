@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from svgpbench.methods.collapsed import SGPR, Sums
-from svgpbench.methods.method import Method
+from svgpbench.methods.method import AnyMethod
 from svgpbench.methods.tying import DualState
 from svgpbench.model import Model, Theta, constrain
 from svgpbench.ops import Array, Ops, Tree
@@ -102,7 +102,7 @@ class AccumulatingTrainer(Trainer):
         return self.value_and_gradient
 
 
-def trainer_class(method: Method) -> type[Trainer]:
+def trainer_class(method: AnyMethod) -> type[Trainer]:
     """How a method is trained."""
     return AccumulatingTrainer if isinstance(method, SGPR) else Trainer
 

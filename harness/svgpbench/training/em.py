@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from svgpbench.config import TrainingConfig
-from svgpbench.methods.method import Method
+from svgpbench.methods.method import AnyMethod
 from svgpbench.model import Model, Theta, constrain, unconstrain
 from svgpbench.numerics.adam import adam_start
 from svgpbench.numerics.lbfgs import Evaluations, lbfgs_ascent
@@ -59,7 +59,7 @@ class Trainer:
         self,
         ops: Ops,
         model: Model,
-        method: Method,
+        method: AnyMethod,
         data: TrainingData,
         theta: Theta,
         settings: TrainingConfig,
@@ -189,18 +189,18 @@ class Trainer:
         parts = list(self.batches.partition(at.raw.inducing))
         scale = self.ops.asarray(np.float64(weight))
         if len(chunks) == len(parts) == 1:
-            batch = chunks[0]._replace(rows=parts[0][1])
+            batch = chunks[0]._replace(basis_points=parts[0][1])
             f = self.steps.factor(at.raw, at.prior, batch) if blocks is None else blocks
             return self._bound(at, f, chunks[0], scale)
         # Σ_chunks [ΣV − KL] counts the KL once a chunk; scale 0 gives −KL alone, in one chunk as in another
         zero, smallest = self.ops.asarray(np.float64(0.0)), min(chunks, key=lambda one: len(one.y))
         kls = []
-        for share, rows in parts:
-            batch = smallest._replace(rows=rows)
+        for share, points in parts:
+            batch = smallest._replace(basis_points=points)
             kls.append((share, self._bound(at, self._factor(at, batch), batch, zero)))
         expected = 0.0
         for chunk in chunks:
-            batch = chunk._replace(rows=parts[0][1])
+            batch = chunk._replace(basis_points=parts[0][1])
             expected += self._bound(at, self._factor(at, batch), batch, scale) - kls[0][1]
         return expected + sum(share * negative_kl for share, negative_kl in kls)
 

@@ -26,7 +26,7 @@ import numpy as np
 
 from svgpbench.config import Decay, TrainingConfig
 from svgpbench.methods.larger_basis import grown_moments
-from svgpbench.methods.method import Method
+from svgpbench.methods.method import AnyMethod
 from svgpbench.model import Model, Theta
 from svgpbench.model.bases import Decoupled, centres
 from svgpbench.ops import Ops
@@ -53,7 +53,7 @@ class OnlineTrainer(Trainer):
         self,
         ops: Ops,
         model: Model,
-        method: Method,
+        method: AnyMethod,
         data: TrainingData,
         theta: Theta,
         settings: TrainingConfig,

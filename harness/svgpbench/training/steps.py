@@ -9,10 +9,11 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from svgpbench.config import Learnable
-from svgpbench.methods.method import Method, elbo
+from svgpbench.methods.data_term import DataTerm
+from svgpbench.methods.method import AnyMethod, BatchBlocks, Method, PriorBlocks
 from svgpbench.model import Model, Theta, constrain
 from svgpbench.numerics.adam import AdamState, adam_ascent
 from svgpbench.ops import Array, Ops, Tree
@@ -25,7 +26,51 @@ class Batch(NamedTuple):
     y: Array  # [b]
     index: Array  # [b], row numbers
     noise: Any = ()  # [S, P], where the likelihood samples
-    rows: Any = ()  # [r], sampled basis points, where the method samples them
+    basis_points: Any = ()  # [r], those that are sampled, where the method samples them
+
+
+class EPhase(Protocol):
+    """E-steps on q: at the blocks `f` of one batch, or at `p` on a batch a step."""
+
+    def __call__(
+        self, raw: Theta, blocks: Any, batch: Batch, state: Tree, rate: Array, scale: Array, /
+    ) -> Tree: ...
+
+
+class MPhase(Protocol):
+    """M-steps on the learned parts of θ, on one batch or a batch a step, and q carried to the new θ."""
+
+    def __call__(
+        self,
+        raw: Theta,
+        p: Any,
+        state: Tree,
+        adam: AdamState,
+        batch: Batch,
+        rate: Array,
+        scale: Array,
+        /,
+    ) -> tuple[Theta, AdamState, Tree]: ...
+
+
+class Objective(Protocol):
+    """What M-steps go up [], and its gradient in the learned parts of θ."""
+
+    def __call__(
+        self, raw: Theta, held: Tree, batch: Batch, scale: Array, /
+    ) -> tuple[Array, Tree]: ...
+
+
+class Bound(Protocol):
+    """The method's bound [] on a batch."""
+
+    def __call__(self, raw: Theta, f: Any, batch: Batch, state: Tree, scale: Array, /) -> Array: ...
+
+
+class Prediction(Protocol):
+    """Log predictive densities [b] of a batch, and what is predicted at its inputs."""
+
+    def __call__(self, raw: Theta, p: Any, state: Tree, batch: Batch, /) -> tuple[Array, Array]: ...
 
 
 @dataclass(frozen=True)
@@ -34,22 +79,16 @@ class Steps:
 
     prior: Callable[[Theta], Any]
     factor: Callable[[Theta, Any, Batch], Any]
-    e_phase: Callable[..., Tree]  # (raw, factor, batch, state, rate, scale) -> state
-    e_phase_batches: Callable[..., Tree]  # (raw, prior, batches, state, rate, scale) -> state
-    m_phase: Callable[
-        ..., tuple[Theta, AdamState, Tree]
-    ]  # (raw, prior, state, adam, batch, rate, scale)
-    m_phase_batches: Callable[..., tuple[Theta, AdamState, Tree]]
-    hold: Callable[[Theta, Any, Tree], Tree]  # (raw, prior, state) -> held
-    objective_and_gradient: Callable[
-        ..., tuple[Array, Tree]
-    ]  # (raw, held, batch, scale) -> M-step objective, its gradient in the learned parts
+    e_phase: EPhase
+    e_phase_batches: EPhase
+    m_phase: MPhase
+    m_phase_batches: MPhase
+    hold: Callable[[Theta, Any, Tree], Tree]  # (raw, p, state) -> held
+    objective_and_gradient: Objective
     retie: Callable[[Theta, Tree, Array], Tree]  # (raw, held, X) -> state
-    bound: Callable[..., Array]  # (raw, factor, batch, state, scale) -> ELBO []
-    predict: Callable[
-        ..., tuple[Array, Array]
-    ]  # (raw, prior, state, batch) -> log density, prediction
-    negative_beta: Callable[..., Array]  # (raw, prior, state, batch) -> number of rows []
+    bound: Bound
+    predict: Prediction
+    negative_beta: Callable[[Theta, Any, Tree, Batch], Array]  # number of rows []
 
 
 def learned(raw: Theta, names: tuple[str, ...]) -> tuple[Any, ...]:
@@ -62,25 +101,38 @@ def with_learned(raw: Theta, names: tuple[str, ...], parts: tuple[Any, ...]) -> 
     return raw._replace(**dict(zip(names, parts, strict=True)))
 
 
-def learnable(method: Method, names: tuple[Learnable, ...]) -> tuple[Learnable, ...]:
+def learnable(method: AnyMethod, names: tuple[Learnable, ...]) -> tuple[Learnable, ...]:
     """The parts that may be learned: where the basis is the data, it stays where the data are."""
     return tuple(x for x in names if not (x == "inducing" and method.basis == "data"))
 
 
-def prior_at(ops: Ops, model: Model, method: Method, theta: Theta) -> Any:
+def prior_at(
+    ops: Ops, model: Model, method: Method[PriorBlocks, Any, Any, Any], theta: Theta
+) -> PriorBlocks:
     """The method's blocks at θ."""
     return method.prior(ops, model.covariance(ops, theta), theta.inducing)
 
 
 def factor_at(
-    ops: Ops, model: Model, method: Method, theta: Theta, p: Any, X: Array, rows: Any = ()
-) -> Any:
+    ops: Ops,
+    model: Model,
+    method: Method[PriorBlocks, BatchBlocks, Any, Any],
+    theta: Theta,
+    p: PriorBlocks,
+    X: Array,
+    basis_points: Any = (),
+) -> BatchBlocks:
     """The method's blocks at θ and inputs X [b, D]."""
-    return method.factor(ops, model.covariance(ops, theta), theta.inducing, p, X, rows)
+    return method.factor(ops, model.covariance(ops, theta), theta.inducing, p, X, basis_points)
+
+
+def data_term(model: Model, theta: Theta, batch: Batch, scale: Array) -> DataTerm:
+    """What the method sees of a batch at θ."""
+    return DataTerm(model.conditional(theta, batch.noise), batch.y, batch.index, scale)
 
 
 def m_objective(
-    ops: Ops, model: Model, method: Method, raw: Theta, held: Tree, batch: Batch, scale: Array
+    ops: Ops, model: Model, method: AnyMethod, raw: Theta, held: Tree, batch: Batch, scale: Array
 ) -> Array:
     """The bound [] at θ with `held` fixed, so that q moves with θ as the method's tying says.
 
@@ -88,15 +140,14 @@ def m_objective(
     """
     theta = constrain(ops, raw)
     p = prior_at(ops, model, method, theta)
-    f = factor_at(ops, model, method, theta, p, batch.X, batch.rows)
-    likelihood = model.conditional(theta, batch.noise)
-    state = method.tie(ops, f, likelihood, held)
-    return elbo(ops, method, f, likelihood, batch.y, state, scale)
+    f = factor_at(ops, model, method, theta, p, batch.X, batch.basis_points)
+    data = data_term(model, theta, batch, scale)
+    return method.bound(ops, f, data, method.tie(ops, f, data.likelihood, held))
 
 
 @functools.lru_cache
 def compile_steps(
-    ops: Ops, model: Model, method: Method, e_steps: int, m_steps: int, learn: tuple[str, ...]
+    ops: Ops, model: Model, method: AnyMethod, e_steps: int, m_steps: int, learn: tuple[str, ...]
 ) -> Steps:
     """The steps of a method on a backend, compiled lazily at their first call with each shape."""
 
@@ -104,13 +155,13 @@ def compile_steps(
         return prior_at(ops, model, method, constrain(ops, raw))
 
     def factor(raw: Theta, p: Any, batch: Batch) -> Any:
-        return factor_at(ops, model, method, constrain(ops, raw), p, batch.X, batch.rows)
+        return factor_at(ops, model, method, constrain(ops, raw), p, batch.X, batch.basis_points)
 
     def e_phase(raw: Theta, f: Any, batch: Batch, state: Tree, rate: Array, scale: Array) -> Tree:
-        likelihood = model.conditional(constrain(ops, raw), batch.noise)
+        data = data_term(model, constrain(ops, raw), batch, scale)
 
         def step(s: Tree, _: Tree) -> Tree:
-            return method.e_step(ops, f, likelihood, batch.y, batch.index, s, rate, scale)
+            return method.e_step(ops, f, data, s, rate)
 
         return step(state, ()) if e_steps == 1 else ops.scan(step, state, (), length=e_steps)
 
@@ -120,9 +171,8 @@ def compile_steps(
         theta = constrain(ops, raw)
 
         def step(s: Tree, batch: Batch) -> Tree:
-            f = factor_at(ops, model, method, theta, p, batch.X, batch.rows)
-            likelihood = model.conditional(theta, batch.noise)
-            return method.e_step(ops, f, likelihood, batch.y, batch.index, s, rate, scale)
+            f = factor_at(ops, model, method, theta, p, batch.X, batch.basis_points)
+            return method.e_step(ops, f, data_term(model, theta, batch, scale), s, rate)
 
         return ops.scan(step, state, batches, length=e_steps)
 
@@ -179,8 +229,7 @@ def compile_steps(
         return raw, adam, retie(raw, held, batches.X[0])
 
     def bound(raw: Theta, f: Any, batch: Batch, state: Tree, scale: Array) -> Array:
-        likelihood = model.conditional(constrain(ops, raw), batch.noise)
-        return elbo(ops, method, f, likelihood, batch.y, state, scale)
+        return method.bound(ops, f, data_term(model, constrain(ops, raw), batch, scale), state)
 
     def marginals(raw: Theta, p: Any, state: Tree, batch: Batch) -> tuple[Any, Array, Array]:
         theta = constrain(ops, raw)

@@ -18,7 +18,7 @@ Floats = npt.NDArray[np.float64]
 class Union(Dense):
     """q of the variables at γ and then β; γ's come with a quadratic that may be sampled.
 
-    `rows` are the sampled points of γ, None for all.
+    `basis_points` are those of γ that are sampled, None for all.
     """
 
     def __init__(
@@ -29,12 +29,12 @@ class Union(Dense):
         y: Floats,
         scale: float,
         noise: Floats = NO_NOISE,
-        rows: npt.NDArray[np.int64] | None = None,
+        basis_points: npt.NDArray[np.int64] | None = None,
     ) -> None:
         points = np.concatenate([theta.inducing.gamma, theta.inducing.beta])
         super().__init__(case, theta._replace(inducing=points), X, y, scale, noise)
         self.size = len(theta.inducing.gamma)  # of γ
-        self.bases, self.rows = theta, rows
+        self.bases, self.basis_points = theta, basis_points
 
     def decoupled(self, a: Floats, L_B: Floats) -> tuple[Floats, Floats]:
         """Mean K_·α a and precision K⁻¹ + B at β (Cheng and Boots 2017, Eq. 7)."""
@@ -44,11 +44,11 @@ class Union(Dense):
 
     def sampled_excess(self, a: Floats) -> Floats:
         """What the estimate of K_γ a adds to it; the jitter is exact."""
-        if self.rows is None:
+        if self.basis_points is None:
             return np.zeros_like(a)
         plain = self.K[: self.size, : self.size] - 1e-6 * np.eye(self.size)
         weights = np.full(self.size, -1.0)
-        weights[self.rows] += self.size / len(self.rows)
+        weights[self.basis_points] += self.size / len(self.basis_points)
         return np.asarray((weights * a) @ plain)
 
     def sampled_elbo(self, a: Floats, m: Floats, S: Floats) -> float:
@@ -63,8 +63,8 @@ def at_batches(case: Case, problem: Problem) -> tuple[Union, Union, Union]:
 
     def union(index: npt.NDArray[np.int64], theta: Theta) -> Union:
         drawn = problem.draws(load_backend("numpy"), model, method, index)
-        noise, rows = drawn.get("noise", NO_NOISE), drawn.get("rows")
-        return Union(case, theta, problem.X[index], y[index], n / len(index), noise, rows)
+        noise, points = drawn.get("noise", NO_NOISE), drawn.get("basis_points")
+        return Union(case, theta, problem.X[index], y[index], n / len(index), noise, points)
 
     here = problem.theta(model, method.basis)
     there = problem.theta(model, method.basis, moved=True)

@@ -1,0 +1,17 @@
+"""What an E-step and the bound see of the data, as one value."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from svgpbench.likelihoods import Conditional
+from svgpbench.ops import Array
+
+
+class DataTerm(NamedTuple):
+    """The data's term of the bound, s Σ_i log p(y_i | f_i) of a batch: s = n/b where it stands for all n."""
+
+    likelihood: Conditional  # at its parameters, and at the batch's noise where it samples
+    y: Array  # [b]
+    index: Array  # [b], which rows of the data these are
+    scale: Array  # [], s
