@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from wanted_files import CONTENT, FAST, IMPATIENT, fetch_file, left_in, wanted
+from wanted_files import CONTENT, FAST, IMPATIENT, ROADS, fetch_file, left_in, wanted
 from wayward_server import Server, until
 
 from svgpbench_datasets import DataError
@@ -159,25 +159,29 @@ PROGRAM = """
 import sys
 from dataclasses import replace
 from pathlib import Path
-from wanted_files import FAST, fetch_file, wanted
+from functools import partial
+from wanted_files import FAST, entry, fetch_file, unseen, wanted
 from svgpbench_datasets import DataError
+from svgpbench_datasets.form import check_form
 def tell(progress):
     print(progress.doing, flush=True)
-cache, url, readers_id = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+cache, url, readers_id, kind = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4]
+file = {"sha256": wanted, "form": unseen}[kind](url)
+how = {"limits": replace(FAST, silence_s=20), "accept": partial(check_form, entry(unseen(url)))}
 if readers_id:
     import os
     os.setgid(readers_id)
     os.setuid(readers_id)
 try:
-    print(fetch_file(wanted(url), cache=cache, limits=replace(FAST, silence_s=20), on_progress=tell))
+    print(fetch_file(file, cache=cache, on_progress=tell, **how))
 except DataError as error:
     print(error)
 """
 
 
-def started(cache: Path, url: str, user: int = 0) -> subprocess.Popen[str]:
+def started(cache: Path, url: str, user: int = 0, kind: str = "sha256") -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, str(cache), url, str(user)],
+        [sys.executable, "-c", PROGRAM, str(cache), url, str(user), kind],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -185,18 +189,25 @@ def started(cache: Path, url: str, user: int = 0) -> subprocess.Popen[str]:
     )
 
 
-def test_two_processes_at_once_download_once(server: Server, cache: Path) -> None:
+@pytest.mark.parametrize(
+    ("kind", "content", "path"),
+    [("sha256", CONTENT, "set/data.txt"), ("form", ROADS, "roads/roads.txt")],
+)
+def test_two_processes_at_once_download_once(
+    server: Server, cache: Path, kind: str, content: bytes, path: str
+) -> None:
     gate = threading.Event()
-    url = server.serve("/f", CONTENT, gate=gate)
-    first = started(cache, url)
-    assert until(lambda: server.asked("/f"))
-    second = started(cache, url)
-    assert until(lambda: second.stdout is not None and "waiting" in second.stdout.readline())
+    url = server.serve("/f", content, gate=gate)
+    first = started(cache, url, kind=kind)
+    assert until(lambda: server.asked("/f"), within_s=30)
+    second = started(cache, url, kind=kind)
+    assert second.stdout is not None
+    assert "waiting" in second.stdout.readline()
     gate.set()
-    outputs = [process.communicate(timeout=20)[0] for process in (first, second)]
-    assert all(output.splitlines()[-1] == str(cache / "set/data.txt") for output in outputs)
+    outputs = [process.communicate(timeout=60)[0] for process in (first, second)]
+    assert [output.splitlines()[-1] for output in outputs] == [str(cache / path)] * 2
     assert len(server.requests) == 1
-    assert server.sent("/f") == len(CONTENT)
+    assert server.sent("/f") == len(content)
 
 
 def test_a_killed_download_lets_go_of_its_lock_and_is_resumed(server: Server, cache: Path) -> None:

@@ -97,13 +97,17 @@ def test_500_twice_then_fine(server: Server, cache: Path) -> None:
     ]
 
 
-def test_a_server_may_ask_for_a_pause(server: Server, cache: Path) -> None:
-    file = wanted(server.serve("/f", CONTENT, failures=[429], retry_after="1"))
+@pytest.mark.parametrize(("asked", "given"), [("1", 1.0), ("86400", 1.5)])
+def test_a_server_may_ask_for_a_pause_and_not_for_a_day(
+    server: Server, cache: Path, asked: str, given: float
+) -> None:
+    file = wanted(server.serve("/f", CONTENT, failures=[429], retry_after=asked))
     seen: list[Progress] = []
     began = time.monotonic()
-    fetch_file(file, cache=cache, limits=FAST, on_progress=seen.append)
-    assert 1.0 <= time.monotonic() - began < 3.0
-    assert seen[0].doing == "HTTP 429 Too Many Requests; again in 1 s"
+    limits = replace(FAST, longest_pause_s=1.5)
+    fetch_file(file, cache=cache, limits=limits, on_progress=seen.append)
+    assert given <= time.monotonic() - began < given + 2
+    assert seen[0].doing == f"HTTP 429 Too Many Requests; again in {given:g} s"
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 451])

@@ -5,11 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
-import os
 import re
-import subprocess
-import sys
-import threading
 import zipfile
 from functools import partial
 from pathlib import Path
@@ -19,7 +15,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 from wanted_files import FAST, PAGE, ROADS, answers, entry, fetch_file, left_in, unseen, wanted
-from wayward_server import Server, until
+from wayward_server import Server
 
 from svgpbench_datasets import DataError, DataFile, DatasetEntry, Registry
 from svgpbench_datasets.fetch import (
@@ -225,33 +221,3 @@ def test_a_file_that_its_form_cannot_tell_is_refused() -> None:
         entry(unseen(), beside)
     with pytest.raises(ValidationError, match="a file has no sha256: give one, or say `unseen"):
         entry(unseen(), unseen=False, fingerprint=f"sha256:{'0' * 64}")
-
-
-def test_two_processes_that_want_an_unseen_file_download_it_once(
-    server: Server, cache: Path, tmp_path: Path
-) -> None:
-    gate = threading.Event()
-    file = unseen(server.serve("/roads", ROADS, gate=gate))
-    registry(tmp_path / "sets", cache, entry(file))
-    program = (
-        "import sys; from pathlib import Path; from svgpbench_datasets import Registry\n"
-        "from svgpbench_datasets.sources import Sources\n"
-        "folder, cache = map(Path, sys.argv[1:])\n"
-        "def tell(progress): print(progress.doing, flush=True)\n"
-        "sources = Sources(folder, cache=cache, mirrors=(), on_progress=tell)\n"
-        "print(Registry(folder, sources).load('roads').X.shape)\n"
-    )
-    command = [sys.executable, "-c", program, str(tmp_path / "sets"), str(cache)]
-
-    def started() -> subprocess.Popen[str]:
-        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ})
-
-    first = started()
-    assert until(lambda: server.asked("/roads"), within_s=30)
-    second = started()
-    assert second.stdout is not None
-    assert "waiting" in second.stdout.readline()
-    gate.set()
-    outputs = [process.communicate(timeout=60)[0] for process in (first, second)]
-    assert [output.splitlines()[-1] for output in outputs] == ["(6, 2)", "(6, 2)"]
-    assert len(server.requests) == 1

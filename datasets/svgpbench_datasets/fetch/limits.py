@@ -19,6 +19,7 @@ class Limits:
     slowest: float = 10_000.0  # bytes a second
     attempts: int = 4  # a broken transfer goes on where it broke
     pause_s: float = 1.0  # before the third attempt, then doubled; the second comes at once
+    longest_pause_s: float = 60.0  # whatever a server asks for
     redirects: int = 5  # followed, to http and https only
     archive_bytes: int = 1024 * MiB  # the largest archive that is read for a member
     unpacked_factor: int = 8  # how many times that may be uncompressed on the way to a member

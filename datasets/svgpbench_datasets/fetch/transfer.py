@@ -23,7 +23,6 @@ _CHUNK = 1 << 16
 _ABSENT = (403, 404, 410)  # object stores say 403 of what they do not have
 _PASSING = (408, 416, 425, 429, 500, 502, 503, 504)
 _LASTING = (TooManyRedirects, InvalidSchema, InvalidURL, ConnectTimeoutError)
-_LONGEST_PAUSE_S = 60.0
 
 Report = Callable[[str, int, int | None], None]
 
@@ -46,10 +45,8 @@ class Partial:
         self.body = cache / ".partial" / hashlib.sha256(url.encode()).hexdigest()[:32]
         self._facts = self.body.with_suffix(".json")
         with suppress(FileNotFoundError, ValidationError):
-            origin = Origin.model_validate_json(self._facts.read_bytes())
-            size = self.body.stat().st_size
-            if 0 < size <= (origin.total or size):
-                self.size, self.origin = size, origin
+            self.origin = Origin.model_validate_json(self._facts.read_bytes())
+            self.size = self.body.stat().st_size
         self.in_pieces = self.size > 0
 
     def is_complete(self) -> bool:
@@ -113,7 +110,7 @@ def download(partial: Partial, bound: int, limits: Limits, report: Report) -> No
                     retry = retry.increment(error=broken)
                 except MaxRetryError:
                     raise Refusal(f"{broken} (attempts: {limits.attempts})") from None
-                pause = min(max(retry.get_backoff_time(), broken.pause_s), _LONGEST_PAUSE_S)
+                pause = min(max(retry.get_backoff_time(), broken.pause_s), limits.longest_pause_s)
                 report(f"{broken}; again in {pause:g} s", partial.size, None)
                 time.sleep(pause)
 
