@@ -16,16 +16,18 @@ from typing import IO
 from svgpbench_datasets.entry import DatasetEntry
 from svgpbench_datasets.errors import DataError
 from svgpbench_datasets.fetch import (
+    Bounded,
     Limits,
+    OnProgress,
+    WrongContent,
     cache_folder,
+    content,
     fetch_files,
     is_cached,
     mirrors_from_environment,
     places,
+    silent,
 )
-from svgpbench_datasets.fetch.answers import WrongContent
-from svgpbench_datasets.fetch.limits import OnProgress, silent
-from svgpbench_datasets.fetch.unpacking import Bounded, content
 from svgpbench_datasets.files import DataFile, File
 from svgpbench_datasets.form import check_form
 

@@ -41,7 +41,7 @@ def test_a_download_with_everything_it_prints(
         "it by other means, then run `svgpbench fetch lost --from FILE`, or name a mirror with "
         "--mirror or SVGPBENCH_MIRROR",
         "far/data.txt: downloading 300.0 kB",
-        "far/data.txt: broke off after 100,000 of 300,000 bytes; again in 1 s",
+        "far/data.txt: broke off after 100,000 of 300,000 bytes; again in 0 s",
         "far/data.txt: downloading 300.0 kB",
     ]
     content = json.loads(done.stdout)

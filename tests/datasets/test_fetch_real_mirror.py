@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from mirror import mirror_folder
-from wanted_files import left_in
+from wanted_files import fetch_file, left_in
 
 from svgpbench_datasets import REGISTRY, fingerprint
-from svgpbench_datasets.fetch import fetch_file, mirrors_from_environment, places
+from svgpbench_datasets.fetch import mirrors_from_environment, places
 from svgpbench_datasets.files import Address, DataFile
 from svgpbench_datasets.reading.tables import read_entry
 from svgpbench_datasets.sources import Sources
@@ -54,7 +54,7 @@ def test_a_real_file_is_had_from_the_mirror(
     mirrors = mirrors_from_environment()
     if not mirrors:
         pytest.skip("SVGPBENCH_MIRROR names no mirror")
-    mirror = next(places(file, mirrors))
+    mirror, *_ = places(file, mirrors)
     if not any(Path(candidate).is_file() for candidate in mirror.candidates):
         pytest.skip(f"the first mirror is no folder that has {path}")
     fetched = fetch_file(file, cache=cache, mirrors=mirrors[:1])

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import absent_files as made
+import pytest
 
 from svgpbench_datasets import DatasetEntry
-from svgpbench_datasets.fetch import Limits
-from svgpbench_datasets.files import Address, DataFile, UnseenFile
+from svgpbench_datasets.fetch import Limits, Unavailable, fetch_files
+from svgpbench_datasets.files import Address, DataFile, File, UnseenFile
 
 CONTENT = random.Random(0).randbytes(300_000)  # nothing compresses it
 ROADS = made.three_d_road()
@@ -32,6 +33,21 @@ def wanted(
         addresses=tuple(Address(url=url, member=member) for url in urls),
         **more,
     )
+
+
+def fetch_file(file: File, **how: Any) -> Path:
+    """The path of one file, fetched."""
+    (path,) = fetch_files([file], **how)
+    return path
+
+
+def answers(cache: Path, file: File, *, limits: Limits = FAST, **how: Any) -> list[str]:
+    """Fetching fails in one line and leaves nothing; what each place answered."""
+    with pytest.raises(Unavailable) as caught:
+        fetch_file(file, cache=cache, limits=limits, **how)
+    assert "\n" not in str(caught.value)
+    assert left_in(cache) == set()
+    return [answer.why for answer in caught.value.answers]
 
 
 def entry(*files: DataFile | UnseenFile, **changes: object) -> DatasetEntry:

@@ -25,6 +25,7 @@ class Behaviour:
         retry_after: sent along with a failure.
         ranges: whether `Range` is understood.
         validator: an ETag; None sends none, "size" one made from the bytes.
+        modified: a Last-Modified.
         after_change: the bytes (and their ETag) from the second request on.
         wrong_range: answers a `Range` with another part.
         declared: a Content-Length other than the true one.
@@ -43,6 +44,7 @@ class Behaviour:
     retry_after: str | None = None
     ranges: bool = True
     validator: str | None = "size"
+    modified: str | None = None
     after_change: bytes | None = None
     wrong_range: bool = False
     declared: int | None = None
@@ -135,13 +137,16 @@ class _Handler(BaseHTTPRequestHandler):
         if how.after_change is not None and len(self.server.asked(request.path)) > 1:
             body = how.after_change
         tag = f'"{hashlib.md5(body).hexdigest()}"' if how.validator == "size" else how.validator
-        start = self._start(request, how, tag, len(body))
+        start = self._start(request, how, tag)
+        if start is not None and start >= len(body):
+            self._empty(request, 416)
+            return
         request.status = 200 if start is None else 206
         self.send_response(request.status)
-        if tag is not None:
-            self.send_header("ETag", tag)
-        if how.encoding is not None:
-            self.send_header("Content-Encoding", how.encoding)
+        said = {"ETag": tag, "Last-Modified": how.modified, "Content-Encoding": how.encoding}
+        for name, value in said.items():
+            if value is not None:
+                self.send_header(name, value)
         if start is not None:
             start = start // 2 if how.wrong_range else start
             self.send_header("Content-Range", f"bytes {start}-{len(body) - 1}/{len(body)}")
@@ -153,10 +158,10 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self._write(request, how, rest)
 
-    def _start(self, request: Request, how: Behaviour, tag: str | None, size: int) -> int | None:
+    def _start(self, request: Request, how: Behaviour, tag: str | None) -> int | None:
         if request.range is None or not how.ranges:
             return None
-        if request.if_range is not None and request.if_range != tag:
+        if request.if_range not in (None, tag, how.modified):
             return None
         return int(request.range.removeprefix("bytes=").removesuffix("-"))
 

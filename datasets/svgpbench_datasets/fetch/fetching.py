@@ -2,91 +2,27 @@
 
 from __future__ import annotations
 
-import hashlib
-import logging
-import tarfile
-import zipfile
-from collections import Counter
-from collections.abc import Callable, Container, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
-
-import pooch
 
 from svgpbench_datasets.errors import DataError
-from svgpbench_datasets.fetch.answers import WrongContent
-from svgpbench_datasets.fetch.asking import Wish, bring, unpack
-from svgpbench_datasets.fetch.limits import Limits, OnProgress, silent
-from svgpbench_datasets.fetch.locking import locked
-from svgpbench_datasets.fetch.noted import note, noted
-from svgpbench_datasets.fetch.partial import Partial
-from svgpbench_datasets.fetch.places import places
-from svgpbench_datasets.fetch.verifying import Accept, nothing_accepted
-from svgpbench_datasets.files import DataFile, File, UnseenFile
-
-
-def is_cached(file: File, cache: Path) -> bool:
-    """Whether the cache holds a file with the content declared, or accepted; reads all of it."""
-    target, expected = cache / file.path, sha256_of(file, cache)
-    if expected is None:
-        return False
-    with _usable(cache):
-        return target.is_file() and bool(pooch.file_hash(str(target)) == expected)
-
-
-def sha256_of(file: File, cache: Path) -> str | None:
-    """What a file is declared to hold; of one told by its form, what was found when it was accepted."""
-    if isinstance(file, DataFile):
-        return file.sha256
-    with _usable(cache):
-        return noted(cache / file.path)
-
-
-def fetch_file(
-    file: File,
-    *,
-    cache: Path,
-    mirrors: Sequence[str] = (),
-    name: str | None = None,
-    limits: Limits | None = None,
-    keep: Container[str] = (),
-    accept: Accept = nothing_accepted,
-    on_progress: OnProgress = silent,
-) -> Path:
-    """Bring a file's verified content, uncompressed unless it is packed, to `cache / file.path`.
-
-    What the cache holds with the right sha256 is returned as it is, without a network, also from
-    a folder that cannot be written. Otherwise each mirror is asked, then each address of upstream.
-    Of two processes that want the same file, one downloads and the other waits.
-
-    Args:
-        file: what is wanted; with a checksum, it must declare its size and an address.
-        cache: the folder, see `cache_folder`.
-        mirrors: folders and http(s) addresses that hold `path`, `path.xz` or `path.gz`.
-        name: the data set, for messages.
-        limits: times and sizes.
-        keep: addresses whose archive is left for the next file in it, see `shared_archives`.
-        accept: reads a file without a known checksum; what it refuses is never kept.
-        on_progress: called with what is being done.
-
-    Returns:
-        the path of the file.
-
-    Raises:
-        Unavailable: no place had it; what each answered.
-        DataError: a file that needs no download, a mirror that is none, a cache that cannot be used.
-    """
-    _check_downloadable(file)
-    target = cache / file.path
-    if is_cached(file, cache):
-        return target
-    asked = tuple(places(file, mirrors))
-    wish = Wish(file, cache, asked, name, limits or Limits(), keep, accept, on_progress)
-    waiting = "waiting for another process"
-    with _usable(cache), locked(cache, _key(file), lambda: wish.tell(waiting)):
-        _place(file, cache, lambda output: bring(wish, output))
-    return target
+from svgpbench_datasets.fetch.cache import is_cached, locked, place_file, usable
+from svgpbench_datasets.fetch.limits import USUAL, Limits, OnProgress, Progress, silent
+from svgpbench_datasets.fetch.places import Answer, Place, Unavailable, places
+from svgpbench_datasets.fetch.proof import (
+    Absent,
+    Accept,
+    Refusal,
+    WrongContent,
+    nothing_accepted,
+    proof_of,
+    write_verified,
+)
+from svgpbench_datasets.fetch.transfer import Partial, download
+from svgpbench_datasets.fetch.unpacking import chunks
+from svgpbench_datasets.files import File
 
 
 def fetch_files(
@@ -95,44 +31,42 @@ def fetch_files(
     cache: Path,
     mirrors: Sequence[str] = (),
     name: str | None = None,
-    limits: Limits | None = None,
+    limits: Limits = USUAL,
     accept: Accept = nothing_accepted,
     on_progress: OnProgress = silent,
+    failed: Callable[[File, Unavailable], None] | None = None,
 ) -> tuple[Path, ...]:
-    """Fetch several files; an archive that holds more than one of them is downloaded once.
+    """Bring the verified content of files, uncompressed unless packed, to `cache / file.path`.
 
-    Arguments, result and errors: those of `fetch_file`, a path for each file.
+    What the cache holds needs no network and no right to write. Otherwise each of the mirrors is
+    asked for `path.xz`, `path.gz` or `path`, then each address of upstream. An archive that several
+    files are in is downloaded once. `name` is the data set's, for messages; `accept` reads a file
+    without a known checksum; `failed` is called with a file that no place had.
+
+    Returns:
+        the path of each file that could be had.
+
+    Raises:
+        Unavailable: no place had a file, what each answered; where `failed` is not given.
+        DataError: a file that needs no download, a mirror that is none, a cache that cannot be used.
     """
-    with shared_archives(files, cache) as keep:
-        return tuple(
-            fetch_file(
-                file,
-                cache=cache,
-                mirrors=mirrors,
-                name=name,
-                limits=limits,
-                keep=keep,
-                accept=accept,
-                on_progress=on_progress,
-            )
-            for file in files
-        )
-
-
-@contextmanager
-def shared_archives(files: Sequence[File], cache: Path) -> Iterator[frozenset[str]]:
-    """The addresses of archives that hold several of these files: kept within, dropped after."""
-    counts = Counter(each.url for file in set(files) for each in file.addresses if each.member)
-    shared = frozenset(url for url, times in counts.items() if times > 1)
+    paths = []
     try:
-        yield shared
+        for file in files:
+            wanted = _Wanted(file, cache, limits, accept, on_progress)
+            try:
+                if not is_cached(file, cache):
+                    wanted.place(partial(wanted.bring, places(file, mirrors), name))
+                paths.append(cache / file.path)
+            except Unavailable as error:
+                if failed is None:
+                    raise
+                failed(file, error)
     finally:
-        with _usable(cache):
-            for url in shared:
-                partial = Partial(cache, url)
-                if partial.is_complete():
-                    with locked(cache, partial.key):
-                        partial.drop()
+        archives = {each.url for file in files for each in file.addresses if each.member}
+        for url in archives:  # kept until now for the next file in them
+            _drop_if_complete(url, cache)
+    return tuple(paths)
 
 
 def adopt_file(
@@ -140,39 +74,28 @@ def adopt_file(
     files: Sequence[File],
     *,
     cache: Path,
-    limits: Limits | None = None,
+    limits: Limits = USUAL,
     accept: Accept = nothing_accepted,
 ) -> tuple[Path, ...]:
-    """Take what the cache lacks from a download made by hand: plain, compressed, upstream's archive.
+    """Take what the cache lacks of some files from a download made by hand, which is left as it is.
 
-    Args:
-        given: the user's file; it is left as it is.
-        files: what it may be or hold, told by checksum or form and not by name.
-        cache: the folder, see `cache_folder`.
-        limits: sizes.
-        accept: as of `fetch_file`.
+    It may be plain, compressed, or upstream's archive: content tells what it is, not its name.
 
     Returns:
         the paths of the files that were taken from it.
 
     Raises:
-        DataError: it is none of them; a path that cannot be read; a cache that cannot be used.
+        DataError: it is none of them, or cannot be read; a cache that cannot be used.
     """
     if not given.is_file():
         raise DataError(f"--from {given}: no such file; name what you downloaded")
-    try:
-        with given.open("rb"):
-            archive = zipfile.is_zipfile(given) or tarfile.is_tarfile(given)
-    except OSError as error:
-        raise DataError(f"--from {given} cannot be read ({error.strerror or error})") from None
     missing = [file for file in files if not is_cached(file, cache)]
     taken, reasons = [], []
     for file in missing:
-        _check_downloadable(file)
-        members = [each.member for each in file.addresses if each.member] if archive else []
-        for member in dict.fromkeys((*members, None)):
+        wanted = _Wanted(file, cache, limits, accept)
+        for member in dict.fromkeys([None, *(each.member for each in file.addresses)]):
             try:
-                taken.append(_adopt(given, member, file, cache, limits or Limits(), accept))
+                taken.append(wanted.place(partial(wanted.unpack, given, member)))
                 break
             except WrongContent as error:
                 reasons.append(f"as {member or file.path}: {error}")
@@ -181,86 +104,85 @@ def adopt_file(
     return tuple(taken)
 
 
-def _adopt(
-    given: Path, member: str | None, file: File, cache: Path, limits: Limits, accept: Accept
-) -> Path:
-    def write(output: Path) -> None:
-        unpack(given, member, output, file=file, limits=limits, accept=accept)
-
-    with _usable(cache), locked(cache, _key(file)):
-        _place(file, cache, write)
-    return cache / file.path
+def _drop_if_complete(url: str, cache: Path) -> None:
+    with usable(cache):
+        if Partial(cache, url).is_complete():
+            with locked(cache, url, lambda _: None):
+                Partial(cache, url).drop()
 
 
-def _key(file: File) -> str:
-    """The name of a file's lock."""
-    if isinstance(file, DataFile):
-        return file.sha256
-    return hashlib.sha256(file.path.encode()).hexdigest()
+@dataclass(frozen=True)
+class _Wanted:
+    """A file that is wanted: where it goes, what it may cost, who verifies it, who is proof."""
 
+    file: File
+    cache: Path
+    limits: Limits
+    accept: Accept
+    on_progress: OnProgress = silent
 
-def _check_downloadable(file: File) -> None:
-    if isinstance(file, DataFile) and (not file.addresses or file.bytes is None):
-        raise DataError(f"{file.path} declares no address and size: it is not to be downloaded")
+    def tell(self, doing: str, done: int = 0, total: int | None = None) -> None:
+        """Report what is being done."""
+        self.on_progress(Progress(self.file.path, doing, done, total))
 
+    def place(self, write: Callable[[Path], None]) -> Path:
+        """See `place_file`."""
+        if self.file.shipped or not proof_of(self.file).most:
+            why = "declares no address and size: it is not to be downloaded"
+            raise DataError(f"{self.file.path} {why}")
+        return place_file(self.file, self.cache, write, self.tell)
 
-def _place(file: File, cache: Path, write: Callable[[Path], None]) -> None:
-    if isinstance(file, UnseenFile):
-        _place_accepted(file, cache, write)
-    else:
-        _place_verified(file, cache, write)
+    def bring(self, asked: Sequence[Place], name: str | None, output: Path) -> None:
+        """Write the verified content from the first place that has it."""
+        answers = []
+        for place in asked:
+            try:
+                self.take(place, output)
+                return
+            except Refusal as refusal:
+                answers.append(Answer(place.name, str(refusal)))
+                self.tell(f"{place.name}: {refusal}")
+        raise Unavailable(self.file.path, answers, name)
 
+    def take(self, place: Place, output: Path) -> None:
+        """The first candidate that is the file; one that is something else is worth more words."""
+        refusals: list[Refusal] = []
+        for candidate in place.candidates:
+            try:
+                if isinstance(candidate, str):
+                    self.download(candidate, place.member, output)
+                elif candidate.is_file():
+                    self.unpack(candidate, place.member, output)
+                else:
+                    raise Absent(f"has no {self.file.path}")
+                return
+            except (Absent, WrongContent) as refusal:
+                refusals.append(refusal)
+        raise max(refusals, key=lambda refusal: isinstance(refusal, WrongContent))
 
-def _place_accepted(file: UnseenFile, cache: Path, write: Callable[[Path], None]) -> None:
-    """Have a file written and read under another name, then note its sha256 and name it."""
-    if is_cached(file, cache):
-        return
-    target = cache / file.path
-    target.parent.mkdir(parents=True, exist_ok=True)
-    unread = target.with_name(f".{target.name}.unread")  # one at a time: the lock is held
-    try:
-        write(unread)
-        note(target, pooch.file_hash(str(unread)))
-        unread.replace(target)
-    finally:
-        unread.unlink(missing_ok=True)
+    def download(self, url: str, member: str | None, output: Path) -> None:
+        """Unpack what an address sends; pieces that turn out wrong together get one fresh start."""
+        bound = self.limits.transfer_bound(proof_of(self.file).most, member)
+        with locked(self.cache, url, self.tell):
+            held = Partial(self.cache, url)
+            for is_last in (False, True):
+                download(held, bound, self.limits, self.tell)
+                try:
+                    self.unpack(held.body, member, output)
+                    break
+                except WrongContent:
+                    fits = not held.in_pieces
+                    held.drop()
+                    if is_last or fits:
+                        raise
+            if member is None:
+                held.drop()
 
-
-def _place_verified(file: DataFile, cache: Path, write: Callable[[Path], None]) -> None:
-    """Let pooch look into the cache, have a temporary file written, verify it and name it."""
-    log = pooch.get_logger()
-    before = log.level
-    log.setLevel(logging.ERROR)  # it would announce one address, and others may be asked
-    try:
-        pooch.retrieve(
-            url=file.addresses[0].url,
-            known_hash=f"sha256:{file.sha256}",
-            fname=file.path,
-            path=cache,
-            downloader=_Downloader(write),
-        )
-    finally:
-        log.setLevel(before)
-
-
-class _Downloader:
-    """What pooch calls with an address, a temporary file and itself."""
-
-    def __init__(self, write: Callable[[Path], None]) -> None:
-        self._write = write
-
-    def __call__(self, url: str, output_file: str, pooch: Any) -> None:
-        self._write(Path(output_file))
-
-
-@contextmanager
-def _usable(cache: Path) -> Iterator[None]:
-    """A folder that cannot be read or written, told in one line."""
-    try:
-        yield
-    except OSError as error:
-        at = f" at {error.filename}" if error.filename else ""
-        raise DataError(
-            f"cache folder {cache} cannot be used ({error.strerror or error}{at}); name another "
-            "with --cache or SVGPBENCH_DATA"
-        ) from None
+    def unpack(self, source: Path, member: str | None, output: Path) -> None:
+        """Write the verified content of what was downloaded or found; `WrongContent` if it is not."""
+        proof = proof_of(self.file, self.accept)
+        if proof.by == "form":
+            self.tell("reading it, as no checksum is known")
+        bound = self.limits.transfer_bound(proof.most, member) * self.limits.unpacked_factor
+        inside = chunks(source, member, bound, as_served=proof.packed)
+        write_verified(inside, output, proof)

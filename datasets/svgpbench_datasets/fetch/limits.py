@@ -6,44 +6,34 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from svgpbench_datasets.files import File, UnseenFile
-
 MiB = 1 << 20
 
 
 @dataclass(frozen=True)
 class Limits:
-    """When to give an address up; times in seconds.
+    """When to give an address up."""
 
-    Attributes:
-        connect_s: for a connection to be made.
-        silence_s: between two arrivals of bytes.
-        patience_s: after which a transfer slower than `slowest` is given up.
-        slowest: bytes a second.
-        attempts: at one address; a broken transfer goes on where it broke.
-        pause_s: before the second attempt, doubled before each further one.
-        redirects: followed, to http and https only.
-        archive_bytes: the largest archive that is read for a member.
-        unpacked_factor: how many times an archive's bound may be uncompressed on the way to a member.
-    """
+    connect_s: float = 10.0  # for a connection to be made
+    silence_s: float = 30.0  # between two arrivals of bytes
+    patience_s: float = 20.0  # after which a transfer slower than `slowest` is given up
+    slowest: float = 10_000.0  # bytes a second
+    attempts: int = 4  # a broken transfer goes on where it broke
+    pause_s: float = 1.0  # before the third attempt, then doubled; the second comes at once
+    longest_pause_s: float = 60.0  # whatever a server asks for
+    redirects: int = 5  # followed, to http and https only
+    archive_bytes: int = 1024 * MiB  # the largest archive that is read for a member
+    unpacked_factor: int = 8  # how many times that may be uncompressed on the way to a member
 
-    connect_s: float = 10.0
-    silence_s: float = 30.0
-    patience_s: float = 20.0
-    slowest: float = 10_000.0
-    attempts: int = 4
-    pause_s: float = 1.0
-    redirects: int = 5
-    archive_bytes: int = 1024 * MiB
-    unpacked_factor: int = 8
-
-    def transfer_bound(self, file: File, member: str | None) -> int:
-        """The most bytes that an address may send for a file.
+    def transfer_bound(self, most: int, member: str | None) -> int:
+        """The most bytes that an address may send for a file of at most so many.
 
         The content and a little, as compressing can add some; an archive may hold much else.
         """
-        alone = size_of(file) * 102 // 100 + MiB
+        alone = most * 102 // 100 + MiB
         return alone if member is None else max(alone, self.archive_bytes)
+
+
+USUAL = Limits()
 
 
 @dataclass(frozen=True)
@@ -61,11 +51,3 @@ OnProgress: TypeAlias = Callable[[Progress], None]
 
 def silent(_: Progress) -> None:
     """Tell nobody."""
-
-
-def size_of(file: File) -> int:
-    """The declared size of what is kept of a file, or the most that it may be."""
-    size = file.at_most if isinstance(file, UnseenFile) else file.bytes
-    if size is None:
-        raise ValueError(f"{file.path} declares no size")
-    return size

@@ -1,29 +1,50 @@
-"""Where data files are kept on this machine, and the places that may have one."""
+"""The places that may have a file, in the order in which they are asked, and what they answered."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import quote, urlsplit
 
-from platformdirs import user_cache_path
-
 from svgpbench_datasets.errors import DataError
-from svgpbench_datasets.files import DataFile, File
+from svgpbench_datasets.fetch.proof import proof_of
+from svgpbench_datasets.files import File
 
-CACHE_VARIABLE, MIRROR_VARIABLE = "SVGPBENCH_DATA", "SVGPBENCH_MIRROR"
+MIRROR_VARIABLE = "SVGPBENCH_MIRROR"
 MIRRORED_AS = (".xz", ".gz", "")
 """What a mirror may add to the path of a file that is kept uncompressed, smallest first."""
 
 
-def cache_folder(given: str | Path | None = None) -> Path:
-    """The folder of downloaded files: the one given, SVGPBENCH_DATA, or the system's cache."""
-    chosen = given or os.environ.get(CACHE_VARIABLE)
-    if chosen:
-        return Path(chosen).expanduser()
-    return user_cache_path("svgpbench", appauthor=False) / "data"
+class Place(NamedTuple):
+    """One place to ask for a file."""
+
+    name: str  # for messages
+    candidates: tuple[str | Path, ...]  # addresses or local files, one of which may have it
+    member: str | None = None  # its path inside the archive that a candidate is
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A place that was asked, and why it did not give the file."""
+
+    place: str
+    why: str
+
+
+class Unavailable(DataError):  # noqa: N818 - said as a user would
+    """No place had the file `path`: what each answered, in order, and how to supply it by hand."""
+
+    def __init__(self, path: str, answers: Sequence[Answer], name: str | None = None) -> None:
+        self.path, self.answers = path, tuple(answers)
+        tried = "; ".join(f"{answer.place}: {answer.why}" for answer in answers)
+        super().__init__(
+            f"{path} could not be had ({tried or 'no place is known that serves it'}); get it by "
+            f"other means, then run `svgpbench fetch {name or 'NAME'} --from FILE`, or name a "
+            f"mirror with --mirror or {MIRROR_VARIABLE}"
+        )
 
 
 def mirrors_from_environment() -> tuple[str, ...]:
@@ -32,53 +53,31 @@ def mirrors_from_environment() -> tuple[str, ...]:
     return tuple(mirror.strip() for mirror in named if mirror.strip())
 
 
-@dataclass(frozen=True)
-class Place:
-    """One place to ask for a file.
-
-    Attributes:
-        name: for messages.
-        candidates: addresses or local files, one of which may have it.
-        member: its path inside the archive that a candidate is; None where it is the file itself.
-    """
-
-    name: str
-    candidates: tuple[str | Path, ...]
-    member: str | None = None
-
-
-def places(file: File, mirrors: Sequence[str]) -> Iterator[Place]:
+def places(file: File, mirrors: Sequence[str]) -> tuple[Place, ...]:
     """Every place to ask, in order: the user's mirrors first, then the addresses of upstream.
 
     Raises:
         DataError: a mirror that is neither a folder nor an http(s) address.
     """
-    packed = isinstance(file, DataFile) and file.packed
-    endings = ("",) if packed else MIRRORED_AS
-    for mirror in [checked_mirror(mirror) for mirror in mirrors]:
-        if isinstance(mirror, Path):
-            candidates = tuple(mirror / f"{file.path}{ending}" for ending in endings)
-            yield Place(f"mirror {mirror}", candidates)
-        else:
-            base = f"{mirror.rstrip('/')}/{quote(file.path)}"
-            yield Place(f"mirror {mirror}", tuple(f"{base}{ending}" for ending in endings))
+    endings = ("",) if proof_of(file).packed else MIRRORED_AS
+    found = [
+        Place(f"mirror {mirror}", tuple(_below(mirror, f"{file.path}{end}") for end in endings))
+        for mirror in mirrors
+    ]
     for address in file.addresses:
         inside = f" ({address.member} in it)" if address.member else ""
-        yield Place(f"{address.url}{inside}", (address.url,), address.member)
+        found.append(Place(f"{address.url}{inside}", (address.url,), address.member))
+    return tuple(found)
 
 
-def checked_mirror(mirror: str) -> str | Path:
-    """A mirror's address as it stands, or its folder.
-
-    Raises:
-        DataError: neither.
-    """
+def _below(mirror: str, path: str) -> str | Path:
+    """The address or the local file that a mirror has for a path."""
     if urlsplit(mirror).scheme in ("http", "https"):
-        return mirror
+        return f"{mirror.rstrip('/')}/{quote(path)}"
     folder = Path(mirror).expanduser()
     if not mirror or "://" in mirror or not folder.is_dir():
         raise DataError(
             f"mirror {mirror!r} is neither a folder nor an http(s) address; name one "
             f"(in {MIRROR_VARIABLE}, commas stand between several)"
         )
-    return folder
+    return folder / path

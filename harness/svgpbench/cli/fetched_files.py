@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,10 +14,10 @@ from rich.text import Text
 
 from svgpbench.cli.download_progress import in_bytes
 from svgpbench.cli.printing import printer
-from svgpbench_datasets.files import File, UnseenFile
+from svgpbench_datasets.files import File
 
 if TYPE_CHECKING:
-    from svgpbench_datasets.fetch import Answer
+    from svgpbench_datasets.fetch import Answer, Proof
 
 
 class State(StrEnum):
@@ -46,16 +46,12 @@ class Row:
     name: str
     entry: Any
     file: File
+    proof: Proof
     state: State
     places: tuple[str, ...] = ()
     answers: tuple[Answer, ...] = ()
     sha256: str | None = None  # what the file holds: declared, or found when it was accepted
-    at: Path | None = field(default=None)
-
-    @property
-    def told_by(self) -> str:
-        """What tells the file from others."""
-        return "form" if isinstance(self.file, UnseenFile) else "sha256"
+    at: Path | None = None
 
     @property
     def meaning(self) -> str:
@@ -68,14 +64,13 @@ class Row:
     @property
     def found(self) -> bool:
         """Whether the sha256 is not a published one, but that of what is there."""
-        return isinstance(self.file, UnseenFile) and self.sha256 is not None
+        return self.proof.by == "form" and self.sha256 is not None
 
     @property
     def size(self) -> str:
         """The declared size, or the most that it may be."""
-        if isinstance(self.file, UnseenFile):
-            return f"at most {in_bytes(self.file.at_most)}"
-        return "" if self.file.bytes is None else in_bytes(self.file.bytes)
+        at_most = "at most " if self.proof.by == "form" else ""
+        return f"{at_most}{in_bytes(self.proof.most)}" if self.proof.most else ""
 
     def arrived(self, cache: Path) -> None:
         """Say that the file is in the cache now."""
@@ -86,14 +81,15 @@ class Row:
 
     def to_json(self) -> dict[str, Any]:
         """What `--json` prints."""
+        by_form, most = self.proof.by == "form", self.proof.most or None
         return {
             "name": self.name,
             "path": self.file.path,
-            "bytes": None if isinstance(self.file, UnseenFile) else self.file.bytes,
-            "at_most": self.file.at_most if isinstance(self.file, UnseenFile) else None,
+            "bytes": None if by_form else most,
+            "at_most": most if by_form else None,
             "sha256": self.sha256,
             "sha256_is": "found" if self.found else "declared" if self.sha256 else None,
-            "told_by": self.told_by,
+            "told_by": self.proof.by,
             "state": self.state,
             "at": None if self.at is None else str(self.at),
             "places": list(self.places),
@@ -113,19 +109,19 @@ def rows_of(entries: Mapping[str, Any], cache: Path, mirrors: Sequence[str]) -> 
     Raises:
         DataError: a mirror that is none, a cache that cannot be read.
     """
-    from svgpbench_datasets.fetch import is_cached, places, sha256_of
+    from svgpbench_datasets.fetch import is_cached, places, proof_of, sha256_of
 
     for name, entry in entries.items():
         for file in getattr(entry, "all_files", entry.files):
-            row = Row(name, entry, file, State.WANTED)
+            proof = proof_of(file)
+            row = Row(name, entry, file, proof, State.WANTED, sha256=proof.checksums.get("sha256"))
             if file.shipped:
-                row.state, row.sha256 = State.SHIPPED, file.sha256
+                row.state = State.SHIPPED
             elif is_cached(file, cache):
                 row.state, row.at = State.CACHED, cache / file.path
                 row.sha256 = sha256_of(file, cache)
             else:
                 row.places = tuple(place.name for place in places(file, mirrors))
-                row.sha256 = None if isinstance(file, UnseenFile) else file.sha256
             yield row
 
 
@@ -170,8 +166,6 @@ def print_table(
         typer.echo("no sha256 is published, this one was found:")
         for path, sha256 in found.items():
             typer.echo(f"{sha256}  {path}")
-    if missing := [file for file, askers in wanted(rows).items() if askers[0].places]:
-        most = sum(
-            file.at_most if isinstance(file, UnseenFile) else file.bytes or 0 for file in missing
-        )
+    if missing := [askers[0] for askers in wanted(rows).values() if askers[0].places]:
+        most = sum(row.proof.most for row in missing)
         typer.echo(f"{len(missing)} to download, at most {in_bytes(most)}, to {cache}")

@@ -18,6 +18,7 @@ from svgpbench.cli.options import AsJson
 from svgpbench.errors import UserError
 from svgpbench.experiments import load_experiment
 from svgpbench.plugins import registries, registry_of
+from svgpbench_datasets.files import File
 
 FAILED = 1
 
@@ -116,28 +117,28 @@ def _adopt(
 
 def _download(rows: Sequence[Row], cache: Path, mirrors: Sequence[str]) -> None:
     """Fetch each file once; one that cannot be had does not keep the next from being fetched."""
-    from svgpbench_datasets.fetch import Unavailable, fetch_file, shared_archives
+    from svgpbench_datasets.fetch import Unavailable, fetch_files
     from svgpbench_datasets.form import check_form
 
     files = wanted(rows)
     if not files:
         return
-    with shared_archives(list(files), cache) as keep, reporter() as on_progress:
-        for file, askers in files.items():
-            try:
-                fetch_file(
-                    file,
-                    cache=cache,
-                    mirrors=mirrors,
-                    name=askers[0].name,
-                    keep=keep,
-                    accept=partial(check_form, askers[0].entry),
-                    on_progress=on_progress,
-                )
-            except Unavailable as error:
-                print(f"error: {error}", file=sys.stderr)
-                for row in askers:
-                    row.state, row.answers = State.FAILED, error.answers
-            else:
-                for row in askers:
-                    row.arrived(cache)
+
+    def failed(file: File, error: Unavailable) -> None:
+        named = Unavailable(error.path, error.answers, files[file][0].name)
+        print(f"error: {named}", file=sys.stderr)
+        for row in files[file]:
+            row.state, row.answers = State.FAILED, error.answers
+
+    with reporter() as on_progress:
+        fetch_files(
+            list(files),
+            cache=cache,
+            mirrors=mirrors,
+            accept=lambda file, path: check_form(files[file][0].entry, file, path),
+            on_progress=on_progress,
+            failed=failed,
+        )
+    for row in rows:
+        if row.state == State.WANTED:
+            row.arrived(cache)
