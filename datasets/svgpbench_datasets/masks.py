@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from svgpbench_datasets.errors import DataError
-from svgpbench_datasets.reading.plain_numbers import plain_numbers
+from svgpbench_datasets.reading.text import plain_numbers
 from svgpbench_datasets.splits import Split
 
 Masks: TypeAlias = NDArray[np.bool_]

@@ -14,10 +14,10 @@ from svgpbench_datasets.errors import DataError, did_you_mean
 from svgpbench_datasets.generated.generators import generate
 from svgpbench_datasets.missing import Missing, count_missing
 from svgpbench_datasets.published import fixed_split
-from svgpbench_datasets.reading.blocks import read_blocks
-from svgpbench_datasets.reading.number_files import read_numbers
+from svgpbench_datasets.reading.columns import read_numbers
+from svgpbench_datasets.reading.numbers import Numbers, gathered
 from svgpbench_datasets.reading.parsed import is_large, parsed_path, read_or_parse
-from svgpbench_datasets.reading.tables import Numbers, read_entry
+from svgpbench_datasets.reading.tables import read_blocks
 from svgpbench_datasets.sources import Sources
 from svgpbench_datasets.splits import Split
 
@@ -101,9 +101,9 @@ class Registry:
             return X[:, [drawn.index(name) for name in entry.features]], y
         if entry.made:
             return self._from_made(entry, self._sources.cache_folder() / entry.made)
-        if not is_large(entry):
-            return read_entry(entry, lambda file: self._sources.read(file, entry))
         opened = partial(self._sources.opened, entry=entry)
+        if not is_large(entry):
+            return gathered(read_blocks(entry, opened), len(entry.features))
         hashes = [self._sources.sha256(file, entry) for file in entry.files]
         path = parsed_path(entry, hashes, self._sources.cache_folder())
         return read_or_parse(path, lambda: read_blocks(entry, opened))
@@ -126,7 +126,7 @@ class Registry:
             DataError: as `load_unverified`.
         """
         entry = self.describe(name)
-        return count_missing(entry, lambda file: self._sources.read(file, entry))
+        return count_missing(entry, partial(self._sources.opened, entry=entry))
 
     def fixed_split(self, name: str, fold: int) -> Split:
         """One of the splits that were published with a data set.

@@ -127,7 +127,7 @@ def test_parquet_labels_of_any_plain_type(
     [
         ("", r"data\.csv is empty; give a header line"),
         ("\n \n\n", r"holds only blank lines"),
-        ("x1,x2,y\n", r"a header line but no data rows"),
+        ("x1,x2,y\n", r"no data rows; give at least two"),
         ("x1,x2,y\n1,2,3\n", r"1 data row; give at least two"),
         ("x1,x2,y\n1,2,3\n4,abc,6\n", r"line 3, column 2 \('x2'\) holds 'abc', not a number"),
         ("x1,x2,y\n1,2,3\n4,5,abc\n", r"line 3, column 3 \('y'\) holds 'abc', not a number"),
@@ -140,8 +140,8 @@ def test_parquet_labels_of_any_plain_type(
         (",x,y\n0,2,3\n1,5,6\n", r"column 1 has no name \(a saved row index\?\)"),
         ("y\n1\n2\n", r"no feature columns beside the target 'y'"),
         ("x1,x2,Y\n1,2,3\n4,5,6\n", r"no column 'y' for the target; did you mean 'Y'\?"),
-        ("1.5,2,3\n4,5,6\n", r"line 1 holds numbers: add a line of column names"),
-        ("x1;x2;y\n1;2;3\n4;5;6\n", r"separated by semicolons: separate the file by commas"),
+        ("1.5,2,3\n4,5,6\n", r"no column 'y' .*; a table without names has columns x1 to x3"),
+        ("x1;y\n1;2\n4;5,5\n", r"line 3, column 2 \('y'\) holds '5,5', .* with decimal points"),
         ('x,y\n1,"2\n3,4\n', r"line 2 is not well-formed CSV"),
     ],
 )
@@ -201,15 +201,15 @@ def test_a_target_without_two_labels_is_refused(tmp_path: Path, labels: str, mes
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"x": ["a", "b"], "y": [1, 2]}, r"column 1 \('x'\) holds string, not numbers"),
-        ({"x": [True, False], "y": [1, 2]}, r"column 1 \('x'\) holds bool, not numbers"),
+        ({"x": ["a", "b"], "y": [1, 2]}, r"row 1, column 1 \('x'\) holds 'a', not a number"),
+        ({"x": [True, False], "y": [1, 2]}, r"row 1, column 1 \('x'\) holds 'True', not a number"),
         ({"x": [1, None], "y": [1, 2]}, r"row 2, column 1 \('x'\) is empty"),
         ({"x": [1.0, 2.0], "y": [float("nan"), 1]}, r"row 1, column 2 \('y'\) holds 'nan'"),
         ({"x": [1.0, float("-inf")], "y": [1, 2]}, r"row 2, column 1 \('x'\) holds '-inf'"),
         ({"x": [1, 2**53 + 1], "y": [1, 2]}, r"that float64 cannot hold exactly"),
         ({"x": [1], "y": [1]}, r"1 data row; give at least two"),
         ({"x": pa.array([], pa.float64()), "y": pa.array([], pa.float64())}, r"no data rows"),
-        ({"x": [[1], [2]], "y": [1, 2]}, r"not numbers"),
+        ({"x": [[1], [2]], "y": [1, 2]}, r"column 1 \('x'\) holds list.*, neither text nor numb"),
     ],
 )
 def test_a_bad_parquet_is_refused_with_its_place(
@@ -242,8 +242,10 @@ def test_a_path_that_is_no_table_is_refused(tmp_path: Path) -> None:
     csv(tmp_path, GOOD)
     refused(tmp_path / "dat.csv", r"no file .*dat\.csv; did you mean 'data\.csv'\?")
     refused(tmp_path / "nowhere" / "data.csv", r"^no file .*data\.csv$")
-    refused(tmp_path, r"is a folder; name a \.csv or \.parquet file in it")
-    refused(csv(tmp_path, GOOD, "data.xlsx"), r"files ending in '\.xlsx' are not read")
+    refused(tmp_path, r"is a folder; name a file in it")
+    refused(
+        csv(tmp_path, GOOD, "data.doc"), r"files ending in '\.doc' are not read; use \.csv, .*\.npz"
+    )
     refused(csv(tmp_path, b"", "empty.parquet"), r"empty\.parquet is empty")
 
 

@@ -19,7 +19,7 @@ from svgpbench_datasets.generated.walker import (
     versions,
     walk,
 )
-from svgpbench_datasets.reading.number_files import write_numbers
+from svgpbench_datasets.reading.arrow import write_numbers
 
 ROWS = 936_353
 GROUP = 1 << 15  # 14 MiB of rows at a time
