@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TypeAlias
 
 from svgpbench.cli.download_progress import in_bytes
 from svgpbench_datasets import DatasetEntry
 from svgpbench_datasets.audit import Audit
 from svgpbench_datasets.files import File, UnseenFile
+from svgpbench_datasets.reading.table import Layout
 
-Lines: TypeAlias = Iterator[tuple[str, str]]
+Lines: TypeAlias = Iterable[tuple[str, str]]
 
+_SEPARATED = {"csv": "commas", "semicolon": "semicolons", "tab": "tabs", "whitespace": "blanks"}
 _MISSING = {
     "refuse": "refused",
     "drop-row": "rows that have one are left out",
@@ -66,6 +68,14 @@ def card(looked: Audit) -> Lines:
     unverified = entry is not None and entry.fingerprint is None
     why = " (unverified: nobody has declared what it should be)" if unverified else ""
     yield "fingerprint", looked.fingerprint + why
+
+
+def layout_in_words(layout: Layout) -> str:
+    """How a user's file was read."""
+    if layout.reader not in _SEPARATED:
+        return layout.reader
+    header = f"names in line {layout.skip_lines + 1}" if layout.header else "no names: x1, x2, ..."
+    return f"text separated by {_SEPARATED[layout.reader]}, {header}"
 
 
 def _what(entry: DatasetEntry) -> Lines:
