@@ -12,8 +12,8 @@ from svgpbench_datasets.declarations import read_entries
 from svgpbench_datasets.entry import DatasetEntry
 from svgpbench_datasets.errors import DataError, did_you_mean
 from svgpbench_datasets.generated.generators import generate
+from svgpbench_datasets.masks import fixed_split
 from svgpbench_datasets.missing import Missing, count_missing
-from svgpbench_datasets.published import fixed_split
 from svgpbench_datasets.reading.columns import read_numbers
 from svgpbench_datasets.reading.numbers import Numbers, gathered
 from svgpbench_datasets.reading.parsed import is_large, parsed_path, read_or_parse

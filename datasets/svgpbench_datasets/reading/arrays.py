@@ -14,15 +14,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from svgpbench_datasets.errors import DataError
-from svgpbench_datasets.reading.cells import shown
+from svgpbench_datasets.reading.cells import reason, shown
 from svgpbench_datasets.reading.mat5 import mat_arrays
-from svgpbench_datasets.reading.table import CELLS_AT_ONCE, Layout, Table
+from svgpbench_datasets.reading.table import CELLS_AT_ONCE, Layout, Table, check_unpacked
 
 Array: TypeAlias = NDArray[Any]
 
 _UNSIGNED_BYTE = 0x08
-_MOST_TIMES, _AT_LEAST = 200, 1 << 28
-"""Of its own size, and bytes in any case, that an .npz may take unpacked."""
 
 
 def idx_table(stream: IO[bytes], where: str, layout: Layout) -> Table:
@@ -60,16 +58,13 @@ def numpy_table(stream: IO[bytes], where: str, layout: Layout) -> Table:
         if not raw.startswith(b"PK"):
             return of_arrays({"": _checked_npy(raw)}, where, Layout(layout.reader))
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-            size = sum(member.file_size for member in archive.infolist())
-            if size > max(_AT_LEAST, _MOST_TIMES * len(raw)):
-                raise ValueError(f"it unpacks to {size:,} bytes")
+            check_unpacked(archive)
             names = [name for name in archive.namelist() if name.endswith(".npy")]
             found = {name.removesuffix(".npy"): _checked_npy(archive.read(name)) for name in names}
     except DataError:
         raise
     except Exception as error:  # NumPy evaluates the header: it fails in many ways
-        reason = shown(str(error).split("\n", maxsplit=1)[0], width=80)
-        raise DataError(f"{where} is not a NumPy file that can be read ({reason})") from None
+        raise DataError(f"{where} is not a NumPy file that can be read ({reason(error)})") from None
     return of_arrays(found, where, layout)
 
 

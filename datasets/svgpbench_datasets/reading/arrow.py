@@ -15,7 +15,7 @@ import pandas as pd
 
 from svgpbench_datasets.dataset import Floats
 from svgpbench_datasets.errors import DataError
-from svgpbench_datasets.reading.cells import shown
+from svgpbench_datasets.reading.cells import reason
 from svgpbench_datasets.reading.table import Layout, Table
 
 _NAMES = {"parquet": "Parquet", "feather": "Feather"}
@@ -113,9 +113,10 @@ def _in_one_line(where: str, layout: Layout) -> Iterator[None]:
     except DataError:
         raise
     except (pa.ArrowException, OSError, ValueError) as error:
-        reason = shown(str(error).split("\n", maxsplit=1)[0], width=120)
         kind = _NAMES[layout.reader]
-        raise DataError(f"{where} is not a {kind} file that can be read ({reason})") from None
+        raise DataError(
+            f"{where} is not a {kind} file that can be read ({reason(error)})"
+        ) from None
 
 
 def _column(column: Any, place: str) -> pd.Series[Any]:

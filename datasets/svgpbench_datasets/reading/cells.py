@@ -61,6 +61,11 @@ def canonical_label(text: str) -> str:
     return repr(value + 0.0).removesuffix(".0")
 
 
+def reason(error: Exception) -> str:
+    """What a library says of a file that it refuses, as one short quoted line."""
+    return shown((str(error) or type(error).__name__).split("\n", maxsplit=1)[0], width=120)
+
+
 def shown(text: str, width: int = 40) -> str:
     """Text as one short quoted line, fit for a message."""
     return repr(text if len(text) <= width else text[: width - 3] + "...")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import NamedTuple, TypeAlias
@@ -14,6 +15,17 @@ Row: TypeAlias = tuple[int, Sequence[object]]  # number of its line or row in th
 
 CELLS_AT_ONCE = 1 << 16
 """Cells that are held as text at a time."""
+
+
+_MOST_TIMES, _AT_LEAST = 200, 1 << 28
+
+
+def check_unpacked(archive: zipfile.ZipFile) -> None:
+    """Raise `ValueError` for an archive of more than 200 times its size and 256 MiB: a bomb."""
+    packed = sum(member.compress_size for member in archive.infolist())
+    unpacked = sum(member.file_size for member in archive.infolist())
+    if unpacked > max(_AT_LEAST, _MOST_TIMES * packed):
+        raise ValueError(f"it unpacks to {unpacked:,} bytes")
 
 
 class Layout(NamedTuple):

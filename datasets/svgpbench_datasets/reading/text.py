@@ -43,18 +43,18 @@ class Lines:
         return self
 
     def __next__(self) -> str:
-        raw = next(self._lines)
-        self.number += 1
-        try:
-            text = raw.decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise DataError(
-                f"{self._where}: line {self.number}, byte {error.start + 1} is not UTF-8 text; "
-                "save the file as UTF-8"
-            ) from None
-        if self._comment is not None and text.lstrip().startswith(self._comment):
-            return next(self)
-        return text.removeprefix("\ufeff") if self.number == 1 else text
+        for raw in self._lines:
+            self.number += 1
+            try:
+                text = raw.decode("utf-8-sig" if self.number == 1 else "utf-8")
+            except UnicodeDecodeError as error:
+                raise DataError(
+                    f"{self._where}: line {self.number}, byte {error.start + 1} is not UTF-8 text; "
+                    "save the file as UTF-8"
+                ) from None
+            if self._comment is None or not text.lstrip().startswith(self._comment):
+                return text
+        raise StopIteration
 
 
 def text_table(stream: IO[bytes], where: str, layout: Layout) -> Table:
@@ -114,10 +114,8 @@ def layout_found(stream: IO[bytes], where: str) -> Layout:
     if line is None:
         raise DataError(f"{where} holds only blank lines; give a header line and data rows")
     unquoted = re.sub(r'"[^"]*"', '""', line)
-    marks = {"tab": "\t", "semicolon": ";", "csv": ","}
-    reader = next(
-        (name for name, mark in marks.items() if mark in unquoted.strip(" ")), "whitespace"
-    )
+    marks = ((name, SEPARATORS[name] or "") for name in ("tab", "semicolon", "csv"))
+    reader = next((name for name, mark in marks if mark in unquoted), "whitespace")
     cells = [cell.strip().strip('"') for cell in line.strip().split(SEPARATORS[reader])]
     return Layout(reader, lines.number - 1, header=not looks_like_data(cells))
 

@@ -9,12 +9,9 @@ from itertools import chain, islice
 from typing import IO, Any
 
 from svgpbench_datasets.errors import DataError
-from svgpbench_datasets.reading.cells import shown, text_of
-from svgpbench_datasets.reading.table import Layout, Row, Table, frames_of_rows
+from svgpbench_datasets.reading.cells import reason, text_of
+from svgpbench_datasets.reading.table import Layout, Row, Table, check_unpacked, frames_of_rows
 from svgpbench_datasets.reading.text import looks_like_data
-
-_MOST_TIMES = 200  # of its own size that a workbook may take unpacked
-_AT_LEAST = 1 << 26
 
 
 def workbook_table(stream: IO[bytes], where: str, layout: Layout) -> Table:
@@ -78,9 +75,7 @@ def _xlsx(raw: bytes, where: str) -> Iterator[Sequence[Any]]:
 
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-            size = sum(member.file_size for member in archive.infolist())
-        if size > max(_AT_LEAST, _MOST_TIMES * len(raw)):
-            raise ValueError(f"it unpacks to {size:,} bytes")
+            check_unpacked(archive)
         book = openpyxl.load_workbook(io.BytesIO(raw), read_only=True, data_only=True)
         sheet = book.worksheets[0]
         sheet.reset_dimensions()  # what it says of its size need not be so
@@ -90,5 +85,4 @@ def _xlsx(raw: bytes, where: str) -> Iterator[Sequence[Any]]:
 
 
 def _no_workbook(where: str, error: Exception) -> DataError:
-    reason = (str(error) or type(error).__name__).split("\n", maxsplit=1)[0]
-    return DataError(f"{where} is not a workbook that can be read ({shown(reason, width=80)})")
+    return DataError(f"{where} is not a workbook that can be read ({reason(error)})")
