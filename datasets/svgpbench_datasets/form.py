@@ -6,7 +6,6 @@ from pathlib import Path
 
 from svgpbench_datasets.entry import DatasetEntry
 from svgpbench_datasets.files import UnseenFile
-from svgpbench_datasets.reading.tables import read_blocks
 
 
 def check_form(entry: DatasetEntry, file: UnseenFile, path: Path) -> None:
@@ -20,6 +19,8 @@ def check_form(entry: DatasetEntry, file: UnseenFile, path: Path) -> None:
     Raises:
         DataError: anything that keeps it from holding what is declared, with line and column.
     """
+    from svgpbench_datasets.reading.tables import read_blocks
+
     for _ in read_blocks(_alone(entry, file), lambda _: path.open("rb")):
         pass
 

@@ -5,7 +5,6 @@ A line of such a file is a row of the data set, a column a split; 1 stands for a
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeAlias
@@ -18,6 +17,7 @@ from svgpbench_datasets.errors import DataError
 from svgpbench_datasets.files import File
 from svgpbench_datasets.reading.text import plain_numbers
 from svgpbench_datasets.splits import Split
+from svgpbench_datasets.whole_files import whole_file
 
 Masks: TypeAlias = NDArray[np.bool_]
 
@@ -81,11 +81,8 @@ def write_masks(path: Path, splits: Sequence[Split]) -> None:
     text[:, ::2], text[:, -1] = _ZERO, _END
     for at, split in enumerate(splits):
         text[split.test, 2 * at] += 1
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}.unfinished")
     try:
-        unfinished.write_bytes(text.tobytes())
-        unfinished.replace(path)
+        with whole_file(path) as unfinished:
+            unfinished.write_bytes(text.tobytes())
     except OSError as error:
         raise DataError(f"{path} cannot be written ({error.strerror or error})") from None
-    finally:
-        unfinished.unlink(missing_ok=True)

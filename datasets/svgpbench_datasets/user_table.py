@@ -13,11 +13,7 @@ from svgpbench_datasets.dataset import Dataset, Task
 from svgpbench_datasets.errors import DataError, did_you_mean
 from svgpbench_datasets.fetch.answers import WrongContent
 from svgpbench_datasets.fetch.unpacking import Bounded, content
-from svgpbench_datasets.reading.columns import read_columns
-from svgpbench_datasets.reading.formats import open_table
-from svgpbench_datasets.reading.numbers import sorted_classes
-from svgpbench_datasets.reading.table import Layout
-from svgpbench_datasets.reading.text import layout_found
+from svgpbench_datasets.reading.layout import Layout
 
 _TASKS = ("regression", "classification", "multiclass")
 TEXT = (".csv", ".tsv", ".txt", ".dat", ".data")
@@ -68,6 +64,10 @@ def load_user_table(
         DataError: anything that keeps the file from being such a table, with file, line (binary
             formats: row) and column, and what to do about it.
     """
+    from svgpbench_datasets.reading.columns import read_columns
+    from svgpbench_datasets.reading.formats import open_table
+    from svgpbench_datasets.reading.numbers import sorted_classes
+
     if task not in _TASKS:
         hint = did_you_mean(str(task), _TASKS)
         raise DataError(f"unknown task {task!r} for {path}{hint} (known: {', '.join(_TASKS)})")
@@ -108,6 +108,8 @@ def layout_of(file: Path, arrays: Sequence[str] = ()) -> Layout:
     Raises:
         DataError: no such file, or one that is not read.
     """
+    from svgpbench_datasets.reading.text import layout_found
+
     _check_file(file)
     with _content(file) as (ending, stream):
         if ending not in READERS:

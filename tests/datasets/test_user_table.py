@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import io
+import lzma
+import zipfile
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -12,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from nearly_good import ARROW, MAT, NPZ, XLSX, damaged
 
 from svgpbench_datasets import DataError, Dataset, load_user_table
 
@@ -262,7 +268,7 @@ def load_or_refuse(path: Path, **options: Any) -> None:
 CELL = st.sampled_from(["1", "-2.5", "0", "y", "x", "", "nan", '"', "\r", "\x00", "é", "1e400"])
 ROWS = st.lists(st.lists(CELL, min_size=1, max_size=4).map(",".join), max_size=6).map("\n".join)
 FREELY = settings(
-    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 
@@ -281,13 +287,33 @@ def test_any_bytes_as_csv_give_a_data_set_or_a_data_error(
     load_or_refuse(csv(tmp_path, raw), target="y", task=task)
 
 
-@FREELY
-@given(noise=st.binary(min_size=1, max_size=40), at=st.floats(0, 1), cut=st.booleans())
-def test_any_damage_to_parquet_gives_a_data_set_or_a_data_error(
-    tmp_path: Path, noise: bytes, at: float, cut: bool
-) -> None:
-    whole = parquet(tmp_path, {"x": [1.0, 2.0], "y": [3.0, 4.0]}, "whole.parquet").read_bytes()
-    start = int(at * len(whole))
-    damaged = whole[:start] + noise + (b"" if cut else whole[start + len(noise) :])
-    path = csv(tmp_path, damaged, "damaged.parquet")
-    load_or_refuse(path, target="y", task="regression")
+def packed(member: bytes) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("t.csv", member)
+    return file.getvalue()
+
+
+WHOLE = {
+    "parquet": ARROW["parquet"],
+    "feather": ARROW["feather"],
+    "xlsx": XLSX,
+    "npz": NPZ,
+    "mat": MAT,
+    "csv.gz": gzip.compress(GOOD.encode()),
+    "csv.xz": lzma.compress(GOOD.encode()),
+    "csv.bz2": bz2.compress(GOOD.encode()),
+    "zip": packed(GOOD.encode()),
+}
+
+
+@pytest.mark.parametrize("ending", WHOLE)
+def test_any_damage_gives_a_data_set_or_a_data_error(tmp_path: Path, ending: str) -> None:
+    @FREELY
+    @given(damaged(WHOLE[ending]))
+    def holds(raw: bytes) -> None:
+        path = csv(tmp_path, raw, f"damaged.{ending}")
+        target = {"npz": "x3", "mat": "x3"}.get(ending, "c" if "csv" not in ending else "y")
+        load_or_refuse(path, target=target, task="regression")
+
+    holds()

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from svgpbench_datasets.errors import DataError
 from svgpbench_datasets.reading.cells import reason, shown
+from svgpbench_datasets.reading.layout import Layout
 from svgpbench_datasets.reading.mat5 import mat_arrays
-from svgpbench_datasets.reading.table import CELLS_AT_ONCE, Layout, Table, check_unpacked
+from svgpbench_datasets.reading.table import CELLS_AT_ONCE, Table, check_unpacked
 
 Array: TypeAlias = NDArray[Any]
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import io
-import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from decimal import Decimal
 from pathlib import Path
 from typing import IO, Any
@@ -16,7 +15,9 @@ import pandas as pd
 from svgpbench_datasets.dataset import Floats
 from svgpbench_datasets.errors import DataError
 from svgpbench_datasets.reading.cells import reason
-from svgpbench_datasets.reading.table import Layout, Table
+from svgpbench_datasets.reading.layout import Layout
+from svgpbench_datasets.reading.table import Table
+from svgpbench_datasets.whole_files import whole_file
 
 _NAMES = {"parquet": "Parquet", "feather": "Feather"}
 
@@ -84,23 +85,18 @@ def write_numbers(
     import pyarrow.parquet as pq
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}.unfinished")
-    writer: Any = None
-    try:
+    with whole_file(path) as unfinished, ExitStack() as closed:
+        writer: Any = None
         for group in groups:
             columns = {name: pa.array(np.ascontiguousarray(one)) for name, one in group.items()}
             table = pa.table(columns, metadata=dict(metadata or {}))
-            writer = writer or pq.ParquetWriter(
-                unfinished, table.schema, use_dictionary=False, write_page_checksum=True
-            )
+            if writer is None:
+                writer = closed.enter_context(
+                    pq.ParquetWriter(
+                        unfinished, table.schema, use_dictionary=False, write_page_checksum=True
+                    )
+                )
             writer.write_table(table)
-        if writer is not None:
-            writer.close()
-            unfinished.replace(path)
-    finally:
-        if writer is not None:
-            writer.close()
-        unfinished.unlink(missing_ok=True)
 
 
 @contextmanager

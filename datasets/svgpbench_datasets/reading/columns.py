@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from svgpbench_datasets.dataset import Floats
-from svgpbench_datasets.errors import DataError, did_you_mean
+from svgpbench_datasets.errors import DataError, did_you_mean, listed
 from svgpbench_datasets.reading.formats import open_table
+from svgpbench_datasets.reading.layout import Layout
 from svgpbench_datasets.reading.numbers import (
     Block,
     Numbers,
@@ -19,7 +20,7 @@ from svgpbench_datasets.reading.numbers import (
     gathered,
     numbers,
 )
-from svgpbench_datasets.reading.table import Layout, Table
+from svgpbench_datasets.reading.table import Table
 
 
 class Columns(NamedTuple):
@@ -120,7 +121,7 @@ def choose_features(
         if one not in names:
             raise DataError(
                 f"{where}: no column {one!r} for the target{_hint(one, names)} "
-                f"(columns: {_listed(names)})"
+                f"(columns: {listed(map(repr, names), 12)})"
             )
     chosen = features if features is not None else [x for x in names if x not in predicted]
     if not chosen:
@@ -129,7 +130,7 @@ def choose_features(
         if name not in names:
             raise DataError(
                 f"{where}: no feature column {name!r}{did_you_mean(name, names)} "
-                f"(columns: {_listed(names)})"
+                f"(columns: {listed(map(repr, names), 12)})"
             )
         if times > 1:
             raise DataError(f"{where}: feature {name!r} is named {times} times; name it once")
@@ -159,8 +160,3 @@ def _hint(target: str, names: Sequence[str]) -> str:
     if list(names) == [f"x{at}" for at in range(1, len(names) + 1)]:
         return f"; a table without names has columns x1 to x{len(names)}"
     return did_you_mean(target, names)
-
-
-def _listed(names: Sequence[str]) -> str:
-    few = ", ".join(repr(name) for name in names[:12])
-    return few + (f", ... {len(names)} in all" if len(names) > 12 else "")

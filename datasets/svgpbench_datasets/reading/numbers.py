@@ -30,12 +30,12 @@ class Places(NamedTuple):
     """Where the columns of frames stand in their file, from 1, by name."""
 
     where: str
-    columns: Mapping[str, int]
+    positions: Mapping[str, int]
 
     def cell(self, frame: pd.DataFrame, row: int, name: str) -> str:
         """The place of the row that is the n-th of a frame, from 0."""
         unit, number = frame.index.name, frame.index[row]
-        return f"{self.where}: {unit} {number}, column {self.columns[name]} ({name!r})"
+        return f"{self.where}: {unit} {number}, column {self.positions[name]} ({name!r})"
 
 
 def numbers(frame: pd.DataFrame, names: Sequence[str], places: Places) -> Numbers:

@@ -28,26 +28,6 @@ def check_unpacked(archive: zipfile.ZipFile) -> None:
         raise ValueError(f"it unpacks to {unpacked:,} bytes")
 
 
-class Layout(NamedTuple):
-    """How a file is laid out.
-
-    Attributes:
-        reader: its format.
-        skip_lines: lines before the header or the first row.
-        header: whether a line names the columns; None for one that has anything but numbers.
-        arrays: of a file of several arrays, those to read.
-        width: how many columns it has; None where only the file says so.
-        words: whether cells are wanted as they are written, even where all are numbers.
-    """
-
-    reader: str
-    skip_lines: int = 0
-    header: bool | None = False
-    arrays: tuple[str, ...] = ()
-    width: int | None = None
-    words: bool = False
-
-
 class Table(NamedTuple):
     """A file that is being read.
 

@@ -14,8 +14,9 @@ from svgpbench_datasets.errors import DataError
 from svgpbench_datasets.files import File
 from svgpbench_datasets.reading.cells import shown
 from svgpbench_datasets.reading.formats import open_table
+from svgpbench_datasets.reading.layout import Layout
 from svgpbench_datasets.reading.numbers import Block, class_numbers, gathered, numbers
-from svgpbench_datasets.reading.table import Layout, Table
+from svgpbench_datasets.reading.table import Table
 from svgpbench_datasets.reading.treatments import file_columns, places_of, spread_out, treated
 
 Open: TypeAlias = Callable[[File], AbstractContextManager[IO[bytes]]]

@@ -17,7 +17,8 @@ import pandas as pd
 from svgpbench_datasets.dataset import Floats
 from svgpbench_datasets.errors import DataError
 from svgpbench_datasets.reading.cells import finite_number, is_missing, shown
-from svgpbench_datasets.reading.table import Layout, Row, Table, frames_of_rows
+from svgpbench_datasets.reading.layout import Layout
+from svgpbench_datasets.reading.table import Row, Table, frames_of_rows
 
 SEPARATORS = {"whitespace": None, "csv": ",", "semicolon": ";", "tab": "\t"}
 """What stands between cells, by reader; None for runs of spaces and tabs."""

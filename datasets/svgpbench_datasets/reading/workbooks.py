@@ -10,7 +10,8 @@ from typing import IO, Any
 
 from svgpbench_datasets.errors import DataError
 from svgpbench_datasets.reading.cells import reason, text_of
-from svgpbench_datasets.reading.table import Layout, Row, Table, check_unpacked, frames_of_rows
+from svgpbench_datasets.reading.layout import Layout
+from svgpbench_datasets.reading.table import Row, Table, check_unpacked, frames_of_rows
 from svgpbench_datasets.reading.text import looks_like_data
 
 

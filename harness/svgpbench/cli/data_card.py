@@ -9,7 +9,7 @@ from svgpbench.cli.download_progress import in_bytes
 from svgpbench_datasets import DatasetEntry
 from svgpbench_datasets.audit import Audit
 from svgpbench_datasets.files import File, UnseenFile
-from svgpbench_datasets.reading.table import Layout
+from svgpbench_datasets.reading.layout import Layout
 
 Lines: TypeAlias = Iterable[tuple[str, str]]
 
