@@ -17,7 +17,17 @@ Text: TypeAlias = Annotated[str, Field(min_length=1)]
 Fingerprint: TypeAlias = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
 Name: TypeAlias = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*(:[a-z0-9][a-z0-9-]*)?$")]
 Reader: TypeAlias = Literal[
-    "whitespace", "csv", "semicolon", "tab", "arff", "idx", "mat", "xls", "parquet"
+    "whitespace",
+    "csv",
+    "semicolon",
+    "tab",
+    "arff",
+    "idx",
+    "mat",
+    "numpy",
+    "xls",
+    "parquet",
+    "feather",
 ]
 
 _RANGE = re.compile(r"(\D*)([0-9]+)\.\.\1([0-9]+)")

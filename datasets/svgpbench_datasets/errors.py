@@ -15,3 +15,9 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     by_folded = {one.casefold(): one for one in known}
     near = difflib.get_close_matches(name.casefold(), by_folded, n=1)
     return f"; did you mean {by_folded[near[0]]!r}?" if near else ""
+
+
+def listed(names: Iterable[str], most: int) -> str:
+    """The first names, and how many there are in all where that is more."""
+    every = list(names)
+    return ", ".join(every[:most]) + f", ... {len(every)} in all" * (len(every) > most)

@@ -6,8 +6,6 @@ from pathlib import Path
 
 from svgpbench_datasets.entry import DatasetEntry
 from svgpbench_datasets.files import UnseenFile
-from svgpbench_datasets.reading.blocks import comes_in_blocks, read_blocks
-from svgpbench_datasets.reading.tables import read_entry
 
 
 def check_form(entry: DatasetEntry, file: UnseenFile, path: Path) -> None:
@@ -21,12 +19,10 @@ def check_form(entry: DatasetEntry, file: UnseenFile, path: Path) -> None:
     Raises:
         DataError: anything that keeps it from holding what is declared, with line and column.
     """
-    alone = _alone(entry, file)
-    if comes_in_blocks(alone):
-        for _ in read_blocks(alone, lambda _: path.open("rb")):
-            pass
-    else:
-        read_entry(alone, lambda _: path.read_bytes())
+    from svgpbench_datasets.reading.tables import read_blocks
+
+    for _ in read_blocks(_alone(entry, file), lambda _: path.open("rb")):
+        pass
 
 
 def _alone(entry: DatasetEntry, file: UnseenFile) -> DatasetEntry:

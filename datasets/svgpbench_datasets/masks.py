@@ -1,22 +1,60 @@
-"""Splits as a file of masks: a line a row of the data set, a column a split, 1 for a test row."""
+"""The splits that were published with a data set, and splits as a file of masks.
+
+A line of such a file is a row of the data set, a column a split; 1 stands for a test row.
+"""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from svgpbench_datasets.entry import DatasetEntry
 from svgpbench_datasets.errors import DataError
-from svgpbench_datasets.reading.plain_numbers import plain_numbers
+from svgpbench_datasets.files import File
+from svgpbench_datasets.reading.text import plain_numbers
 from svgpbench_datasets.splits import Split
+from svgpbench_datasets.whole_files import whole_file
 
 Masks: TypeAlias = NDArray[np.bool_]
 
 _ZERO, _COMMA, _END = np.frombuffer(b"0,\n", dtype=np.uint8)
+
+
+def fixed_split(entry: DatasetEntry, fold: int, open_file: Callable[[File], bytes]) -> Split:
+    """Read one published split of a data set.
+
+    Args:
+        entry: what is declared of the data set.
+        fold: which of the splits, from 0.
+        open_file: gives the uncompressed content of a file.
+
+    Returns:
+        the split.
+
+    Raises:
+        DataError: no published splits, a fold out of range, a mask that is none.
+    """
+    splits = entry.splits
+    if splits is None:
+        raise DataError(
+            f"data set {entry.name!r} has no fixed splits; use split kind 'k-fold' or 'random'"
+        )
+    if not 0 <= fold < splits.count:
+        raise DataError(
+            f"data set {entry.name!r} has {splits.count} fixed split{'s' * (splits.count > 1)}, "
+            f"numbered from 0: there is no fold {fold}"
+        )
+    rows = np.arange(entry.rows)
+    if splits.masks is None:
+        test = rows >= (splits.train_rows or 0)
+    else:
+        raw = open_file(splits.masks)
+        test = read_masks(raw, entry.rows, splits.count, splits.masks.path)[:, fold]
+    return Split(rows[~test], rows[test], "fixed", fold, splits.count, 0)
 
 
 def read_masks(raw: bytes, rows: int, count: int, where: str) -> Masks:
@@ -43,11 +81,8 @@ def write_masks(path: Path, splits: Sequence[Split]) -> None:
     text[:, ::2], text[:, -1] = _ZERO, _END
     for at, split in enumerate(splits):
         text[split.test, 2 * at] += 1
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}.unfinished")
     try:
-        unfinished.write_bytes(text.tobytes())
-        unfinished.replace(path)
+        with whole_file(path) as unfinished:
+            unfinished.write_bytes(text.tobytes())
     except OSError as error:
         raise DataError(f"{path} cannot be written ({error.strerror or error})") from None
-    finally:
-        unfinished.unlink(missing_ok=True)

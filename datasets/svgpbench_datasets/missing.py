@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 from svgpbench_datasets.entry import DatasetEntry
-from svgpbench_datasets.errors import DataError
-from svgpbench_datasets.reading.cells import is_missing
 from svgpbench_datasets.reading.tables import Open, rows_as_written
+from svgpbench_datasets.reading.treatments import missing_cells
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ def count_missing(entry: DatasetEntry, open_file: Open) -> Missing:
 
     Args:
         entry: what is declared.
-        open_file: gives the uncompressed content of a file.
+        open_file: opens the uncompressed content of a file.
 
     Returns:
         the counts.
@@ -44,20 +44,10 @@ def count_missing(entry: DatasetEntry, open_file: Open) -> Missing:
     """
     if entry.missing == "refuse":
         return NONE_MISSING
-    used = [
-        (at, name)
-        for at, name in enumerate(entry.columns)
-        if name in {*entry.features, entry.target}
-    ]
-    cells: Counter[str] = Counter()
+    cells: Counter[Hashable] = Counter()
     rows = 0
-    for line, row in rows_as_written(entry, open_file):
-        if len(row) != len(entry.columns):
-            raise DataError(
-                f"{entry.name}: line {line} has {len(row)} cells where {len(entry.columns)} columns "
-                "are expected; check its separators"
-            )
-        lacking = [name for at, name in used if is_missing(row[at])]
-        cells.update(lacking)
-        rows += bool(lacking)
-    return Missing(rows, {name: cells[name] for _, name in used if name in cells})
+    for frame in rows_as_written(entry, open_file):
+        lacking = missing_cells(frame, entry)
+        cells.update({name: int(column.sum()) for name, column in lacking.items()})
+        rows += int(lacking.any(axis=1).sum())
+    return Missing(rows, {str(name): count for name, count in cells.items() if count})

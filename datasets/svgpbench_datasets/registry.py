@@ -6,22 +6,19 @@ from functools import cached_property, partial
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from svgpbench_datasets.dataset import Dataset, Floats
+from svgpbench_datasets.dataset import Dataset
 from svgpbench_datasets.declarations import read_entries
 from svgpbench_datasets.entry import DatasetEntry
-from svgpbench_datasets.errors import DataError, did_you_mean
+from svgpbench_datasets.errors import DataError, did_you_mean, listed
 from svgpbench_datasets.generated.generators import generate
-from svgpbench_datasets.missing import Missing, count_missing
-from svgpbench_datasets.published import fixed_split
-from svgpbench_datasets.reading.blocks import read_blocks
-from svgpbench_datasets.reading.number_files import read_numbers
-from svgpbench_datasets.reading.parsed import is_large, parsed_path, read_or_parse
-from svgpbench_datasets.reading.tables import Numbers, read_entry
 from svgpbench_datasets.sources import Sources
 from svgpbench_datasets.splits import Split
 
-_MOST_LISTED = 30
+if TYPE_CHECKING:  # what reads files imports pandas, which takes a while
+    from svgpbench_datasets.missing import Missing
+    from svgpbench_datasets.reading.numbers import Block
 
 
 class Registry:
@@ -49,11 +46,9 @@ class Registry:
         """
         table, at, output = name.partition("@")
         if table not in self._entries:
-            known = list(self._entries)
-            more = [f"... {len(known)} in all"] if len(known) > _MOST_LISTED else []
             raise DataError(
-                f"unknown data set {table!r}{did_you_mean(table, known)} "
-                f"(known: {', '.join([*known[:_MOST_LISTED], *more])})"
+                f"unknown data set {table!r}{did_you_mean(table, self._entries)} "
+                f"(known: {listed(self._entries, 30)})"
             )
         entry = self._entries[table]
         return entry.with_output(output) if at else entry
@@ -94,21 +89,27 @@ class Registry:
             class_labels=entry.class_labels,
         )
 
-    def _numbers(self, entry: DatasetEntry) -> tuple[Numbers, Numbers]:
+    def _numbers(self, entry: DatasetEntry) -> Block:
         if drawn_by := entry.generated:
             X, y = generate(drawn_by.name, entry.rows, drawn_by.seed)
             drawn = [column for column in entry.columns if column != entry.target]
             return X[:, [drawn.index(name) for name in entry.features]], y
         if entry.made:
             return self._from_made(entry, self._sources.cache_folder() / entry.made)
-        if not is_large(entry):
-            return read_entry(entry, lambda file: self._sources.read(file, entry))
+        from svgpbench_datasets.reading.numbers import gathered
+        from svgpbench_datasets.reading.parsed import is_large, parsed_path, read_or_parse
+        from svgpbench_datasets.reading.tables import read_blocks
+
         opened = partial(self._sources.opened, entry=entry)
+        if not is_large(entry):
+            return gathered(read_blocks(entry, opened), len(entry.features))
         hashes = [self._sources.sha256(file, entry) for file in entry.files]
         path = parsed_path(entry, hashes, self._sources.cache_folder())
         return read_or_parse(path, lambda: read_blocks(entry, opened))
 
-    def _from_made(self, entry: DatasetEntry, file: Path) -> tuple[Floats, Floats]:
+    def _from_made(self, entry: DatasetEntry, file: Path) -> Block:
+        from svgpbench_datasets.reading.columns import read_numbers
+
         if not file.is_file():
             raise DataError(
                 f"data set {entry.name!r} is made on your machine, once: "
@@ -125,8 +126,10 @@ class Registry:
         Raises:
             DataError: as `load_unverified`.
         """
+        from svgpbench_datasets.missing import count_missing
+
         entry = self.describe(name)
-        return count_missing(entry, lambda file: self._sources.read(file, entry))
+        return count_missing(entry, partial(self._sources.opened, entry=entry))
 
     def fixed_split(self, name: str, fold: int) -> Split:
         """One of the splits that were published with a data set.
@@ -134,6 +137,8 @@ class Registry:
         Raises:
             DataError: a data set without them, a fold that it does not have.
         """
+        from svgpbench_datasets.masks import fixed_split
+
         entry = self.describe(name)
         return fixed_split(entry, fold, lambda file: self._sources.read(file, entry))
 

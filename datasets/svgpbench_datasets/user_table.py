@@ -1,19 +1,38 @@
-"""A user's own file, CSV or Parquet, to a data set."""
+"""A user's own file of any format to a data set."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import chain
+import io
+import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from svgpbench_datasets.dataset import Dataset, Task
 from svgpbench_datasets.errors import DataError, did_you_mean
-from svgpbench_datasets.reading.cells import Cells, csv_rows, decode_lines, read_cells
-from svgpbench_datasets.reading.columns import choose_features
-from svgpbench_datasets.reading.labels import class_labels
-from svgpbench_datasets.reading.parquet import read_parquet
+from svgpbench_datasets.fetch.proof import WrongContent
+from svgpbench_datasets.fetch.unpacking import Bounded, content
+from svgpbench_datasets.reading.layout import Layout
 
 _TASKS = ("regression", "classification", "multiclass")
+TEXT = (".csv", ".tsv", ".txt", ".dat", ".data")
+READERS = {
+    **dict.fromkeys(TEXT, "text"),
+    **{".parquet": "parquet", ".pq": "parquet", ".feather": "feather", ".arff": "arff"},
+    **{".xls": "xls", ".xlsx": "xls", ".mat": "mat", ".npy": "numpy", ".npz": "numpy"},
+}
+"""The format of a file by its ending."""
+PACKED = (".gz", ".xz", ".bz2", ".zip")
+"""Endings that may follow; a .zip holds one file, whose own ending counts."""
+
+_MOST_TIMES, _AT_LEAST = 200, 1 << 30
+"""Of its own size, and bytes in any case, that a compressed file may take uncompressed."""
+
+
+def is_table_file(name: str) -> bool:
+    """Whether a name is that of a file that `load_user_table` reads, by its ending."""
+    return name.lower().endswith((*READERS, *PACKED))
 
 
 def load_user_table(
@@ -23,90 +42,125 @@ def load_user_table(
     task: Task,
     features: Sequence[str] | None = None,
     name: str | None = None,
+    outputs: Sequence[str] = (),
+    arrays: Sequence[str] = (),
 ) -> Dataset:
-    """Load a CSV file with a header line, or a Parquet file, as a data set.
+    """Load a file of a table as a data set.
 
     Args:
-        path: a file ending in .csv, .parquet or .pq.
+        path: the file; its ending is one of `READERS`, compressed with one of `PACKED` after it.
         target: the column to predict.
         task: `regression`; `classification` for a target with two distinct values, which become
             0 and 1 in sorted order; `multiclass` for one with two or more, 0..K-1.
-        features: the D input columns in the order wanted; None for every column but the target.
+        features: the D input columns in the order wanted; None for every column but the target and outputs.
         name: what to call the data set; None for the file's name without its ending.
+        outputs: where a table has several targets, all of them: none is an input.
+        arrays: of a .mat or .npz file, the arrays to read, which stand side by side; none for all.
 
     Returns:
         the data set: X [N, D] and y [N], N at least 2.
 
     Raises:
-        DataError: anything that keeps the file from being such a table, with file, line (Parquet:
-            row) and column, and what to do about it.
+        DataError: anything that keeps the file from being such a table, with file, line (binary
+            formats: row) and column, and what to do about it.
     """
+    from svgpbench_datasets.reading.columns import read_columns
+    from svgpbench_datasets.reading.formats import open_table
+    from svgpbench_datasets.reading.numbers import sorted_classes
+
     if task not in _TASKS:
         hint = did_you_mean(str(task), _TASKS)
         raise DataError(f"unknown task {task!r} for {path}{hint} (known: {', '.join(_TASKS)})")
     if isinstance(features, str):
         raise DataError(f"features of {path} are one text {features!r}; give a list of names")
-    file = Path(path)
-    read = read_parquet if file.suffix.lower() in {".parquet", ".pq"} else _read_csv
-    try:
-        _check_file(file)
-        chosen, cells = read(file, target=target, features=features, label=task != "regression")
-    except OSError as error:
-        raise DataError(f"{file} cannot be read: {error.strerror or error}") from None
-    rows = len(cells.numbers)
+    file, labelled = Path(path), task != "regression"
+    layout = layout_of(file, arrays)
+    with _content(file) as (_, stream):
+        table = open_table(stream, str(file), layout)
+        found = read_columns(
+            table,
+            str(file),
+            target=target,
+            features=features,
+            outputs=outputs,
+            labelled=labelled,
+        )
+    rows, y, classes = len(found.y), found.y, None
     if rows < 2:
         raise DataError(f"{file}: {rows or 'no'} data row{'s' * (rows == 0)}; give at least two")
-    if task != "regression":
-        X = cells.numbers
-        y, classes = class_labels(cells.labels, f"{file}: target {target!r}", task=task)
-    else:
-        X, y, classes = cells.numbers[:, :-1], cells.numbers[:, -1], None
+    if labelled:
+        y, classes = sorted_classes(y, found.labels, f"{file}: target {target!r}", task=task)
     return Dataset(
         name=file.stem if name is None else name,
         task=task,
-        X=X,
+        X=found.X,
         y=y,
-        feature_names=chosen,
+        feature_names=found.features,
         target_name=target,
         source=str(file),
         class_labels=classes,
     )
 
 
+def layout_of(file: Path, arrays: Sequence[str] = ()) -> Layout:
+    """How a file is laid out: by its ending and, of text, by its first line.
+
+    Raises:
+        DataError: no such file, or one that is not read.
+    """
+    from svgpbench_datasets.reading.text import layout_found
+
+    _check_file(file)
+    with _content(file) as (ending, stream):
+        if ending not in READERS:
+            raise DataError(
+                f"{file}: files ending in {ending!r} are not read; use {', '.join(READERS)}"
+            )
+        if arrays and ending not in (".mat", ".npz"):
+            raise DataError(f"{file} has no arrays to choose from; leave `arrays` out")
+        if ending in TEXT:
+            return layout_found(stream, str(file))
+        return Layout(READERS[ending], header=None, arrays=tuple(arrays))
+
+
 def _check_file(file: Path) -> None:
     if file.is_dir():
-        raise DataError(f"{file} is a folder; name a .csv or .parquet file in it")
+        raise DataError(f"{file} is a folder; name a file in it, such as a .csv")
     if not file.is_file():
         near = ""
         if file.parent.is_dir():
             near = did_you_mean(file.name, (sibling.name for sibling in file.parent.iterdir()))
         raise DataError(f"no file {file}{near}")
-    if file.suffix.lower() not in {".csv", ".parquet", ".pq"}:
-        raise DataError(f"{file}: files ending in {file.suffix!r} are not read; use .csv, .parquet")
     if file.stat().st_size == 0:
         raise DataError(f"{file} is empty; give a header line and data rows")
 
 
-def _read_csv(
-    file: Path, *, target: str, features: Sequence[str] | None, label: bool
-) -> tuple[tuple[str, ...], Cells]:
-    where = str(file)
-    with file.open("rb") as lines:
-        rows = csv_rows(decode_lines(lines, where), where)
-        header = next(rows, None)
-        if header is None:
-            raise DataError(f"{where} holds only blank lines; give a header line and data rows")
-        names = tuple(cell.strip() for cell in header[1])
-        chosen = choose_features(names, target=target, features=features, where=where)
-        first = next(rows, None)
-        if first is None:
-            raise DataError(f"{where}: a header line but no data rows; give at least two")
-        numeric = chosen if label else (*chosen, target)
-        cells = read_cells(
-            chain([first], rows),
-            where=where,
-            names=names,
-            numeric=numeric,
-            label=target if label else None,
-        )
-    return chosen, cells
+@contextmanager
+def _content(file: Path) -> Iterator[tuple[str, IO[bytes]]]:
+    """The ending that tells the format of a file, and its uncompressed content."""
+    ending = file.suffix.lower()
+    try:
+        if ending not in PACKED:
+            with file.open("rb") as stream:
+                yield ending, stream
+            return
+        member = _only_member(file) if ending == ".zip" else None
+        bound = max(_AT_LEAST, _MOST_TIMES * file.stat().st_size)
+        with content(file, member, bound) as plain:
+            bounded = Bounded(plain, bound, f"it is more than {bound:,} bytes uncompressed")
+            yield Path(member or file.stem).suffix.lower(), io.BufferedReader(bounded)
+    except WrongContent as refusal:
+        raise DataError(f"{file} cannot be read: {refusal}") from None
+    except OSError as error:
+        raise DataError(f"{file} cannot be read: {error.strerror or error}") from None
+
+
+def _only_member(file: Path) -> str:
+    try:
+        with zipfile.ZipFile(file) as archive:
+            names = [one.filename for one in archive.infolist() if not one.is_dir()]
+    except zipfile.BadZipFile as error:
+        raise DataError(f"{file} is no .zip archive that can be read ({error})") from None
+    if len(names) != 1:
+        raise DataError(f"{file} holds {len(names)} files; a .zip of a table holds one")
+    return names[0]

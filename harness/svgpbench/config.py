@@ -172,15 +172,18 @@ class DataConfig(Strict):
 
     name: str
     path: str | None = None
-    target: str | None = None  # of a file, as are task and features
+    target: str | None = None  # of a file, as is all below but the last two
     task: Literal["regression", "classification", "multiclass"] | None = None
     features: Annotated[tuple[str, ...] | None, BeforeValidator(_a_tuple)] = None
+    outputs: Annotated[tuple[str, ...] | None, BeforeValidator(_a_tuple)] = None  # every target
+    arrays: Annotated[tuple[str, ...] | None, BeforeValidator(_a_tuple)] = None  # of .mat and .npz
     standardise_x: bool = True
     standardise_y: bool = True
 
     @model_validator(mode="after")
     def _columns_are_those_of_a_file(self) -> DataConfig:
-        given = [key for key in ("target", "task", "features") if getattr(self, key) is not None]
+        of_a_file = ("target", "task", "features", "outputs", "arrays")
+        given = [key for key in of_a_file if getattr(self, key) is not None]
         if self.path is None and given:
             raise ValueError(
                 f"data {self.name!r} has no path, so its registry says what `{given[0]}` is: leave it out "

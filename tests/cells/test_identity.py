@@ -56,6 +56,8 @@ OTHERS = {
     "method.name": "hybrid",  # names must exist for an id to be made
     "likelihood.name": "poisson",
     "data.features": ("a", "b"),
+    "data.outputs": ("a", "b"),
+    "data.arrays": ("a", "b"),
     **{f"likelihood.{key}": 0.25 for key in ("noise_variance", "scale", "df", "squash", "epsilon")},
     **{f"likelihood.{key}": 7 for key in ("nodes", "classes", "samples")},
     "training.batch_size": 7,

@@ -177,7 +177,7 @@ def test_a_table_of_the_users_own_is_audited(cli: Cli, tmp_path: Path) -> None:
     [
         (
             ("boston", "--target", "RAD"),
-            "--target goes with numbers of a file (.csv, .parquet, .pq), not with 'bo",
+            "--target goes with numbers of a file (.csv, .parquet, ...), not with 'bo",
         ),
         (("mine.csv", "--target", "prise"), "no column 'prise' for the target; did you mean 'pri"),
         (("mine.csv", "--target", "price", "--task", "classification"), "500 distinct"),

@@ -3,23 +3,46 @@
 from __future__ import annotations
 
 import struct
+import zipfile
 import zlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from io import BytesIO
 from math import prod
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 from hypothesis import strategies as st
+from pyarrow.feather import write_feather
 from test_file_formats import ARFF, idx, mat
-from workbook import workbook
+from workbook import workbook, xlsx
 
 MAT = mat(m=np.arange(6.0).reshape(2, 3))
 WORKBOOK = workbook([["a", "b", "c"], [1.0, 2.0, 0.0], [3.0, 4.0, 1.0]])
 _MAT_HEADER, _SECTOR = 128, 512
+_TABLE = pa.table({"a": [1.0, 3.0], "b": ["2", "4"], "c": [0, 1]})
+
+
+def _written(write: Callable[[Any, BytesIO], object], *values: Any) -> bytes:
+    file = BytesIO()
+    write(*values, file)
+    return file.getvalue()
+
+
+ARROW = {
+    "parquet": _written(pq.write_table, _TABLE),
+    "feather": _written(write_feather, _TABLE),
+}
+XLSX = xlsx([["a", "b", "c"], [1.0, 2.0, 0.0], [3.0, 4.0, 1.0]])
+NPY = _written(lambda table, file: np.save(file, table), np.array([[1.0, 2, 0], [3, 4, 1]]))
+NPZ = _written(lambda table, file: np.savez(file, m=table), np.array([[1.0, 2, 0], [3, 4, 1]]))
 
 CELL = st.sampled_from([
     "1", "-2.5", "0", "x", "", "nan", "?", '"', "'", "\r", "\x00", "é", "1e400", "1e5", "+.5", "{", "%",
 ])  # fmt: skip
 SEPARATOR = st.sampled_from([",", ";", "\t", " ", "  ", "\n", "\r\n"])
+NUMERALS = st.text(alphabet="01.+-eE ,;\t\n", max_size=30).map(str.encode)
 TEXT = st.lists(st.tuples(CELL, SEPARATOR), max_size=30).map(
     lambda parts: "".join(cell + separator for cell, separator in parts).encode()
 )
@@ -116,6 +139,20 @@ def _workbook() -> st.SearchStrategy[bytes]:
     return rows.map(lambda some: workbook([["a", "b", "c"], *some]))
 
 
+def _sheet() -> st.SearchStrategy[bytes]:
+    """The first sheet's own text, damaged."""
+    with zipfile.ZipFile(BytesIO(XLSX)) as archive:
+        return damaged(archive.read("xl/worksheets/sheet1.xml"))
+
+
+def _zipped(sheet: bytes) -> bytes:
+    file = BytesIO()
+    with zipfile.ZipFile(BytesIO(XLSX)) as whole, zipfile.ZipFile(file, "w") as copy:
+        for name in whole.namelist():
+            copy.writestr(name, sheet if name.endswith("sheet1.xml") else whole.read(name))
+    return file.getvalue()
+
+
 NEARLY: dict[str, st.SearchStrategy[bytes]] = {
     "whitespace": _separated("  "),
     "csv": _separated(","),
@@ -127,4 +164,8 @@ NEARLY: dict[str, st.SearchStrategy[bytes]] = {
     "xls": st.one_of(
         damaged(WORKBOOK, 3 * _SECTOR, 3 * _SECTOR + 230), damaged(WORKBOOK), _workbook()
     ),
+    "xlsx": st.one_of(damaged(XLSX), _sheet().map(_zipped)),
+    "numpy": st.one_of(damaged(NPZ), damaged(NPY), damaged(NPY, 8, 128)),
+    "parquet": damaged(ARROW["parquet"]),
+    "feather": damaged(ARROW["feather"]),
 }

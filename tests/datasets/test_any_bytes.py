@@ -7,19 +7,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, get_args
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from nearly_good import MAT, NEARLY, TEXT, WORKBOOK, damaged
+from nearly_good import ARROW, MAT, NEARLY, NPZ, NUMERALS, TEXT, WORKBOOK, XLSX, damaged
 from test_file_formats import ARFF, idx
 
 from svgpbench_datasets import DataError, DatasetEntry
-from svgpbench_datasets.reading.cells import csv_rows, decode_lines, read_cells, whitespace_rows
-from svgpbench_datasets.reading.plain_numbers import plain_numbers
+from svgpbench_datasets.reading.formats import READERS
+from svgpbench_datasets.reading.numbers import Places, numbers
+from svgpbench_datasets.reading.table import frames_of_rows
 from svgpbench_datasets.reading.tables import read_entry
+from svgpbench_datasets.reading.text import Lines, plain_numbers, text_rows
 
 CASES = int(os.environ.get("SVGPBENCH_PROPERTY_CASES", "60"))
 MANY = settings(
@@ -66,7 +68,12 @@ GOOD = {
     "idx": (idx((2, 3), b"\x01\x02\x00\x03\x04\x01"), LABELLED),
     "mat": (MAT, {"variable": "m"}),
     "xls": (WORKBOOK, {"header": True}),
+    "xlsx": (XLSX, {"header": True}),
+    "numpy": (NPZ, {}),
+    "parquet": (ARROW["parquet"], {}),
+    "feather": (ARROW["feather"], LABELLED),
 }
+OTHER = {"xlsx": "xls"}  # where one reader has two formats
 
 
 FOUND = {  # bytes that once ended the process, or took seconds
@@ -89,7 +96,7 @@ def found(reader: str) -> Callable[[Test], Test]:
 @pytest.mark.parametrize("reader", GOOD)
 def test_any_bytes_give_arrays_or_a_data_error(reader: str) -> None:
     whole, changes = GOOD[reader]
-    declared = entry(reader, **changes)
+    declared = entry(OTHER.get(reader, reader), **changes)
 
     @MANY
     @found(reader)
@@ -110,13 +117,29 @@ def test_any_bytes_give_arrays_or_a_data_error(reader: str) -> None:
 @pytest.mark.parametrize("reader", GOOD)
 def test_the_undamaged_file_is_read(reader: str) -> None:
     whole, changes = GOOD[reader]
-    X, _ = read_entry(entry(reader, **changes), lambda _: whole)
-    assert X.shape == (2, 2)
+    X, y = read_entry(entry(OTHER.get(reader, reader), **changes), lambda _: whole)
+    expected = (
+        [[-3, 1], [1, 0]]
+        if reader == "arff"
+        else [[0, 1], [3, 4]]
+        if reader == "mat"
+        else [[1, 2], [3, 4]]
+    )
+    assert sorted(X.tolist()) == expected
+    assert len(y) == 2
+
+
+def test_every_reader_may_be_declared() -> None:
+    assert set(get_args(get_args(DatasetEntry.model_fields["reader"].annotation)[0])) == set(
+        READERS
+    )
 
 
 @MANY
 @given(
-    raw=st.one_of(TEXT, st.lists(st.floats(allow_nan=False)).map(lambda v: repr(v)[1:-1].encode())),
+    raw=st.one_of(
+        TEXT, NUMERALS, st.lists(st.floats(allow_nan=False)).map(lambda v: repr(v)[1:-1].encode())
+    ),
     delimiter=st.sampled_from([None, ",", ";", "\t"]),
 )
 def test_the_fast_way_gives_the_numbers_of_the_slow_way_or_none(
@@ -125,9 +148,8 @@ def test_the_fast_way_gives_the_numbers_of_the_slow_way_or_none(
     fast = plain_numbers(raw, delimiter)
     if fast is None:
         return
-    lines = decode_lines(raw.splitlines(keepends=True), "t")
-    rows = whitespace_rows(lines) if delimiter is None else csv_rows(lines, "t", delimiter)
-    names = [f"c{at}" for at in range(fast.shape[1])]
-    slow = read_cells(rows, where="t", names=names, numeric=names).numbers
+    lines = Lines(raw.splitlines(keepends=True), "t")
+    (frame,) = frames_of_rows(text_rows(lines, "t", delimiter), "t", "line", fast.shape[1])
+    slow = numbers(frame, range(fast.shape[1]), Places("t", {}))
     np.testing.assert_array_equal(fast, slow)
     assert np.array_equal(np.signbit(fast), np.signbit(slow))

@@ -11,17 +11,16 @@ import pytest
 from test_absent_sets import FILES, PUBLISHED, RAW, smaller
 
 from svgpbench_datasets import DataError, DatasetEntry
-from svgpbench_datasets.reading import blocks
-from svgpbench_datasets.reading.blocks import read_blocks
-from svgpbench_datasets.reading.tables import read_entry
+from svgpbench_datasets.reading import table, text
+from svgpbench_datasets.reading.tables import read_blocks, read_entry
 
 ROWS = 400
 
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "BYTES_AT_ONCE", 300)
-    monkeypatch.setattr(blocks, "ROWS_AT_ONCE", 7)
+    monkeypatch.setattr(text, "BYTES_AT_ONCE", 300)
+    monkeypatch.setattr(table, "CELLS_AT_ONCE", 21)
 
 
 def entry(**changes: Any) -> DatasetEntry:
@@ -120,7 +119,10 @@ def test_a_label_that_is_not_declared_is_told_with_its_row_in_the_file() -> None
     text = [f"1,2,{at % 2}" for at in range(ROWS)]
     for other in ("5", '"5"'):
         text[333] = f"1,2,{other}"
-        with pytest.raises(DataError, match="data row 334, label '5' is not among 0, 1"):
+        with pytest.raises(
+            DataError,
+            match=r"line 334, column 3 \('c'\) holds '5\S*', which is not among the labels 0, 1",
+        ):
             in_blocks(described, "\n".join(text).encode())
 
 

@@ -178,7 +178,7 @@ def test_a_wrong_row_count_is_refused(folder: Path) -> None:
 
 def test_a_label_outside_the_mapping_is_refused(folder: Path) -> None:
     replace(folder, "labels = { R = 0, M = 1 }", "labels = { R = 0, X = 1 }")
-    with pytest.raises(DataError, match=r"label 'M' is not among R, X"):
+    with pytest.raises(DataError, match=r"'M', which is not among the labels R, X"):
         Registry(folder).load("sonar")
 
 

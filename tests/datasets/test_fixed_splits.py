@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from svgpbench_datasets import REGISTRY, DataError, DatasetEntry
-from svgpbench_datasets.published import fixed_split
+from svgpbench_datasets.masks import fixed_split
 
 MASKS = b"1,0\n0,1\n0,0\n0,0\n"
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from svgpbench_datasets import REGISTRY, DataError
-from svgpbench_datasets.reading.blocks import Block
+from svgpbench_datasets.reading.numbers import Block
 from svgpbench_datasets.reading.parsed import is_large, parsed_path, read_or_parse
 
 N = 5000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 import numpy as np
@@ -53,7 +54,7 @@ def test_a_missing_value_in_a_column_that_is_not_used_keeps_the_row() -> None:
 
 def test_missing_values_are_counted_before_anything_is_done_to_them() -> None:
     def counted(declared: DatasetEntry, raw: bytes = ROWS) -> Missing:
-        return count_missing(declared, lambda _: raw)
+        return count_missing(declared, lambda _: io.BytesIO(raw))
 
     both = Missing(2, {"colour": 1, "size": 1})
     assert counted(entry(2, missing="drop-row")) == both
@@ -100,12 +101,16 @@ def test_a_word_that_is_not_declared_is_refused() -> None:
 
 
 def test_a_label_that_is_not_declared_is_refused_with_its_row() -> None:
-    with pytest.raises(DataError, match=r"data row 2, label 'yes' is not among no, maybe"):
+    with pytest.raises(
+        DataError, match=r"line 4, column 4 \('class'\) holds 'yes', .* labels no, maybe"
+    ):
         read(entry(2, missing="drop-row", labels={"no": 0, "maybe": 1}))
     numbers = entry(
         2, categories={}, columns=["a", "class"], features=["a"], labels={"0": 0, "1": 1}
     )
-    with pytest.raises(DataError, match=r"data row 2, label '7' is not among 0, 1"):
+    with pytest.raises(
+        DataError, match=r"line 2, column 2 \('class'\) holds '7.0', .* labels 0, 1"
+    ):
         read(numbers, b"1,0\n2,7.0\n")
 
 

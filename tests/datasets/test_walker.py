@@ -16,7 +16,7 @@ from svgpbench_datasets.dataset import Floats
 from svgpbench_datasets.generated import walker_file
 from svgpbench_datasets.generated.walker import INPUTS, POSITIONS, STATE, walk
 from svgpbench_datasets.generated.walker_file import Walk, make_walker
-from svgpbench_datasets.reading.number_files import write_numbers
+from svgpbench_datasets.reading.arrow import write_numbers
 from svgpbench_datasets.sources import Sources
 
 ROWS = 400
@@ -220,7 +220,7 @@ def test_a_file_that_is_not_the_declared_one_is_refused(tmp_path: Path) -> None:
         registry.load("walker-stand-in:two-frames")
     file = tmp_path / "cache" / "walker" / "walker.parquet"
     file.write_bytes(file.read_bytes()[:-20])
-    with pytest.raises(DataError, match=r"walker/walker\.parquet holds no numbers") as caught:
+    with pytest.raises(DataError, match=r"walker/walker\.parquet is not a Parquet file") as caught:
         registry.load("walker-stand-in")
     assert "\n" not in str(caught.value)
 

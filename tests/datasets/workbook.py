@@ -1,13 +1,25 @@
-"""The smallest .xls workbook: one sheet in a compound document, written byte by byte."""
+"""Small workbooks: .xlsx by openpyxl; .xls, one sheet in a compound document, written byte by byte."""
 
 from __future__ import annotations
 
+import io
 import struct
 from collections.abc import Sequence
+
+import openpyxl
 
 _SECTOR = 512
 _FREE, _END, _FAT = 0xFFFFFFFF, 0xFFFFFFFE, 0xFFFFFFFD
 _STREAM_SECTORS = 8  # a shorter stream would stand in sectors of another size
+
+
+def xlsx(rows: Sequence[Sequence[object]]) -> bytes:
+    """A workbook of one sheet with these cells."""
+    book, file = openpyxl.Workbook(), io.BytesIO()
+    for row in rows:
+        book.active.append(row)
+    book.save(file)
+    return file.getvalue()
 
 
 def workbook(rows: Sequence[Sequence[float | str]]) -> bytes:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 
 import numpy as np
 
 from svgpbench_datasets.audit.dependence import counts_rows
-from svgpbench_datasets.audit.facts import Facts
-from svgpbench_datasets.audit.flag import Flag
+from svgpbench_datasets.audit.facts import Facts, Flag
 from svgpbench_datasets.dataset import Dataset, Floats
 
 FEWEST, MOST_NAMED, MOST_SUSPECTS = 5, 4, 8
@@ -27,7 +27,7 @@ def missing(facts: Facts) -> list[Flag]:
     columns = ", ".join(f"{name} ({count})" for name, count in facts.missing_cells.items())
     cells = sum(facts.missing_cells.values())
     text = f"{cells} values in {facts.missing_rows} rows of the files are missing: {columns}"
-    return [Flag("missing-values", False, text)]
+    return [Flag("missing-values", text)]
 
 
 def lowest_apart(dataset: Dataset) -> list[Flag]:
@@ -39,13 +39,8 @@ def lowest_apart(dataset: Dataset) -> list[Flag]:
     ]
     if not suspects:
         return []
-    more = f" and {len(suspects) - MOST_SUSPECTS} more" * (len(suspects) > MOST_SUSPECTS)
-    listed = ", ".join(suspects[:MOST_SUSPECTS]) + more
-    return [
-        Flag(
-            "lowest-apart", False, f"least value far from the others, missing or clipped?: {listed}"
-        )
-    ]
+    listed = _few(suspects, MOST_SUSPECTS)
+    return [Flag("lowest-apart", f"least value far from the others, missing or clipped?: {listed}")]
 
 
 def _apart(column: Floats) -> int:
@@ -69,16 +64,14 @@ def uninformative(dataset: Dataset, facts: Facts) -> list[Flag]:
     flags = []
     constant = facts.constant_columns
     if constant:
-        few = ", ".join(constant[:MOST_NAMED])
-        more = f" and {len(constant) - MOST_NAMED} more" * (len(constant) > MOST_NAMED)
-        flags.append(Flag("constant-column", False, f"constant: {few}{more}"))
+        flags.append(Flag("constant-column", f"constant: {_few(constant, MOST_NAMED)}"))
     first: dict[bytes, str] = {}
     for name, column in zip(dataset.feature_names, dataset.X.T, strict=True):
         if name in constant:
             continue
         twin = first.setdefault(hashlib.blake2b((column + 0.0).tobytes()).digest(), name)
         if twin != name:
-            flags.append(Flag("equal-columns", False, f"{twin} and {name} are equal"))
+            flags.append(Flag("equal-columns", f"{twin} and {name} are equal"))
     return flags
 
 
@@ -100,9 +93,13 @@ def centred(dataset: Dataset) -> list[Flag]:
         return []
     unit = max(abs(one - 1.0) for one in deviations) < UNIT
     done = "mean 0 and deviation 1: standardised" if unit else "mean 0: centred"
-    return [Flag("centred", False, f"each column has {done} with all rows, test rows included")]
+    return [Flag("centred", f"each column has {done} with all rows, test rows included")]
 
 
 def _symmetric(column: Floats) -> bool:
     ordered = np.sort(column)
     return bool(np.array_equal(ordered, -ordered[::-1]))
+
+
+def _few(names: Sequence[str], most: int) -> str:
+    return ", ".join(names[:most]) + f" and {len(names) - most} more" * (len(names) > most)

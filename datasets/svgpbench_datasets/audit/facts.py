@@ -8,10 +8,25 @@ import numpy as np
 
 from svgpbench_datasets.audit.dependence import signal
 from svgpbench_datasets.audit.predictability import linear_r2, nearest_ratio, previous_ratio
-from svgpbench_datasets.audit.same_rows import same_rows, seen_and_told
+from svgpbench_datasets.audit.same_rows import same_rows, with_twins
 from svgpbench_datasets.dataset import Dataset
 from svgpbench_datasets.missing import NONE_MISSING, Missing
 from svgpbench_datasets.splits import Split
+
+
+@dataclass(frozen=True)
+class Flag:
+    """One thing to know before trusting a result.
+
+    Attributes:
+        kind: a short name.
+        text: what was found, with its numbers.
+        leak: whether it hands test targets to the model; else it is a note.
+    """
+
+    kind: str
+    text: str
+    leak: bool = False
 
 
 @dataclass(frozen=True)
@@ -39,7 +54,7 @@ class Facts:
         linear_r2: R² of a linear fit to all rows; over one column a class for classification.
         test_rows: rows of the test part of the split that was looked at.
         test_seen: how many of them have their inputs in the training part too.
-        test_told: of how many of those the training part tells the target too, see `seen_and_told`.
+        test_told: of how many of those the training part tells the target too, see `with_twins`.
         split: which split that was.
     """
 
@@ -78,7 +93,7 @@ def facts_of(dataset: Dataset, split: Split, missing: Missing = NONE_MISSING) ->
     X, y, target = dataset.X, dataset.y, signal(dataset)
     inputs = same_rows(X.T)
     named = zip(dataset.feature_names, np.ptp(X, axis=0) == 0, strict=True)
-    seen, told = seen_and_told(inputs, y, split)
+    twins, agreeing = with_twins(inputs, y, split)
     return Facts(
         rows=len(y),
         features=X.shape[1],
@@ -99,8 +114,8 @@ def facts_of(dataset: Dataset, split: Split, missing: Missing = NONE_MISSING) ->
         nearest_ratio=nearest_ratio(X, target),
         linear_r2=linear_r2(X, target),
         test_rows=len(split.test),
-        test_seen=seen,
-        test_told=told,
+        test_seen=twins,
+        test_told=agreeing,
         split=_title(split),
     )
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from svgpbench_datasets.audit import column_notes, leaks, notes
-from svgpbench_datasets.audit.facts import Facts
-from svgpbench_datasets.audit.flag import Flag
+from svgpbench_datasets.audit.facts import Facts, Flag
 from svgpbench_datasets.dataset import Dataset
 
 

@@ -12,8 +12,7 @@ from svgpbench_datasets.audit.dependence import (
     signal,
     single_ratios,
 )
-from svgpbench_datasets.audit.facts import Facts
-from svgpbench_datasets.audit.flag import Flag
+from svgpbench_datasets.audit.facts import Facts, Flag
 from svgpbench_datasets.dataset import Dataset
 
 DETERMINED = 1e-3
@@ -33,7 +32,7 @@ def row_numbers(dataset: Dataset) -> list[Flag]:
         for name, column in zip(dataset.feature_names, dataset.X.T, strict=True)
         if counts_rows(column)
     ]
-    return [Flag("row-number-input", True, f"{name} counts the rows") for name in names]
+    return [Flag("row-number-input", f"{name} counts the rows", leak=True) for name in names]
 
 
 def determined(dataset: Dataset) -> list[Flag]:
@@ -45,35 +44,22 @@ def determined(dataset: Dataset) -> list[Flag]:
     ranks = [rankdata(dataset.y)[:, None]] if regression else []
     singles = single_ratios(dataset.X, target, *ranks)
     names = dataset.feature_names
-    flags = [
-        Flag(
-            "determines-target",
-            True,
-            f"{names[at]} alone determines the target (neighbour ratio {singles[at]:.1e})",
-        )
-        for at in np.flatnonzero(singles < threshold)[:MOST_NAMED]
-    ]
-    if len(dataset.y) >= 50:  # of few rows some pair fits by chance
-        sums = determining_sums(dataset.X, target, singles, threshold)
-        pairs = [(i, j) for i, j, _ in sums]
-        flags += [
-            Flag(
-                "sum-determines-target",
-                True,
-                f"{names[i]} {sign} {names[j]} determines the target",
-            )
-            for i, j, sign in sums[:MOST_NAMED]
-        ]
-        if regression:
-            linear = [p for p in linear_pairs(dataset.X, dataset.y, UNEXPLAINED) if p not in pairs]
-            flags += [
-                Flag(
-                    "pair-determines-target",
-                    True,
-                    f"the target is a linear function of {names[i]} and {names[j]}",
-                )
-                for i, j in linear[:MOST_NAMED]
-            ]
+    flags = []
+    for at in np.flatnonzero(singles < threshold)[:MOST_NAMED]:
+        text = f"{names[at]} alone determines the target (neighbour ratio {singles[at]:.1e})"
+        flags.append(Flag("determines-target", text, leak=True))
+    if len(dataset.y) < 50:  # of few rows some pair fits by chance
+        return flags
+    sums = determining_sums(dataset.X, target, singles, threshold)
+    for i, j, sign in sums[:MOST_NAMED]:
+        text = f"{names[i]} {sign} {names[j]} determines the target"
+        flags.append(Flag("sum-determines-target", text, leak=True))
+    if regression:
+        known = [(i, j) for i, j, _ in sums]
+        linear = [p for p in linear_pairs(dataset.X, dataset.y, UNEXPLAINED) if p not in known]
+        for i, j in linear[:MOST_NAMED]:
+            text = f"the target is a linear function of {names[i]} and {names[j]}"
+            flags.append(Flag("pair-determines-target", text, leak=True))
     return flags
 
 
@@ -87,4 +73,4 @@ def seen(facts: Facts) -> list[Flag]:
         f"training row, {facts.test_told} with its target ({facts.split})"
     )
     leak = facts.test_told >= max(FEWEST_TOLD, TOLD * facts.test_rows)
-    return [Flag("test-inputs-in-training", leak, text)]
+    return [Flag("test-inputs-in-training", text, leak)]

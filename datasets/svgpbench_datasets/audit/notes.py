@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from svgpbench_datasets.audit.facts import Facts
-from svgpbench_datasets.audit.flag import Flag
+from svgpbench_datasets.audit.facts import Facts, Flag
 from svgpbench_datasets.audit.grid import grid_of
 from svgpbench_datasets.dataset import Dataset
 
@@ -27,10 +26,10 @@ def ordered(facts: Facts) -> list[Flag]:
     by_chance = ERRORS * np.sqrt(classes / facts.rows)
     if together >= max(ORDERED, by_chance):
         text = f"row number and target go together ({together:.2f}): shuffle, never input"
-        return [Flag("ordered-by-target", False, text)]
+        return [Flag("ordered-by-target", text)]
     if facts.previous_ratio < min(ALIKE, 1 - ERRORS / np.sqrt(facts.rows)):
         text = f"rows are like the row before (ratio {facts.previous_ratio:.2f}): shuffle"
-        return [Flag("ordered-rows", False, text)]
+        return [Flag("ordered-rows", text)]
     return []
 
 
@@ -46,7 +45,7 @@ def without_signal(facts: Facts) -> list[Flag]:
         f"no signal: a linear fit explains {facts.linear_r2:.1e} of the variance, and nearest rows "
         f"are no more alike than any two (ratio {facts.nearest_ratio:.2f})"
     )
-    return [Flag("no-signal", False, text)]
+    return [Flag("no-signal", text)]
 
 
 def few_values(dataset: Dataset, facts: Facts) -> list[Flag]:
@@ -55,7 +54,7 @@ def few_values(dataset: Dataset, facts: Facts) -> list[Flag]:
     if dataset.task != "regression" or not few:
         return []
     text = f"the target takes {facts.target_values} values only"
-    return [Flag("few-target-values", False, text)]
+    return [Flag("few-target-values", text)]
 
 
 def gridded(dataset: Dataset) -> list[Flag]:
@@ -65,7 +64,7 @@ def gridded(dataset: Dataset) -> list[Flag]:
         return []
     factors = " x ".join(f"{name} ({count})" for name, count in found.factors.items())
     rows = "1 row" if found.rows == 1 else f"{found.rows} rows"
-    return [Flag("full-grid", False, f"rows are a full grid: {factors}, {rows} each")]
+    return [Flag("full-grid", f"rows are a full grid: {factors}, {rows} each")]
 
 
 def capped(dataset: Dataset) -> list[Flag]:
@@ -80,7 +79,7 @@ def capped(dataset: Dataset) -> list[Flag]:
         others = np.delete(counts, at).max()
         if counts[at] >= FEWEST and counts[at] >= 1.5 * others:
             text = f"the {end} target {values[at]:g} stands in {counts[at]} rows: capped?"
-            flags.append(Flag("capped-target", False, text))
+            flags.append(Flag("capped-target", text))
     return flags
 
 
@@ -89,12 +88,12 @@ def repeated(facts: Facts) -> list[Flag]:
     flags = []
     if facts.distinct_inputs < 0.9 * facts.rows:
         text = f"{facts.distinct_inputs} of {facts.rows} input rows are distinct"
-        flags.append(Flag("few-distinct-inputs", False, text))
+        flags.append(Flag("few-distinct-inputs", text))
     elif facts.repeated_rows:
         text = f"{facts.repeated_rows} {_rows_repeat(facts.repeated_rows)} an earlier row"
-        flags.append(Flag("repeated-rows", False, text))
+        flags.append(Flag("repeated-rows", text))
     if rare := [f"{label} ({count})" for label, count in facts.classes.items() if count < 10]:
-        flags.append(Flag("rare-class", False, f"fewer than 10 rows of class {', '.join(rare)}"))
+        flags.append(Flag("rare-class", f"fewer than 10 rows of class {', '.join(rare)}"))
     return flags
 
 

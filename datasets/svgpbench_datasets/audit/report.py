@@ -6,8 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
-from svgpbench_datasets.audit.facts import Facts, facts_of
-from svgpbench_datasets.audit.flag import Flag
+from svgpbench_datasets.audit.facts import Facts, Flag, facts_of
 from svgpbench_datasets.audit.flags import flags_of
 from svgpbench_datasets.dataset import Dataset, Task
 from svgpbench_datasets.entry import DatasetEntry
@@ -68,16 +67,16 @@ def audit(registry: Registry, name: str) -> Audit:
         DataError: a data set that cannot be loaded.
     """
     dataset = registry.load(name)
-    looked = _looked_at(dataset, audit_split(registry, name), registry.missing(name))
-    return dataclasses.replace(looked, entry=registry.describe(name))
+    found = _audit(dataset, audit_split(registry, name), registry.missing(name))
+    return dataclasses.replace(found, entry=registry.describe(name))
 
 
 def audit_dataset(dataset: Dataset) -> Audit:
     """Look at the numbers of a data set that no registry declares."""
-    return _looked_at(dataset, _folds(len(dataset.y)), NONE_MISSING)
+    return _audit(dataset, _folds(len(dataset.y)), NONE_MISSING)
 
 
-def _looked_at(dataset: Dataset, split: Split, missing: Missing) -> Audit:
+def _audit(dataset: Dataset, split: Split, missing: Missing) -> Audit:
     facts = facts_of(dataset, split, missing)
     return Audit(
         name=dataset.name,

@@ -33,7 +33,7 @@ def same_rows(columns: Iterable[Floats]) -> Indices:
     return numbers
 
 
-def seen_and_told(distinct: Indices, y: Floats, split: Split) -> tuple[int, int]:
+def with_twins(distinct: Indices, y: Floats, split: Split) -> tuple[int, int]:
     """Test rows with the inputs of a training row, and those among them whose target that tells.
 
     Args:
@@ -49,6 +49,6 @@ def seen_and_told(distinct: Indices, y: Floats, split: Split) -> tuple[int, int]
     twins = np.bincount(distinct[split.train], minlength=most)
     totals = np.bincount(distinct[split.train], weights=y[split.train], minlength=most)
     at = distinct[split.test]
-    seen = twins[at] > 0
-    told = np.abs(y[split.test][seen] - totals[at[seen]] / twins[at[seen]]) <= ALIKE * y.std()
-    return int(seen.sum()), int(told.sum())
+    has = twins[at] > 0
+    agrees = np.abs(y[split.test][has] - totals[at[has]] / twins[at[has]]) <= ALIKE * y.std()
+    return int(has.sum()), int(agrees.sum())

@@ -2,6 +2,9 @@
 
 The thesis's inputs are uniform on [−1, 1], its noise has variance 0.01. Targets are rounded: the last bits
 of a sine or a Cholesky factor differ among machines, and the fingerprint of a data set may not.
+
+A generator takes the number of rows N and a seed, a whole number from 0; it gives inputs [N, D] and targets
+[N], not yet rounded.
 """
 
 from __future__ import annotations
@@ -19,15 +22,7 @@ NOISE_VARIANCE = 0.01
 
 
 def sinusoid(rows: int, seed: int) -> tuple[Floats, Floats]:
-    """Draw y = sin(3πx) + 0.3 cos(9πx) + 0.5 sin(7πx) + noise.
-
-    Args:
-        rows: N.
-        seed: a whole number from 0.
-
-    Returns:
-        x [N, 1] and y [N], not yet rounded.
-    """
+    """Draw y = sin(3πx) + 0.3 cos(9πx) + 0.5 sin(7πx) + noise."""
     rng = np.random.default_rng(seed)
     x = rng.uniform(-1.0, 1.0, rows)
     waves = [np.sin(3.0 * np.pi * x), 0.3 * np.cos(9.0 * np.pi * x), 0.5 * np.sin(7.0 * np.pi * x)]
@@ -36,15 +31,7 @@ def sinusoid(rows: int, seed: int) -> tuple[Floats, Floats]:
 
 
 def gp_sample(rows: int, seed: int) -> tuple[Floats, Floats]:
-    """Draw y from a GP with a squared-exponential kernel of lengthscale 0.1, variance 0.5, and noise.
-
-    Args:
-        rows: N.
-        seed: a whole number from 0.
-
-    Returns:
-        x [N, 1] and y [N], not yet rounded.
-    """
+    """Draw y from a GP with a squared-exponential kernel of lengthscale 0.1, variance 0.5, and noise."""
     rng = np.random.default_rng(seed)
     x = rng.uniform(-1.0, 1.0, (rows, 1))
     covariance = 0.5 * np.exp(-0.5 * ((x - x.T) / 0.1) ** 2) + NOISE_VARIANCE * np.eye(rows)

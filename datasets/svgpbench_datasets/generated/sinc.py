@@ -18,29 +18,16 @@ THRESHOLDED_DEVIATION = 0.2
 
 
 def sinc(rows: int, seed: int) -> tuple[Floats, Floats]:
-    """Draw y = sin(πx)/(πx) + noise.
-
-    Args:
-        rows: N.
-        seed: a whole number from 0.
-
-    Returns:
-        x [N, 1] and y [N], not yet rounded.
-    """
+    """Draw y = sin(πx)/(πx) + noise: x [N, 1] and y [N], not yet rounded."""
     rng = np.random.default_rng(seed)
     x = rng.uniform(-HALF_WIDTH, HALF_WIDTH, rows)
     return x[:, None], np.sinc(x) + DEVIATION * rng.standard_normal(rows)
 
 
 def thresholded_sinc(rows: int, seed: int) -> tuple[Floats, Floats]:
-    """Draw whether sin(12x)/x + noise is above 0.
+    """Draw whether sin(12x)/x + noise is above 0: x [N, 1] and the class [N].
 
-    Args:
-        rows: N.
-        seed: a whole number from 0; 123 with 100 rows is the authors' own draw.
-
-    Returns:
-        x [N, 1] and the class, 0 or 1, [N].
+    100 rows of the seed 123 are the authors' own draw.
     """
     x, noisy = noisy_sinc(rows, seed)
     return x, (noisy[:, 0] > 0.0).astype(np.float64)

@@ -19,7 +19,6 @@ from svgpbench_datasets.generated.walker import (
     versions,
     walk,
 )
-from svgpbench_datasets.reading.number_files import write_numbers
 
 ROWS = 936_353
 GROUP = 1 << 15  # 14 MiB of rows at a time
@@ -66,6 +65,8 @@ def make_walker(path: Path, wanted: Walk, on_rows: Callable[[int], None]) -> Non
     Raises:
         DataError: a package that is not installed, a file that cannot be written.
     """
+    from svgpbench_datasets.reading.arrow import write_numbers
+
     metadata = {
         "stands_in_for": STANDS_IN_FOR,
         "environment": ENVIRONMENT,

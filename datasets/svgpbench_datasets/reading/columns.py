@@ -1,51 +1,141 @@
-"""Which columns of a user's table are the inputs, checked before any number is read."""
+"""Inputs and a target out of a table by the names of its columns, checked before any number is read."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
 
-from svgpbench_datasets.errors import DataError, did_you_mean
-from svgpbench_datasets.reading.cells import finite_number
+from svgpbench_datasets.dataset import Floats
+from svgpbench_datasets.errors import DataError, did_you_mean, listed
+from svgpbench_datasets.reading.formats import open_table
+from svgpbench_datasets.reading.layout import Layout
+from svgpbench_datasets.reading.numbers import (
+    Block,
+    Numbers,
+    Places,
+    class_numbers,
+    gathered,
+    numbers,
+)
+from svgpbench_datasets.reading.table import Table
+
+
+class Columns(NamedTuple):
+    """What was read: X [N, D] and y [N], sealed; of labels, the number that y has for each."""
+
+    features: tuple[str, ...]
+    X: Numbers
+    y: Floats
+    labels: dict[str, int]
+
+
+def read_columns(
+    table: Table,
+    where: str,
+    *,
+    target: str,
+    features: Sequence[str] | None = None,
+    outputs: Collection[str] = (),
+    labelled: bool = False,
+) -> Columns:
+    """Read columns of a table; where it does not name them they are x1, ..., xC.
+
+    Args:
+        table: the table.
+        where: the file, for messages.
+        target: the column to predict.
+        features: the inputs in the order wanted; None for every column but the target and outputs.
+        outputs: columns that are no input, whichever of them is the target.
+        labelled: whether the target is a label.
+
+    Raises:
+        DataError: as `choose_features`; a cell that is no finite number, with its place.
+    """
+    names, frames = table.names, None
+    if names is None:
+        frames = table.frames(None)
+        first = next(frames, None)
+        if first is None:
+            raise DataError(f"{where}: no data rows; give at least two")
+        names = tuple(f"x{at + 1}" for at in range(first.shape[1]))
+        frames = chain([first], frames)
+    chosen = choose_features(names, target=target, features=features, outputs=outputs, where=where)
+    known: dict[str, int] = {}
+    places = Places(where, {name: at for at, name in enumerate(names, start=1)})
+
+    def blocks() -> Iterator[Block]:
+        wanted = {names.index(name) for name in (*chosen, target)}
+        for frame in table.frames(wanted) if frames is None else frames:
+            named = frame.set_axis([names[int(at)] for at in frame.columns], axis=1)
+            X = numbers(named, chosen, places)
+            if labelled:
+                yield X, class_numbers(named, target, places, known, more=True)
+            else:
+                yield X, numbers(named, [target], places)[:, 0]
+
+    X, y = gathered(blocks(), len(chosen))
+    return Columns(chosen, X, y, known)
+
+
+def read_numbers(file: Path, *, target: str, features: Sequence[str] | None) -> Block:
+    """X [N, D] and y [N] of a Parquet file of numbers, sealed; arguments and errors as `read_columns`."""
+    try:
+        with file.open("rb") as stream:
+            table = open_table(stream, str(file), Layout("parquet"))
+            found = read_columns(table, str(file), target=target, features=features)
+    except OSError as error:
+        raise DataError(f"{file} cannot be read: {error.strerror or error}") from None
+    return found.X, found.y
 
 
 def choose_features(
-    names: Sequence[str], *, target: str, features: Sequence[str] | None, where: str
+    names: Sequence[str],
+    *,
+    target: str,
+    features: Sequence[str] | None,
+    outputs: Collection[str] = (),
+    where: str,
 ) -> tuple[str, ...]:
     """Check a table's column names and name its input columns.
 
     Args:
         names: every column of the table, in its order.
         target: the column to predict.
-        features: the inputs in the order wanted; None for every column but the target.
+        features: the inputs in the order wanted; None for every column but the target and outputs.
+        outputs: columns that are no input.
         where: the file, for messages.
 
     Returns:
         the D feature names.
 
     Raises:
-        DataError: names that are empty or repeated, a target or feature that is not there,
-            a target among the features, no feature at all.
+        DataError: names that are empty or repeated, a target, output or feature that is not there,
+            a target or output among the features, no feature at all.
     """
     _check_names(names, where)
-    if target not in names:
-        raise DataError(
-            f"{where}: no column {target!r} for the target{_hint(target, names)} "
-            f"(columns: {_listed(names)})"
-        )
-    chosen = tuple(name for name in names if name != target) if features is None else features
+    predicted = (target, *(output for output in outputs if output != target))
+    for one in predicted:
+        if one not in names:
+            raise DataError(
+                f"{where}: no column {one!r} for the target{_hint(one, names)} "
+                f"(columns: {listed(map(repr, names), 12)})"
+            )
+    chosen = features if features is not None else [x for x in names if x not in predicted]
     if not chosen:
         raise DataError(f"{where}: no feature columns beside the target {target!r}; add some")
     for name, times in Counter(chosen).items():
         if name not in names:
             raise DataError(
                 f"{where}: no feature column {name!r}{did_you_mean(name, names)} "
-                f"(columns: {_listed(names)})"
+                f"(columns: {listed(map(repr, names), 12)})"
             )
         if times > 1:
             raise DataError(f"{where}: feature {name!r} is named {times} times; name it once")
-    if target in chosen:
-        raise DataError(f"{where}: the target {target!r} is among the features; remove it there")
+        if name in predicted:
+            raise DataError(f"{where}: the target {name!r} is among the features; remove it there")
     return tuple(chosen)
 
 
@@ -67,16 +157,6 @@ def _check_names(names: Sequence[str], where: str) -> None:
 
 
 def _hint(target: str, names: Sequence[str]) -> str:
-    if near := did_you_mean(target, names):
-        return near
-    if all(finite_number(name) is not None for name in names):
-        return "; line 1 holds numbers: add a line of column names"
-    for character, word in ((";", "semicolons"), ("\t", "tabs")):
-        if len(names) == 1 and character in names[0]:
-            return f"; line 1 is separated by {word}: separate the file by commas"
-    return ""
-
-
-def _listed(names: Sequence[str]) -> str:
-    few = ", ".join(repr(name) for name in names[:12])
-    return few + (f", ... {len(names)} in all" if len(names) > 12 else "")
+    if list(names) == [f"x{at}" for at in range(1, len(names) + 1)]:
+        return f"; a table without names has columns x1 to x{len(names)}"
+    return did_you_mean(target, names)

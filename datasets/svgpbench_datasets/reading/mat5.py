@@ -1,24 +1,25 @@
 """MATLAB 5 files, as far as full real matrices of numbers go.
 
 Written from the format's description (MathWorks, MAT-File Format, "Level 5 MAT-File Format") and in
-Python alone: a compiled reader that trusts a damaged file takes the process with it.
+Python alone: `scipy.io.loadmat` trusts a damaged file and takes the process with it (scipy 1.17: a
+segmentation fault for one changed byte).
 """
 
 from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
 from math import prod
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from svgpbench_datasets.dataset import Floats
 from svgpbench_datasets.errors import DataError
 from svgpbench_datasets.reading.cells import shown
 
-HEADER = 128
+_HEADER = 128
 _MATRIX, _COMPRESSED, _INT32, _UINT32 = 14, 15, 5, 6
 _KINDS = {
     1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8",
@@ -28,70 +29,40 @@ _CLASSES = (
     "int16", "uint16", "int32", "uint32", "int64", "uint64", "function", "opaque",
 )  # fmt: skip
 _NUMERIC = frozenset(_CLASSES[6:16])
-_LOGICAL, _COMPLEX = 0x0200, 0x0800
+_COMPLEX = 0x0800
 
 
-@dataclass(frozen=True)
-class Variable:
-    """A variable of a file: what its header says, and its values unread.
+def mat_arrays(raw: bytes, wanted: Collection[str]) -> dict[str, NDArray[Any] | str]:
+    """The variables of a file by name: numbers as float64, of any other what it is.
 
-    Attributes:
-        name: its name.
-        kind: its class in MATLAB's words.
-        real: whether it has no imaginary part.
-        shape: its dimensions.
-        body: the elements that hold its values.
-        order: `<` or `>`.
-    """
-
-    name: str
-    kind: str
-    real: bool
-    shape: tuple[int, ...]
-    body: memoryview
-    order: str
-
-    def matrix(self) -> Floats:
-        """Its values, [n, C] float64.
-
-        Raises:
-            DataError: values that are not as many numbers as the shape says.
-        """
-        code, values, _ = _element(self.body, self.order)
-        if code not in _KINDS:
-            raise DataError(f"values of the unknown type {code}")
-        kind = np.dtype(self.order + _KINDS[code])
-        if len(values) != prod(self.shape) * kind.itemsize:
-            raise DataError(f"{len(values)} bytes of {kind} for the shape {self.shape}")
-        columns = np.frombuffer(values, dtype=kind).reshape(self.shape, order="F")
-        return np.array(columns, dtype=np.float64, order="C")
-
-
-def is_numeric(kind: str) -> bool:
-    """Whether a class holds numbers."""
-    return kind in _NUMERIC
-
-
-def variables(raw: bytes) -> Iterator[Variable]:
-    """The variables of a file, one after another.
+    Args:
+        raw: the file.
+        wanted: the variables whose values are read; none for all.
 
     Raises:
         DataError: bytes that are not such a file, in few words.
     """
-    order = {b"IM": "<", b"MI": ">"}.get(raw[126:HEADER])
-    if order is None:
-        raise DataError("no byte order at the end of its header")
-    rest = memoryview(raw)[HEADER:]
+    order = {b"IM": "<", b"MI": ">"}.get(raw[_HEADER - 2 : _HEADER])
+    if not raw.startswith(b"MATLAB 5.0 MAT-file") or order is None:
+        raise DataError("it is not of version 5; save it with -v7, or as numbers in a .csv")
+    return dict(_variables(memoryview(raw)[_HEADER:], order, wanted))
+
+
+def _variables(
+    rest: memoryview, order: str, wanted: Collection[str]
+) -> Iterator[tuple[str, NDArray[Any] | str]]:
     while len(rest):
         code, content, rest = _element(rest, order)
         if code == _COMPRESSED:
             code, content, _ = _element(_inflated(content, order), order)
         if code != _MATRIX:
             raise DataError(f"an element of type {code} where a variable is expected")
-        yield _variable(content, order)
+        yield _variable(content, order, wanted)
 
 
-def _variable(content: memoryview, order: str) -> Variable:
+def _variable(
+    content: memoryview, order: str, wanted: Collection[str]
+) -> tuple[str, NDArray[Any] | str]:
     code, flags, rest = _element(content, order)
     if code != _UINT32 or len(flags) != 8:
         raise DataError("a variable without flags")
@@ -99,16 +70,27 @@ def _variable(content: memoryview, order: str) -> Variable:
     number = word & 0xFF
     kind = _CLASSES[number] if number < len(_CLASSES) else "unknown"
     if kind in ("opaque", "unknown"):  # nobody says how the rest of them is laid out
-        return Variable("", kind, True, (), rest, order)
+        return "", f"a variable of class {kind}"
     code, dimensions, rest = _element(rest, order)
     if code != _INT32 or len(dimensions) % 4 or len(dimensions) < 8:
         raise DataError("a variable without dimensions")
     shape = struct.unpack(f"{order}{len(dimensions) // 4}i", dimensions)
     if min(shape) < 0:
         raise DataError(f"a variable of the shape {shape}")
-    _, name, rest = _element(rest, order)
-    kind = "logical" if word & _LOGICAL else kind
-    return Variable(bytes(name).decode("latin-1"), kind, not word & _COMPLEX, shape, rest, order)
+    _, characters, body = _element(rest, order)
+    name = bytes(characters).decode("latin-1")
+    if kind not in _NUMERIC or word & _COMPLEX:
+        return name, "complex" if kind in _NUMERIC else f"a {kind}"
+    if wanted and name not in wanted:
+        return name, f"{list(shape)} {kind}"
+    code, values, _ = _element(body, order)
+    if code not in _KINDS:
+        raise DataError(f"values of the unknown type {code}")
+    dtype = np.dtype(order + _KINDS[code])
+    if len(values) != prod(shape) * dtype.itemsize:
+        raise DataError(f"{len(values)} bytes of {dtype} for the shape {shape}")
+    columns = np.frombuffer(values, dtype=dtype).reshape(shape, order="F")
+    return name, np.array(columns, dtype=np.float64, order="C")
 
 
 def _element(data: memoryview, order: str) -> tuple[int, memoryview, memoryview]:

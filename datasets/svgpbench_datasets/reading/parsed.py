@@ -9,8 +9,10 @@ from pathlib import Path
 from svgpbench_datasets.dataset import Floats
 from svgpbench_datasets.entry import DatasetEntry
 from svgpbench_datasets.errors import DataError
-from svgpbench_datasets.reading.blocks import Block, comes_in_blocks
-from svgpbench_datasets.reading.number_files import read_numbers, write_numbers
+from svgpbench_datasets.reading.arrow import write_numbers
+from svgpbench_datasets.reading.columns import read_numbers
+from svgpbench_datasets.reading.numbers import Block
+from svgpbench_datasets.reading.text import SEPARATORS
 
 LARGE = 5_000_000
 """Numbers in a table from which on parsing its text costs more than looking a copy up."""
@@ -21,8 +23,10 @@ _READING = {
 
 
 def is_large(entry: DatasetEntry) -> bool:
-    """Whether a data set is worth keeping parsed."""
-    return comes_in_blocks(entry) and entry.rows * len(entry.features) >= LARGE
+    """Whether a data set is worth keeping parsed: each part is one large file of separated text."""
+    alone = len(entry.files) == len(entry.part_rows)
+    text = all(entry.reader_of(at) in SEPARATORS for at in range(len(entry.files)))
+    return alone and text and entry.rows * len(entry.features) >= LARGE
 
 
 def parsed_path(entry: DatasetEntry, hashes: Sequence[str], cache: Path) -> Path:

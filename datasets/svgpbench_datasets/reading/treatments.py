@@ -2,38 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import numpy as np
+import pandas as pd
 
 from svgpbench_datasets.entry import DatasetEntry
 from svgpbench_datasets.errors import DataError
-from svgpbench_datasets.reading.cells import Row, is_missing, shown
-
-
-def treated(rows: Iterator[Row], entry: DatasetEntry, where: str, before: int = 0) -> Iterator[Row]:
-    """Number rows, split cells, drop rows with missing values, code categories: as declared.
-
-    Args:
-        rows: line numbers and cells, as in the file.
-        entry: what is declared.
-        where: the file, for messages.
-        before: how many rows of the file came before.
-
-    Yields:
-        line numbers and cells, one for each of `entry.columns`.
-
-    Raises:
-        DataError: a word that is no declared category, a cell that does not split as declared.
-    """
-    if entry.number_rows:
-        numbered = enumerate(rows, start=before + 1)
-        rows = ((line, [str(at), *cells]) for at, (line, cells) in numbered)
-    if entry.split_cells:
-        rows = _split(rows, entry, where)
-    if entry.missing == "drop-row":
-        rows = _complete(rows, entry)
-    if entry.categories:
-        rows = _coded(rows, entry, where)
-    return rows
+from svgpbench_datasets.reading.cells import is_missing, shown, text_of
+from svgpbench_datasets.reading.numbers import Places
 
 
 def file_columns(entry: DatasetEntry) -> tuple[str, ...]:
@@ -45,65 +20,74 @@ def file_columns(entry: DatasetEntry) -> tuple[str, ...]:
     return tuple(columns)
 
 
-def file_positions(entry: DatasetEntry) -> list[int]:
-    """The number, from 1, that each of the entry's columns has in its file."""
-    pieces = {piece: name for name, (_, parts) in entry.split_cells.items() for piece in parts}
-    columns = file_columns(entry)
-    return [
-        0 if entry.number_rows and at == 0 else columns.index(pieces.get(name, name)) + 1
-        for at, name in enumerate(entry.columns)
-    ]
+def places_of(entry: DatasetEntry, where: str) -> Places:
+    """Where each column stands in the file; a piece where the cell stands that it is split from."""
+    columns = {name: at for at, name in enumerate(file_columns(entry), start=1)}
+    for name, (_, pieces) in entry.split_cells.items():
+        columns |= dict.fromkeys(pieces, columns[name])
+    return Places(where, {entry.columns[0]: 0, **columns} if entry.number_rows else columns)
 
 
-def _split(rows: Iterator[Row], entry: DatasetEntry, where: str) -> Iterator[Row]:
-    columns = file_columns(entry)
-    places = [(columns.index(name), *how) for name, how in entry.split_cells.items()]
-    for line, cells in rows:
-        if len(cells) != len(columns):
-            yield line, cells  # of the wrong length: whoever reads it says so
-            continue
-        full = list(cells)
-        for at, separator, pieces in sorted(places, reverse=True):
-            parts = cells[at].strip().split(separator)
+def spread_out(
+    frame: pd.DataFrame, entry: DatasetEntry, places: Places, before: int
+) -> pd.DataFrame:
+    """Number rows and split cells as declared: a column for each of `entry.columns`.
+
+    Args:
+        frame: rows of a file, its columns as in the file.
+        entry: what is declared.
+        places: for messages.
+        before: how many rows of the file came before.
+
+    Raises:
+        DataError: a cell that does not split as declared.
+    """
+    if entry.number_rows:
+        frame.insert(0, entry.columns[0], before + np.arange(1.0, len(frame) + 1.0))
+    for name, (separator, pieces) in entry.split_cells.items():
+        cells = [text_of(cell).split(separator) for cell in frame[name]]
+        for row, parts in enumerate(cells):
             if len(parts) != len(pieces):
                 raise DataError(
-                    f"{where}: line {line}, column {at + 1} ({columns[at]!r}) holds "
-                    f"{shown(cells[at])}, not {len(pieces)} numbers separated by {separator!r}"
+                    f"{places.cell(frame, row, name)} holds {shown(str(frame[name].iloc[row]))}, not "
+                    f"{len(pieces)} numbers separated by {separator!r}"
                 )
-            full[at : at + 1] = parts
-        yield line, full
+        split = pd.DataFrame(cells, index=frame.index, columns=list(pieces), dtype=object)
+        frame = pd.concat([frame.drop(columns=name), split], axis=1)
+    return frame
 
 
-def _complete(rows: Iterator[Row], entry: DatasetEntry) -> Iterator[Row]:
-    used = _places([*entry.features, entry.target], entry.columns)
-    for line, cells in rows:
-        if len(cells) != len(entry.columns) or not any(is_missing(cells[at]) for at in used):
-            yield line, cells
+def treated(frame: pd.DataFrame, entry: DatasetEntry, places: Places) -> pd.DataFrame:
+    """Drop rows with missing values and code categories as declared.
+
+    Raises:
+        DataError: a word that is no declared category.
+    """
+    if entry.missing == "drop-row":
+        frame = frame[~missing_cells(frame, entry).any(axis=1)]
+    for name, words in entry.categories.items():
+        codes = {word: float(code) for code, word in enumerate(words)}
+        if entry.missing == "middle-code":
+            codes["?"] = (len(words) - 1) / 2
+        found = [text_of(cell) for cell in frame[name]]
+        for row, word in enumerate(found):
+            if word not in codes:
+                place = places.cell(frame, row, name)
+                raise DataError(f"{place} holds {shown(word)}, which is no declared category")
+        frame = frame.assign(**{name: np.array([codes[word] for word in found], dtype=np.float64)})
+    return frame
 
 
-def _coded(rows: Iterator[Row], entry: DatasetEntry, where: str) -> Iterator[Row]:
-    codes = {
-        at: {word: str(code) for code, word in enumerate(entry.categories[name])}
-        for at, name in enumerate(entry.columns)
-        if name in entry.categories
-    }
-    if entry.missing == "middle-code":
-        for at, known in codes.items():
-            known["?"] = str((len(entry.categories[entry.columns[at]]) - 1) / 2)
-    positions = file_positions(entry)
-    for line, cells in rows:
-        if len(cells) == len(entry.columns):
-            for at, known in codes.items():
-                word = cells[at].strip()
-                if word not in known:
-                    raise DataError(
-                        f"{where}: line {line}, column {positions[at]} "
-                        f"({entry.columns[at]!r}) holds "
-                        f"{shown(word)}, which is no declared category"
-                    )
-                cells[at] = known[word]
-        yield line, cells
-
-
-def _places(names: Iterable[str], columns: Sequence[str]) -> list[int]:
-    return [columns.index(name) for name in names]
+def missing_cells(frame: pd.DataFrame, entry: DatasetEntry) -> pd.DataFrame:
+    """Which cells of the features and the target hold no value."""
+    used = [name for name in entry.columns if name in {*entry.features, entry.target}]
+    return pd.DataFrame(
+        {
+            name: ~np.isfinite(column)
+            if (column := frame[name]).dtype.kind in "fiu"
+            else [is_missing(cell) for cell in column]
+            for name in used
+        },
+        index=frame.index,
+        dtype=bool,
+    )

@@ -69,6 +69,8 @@ def load_data(config: DataConfig) -> Dataset:
                 task=config.task or "regression",
                 features=config.features,
                 name=config.name,
+                outputs=config.outputs or (),
+                arrays=config.arrays or (),
             )
         dataset: Dataset = registry_of(config.name).load(config.name)
         return dataset

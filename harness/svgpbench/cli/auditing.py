@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
+from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import typer
 from rich.console import Console
@@ -14,15 +15,14 @@ from rich.table import Table
 from rich.text import Text
 
 from svgpbench.cells.data_errors import data_errors_are_the_users
-from svgpbench.cli.data_card import Lines, card, declared_card
+from svgpbench.cli.data_card import Lines, card, declared_card, layout_in_words
 from svgpbench.cli.options import AsJson
 from svgpbench.cli.printing import printer
 from svgpbench.errors import UserError
 from svgpbench.plugins import registries, registry_of
 from svgpbench_datasets import Dataset, DatasetEntry, Registry, load_user_table
 from svgpbench_datasets.audit import Audit, audit, audit_dataset
-
-FILES = (".csv", ".parquet", ".pq")
+from svgpbench_datasets.user_table import is_table_file, layout_of
 
 
 class Task(StrEnum):
@@ -33,8 +33,15 @@ class Task(StrEnum):
     multiclass = "multiclass"
 
 
-Target: TypeAlias = Annotated[
-    str | None, typer.Option("--target", metavar="COLUMN", help="Of a file of your own.")
+Targets: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--target", metavar="COLUMN", help="Of a file of your own; repeat for several outputs."
+    ),
+]
+Arrays: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--array", metavar="NAME", help="Of a .mat or .npz; repeat for several."),
 ]
 OwnTask: TypeAlias = Annotated[
     Task | None, typer.Option("--task", help="Of a file of your own; regression by default.")
@@ -49,22 +56,31 @@ def show_command(
     declared: Annotated[
         bool, typer.Option("--declared", help="What the registry says alone; nothing is fetched.")
     ] = False,
-    target: Target = None,
+    target: Targets = None,
     task: OwnTask = None,
+    array: Arrays = None,
     as_json: AsJson = False,
 ) -> None:
     """Show what is declared of a data set and what is counted in it."""
-    content: dict[str, Any]
+    own = Own(target or (), task, array or ())
+    content: list[dict[str, Any]]
     if declared:
-        entry = _declared(name, target, task)
-        content, lines = entry.model_dump(mode="json", exclude_defaults=True), declared_card(entry)
+        entry = _declared(name, own)
+        content = [entry.model_dump(mode="json", exclude_defaults=True)]
+        cards = [declared_card(entry)]
     else:
-        looked = _audited(name, target, task)
-        content, lines = looked.to_json(), card(looked)
+        audits = list(_audits(name, own))
+        content, cards = [one.to_json() for one in audits], [card(one) for one in audits]
+    if is_table_file(name):
+        read_as = layout_in_words(layout_of(Path(name), own.arrays))
+        content = [{**one, "read_as": read_as} for one in content]
+        cards = [chain([("read as", read_as)], lines) for lines in cards]
     if as_json:
-        typer.echo(json.dumps(content, indent=2, ensure_ascii=False))
+        shown = content[0] if len(content) == 1 else content
+        typer.echo(json.dumps(shown, indent=2, ensure_ascii=False))
     else:
-        printer().print(_card_table(name, lines))
+        for lines in cards:
+            printer().print(_card_table(name, lines))
 
 
 def audit_command(
@@ -75,24 +91,33 @@ def audit_command(
         ),
     ] = None,
     *,
-    target: Target = None,
+    target: Targets = None,
     task: OwnTask = None,
+    array: Arrays = None,
     as_json: AsJson = False,
 ) -> None:
     """Look for leaks and oddities in the numbers of data sets."""
     progress = Console(stderr=True)
-    found = []
+    found: list[Audit] = []
     for name in names or _at_hand():
         progress.print(f"auditing {name}", markup=False, highlight=False, style="dim")
-        found.append(_audited(name, target, task))
+        found += _audits(name, Own(target or (), task, array or ()))
     if as_json:
         typer.echo(json.dumps([one.to_json() for one in found], indent=2, ensure_ascii=False))
     else:
         printer(140).print(_audit_table(found))
 
 
-def _declared(name: str, target: str | None, task: Task | None) -> DatasetEntry:
-    _check_registered(name, target, task)
+class Own(NamedTuple):
+    """What the command line says of a table of the user's own."""
+
+    targets: Sequence[str]
+    task: Task | None
+    arrays: Sequence[str]
+
+
+def _declared(name: str, own: Own) -> DatasetEntry:
+    _check_registered(name, own)
     with data_errors_are_the_users():
         entry = registry_of(name).describe(name)
     if not isinstance(entry, DatasetEntry):
@@ -100,31 +125,42 @@ def _declared(name: str, target: str | None, task: Task | None) -> DatasetEntry:
     return entry
 
 
-def _check_registered(name: str, target: str | None, task: Task | None) -> None:
+def _check_registered(name: str, own: Own) -> None:
     """Refuse what a registry says itself."""
-    for option, value in (("--target", target), ("--task", task)):
-        if value is not None:
+    for option, value in zip(("--target", "--task", "--array"), own, strict=True):
+        if value:
             raise UserError(
-                f"{option} goes with numbers of a file ({', '.join(FILES)}), not with {name!r}; "
+                f"{option} goes with numbers of a file (.csv, .parquet, ...), not with {name!r}; "
                 "another output of a registered table is named NAME@OUTPUT"
             )
 
 
-def _audited(name: str, target: str | None, task: Task | None) -> Audit:
+def _audits(name: str, own: Own) -> Iterator[Audit]:
+    """Of a registered data set, or of each output of a table of the user's own."""
     with data_errors_are_the_users():
-        if name.lower().endswith(FILES):
-            return audit_dataset(_own_table(name, target, task or Task.regression))
-        _check_registered(name, target, task)
+        if is_table_file(name):
+            yield from (audit_dataset(dataset) for dataset in _own_tables(name, own))
+            return
+        _check_registered(name, own)
         registry = registry_of(name)
         if isinstance(registry, Registry):
-            return audit(registry, name)
-        return audit_dataset(registry.load(name))
+            yield audit(registry, name)
+        else:
+            yield audit_dataset(registry.load(name))
 
 
-def _own_table(file: str, target: str | None, task: Task) -> Dataset:
-    if target is None:
+def _own_tables(file: str, own: Own) -> Iterator[Dataset]:
+    if not own.targets:
         raise UserError(f"which column of {file} is to be predicted? name it with --target")
-    return load_user_table(file, target=target, task=task.value, name=Path(file).name)
+    for target in own.targets:
+        yield load_user_table(
+            file,
+            target=target,
+            task=(own.task or Task.regression).value,
+            name=Path(file).name + f"@{target}" * (len(own.targets) > 1),
+            outputs=own.targets,
+            arrays=own.arrays,
+        )
 
 
 def _at_hand() -> list[str]:

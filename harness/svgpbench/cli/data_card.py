@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TypeAlias
 
 from svgpbench.cli.download_progress import in_bytes
 from svgpbench_datasets import DatasetEntry
 from svgpbench_datasets.audit import Audit
 from svgpbench_datasets.files import File, UnseenFile
+from svgpbench_datasets.reading.layout import Layout
 
-Lines: TypeAlias = Iterator[tuple[str, str]]
+Lines: TypeAlias = Iterable[tuple[str, str]]
 
+_SEPARATED = {"csv": "commas", "semicolon": "semicolons", "tab": "tabs", "whitespace": "blanks"}
 _MISSING = {
     "refuse": "refused",
     "drop-row": "rows that have one are left out",
@@ -34,18 +36,18 @@ def declared_card(entry: DatasetEntry) -> Lines:
     yield "fingerprint", entry.fingerprint or "none is declared"
 
 
-def card(looked: Audit) -> Lines:
+def card(audit: Audit) -> Lines:
     """What is declared of a data set, counted in it, and flagged."""
-    entry, facts = looked.entry, looked.facts
+    entry, facts = audit.entry, audit.facts
     if entry is None:
-        yield "task", f"{looked.task}, target {looked.target}"
+        yield "task", f"{audit.task}, target {audit.target}"
     else:
         yield from _what(entry)
     yield "rows", f"{facts.rows}, {facts.distinct_inputs} with distinct inputs"
     yield "repeated rows", f"{facts.repeated_rows} (inputs and target of an earlier row)"
     yield "features", str(facts.features)
     yield "constant columns", _few(facts.constant_columns) or "none"
-    yield "missing values", _missing(looked)
+    yield "missing values", _missing(audit)
     low, high = facts.target_range
     if facts.classes:
         yield "classes", ", ".join(f"{label}: {count}" for label, count in facts.classes.items())
@@ -56,16 +58,24 @@ def card(looked: Audit) -> Lines:
     yield "row before", f"target {facts.previous_ratio:.2f} times as unlike as of any two rows"
     yield "nearest row", f"target {facts.nearest_ratio:.2f} times as unlike as of any two rows"
     yield "linear fit", f"R² {facts.linear_r2:.2g} over all rows"
-    yield "test inputs in training", f"{_seen(looked)} ({facts.split})"
+    yield "test inputs in training", f"{_seen(audit)} ({facts.split})"
     if entry is not None:
         yield "fixed splits", _splits(entry)
-    for flag in looked.flags:
+    for flag in audit.flags:
         yield "LEAK" if flag.leak else "note", flag.text
     if entry is not None:
         yield from _origin(entry)
     unverified = entry is not None and entry.fingerprint is None
     why = " (unverified: nobody has declared what it should be)" if unverified else ""
-    yield "fingerprint", looked.fingerprint + why
+    yield "fingerprint", audit.fingerprint + why
+
+
+def layout_in_words(layout: Layout) -> str:
+    """How a user's file was read."""
+    if layout.reader not in _SEPARATED:
+        return layout.reader
+    header = f"names in line {layout.skip_lines + 1}" if layout.header else "no names: x1, x2, ..."
+    return f"text separated by {_SEPARATED[layout.reader]}, {header}"
 
 
 def _what(entry: DatasetEntry) -> Lines:
@@ -95,17 +105,17 @@ def _size(file: File) -> str:
     return f"{size}, sha256 {file.sha256}"
 
 
-def _seen(looked: Audit) -> str:
-    facts = looked.facts
+def _seen(audit: Audit) -> str:
+    facts = audit.facts
     return f"{facts.test_seen} of {facts.test_rows}, {facts.test_told} with their target"
 
 
-def _missing(looked: Audit) -> str:
-    facts = looked.facts
-    if facts.missing_rows == 0 or looked.entry is None:
+def _missing(audit: Audit) -> str:
+    facts = audit.facts
+    if facts.missing_rows == 0 or audit.entry is None:
         return "none"
     columns = [f"{name}: {count}" for name, count in facts.missing_cells.items()]
-    done = _MISSING[looked.entry.missing]
+    done = _MISSING[audit.entry.missing]
     return f"in {facts.missing_rows} rows of the files ({', '.join(columns)}); {done}"
 
 

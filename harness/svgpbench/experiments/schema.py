@@ -31,6 +31,24 @@ def _named(value: Any) -> Any:
     return {"name": value} if isinstance(value, str) else value
 
 
+def _an_output_each(values: Any) -> Any:
+    """A table with `target = ["y1", "y2"]` stands for NAME@y1 and NAME@y2; neither is an input."""
+    if not isinstance(values, list):
+        return values
+    return tuple(one for value in values for one in _outputs(value))
+
+
+def _outputs(value: Any) -> list[Any]:
+    if not (isinstance(value, dict) and "name" in value and isinstance(value.get("target"), list)):
+        return [value]
+    targets = value["target"]
+    names = [f"{value['name']}@{target}" for target in targets]
+    return [
+        {**value, "name": name, "target": target, "outputs": targets}
+        for name, target in zip(names, targets, strict=True)
+    ]
+
+
 Some = Field(min_length=1)
 DataEntry = Annotated[DataConfig, BeforeValidator(_named)]
 Seeds = Annotated[tuple[NonNegativeInt, ...], Some]
@@ -54,7 +72,7 @@ class SplitPlan(Strict):
 class Problem(Strict):
     """Data sets that share a likelihood and overrides of the common values."""
 
-    data: Annotated[tuple[DataEntry, ...], Some]
+    data: Annotated[tuple[DataEntry, ...], Some, BeforeValidator(_an_output_each)]
     likelihood: LikelihoodConfig
     kernel: KernelConfig = KernelConfig()
     inducing: InducingConfig = InducingConfig()

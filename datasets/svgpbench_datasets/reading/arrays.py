@@ -1,0 +1,176 @@
+"""Files of arrays: idx (MNIST), NumPy's .npy and .npz, MATLAB's .mat."""
+
+from __future__ import annotations
+
+import io
+import struct
+import zipfile
+from collections.abc import Iterator, Mapping
+from math import prod
+from typing import IO, Any, TypeAlias, TypeGuard
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from svgpbench_datasets.errors import DataError
+from svgpbench_datasets.reading.cells import reason, shown
+from svgpbench_datasets.reading.layout import Layout
+from svgpbench_datasets.reading.mat5 import mat_arrays
+from svgpbench_datasets.reading.table import CELLS_AT_ONCE, Table, check_unpacked
+
+Array: TypeAlias = NDArray[Any]
+
+_UNSIGNED_BYTE = 0x08
+
+
+def idx_table(stream: IO[bytes], where: str, layout: Layout) -> Table:
+    """Read an idx file of unsigned bytes: the first axis are the rows, the others are flattened.
+
+    Raises:
+        DataError: another magic number, or a length that is not that of the declared shape.
+    """
+    raw = stream.read()
+    if len(raw) < 4 or raw[:2] != b"\0\0":
+        raise DataError(f"{where} does not start as an idx file does")
+    kind, axes = raw[2], raw[3]
+    if kind != _UNSIGNED_BYTE or not 1 <= axes <= 4:
+        raise DataError(f"{where} is an idx file of kind {kind} with {axes} axes; bytes are read")
+    if len(raw) < 4 + 4 * axes:
+        raise DataError(f"{where} ends inside its header")
+    shape = struct.unpack(f">{axes}I", raw[4 : 4 + 4 * axes])
+    if not all(shape):
+        raise DataError(f"{where} announces no values: its shape is {shape}")
+    expected = 4 + 4 * axes + prod(shape)
+    if len(raw) != expected:
+        raise DataError(f"{where} has {len(raw)} bytes where its header announces {expected}")
+    values = np.frombuffer(raw, dtype=np.uint8, offset=4 + 4 * axes)
+    return _table(None, values.reshape(shape[0], prod(shape[1:])))
+
+
+def numpy_table(stream: IO[bytes], where: str, layout: Layout) -> Table:
+    """Read an .npy file, or arrays of an .npz file; nothing in them is ever unpickled.
+
+    Raises:
+        DataError: as `of_arrays`; a file that is no such file, or larger than it may be.
+    """
+    raw = stream.read()
+    try:
+        if not raw.startswith(b"PK"):
+            return of_arrays({"": _checked_npy(raw)}, where, Layout(layout.reader))
+        with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+            check_unpacked(archive)
+            names = [name for name in archive.namelist() if name.endswith(".npy")]
+            found = {name.removesuffix(".npy"): _checked_npy(archive.read(name)) for name in names}
+    except DataError:
+        raise
+    except Exception as error:  # NumPy evaluates the header: it fails in many ways
+        raise DataError(f"{where} is not a NumPy file that can be read ({reason(error)})") from None
+    return of_arrays(found, where, layout)
+
+
+def mat_table(stream: IO[bytes], where: str, layout: Layout) -> Table:
+    """Read arrays of a MATLAB 5 file; nothing else in it is looked at.
+
+    Raises:
+        DataError: as `of_arrays`; a file that is not MATLAB 5, or damaged.
+    """
+    try:
+        found = mat_arrays(stream.read(), layout.arrays)
+    except DataError as error:
+        raise DataError(f"{where} is a MATLAB file that cannot be read: {error}") from None
+    return of_arrays(found, where, layout)
+
+
+def of_arrays(found: Mapping[str, Array | str], where: str, layout: Layout) -> Table:
+    """A table of the arrays that are asked for, or of all that can be one.
+
+    A single one names no columns. Of several, which must have the same number of rows, the columns of
+    X [N, D] are X1..XD, and that of y [N], [N, 1] or [1, N] is y. Scalars are passed over.
+
+    Args:
+        found: each array by name, or what it is that makes it none.
+        where: the file, for messages.
+        layout: `arrays` names those to read.
+
+    Raises:
+        DataError: an array that is not there or no real numbers in one or two axes; several that do not
+            stand side by side, with all there are.
+    """
+    listed = ", ".join(f"{shown(name)}: {_kind(one)}" for name, one in found.items()) or "nothing"
+    for name in layout.arrays:
+        if name not in found:
+            raise DataError(f"{where} has no array {name!r} (it holds {listed})")
+        if not _is_table(found[name]):
+            raise DataError(f"{where}: {name!r} is {_kind(found[name])}, not a table of numbers")
+    tables = {
+        name: one
+        for name, one in found.items()
+        if _is_table(one) and (name in layout.arrays if layout.arrays else one.size > 1)
+    }
+    if not tables:
+        raise DataError(f"{where} has no array that is a table of numbers (it holds {listed})")
+    if len(tables) == 1:
+        (only,) = tables.values()
+        return _table(None, only if only.ndim == 2 else only[:, None])
+    heights = [len(one) for one in tables.values() if one.ndim == 2 and 1 not in one.shape]
+    rows = heights[0] if heights else max(one.size for one in tables.values())
+    columns = {name: _column(one, rows) for name, one in tables.items()}
+    if any(len(one) != rows for one in columns.values()):
+        raise DataError(
+            f"{where} holds arrays that do not stand side by side: {listed}; name those to read "
+            "with `arrays`"
+        )
+    names = [
+        name if one.shape[1] == 1 else f"{name}{at}"
+        for name, one in columns.items()
+        for at in range(1, one.shape[1] + 1)
+    ]
+    return _table(tuple(names), *columns.values())
+
+
+def _is_table(one: Array | str) -> TypeGuard[Array]:
+    return not isinstance(one, str) and one.ndim in (1, 2) and one.dtype.kind in "biufU"
+
+
+def _kind(one: Array | str) -> str:
+    return one if isinstance(one, str) else f"{list(one.shape)} {one.dtype}"
+
+
+def _column(one: Array, rows: int) -> Array:
+    """An array with its rows along the first of two axes."""
+    if one.ndim == 1:
+        return one[:, None]
+    return one.T if one.shape == (1, rows) else one
+
+
+def _checked_npy(raw: bytes) -> Array:
+    """The array of an .npy file, on the file's own bytes."""
+    stream = io.BytesIO(raw)
+    first = np.lib.format.read_magic(stream) == (1, 0)
+    read = np.lib.format.read_array_header_1_0 if first else np.lib.format.read_array_header_2_0
+    shape, by_columns, kind = read(stream)
+    at = stream.tell()
+    if prod(shape) * kind.itemsize != len(raw) - at:
+        raise ValueError(f"{len(raw) - at} bytes for the shape {shape} of {kind}")
+    return np.frombuffer(raw, kind, offset=at).reshape(shape, order="F" if by_columns else "C")
+
+
+def _table(names: tuple[str, ...] | None, *columns: Array) -> Table:
+    plain = [_plain(one) for one in columns]
+    parts = [pd.DataFrame(one, dtype=one.dtype) for one in plain]
+    whole = parts[0] if len(parts) == 1 else pd.concat(parts, axis=1, ignore_index=True)
+    whole.index = pd.RangeIndex(1, len(whole) + 1, name="row")
+    rows = max(1, CELLS_AT_ONCE // max(1, whole.shape[1]))
+
+    def frames(_: object) -> Iterator[pd.DataFrame]:
+        for start in range(0, len(whole), rows):
+            yield whole.iloc[start : start + rows]
+
+    return Table(names, frames)
+
+
+def _plain(one: Array) -> Array:
+    """Truth values as 0 and 1, words as objects."""
+    kinds = {"b": np.dtype(np.uint8), "U": np.dtype(object)}
+    return one.astype(kinds.get(one.dtype.kind, one.dtype), copy=False)

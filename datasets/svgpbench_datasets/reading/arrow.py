@@ -1,0 +1,128 @@
+"""Parquet and Feather, written and read row group after row group; pyarrow is imported when one is."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from decimal import Decimal
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import pandas as pd
+
+from svgpbench_datasets.dataset import Floats
+from svgpbench_datasets.errors import DataError
+from svgpbench_datasets.reading.cells import reason
+from svgpbench_datasets.reading.layout import Layout
+from svgpbench_datasets.reading.table import Table
+from svgpbench_datasets.whole_files import whole_file
+
+_NAMES = {"parquet": "Parquet", "feather": "Feather"}
+
+
+def arrow_table(stream: IO[bytes], where: str, layout: Layout) -> Table:
+    """Read a Parquet file, or a Feather file of version 2.
+
+    Raises:
+        DataError: a file that cannot be read or is damaged; a column that is neither numbers nor text.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    stream = stream if stream.seekable() else io.BytesIO(stream.read())
+    with _in_one_line(where, layout):
+        if layout.reader == "feather":
+            source: Any = pa.ipc.open_file(stream)
+            names, count = tuple(source.schema.names), source.num_record_batches
+        else:
+            source = pq.ParquetFile(stream, page_checksum_verification=True)
+            names, count = tuple(source.schema_arrow.names), source.num_row_groups
+
+    def group(at: int, chosen: Collection[str]) -> Any:
+        if layout.reader == "feather":
+            batch = source.get_batch(at)
+            batch.validate(full=True)  # a damaged file may point anywhere
+            return pa.Table.from_batches([batch])
+        return source.read_row_group(at, columns=list(chosen), use_threads=False)
+
+    def frames(wanted: Collection[int] | None) -> Iterator[pd.DataFrame]:
+        chosen = {at: name for at, name in enumerate(names) if wanted is None or at in wanted}
+        start = 1
+        for number in range(count):
+            with _in_one_line(where, layout):
+                read = group(number, chosen.values())
+                columns = {
+                    at: _column(read.column(name), f"{where}: column {at + 1} ({name!r})")
+                    for at, name in chosen.items()
+                }
+            del read
+            frame = pd.DataFrame(columns)
+            del columns
+            pa.default_memory_pool().release_unused()  # it would keep some groups' worth
+            frame.index = pd.RangeIndex(start, start + len(frame), name="row")
+            start += len(frame)
+            yield frame
+
+    return Table(names, frames)
+
+
+def write_numbers(
+    path: Path, groups: Iterable[Mapping[str, Floats]], metadata: Mapping[str, str] | None = None
+) -> None:
+    """Write a new Parquet file that takes its name when it is whole; nothing is left of one that fails.
+
+    Args:
+        path: of the file; one that is there is replaced, unless there is no row group.
+        groups: the columns of each row group by name, [n] each.
+        metadata: of the schema.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with whole_file(path) as unfinished, ExitStack() as closed:
+        writer: Any = None
+        for group in groups:
+            columns = {name: pa.array(np.ascontiguousarray(one)) for name, one in group.items()}
+            table = pa.table(columns, metadata=dict(metadata or {}))
+            if writer is None:
+                writer = closed.enter_context(
+                    pq.ParquetWriter(
+                        unfinished, table.schema, use_dictionary=False, write_page_checksum=True
+                    )
+                )
+            writer.write_table(table)
+
+
+@contextmanager
+def _in_one_line(where: str, layout: Layout) -> Iterator[None]:
+    """Arrow's refusals as `DataError`."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except DataError:
+        raise
+    except (pa.ArrowException, OSError, ValueError) as error:
+        kind = _NAMES[layout.reader]
+        raise DataError(
+            f"{where} is not a {kind} file that can be read ({reason(error)})"
+        ) from None
+
+
+def _column(column: Any, place: str) -> pd.Series[Any]:
+    """Numbers as they are where none is missing, else objects."""
+    import pyarrow as pa
+
+    kind = column.type
+    if column.null_count == 0 and (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        return pd.Series(column.to_numpy())
+    cells = column.to_pylist()
+    if not all(one is None or isinstance(one, str | int | float | Decimal) for one in cells):
+        raise DataError(f"{place} holds {kind}, neither text nor numbers; convert it")
+    return pd.Series(cells, dtype=object)

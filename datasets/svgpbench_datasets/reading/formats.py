@@ -1,0 +1,42 @@
+"""The one door to files of tables: each format's reader by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import IO
+
+from svgpbench_datasets.reading.arrays import idx_table, mat_table, numpy_table
+from svgpbench_datasets.reading.arrow import arrow_table
+from svgpbench_datasets.reading.layout import Layout
+from svgpbench_datasets.reading.table import Table
+from svgpbench_datasets.reading.text import arff_table, text_table
+from svgpbench_datasets.reading.workbooks import workbook_table
+
+READERS: dict[str, Callable[[IO[bytes], str, Layout], Table]] = {
+    "whitespace": text_table,
+    "csv": text_table,
+    "semicolon": text_table,
+    "tab": text_table,
+    "arff": arff_table,
+    "idx": idx_table,
+    "mat": mat_table,
+    "numpy": numpy_table,
+    "xls": workbook_table,
+    "parquet": arrow_table,
+    "feather": arrow_table,
+}
+
+
+def open_table(stream: IO[bytes], where: str, layout: Layout) -> Table:
+    """Begin to read a file.
+
+    Args:
+        stream: its uncompressed content.
+        where: its name, for messages.
+        layout: how it is laid out.
+
+    Raises:
+        DataError: anything that keeps it from being such a table, with line or row and column; also while
+            its rows are read.
+    """
+    return READERS[layout.reader](stream, where, layout)

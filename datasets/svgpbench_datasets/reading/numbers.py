@@ -1,0 +1,157 @@
+"""Frames to numbers: inputs and targets, each cell that is none with its file, line and column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from svgpbench_datasets.dataset import Floats, Task, sealed
+from svgpbench_datasets.errors import DataError
+from svgpbench_datasets.reading.cells import (
+    EXACT,
+    canonical_label,
+    finite_number,
+    is_missing,
+    shown,
+    text_of,
+    why_not_a_number,
+)
+from svgpbench_datasets.reading.text import plain_numbers
+
+Numbers: TypeAlias = NDArray[Any]  # float64, or uint8 where the file holds bytes
+Block: TypeAlias = tuple[Numbers, Floats]  # X [n, D] and y [n]
+
+
+class Places(NamedTuple):
+    """Where the columns of frames stand in their file, from 1, by name."""
+
+    where: str
+    positions: Mapping[str, int]
+
+    def cell(self, frame: pd.DataFrame, row: int, name: str) -> str:
+        """The place of the row that is the n-th of a frame, from 0."""
+        unit, number = frame.index.name, frame.index[row]
+        return f"{self.where}: {unit} {number}, column {self.positions[name]} ({name!r})"
+
+
+def numbers(frame: pd.DataFrame, names: Sequence[str], places: Places) -> Numbers:
+    """Some columns of a frame, [n, F]: bytes where all are bytes, else float64.
+
+    Raises:
+        DataError: a cell that is not a finite number.
+    """
+    chosen = frame[list(names)]
+    kinds = set(chosen.dtypes)
+    if kinds == {np.dtype(np.uint8)}:
+        return chosen.to_numpy()
+    if kinds == {np.dtype(np.float64)}:
+        values = chosen.to_numpy()
+    else:
+        values = np.column_stack([_as_floats(chosen[name]) for name in names])
+    bad = ~np.isfinite(values)
+    if bad.any():
+        row, at = np.argwhere(bad)[0]
+        place = places.cell(frame, row, names[at])
+        raise DataError(f"{place} {why_not_a_number(chosen.iat[row, at])}")
+    return values
+
+
+def class_numbers(
+    frame: pd.DataFrame, name: str, places: Places, known: dict[str, int], *, more: bool
+) -> Floats:
+    """The label column of a frame as class numbers, [n].
+
+    Args:
+        frame: the rows.
+        name: the column.
+        places: for messages.
+        known: the number of each label; new ones are added to it where that is allowed.
+        more: whether it is allowed.
+
+    Raises:
+        DataError: a missing label, or one that is not known.
+    """
+    codes, distinct = pd.factorize(frame[name], use_na_sentinel=False)
+    found = np.empty(len(distinct))
+    for code, cell in enumerate(distinct):
+        text = text_of(cell)
+        label = canonical_label(text)
+        if more and not is_missing(text):
+            known.setdefault(label, len(known))
+        if label not in known:
+            row = int(np.argmax(codes == code))
+            place, text = places.cell(frame, row, name), text_of(frame[name].iloc[row])
+            why = f"holds {shown(text)}, which is not among the labels {', '.join(known)}"
+            raise DataError(f"{place} {why_not_a_number(text) if is_missing(text) else why}")
+        found[code] = known[label]
+    return found[codes]
+
+
+def sorted_classes(
+    y: Floats, known: Mapping[str, int], where: str, *, task: Task
+) -> tuple[Floats, tuple[str, ...]]:
+    """Class numbers in the order in which labels were found, to that of the labels.
+
+    Args:
+        y: class numbers as found, [N].
+        known: the number of each label.
+        where: the file and column, for messages.
+        task: `classification` for exactly two classes, `multiclass` for two or more.
+
+    Returns:
+        y [N] in 0..K-1, and the labels in order: numbers by value, else as text.
+
+    Raises:
+        DataError: another number of distinct labels than the task takes.
+    """
+    numeric = all(finite_number(label) is not None for label in known)
+    classes = tuple(sorted(known, key=float if numeric else str))
+    if len(classes) < 2 or (task == "classification" and len(classes) > 2):
+        few = ", ".join([shown(label) for label in classes[:5]] + ["..."] * (len(classes) > 5))
+        values = "value" if len(classes) == 1 else "values"
+        other = "'multiclass'" if len(classes) > 2 else "'regression'"
+        needs = "exactly two" if task == "classification" else "at least two"
+        raise DataError(
+            f"{where} has {len(classes)} distinct {values} ({few}); "
+            f"{task} needs {needs}: choose another target or task {other}"
+        )
+    place = np.empty(len(classes))
+    place[[known[label] for label in classes]] = np.arange(len(classes))
+    return place[y.astype(np.int64)], classes
+
+
+def gathered(blocks: Iterable[Block], columns: int) -> Block:
+    """Blocks one below the other, X [N, columns] and y [N], sealed.
+
+    The arrays grow in place, so that a large table is held once.
+    """
+    X: Numbers = np.empty((0, columns))
+    y = np.empty(0)
+    for block_X, block_y in blocks:
+        start, rows = len(y), len(y) + len(block_y)
+        X = X if start else X.astype(block_X.dtype)
+        X.resize((rows, columns), refcheck=False)
+        y.resize(rows, refcheck=False)
+        X[start:], y[start:] = block_X, block_y
+    return sealed(X), sealed(y)
+
+
+def _as_floats(column: pd.Series[Any]) -> Floats:
+    """A column as float64, NaN where it holds none."""
+    if column.dtype.kind == "f":
+        return column.to_numpy(dtype=np.float64)
+    if column.dtype.kind in "iu":
+        values = column.to_numpy()
+        exact = (values <= EXACT) & (values >= -EXACT if values.dtype.kind == "i" else True)
+        return np.where(exact, values, np.nan)
+    texts = [cell if isinstance(cell, str) else text_of(cell) for cell in column]
+    raw = "\n".join(texts).encode()
+    fast = plain_numbers(raw, ",") if raw.count(b"\n") == len(texts) - 1 else None
+    if fast is not None and fast.shape == (len(texts), 1):
+        return fast[:, 0]
+    found = (finite_number(text) for text in texts)
+    return np.array([np.nan if number is None else number for number in found], dtype=np.float64)

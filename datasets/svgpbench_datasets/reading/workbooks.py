@@ -1,0 +1,89 @@
+"""The first sheet of an Excel workbook, .xls by xlrd and .xlsx by openpyxl."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, islice
+from typing import IO, Any
+
+from svgpbench_datasets.errors import DataError
+from svgpbench_datasets.reading.cells import reason, text_of
+from svgpbench_datasets.reading.layout import Layout
+from svgpbench_datasets.reading.table import Row, Table, check_unpacked, frames_of_rows
+from svgpbench_datasets.reading.text import looks_like_data
+
+
+def workbook_table(stream: IO[bytes], where: str, layout: Layout) -> Table:
+    """Read the first sheet; rows and columns without any value at their end are none.
+
+    Raises:
+        DataError: a file that is no workbook, no header where one is expected; a cell that is a date, a truth
+            value or an error, with its row and column.
+    """
+    raw = stream.read()
+    sheet = _xlsx(raw, where) if raw.startswith(b"PK") else _xls(raw, where)
+    rows: Iterator[Row] = islice(_filled(sheet, where), layout.skip_lines, None)
+    first, names = next(rows, None), None
+    if first is None:
+        raise DataError(f"{where} has no rows in its first sheet")
+    if layout.header or (layout.header is None and not looks_like_data(first[1])):
+        names = tuple(text_of(cell) for cell in first[1])
+    else:
+        rows = chain([first], rows)
+    width = len(names) if names else layout.width or len(first[1])
+    full = ((number, [*cells, *[None] * (width - len(cells))]) for number, cells in rows)
+    return Table(names, lambda _: frames_of_rows(full, where, "row", width))
+
+
+def _filled(sheet: Iterator[Sequence[Any]], where: str) -> Iterator[Row]:
+    """Rows that hold something, without the empty cells at their end; numbers from 1."""
+    for number, cells in enumerate(sheet, start=1):
+        width = max((at for at, cell in enumerate(cells, 1) if text_of(cell)), default=0)
+        for at, cell in enumerate(cells[:width], start=1):
+            if isinstance(cell, bool) or not isinstance(cell, str | int | float | None):
+                raise DataError(
+                    f"{where}: row {number}, column {at} holds a date, a truth value or an error, "
+                    "not a number"
+                )
+        if width:
+            yield number, cells[:width]
+
+
+def _xls(raw: bytes, where: str) -> Iterator[Sequence[Any]]:
+    import xlrd
+
+    read: dict[int, Callable[[Any], object]] = {
+        xlrd.XL_CELL_EMPTY: text_of,
+        xlrd.XL_CELL_BLANK: text_of,
+        xlrd.XL_CELL_TEXT: str,
+        xlrd.XL_CELL_NUMBER: float,
+    }
+    try:
+        # ragged: a cell in a far row, true or damaged, must not fill all rows before it
+        book = xlrd.open_workbook(file_contents=raw, logfile=io.StringIO(), ragged_rows=True)
+        sheet = book.sheet_by_index(0)
+        for at in range(sheet.nrows):
+            # any other cell becomes a truth value: it is refused as one
+            yield [read.get(cell.ctype, bool)(cell.value) for cell in sheet.row(at)]
+    except Exception as error:  # the parser fails in as many ways as a file can be damaged
+        raise _no_workbook(where, error) from None
+
+
+def _xlsx(raw: bytes, where: str) -> Iterator[Sequence[Any]]:
+    import openpyxl
+
+    try:
+        with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+            check_unpacked(archive)
+        book = openpyxl.load_workbook(io.BytesIO(raw), read_only=True, data_only=True)
+        sheet = book.worksheets[0]
+        sheet.reset_dimensions()  # what it says of its size need not be so
+        yield from sheet.iter_rows(values_only=True)
+    except Exception as error:  # the parser fails in as many ways as a file can be damaged
+        raise _no_workbook(where, error) from None
+
+
+def _no_workbook(where: str, error: Exception) -> DataError:
+    return DataError(f"{where} is not a workbook that can be read ({reason(error)})")

@@ -1,0 +1,217 @@
+"""A user's table of each format is run, audited and shown; a bad cell in it is named by its place."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import lzma
+import zipfile
+from collections.abc import Callable
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import openpyxl
+import pandas as pd
+import pytest
+import scipy.io
+from command_line import Cli
+from own_experiment import write_own
+
+from svgpbench_datasets import load_user_table
+
+ROWS = 40
+NUMBERS = np.round(np.random.default_rng(0).uniform(-1.0, 1.0, (ROWS, 3)), 6)
+FRAME = pd.DataFrame(NUMBERS, columns=["x", "z", "y"])
+BAD = FRAME.astype(object)
+BAD.loc[4, "z"] = "oops"  # line 6 below a header, row 5 without
+LACKING = FRAME.copy()
+LACKING.loc[4, "z"] = np.nan
+
+LONG = b"x,y\n1,2\n" * 99
+
+Writes = Callable[[Path, Any], object]
+
+
+def text(path: Path, table: pd.DataFrame, **how: Any) -> None:
+    table.to_csv(path, index=False, **how)
+
+
+def zipped(path: Path, table: pd.DataFrame) -> None:
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("inside.csv", table.to_csv(index=False))
+
+
+def arff(path: Path, table: pd.DataFrame) -> None:
+    names = "".join(f"@attribute '{name}' real\n" for name in table)
+    path.write_text(f"@relation r\n{names}@data\n{table.to_csv(index=False, header=False)}")
+
+
+def workbook(path: Path, table: pd.DataFrame) -> None:
+    book = openpyxl.Workbook()
+    for row in [list(table), *table.to_numpy().tolist()]:
+        book.active.append(row)
+    book.save(path)
+
+
+def parts(table: pd.DataFrame) -> dict[str, Any]:
+    return {"X": table[["x", "z"]].to_numpy(), "y": table["y"].to_numpy()}
+
+
+# ending: how it is written, target, where the bad cell stands
+TEXTS: dict[str, tuple[Writes, str, str]] = {
+    "csv": (lambda p, t: text(p, t, sep=";"), "y", "line 6, column 2 ('z') holds 'oops'"),
+    "dat": (
+        lambda p, t: text(p, t, sep=" ", header=False),
+        "x3",
+        "line 5, column 2 ('x2') holds 'oops'",
+    ),
+    "tsv": (lambda p, t: text(p, t, sep="\t"), "y", "line 6, column 2 ('z') holds 'oops'"),
+    "csv.gz": (text, "y", "line 6, column 2 ('z') holds 'oops'"),
+    "txt.xz": (text, "y", "line 6, column 2 ('z') holds 'oops'"),
+    "data.bz2": (text, "y", "line 6, column 2 ('z') holds 'oops'"),
+    "zip": (zipped, "y", "line 6, column 2 ('z') holds 'oops'"),
+    "xlsx": (workbook, "y", "row 6, column 2 ('z') holds 'oops'"),
+    "arff": (arff, "y", "line 10, column 2 ('z') holds 'oops'"),
+}
+BINARY: dict[str, tuple[Writes, str, str]] = {
+    "mat": (lambda p, t: scipy.io.savemat(p, parts(t)), "y", "row 5, column 2 ('X2') holds 'nan'"),
+    "npz": (lambda p, t: np.savez(p, **parts(t)), "y", "row 5, column 2 ('X2') holds 'nan'"),
+    "npy": (lambda p, t: np.save(p, t.to_numpy()), "x3", "row 5, column 2 ('x2') holds 'nan'"),
+    "feather": (lambda p, t: t.to_feather(p), "y", "row 5, column 2 ('z') is empty"),
+    "parquet": (lambda p, t: t.to_parquet(p), "y", "row 5, column 2 ('z') is empty"),
+    "parquet.gz": (
+        lambda p, t: p.write_bytes(gzip.compress(t.to_parquet())),
+        "y",
+        "row 5, column 2 ('z') is empty",
+    ),
+}
+FORMATS = TEXTS | BINARY
+
+
+def test_a_table_of_each_format_runs(cli: Cli, tmp_path: Path) -> None:
+    entries = []
+    for ending, (write, target, _) in FORMATS.items():
+        write(tmp_path / f"rows.{ending}", FRAME)
+        entry = f'{{ name = "{ending}", path = "rows.{ending}", target = "{target}"'
+        entries.append(f'{entry}, task = "regression" }}')
+    one = '{ name = "rows", path = "rows.csv", target = "y", task = "regression" }'
+    file = write_own(tmp_path, (one, ", ".join(entries)), ("[0, 1]", "[0]"))
+    FORMATS["csv"][0](tmp_path / "rows.csv", FRAME)  # write_own leaves one of its own
+    ran = cli("run", file, "--jobs", "1", "--json")
+    assert (ran.code, json.loads(ran.out)["counts"]) == (0, {"ok": len(FORMATS)}), ran.err
+    rows = json.loads(cli("table", file, "--json").out)["rows"]
+    assert len({row["nlpd_original_mean"] for row in rows}) == 1
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_a_table_of_each_format_is_audited(cli: Cli, tmp_path: Path, ending: str) -> None:
+    write, target, _ = FORMATS[ending]
+    write(tmp_path / f"rows.{ending}", FRAME)
+    (found,) = json.loads(cli("data", "audit", f"rows.{ending}", "--target", target, "--json").out)
+    assert (found["name"], found["rows"], found["features"]) == (f"rows.{ending}", ROWS, 2)
+    dataset = load_user_table(tmp_path / f"rows.{ending}", target=target, task="regression")
+    assert np.array_equal(np.column_stack([dataset.X, dataset.y]), NUMBERS)
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_a_bad_cell_in_each_format_is_named_by_its_place(
+    cli: Cli, tmp_path: Path, ending: str
+) -> None:
+    write, target, place = FORMATS[ending]
+    write(tmp_path / f"rows.{ending}", BAD if ending in TEXTS else LACKING)
+    outcome = cli("data", "audit", f"rows.{ending}", "--target", target)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert f"rows.{ending}: {place}" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("ending", "read_as"),
+    [
+        ("csv", "text separated by semicolons, names in line 1"),
+        ("dat", "text separated by blanks, no names: x1, x2, ..."),
+        ("csv.gz", "text separated by commas, names in line 1"),
+        ("npz", "numpy"),
+    ],
+)
+def test_show_says_how_a_file_was_read(cli: Cli, tmp_path: Path, ending: str, read_as: str) -> None:
+    write, target, _ = FORMATS[ending]
+    write(tmp_path / f"rows.{ending}", FRAME)
+    asked = ("data", "show", f"rows.{ending}", "--target", target)
+    assert f"read as                  {read_as}" in " ".join(cli(*asked).out.split("\n"))
+    assert json.loads(cli(*asked, "--json").out)["read_as"] == read_as
+
+
+def test_several_targets_are_outputs_of_which_none_is_an_input(cli: Cli, tmp_path: Path) -> None:
+    write_own(tmp_path, ('target = "y"', 'target = ["y", "z"]'), ("[0, 1]", "[0]"))
+    ran = cli("run", "mine.toml", "--jobs", "1", "--json")
+    assert (ran.code, json.loads(ran.out)["counts"]) == (0, {"ok": 2}), ran.err
+    rows = json.loads(cli("table", "mine.toml", "--json").out)["rows"]
+    assert [row["data"] for row in rows] == ["rows@y", "rows@z"]
+    audited = cli("data", "audit", "rows.csv", "--target", "y", "--target", "z", "--json")
+    found = [(one["name"], one["target"], one["feature_names"]) for one in json.loads(audited.out)]
+    assert found == [("rows.csv@y", "y", ["x"]), ("rows.csv@z", "z", ["x"])]
+    both = cli("data", "show", "rows.csv", "--target", "y", "--target", "z")
+    assert "target y" in both.out
+    assert "target z" in both.out
+    wrong = cli("data", "show", "rows.csv", "--target", "y", "--target", "w")
+    assert "rows.csv: no column 'w' for the target" in wrong.err
+
+
+def test_arrays_are_chosen_by_name(cli: Cli, tmp_path: Path) -> None:
+    whole = NUMBERS[:, :2], NUMBERS[:, 2]
+    np.savez(tmp_path / "rows.npz", X=whole[0], y=whole[1], Xtest=whole[0][:9], ytest=whole[1][:9])
+    refused = cli("data", "show", "rows.npz", "--target", "y")
+    assert (
+        "do not stand side by side: 'X': [40, 2] float64, 'y': [40] float64, 'Xtest'" in refused.err
+    )
+    chosen = cli(
+        "data", "show", "rows.npz", "--target", "y", "--array", "X", "--array", "y", "--json"
+    )
+    assert json.loads(chosen.out)["feature_names"] == ["X1", "X2"]
+    write_own(tmp_path, ('path = "rows.csv"', 'path = "rows.npz", arrays = ["X", "y"]'))
+    ran = cli("run", "mine.toml", "--jobs", "1", "--json")
+    assert (ran.code, json.loads(ran.out)["counts"]) == (0, {"ok": 2}), ran.err
+    misplaced = cli("data", "show", "rows.csv", "--target", "y", "--array", "X")
+    assert "rows.csv has no arrays to choose from; leave `arrays` out" in misplaced.err
+    named = cli("data", "show", "boston", "--array", "X")
+    assert "--array goes with numbers of a file" in named.err
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("rows.csv", b"x;y\n1,5;2\n3;4\n", "line 2, column 1 ('x') holds '1,5', a number with a decimal c"),
+        ("rows.csv.gz", gzip.compress(LONG)[:-9], "rows.csv.gz cannot be read: its compression is dam"),
+        ("rows.csv.xz", lzma.compress(LONG)[:-9], "rows.csv.xz cannot be read: its compression is dam"),
+        ("rows.csv.bz2", bz2.compress(LONG)[:-9], "rows.csv.bz2 cannot be read: its compression is "),
+        ("rows.doc.gz", gzip.compress(b"x,y\n1,2\n3,4\n"), "files ending in '.doc' are not read; use .csv"),
+        ("rows.zip", b"PK no zip", "rows.zip is no .zip archive that can be read"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_read_says_what_to_do(
+    cli: Cli, tmp_path: Path, name: str, content: bytes, message: str
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    outcome = cli("data", "show", name, "--target", "y")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert message in outcome.err
+    assert outcome.err.count("\n") == 1
+
+
+def test_a_zip_holds_one_file_and_a_bomb_is_no_table(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("a.csv", "x,y\n1,2\n")
+        archive.writestr("b.csv", "x,y\n1,2\n")
+    (tmp_path / "rows.zip").write_bytes(file.getvalue())
+    refused = cli("data", "show", "rows.zip", "--target", "y")
+    assert "rows.zip holds 2 files; a .zip of a table holds one" in refused.err
+    monkeypatch.setattr("svgpbench_datasets.user_table._AT_LEAST", 1 << 16)
+    (tmp_path / "bomb.csv.gz").write_bytes(gzip.compress(b"x,y\n" + b"1,2\n" * 400_000))
+    refused = cli("data", "show", "bomb.csv.gz", "--target", "y")
+    assert "bomb.csv.gz cannot be read: it is more than" in refused.err
