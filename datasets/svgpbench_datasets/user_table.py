@@ -159,7 +159,7 @@ def _only_member(file: Path) -> str:
     try:
         with zipfile.ZipFile(file) as archive:
             names = [one.filename for one in archive.infolist() if not one.is_dir()]
-    except zipfile.BadZipFile as error:
+    except (zipfile.BadZipFile, NotImplementedError) as error:  # a version of zip to come
         raise DataError(f"{file} is no .zip archive that can be read ({error})") from None
     if len(names) != 1:
         raise DataError(f"{file} holds {len(names)} files; a .zip of a table holds one")
