@@ -48,6 +48,14 @@ def opened(raw: bytes) -> Any:
     return open_file
 
 
+def whole(declared: DatasetEntry, raw: bytes) -> tuple[np.ndarray, np.ndarray]:
+    """What blocks as large as the file give."""
+    with pytest.MonkeyPatch.context() as large:
+        large.setattr(text, "BYTES_AT_ONCE", len(raw) + 1)
+        large.setattr(table, "CELLS_AT_ONCE", len(raw) + 1)
+        return read_entry(declared, lambda _: raw)
+
+
 def in_blocks(declared: DatasetEntry, raw: bytes) -> tuple[np.ndarray, np.ndarray, int]:
     parts = list(read_blocks(declared, opened(raw)))
     return np.concatenate([X for X, _ in parts]), np.concatenate([y for _, y in parts]), len(parts)
@@ -92,7 +100,7 @@ def test_blocks_are_the_whole(how: str) -> None:
     for end in ("\n", "\r\n"):
         raw = (end.join(change(lines())) + end).encode()
         X, y, count = in_blocks(described, raw)
-        whole_X, whole_y = read_entry(described, lambda _, raw=raw: raw)
+        whole_X, whole_y = whole(described, raw)
         assert X.tobytes() == whole_X.tobytes()
         assert y.tobytes() == whole_y.tobytes()
         assert count > 30
@@ -106,24 +114,23 @@ def test_a_mistake_is_told_as_for_the_whole(at_line_350: str) -> None:
     text = lines()
     text[349] = at_line_350
     raw = "\n".join(text).encode("latin-1")
-    with pytest.raises(DataError) as whole:
-        read_entry(entry(), lambda _: raw)
+    with pytest.raises(DataError) as at_once:
+        whole(entry(), raw)
     with pytest.raises(DataError) as parted:
         in_blocks(entry(), raw)
     assert "line 350" in str(parted.value)
-    assert str(parted.value) == str(whole.value)
+    assert str(parted.value) == str(at_once.value)
 
 
 def test_a_label_that_is_not_declared_is_told_with_its_row_in_the_file() -> None:
     described = entry(task="classification", target="c", labels={"0": 0, "1": 1})
-    text = [f"1,2,{at % 2}" for at in range(ROWS)]
+    rows = [f"1,2,{at % 2}" for at in range(ROWS)]
+    message = r"line 335, column 3 \('c'\) holds '5\S*', which is not among the labels 0, 1"
     for other in ("5", '"5"'):
-        text[333] = f"1,2,{other}"
-        with pytest.raises(
-            DataError,
-            match=r"line 334, column 3 \('c'\) holds '5\S*', which is not among the labels 0, 1",
-        ):
-            in_blocks(described, "\n".join(text).encode())
+        rows[333] = f"1,2,{other}"
+        for blank in (3, 330):
+            with pytest.raises(DataError, match=message):
+                in_blocks(described, "\n".join([*rows[:blank], "", *rows[blank:]]).encode())
 
 
 def test_another_number_of_rows_is_refused() -> None:
@@ -135,7 +142,7 @@ def test_another_number_of_rows_is_refused() -> None:
 def test_each_absent_set_comes_in_blocks(name: str) -> None:
     raw = FILES[name.partition(":")[0]]()
     X, y, _ = in_blocks(smaller(name), raw)
-    whole_X, whole_y = read_entry(smaller(name), lambda _: raw)
+    whole_X, whole_y = whole(smaller(name), raw)
     assert X.shape == (made.ROWS, PUBLISHED[name][1])
     assert X.tobytes() == np.ascontiguousarray(whole_X).tobytes()
     assert y.tobytes() == np.ascontiguousarray(whole_y).tobytes()

@@ -49,11 +49,12 @@ def test_csv_numbers_may_be_quoted_and_padded() -> None:
         (b"1 2 1_000", r"holds '1_000', not a number"),
         (b"1 2 0x10", r"holds '0x10', not a number"),
         ("1 2 \u0663".encode(), r"not a number"),
+        (b'"1\n2",1,1\n"",1,1', r"t\.txt: line 1, column 1 \('a'\) holds '1\\n2', not a number"),
     ],
 )
 def test_a_bad_cell_is_named_by_line_and_column(raw: bytes, message: str) -> None:
     with pytest.raises(DataError, match=message) as caught:
-        read(raw)
+        read(raw, reader="csv" if b"," in raw else "whitespace")
     assert "\n" not in str(caught.value)
 
 
@@ -110,6 +111,7 @@ def test_labels_sort_by_value_or_as_text() -> None:
         ("a,b\n1,2\n", "csv", 0, True),
         ("\n \na;b\n1,5;2\n", "semicolon", 2, True),
         ("a\tb,c\n", "tab", 0, True),
+        ("1,5;2,5\n", "semicolon", 0, True),
         ("1.5  2 nan\n", "whitespace", 0, False),
         (" 1 2\n", "whitespace", 0, False),
         ('"1","2"\n', "csv", 0, False),
