@@ -14,7 +14,7 @@ import psutil
 import threadpoolctl
 
 from svgpbench.config import Strict
-from svgpbench.plugins import BACKENDS, DATASETS, METHODS, plugins
+from svgpbench.plugins import GROUPS, plugins
 
 PACKAGES = (
     "svgpbench",
@@ -91,7 +91,7 @@ def installed_versions() -> dict[str, str]:
     """Versions of the packages that matter and of whatever installed a plugin; imports none."""
     found = {
         point.dist.name: point.dist.version
-        for group in (BACKENDS, METHODS, DATASETS)
+        for group in GROUPS
         for point in plugins(group).values()
         if point.dist is not None
     }

@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -18,15 +18,15 @@ import numpy as np
 
 from svgpbench.checks.cases import Case, cases, small_problem
 from svgpbench.checks.completeness import REFERENCE, arrays_of, omissions
-from svgpbench.checks.dense import dense_arrays
+from svgpbench.checks.dense import dense_arrays, without_dense
 from svgpbench.checks.evaluate import Arrays
 from svgpbench.checks.identities import IDENTITIES, Identity, statement
 from svgpbench.checks.matrix import compare
 from svgpbench.checks.report import Report
 from svgpbench.checks.rounding import REPLICAS, growth
 from svgpbench.config import BackendConfig
-from svgpbench.likelihoods import LIKELIHOODS
-from svgpbench.plugins import check_backend
+from svgpbench.likelihoods import likelihoods
+from svgpbench.plugins import BACKENDS, KERNELS, LIKELIHOODS, METHODS, broken, check_backend
 from svgpbench.runner.cores import usable_cores
 from svgpbench.runner.worker_setup import worker_environment
 
@@ -66,7 +66,7 @@ def plan(backends: Iterable[BackendConfig], chosen: list[Case], *, full: bool) -
             Share(b.name, b.mode, part) for part in _parts(chosen, by_dtype=apart or full)
         ]
         more: dict[str, Any] = {
-            "identities": tuple(LIKELIHOODS) if full else QUICK_LIKELIHOODS,
+            "identities": tuple(likelihoods()) if full else QUICK_LIKELIHOODS,
             "replicas": list(range(REPLICAS + 1)) if b.title == home else [0],
         }
         if apart:
@@ -191,4 +191,14 @@ def _report(
         x for k, x in arrays[home].items() if k.startswith("trajectory|") and not k.endswith("|0")
     ]
     rounding = growth(runs, replicas, home) if home in runs and len(runs) > 1 else []
-    return Report(list(arrays), full, entries, found, rounding, failures)
+    return Report(list(arrays), full, entries, found, rounding, failures, list(_notes(chosen)))
+
+
+def _notes(chosen: Iterable[Case]) -> Iterator[str]:
+    """What has no dense column, and what is installed and cannot be loaded: a line each."""
+    alone = dict.fromkeys(filter(None, map(without_dense, chosen)))
+    for what in alone:
+        yield f"{what} has no dense column: its backends are compared with one another alone"
+    for group in (METHODS, LIKELIHOODS, KERNELS, BACKENDS):
+        for line in broken(group).values():
+            yield f"left out: {line}"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from svgpbench.config import BackendConfig, CellConfig, DataConfig, SplitConfig, Strict
+from svgpbench.config import BackendConfig, CellConfig, DataConfig, SplitConfig, Strict, WithOptions
 from svgpbench.errors import unknown
 from svgpbench.experiments.schema import Experiment, MethodEntry, Preset, Problem, SplitPlan
 from svgpbench.plugins import BACKENDS, find
@@ -91,7 +91,10 @@ def overlay(base: C, *layers: C) -> C:
             for key, value in named.items()
             if isinstance(value, Strict) and type(value) is type(getattr(base, key))
         }
-        base = type(base).model_validate({**dict(base), **named, **tables})
+        kept = dict(base)
+        if isinstance(base, WithOptions) and named.get(base.names, base.named) != base.named:
+            kept = {key: kept[key] for key in type(base).model_fields}  # options go with the name
+        base = type(base).model_validate({**kept, **named, **tables})
     return base
 
 
@@ -139,7 +142,7 @@ def _backends(
     dtype, device = selection.dtype or experiment.dtype, selection.device or experiment.device
     configs = [BackendConfig.parse(text, dtype=dtype, device=device) for text in texts]
     for config in configs:
-        find(BACKENDS, "backend", config.name)
+        find(BACKENDS, config.name)
     replicas = size.perturbation_replicas
     if replicas is None:
         replicas = experiment.perturbation_replicas

@@ -71,11 +71,10 @@ class Problem(NamedTuple):
     def model(self) -> Model:
         """Matérn-5/2 with a lengthscale a dimension, and the likelihood."""
         name = str(self.likelihood)
-        if name == "gaussian":
-            config = LikelihoodConfig(name=name, noise_variance=float(self.noise_variance))
-        else:
-            config = LikelihoodConfig(name=name, squash=float(self.squash))
-        return Model(kernel("matern52"), build_likelihood(config), float(self.jitter))
+        option = "noise_variance" if name == "gaussian" else "squash"
+        keys = {"name": name, option: float(getattr(self, option))}
+        likelihood = build_likelihood(LikelihoodConfig.model_validate(keys))
+        return Model(kernel("matern52"), likelihood, float(self.jitter))
 
     def theta(self, model: Model) -> Theta:
         """θ of the model on the host."""
