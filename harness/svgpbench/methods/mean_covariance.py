@@ -86,6 +86,7 @@ class MeanCholeskySVGP(Method):
             "adam autodiff": {"whiten": True, "optimiser": "adam", "gradient": "autodiff"},
             "adam unwhitened": {"whiten": False, "optimiser": "adam"},
         },
+        timed={"": {"gradient": "closed-form"}, "autodiff": {"gradient": "autodiff"}},
     )
 
     def __post_init__(self) -> None:
