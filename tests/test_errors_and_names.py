@@ -15,7 +15,7 @@ from svgpbench.likelihoods import GaussianParameters, NoParameters, build_likeli
 from svgpbench.methods import build_method
 from svgpbench.model import Theta, unconstrain
 from svgpbench.model.kernels import KernelParameters, kernel
-from svgpbench.plugins import FRAMEWORK_EXTRAS, framework_missing, load_backend
+from svgpbench.plugins import framework_missing, frameworks, load_backend
 
 
 def likelihood(name: str, **options: Any) -> Any:
@@ -148,7 +148,7 @@ def test_settings_out_of_range_are_refused(name: str, options: dict[str, Any]) -
     assert str(e.value).endswith(repr(value))
 
 
-@pytest.mark.parametrize("name", FRAMEWORK_EXTRAS)
+@pytest.mark.parametrize("name", frameworks())
 def test_missing_framework_names_the_extra(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found = importlib.util.find_spec
     monkeypatch.setattr(
@@ -168,7 +168,7 @@ def test_missing_framework_names_the_extra(name: str, monkeypatch: pytest.Monkey
         ({"device": "tpu"}, "device 'tpu'"),
     ],
 )
-@pytest.mark.parametrize("backend", ["numpy", *FRAMEWORK_EXTRAS])
+@pytest.mark.parametrize("backend", ["numpy", *frameworks()])
 def test_mode_dtype_or_device_that_a_backend_lacks(
     backend: str, options: dict[str, str], what: str
 ) -> None:

@@ -9,9 +9,10 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from svgpbench.errors import UserError, unknown
-from svgpbench.ops import Ops
+from svgpbench.ops import Framework, Ops
 
 BACKENDS, METHODS, DATASETS = "svgpbench.backends", "svgpbench.methods", "svgpbench.datasets"
+FRAMEWORKS = "svgpbench.frameworks"
 LIKELIHOODS, KERNELS, INDUCING = "svgpbench.likelihoods", "svgpbench.kernels", "svgpbench.inducing"
 GROUPS = {
     BACKENDS: "backend",
@@ -20,10 +21,9 @@ GROUPS = {
     LIKELIHOODS: "likelihood",
     KERNELS: "kernel",
     INDUCING: "initialisation of inducing inputs",
+    FRAMEWORKS: "framework",
 }
 """Every group of entry points, and what a message calls one of it."""
-FRAMEWORK_EXTRAS = ("jax", "torch", "tensorflow")
-"""Backends whose framework comes with an extra of the same name."""
 
 
 def plugins(group: str) -> dict[str, EntryPoint]:
@@ -74,7 +74,7 @@ def _sorted_out(group: str) -> tuple[dict[str, Any], dict[str, str]]:
     found: dict[str, Any] = {}
     lines: dict[str, str] = {}
     for name, point in plugins(group).items():
-        if group == BACKENDS and name in FRAMEWORK_EXTRAS:
+        if group == BACKENDS and name in plugins(FRAMEWORKS):
             continue
         try:
             found[name] = _loaded(group, point)
@@ -101,19 +101,30 @@ def registry_of(name: str) -> Any:
     raise unknown("data set", table, [one for each in registries() for one in each.names()])
 
 
+def frameworks() -> dict[str, Framework]:
+    """What backends stand on, by their names; imports none of it."""
+    return whole(FRAMEWORKS)
+
+
+def framework_of(backend: str) -> Framework | None:
+    """What a backend stands on; None where that is nothing to import."""
+    return frameworks().get(backend)
+
+
 def framework_missing(backend: str) -> str | None:
     """What to install for a backend whose framework is absent; None where it is present."""
-    if backend in FRAMEWORK_EXTRAS and importlib.util.find_spec(backend) is None:
-        return f"backend {backend!r} needs its framework: pip install 'svgpbench[{backend}]'"
+    framework = framework_of(backend)
+    if framework is not None and importlib.util.find_spec(framework.module) is None:
+        return f"backend {backend!r} needs its framework: pip install '{framework.install}'"
     return None
 
 
 def computes(backend: str) -> bool:
-    """Whether a backend has numbers, and not shapes alone; imports no framework of an extra.
+    """Whether a backend has numbers, and not shapes alone; imports no framework.
 
     Raises `UserError` for one that cannot be loaded.
     """
-    if backend in FRAMEWORK_EXTRAS:
+    if framework_of(backend) is not None:
         return True
     return bool(load(BACKENDS, backend).capabilities.computes)
 

@@ -22,7 +22,6 @@ from svgpbench.options import option_names
 from svgpbench.plugins import (
     BACKENDS,
     DATASETS,
-    FRAMEWORK_EXTRAS,
     INDUCING,
     KERNELS,
     LIKELIHOODS,
@@ -31,6 +30,7 @@ from svgpbench.plugins import (
     check_backend,
     computes,
     framework_missing,
+    framework_of,
     plugins,
     registries,
     whole,
@@ -106,8 +106,8 @@ def _backends() -> list[Row]:
 
 
 def _framework_version(backend: str) -> str | None:
-    if backend in FRAMEWORK_EXTRAS:
-        distributions = [backend, f"{backend}-cpu"]  # TensorFlow comes under two names
+    if framework := framework_of(backend):
+        distributions = list(framework.distributions)
     elif backend == "numpy":
         distributions = ["numpy"]
     else:

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from svgpbench.cli.printing import printer
 from svgpbench.errors import UserError
-from svgpbench.plugins import FRAMEWORK_EXTRAS, framework_missing
+from svgpbench.plugins import framework_missing, frameworks
 from svgpbench.runner.cores import usable_cores
 from svgpbench.speed.cases import STEPS
 from svgpbench.speed.compare import MAX_OTHER_CORES, run_speed
@@ -63,7 +63,7 @@ def speed_command(
     progress = Console(stderr=True)
     report = run_speed(
         problem or TIMED,
-        backend or [b for b in FRAMEWORK_EXTRAS if framework_missing(b) is None],
+        backend or [b for b in frameworks() if framework_missing(b) is None],
         step or tuple(STEPS),
         locate_peers(peer, peer_python),
         repeats,
