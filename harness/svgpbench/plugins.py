@@ -74,7 +74,7 @@ def _sorted_out(group: str) -> tuple[dict[str, Any], dict[str, str]]:
     found: dict[str, Any] = {}
     lines: dict[str, str] = {}
     for name, point in plugins(group).items():
-        if group == BACKENDS and name in plugins(FRAMEWORKS):
+        if group == BACKENDS and name in frameworks():
             continue
         try:
             found[name] = _loaded(group, point)

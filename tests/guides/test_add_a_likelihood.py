@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from broken_package import install_broken
 from guide import Guide
 
 from svgpbench.plugins import framework_missing
@@ -120,9 +121,8 @@ def test_they_are_listed(guide: Guide) -> None:
 
 
 @needs_torch
-def test_the_check_compares_backends_on_them_and_says_what_has_no_dense_column(
-    guide: Guide,
-) -> None:
+def test_the_check_compares_backends_on_them_and_says_what_it_lacks(guide: Guide) -> None:
+    install_broken(guide.folder)
     done = guide.run("check", "--backend", "torch", "--json")
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
@@ -132,4 +132,6 @@ def test_the_check_compares_backends_on_them_and_says_what_has_no_dense_column(
         mine = [row for row in report["matrix"] if what.split("'")[1] in row["case"].split(" | ")]
         assert {row["group"] for row in mine} == {"values", "gradients", "e_step"}
         assert {"t-svgp", "q-svgp", "t-vgp", "orth"} <= {row["case"].split()[0] for row in mine}
+    left_out = [note for note in report["notes"] if note.startswith("left out: ")]
+    assert [note.split()[2] for note in left_out] == ["method", "likelihood", "kernel", "backend"]
     assert any(row["group"] == "dense" for row in report["matrix"])
