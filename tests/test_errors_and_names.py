@@ -15,7 +15,7 @@ from svgpbench.likelihoods import GaussianParameters, NoParameters, build_likeli
 from svgpbench.methods import build_method
 from svgpbench.model import Theta, unconstrain
 from svgpbench.model.kernels import KernelParameters, kernel
-from svgpbench.plugins import FRAMEWORK_EXTRAS, framework_missing, load_backend
+from svgpbench.plugins import framework_missing, frameworks, load_backend
 
 
 def likelihood(name: str, **options: Any) -> Any:
@@ -100,14 +100,14 @@ def test_likelihood_options_reach_the_likelihood_or_are_refused() -> None:
         (
             "bernoulli-logit",
             {"squash": 1e-3},
-            r"no squash \(who has: bernoulli-probit, robust-max\)",
+            r"likelihood 'bernoulli-logit': 'squash' \(known: negative_beta, nodes\)",
         ),
-        ("bernoulli-logit", {"noise_variance": 0.2}, r"no noise_variance \(who has: gaussian\)"),
-        ("bernoulli-probit", {"classes": 2}, r"no classes \(who has: softmax, robust-max\)"),
-        ("gaussian", {"nodes": 20}, "no nodes"),
-        ("poisson", {"scale": 1.0}, r"no scale \(who has: student-t\)"),
-        ("softmax", {"epsilon": 0.1, "classes": 3}, "no epsilon"),
-        ("robust-max", {"samples": 10}, "no samples"),
+        ("bernoulli-logit", {"noise_variance": 0.2}, "option of .*'noise_variance'"),
+        ("bernoulli-probit", {"classes": 2}, "'classes'"),
+        ("gaussian", {"nodes": 20}, "'nodes'"),
+        ("poisson", {"scale": 1.0}, "'scale'"),
+        ("softmax", {"epsilon": 0.1, "classes": 3}, "'epsilon'"),
+        ("robust-max", {"samples": 10}, "'samples' .known: classes"),
         ("poisson", {"negative_beta": "clip"}, "is log-concave, its β is never negative"),
         ("bernoulli-probit", {"negative_beta": "raw"}, "is log-concave"),
     ],
@@ -125,14 +125,30 @@ def test_the_squashed_probit_alone_takes_a_treatment_of_negative_beta() -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"classes": 1}, {"epsilon": 0.0}, {"df": 1.0}, {"samples": 0}, {"scale": -1.0}]
+    ("name", "options"),
+    [
+        ("softmax", {"classes": 1}),
+        ("softmax", {"samples": 0}),
+        ("robust-max", {"epsilon": 0.0}),
+        ("student-t", {"df": 1.0}),
+        ("student-t", {"scale": -1.0}),
+        ("student-t", {"scale": float("inf")}),
+        ("gaussian", {"noise_variance": 0.0}),
+        ("poisson", {"nodes": 1}),
+        ("bernoulli-probit", {"squash": 0.5}),
+        ("student-t", {"negative_beta": "damped"}),
+    ],
 )
-def test_settings_out_of_range_are_refused(options: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=next(iter(options))):
-        LikelihoodConfig(name="softmax", **options)
+def test_settings_out_of_range_are_refused(name: str, options: dict[str, Any]) -> None:
+    ((key, value),) = options.items()
+    with pytest.raises(
+        UserError, match=f"option {key!r} of likelihood {name!r} must be .* got"
+    ) as e:
+        likelihood(name, **options)
+    assert str(e.value).endswith(repr(value))
 
 
-@pytest.mark.parametrize("name", FRAMEWORK_EXTRAS)
+@pytest.mark.parametrize("name", frameworks())
 def test_missing_framework_names_the_extra(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found = importlib.util.find_spec
     monkeypatch.setattr(
@@ -152,7 +168,7 @@ def test_missing_framework_names_the_extra(name: str, monkeypatch: pytest.Monkey
         ({"device": "tpu"}, "device 'tpu'"),
     ],
 )
-@pytest.mark.parametrize("backend", ["numpy", *FRAMEWORK_EXTRAS])
+@pytest.mark.parametrize("backend", ["numpy", *frameworks()])
 def test_mode_dtype_or_device_that_a_backend_lacks(
     backend: str, options: dict[str, str], what: str
 ) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
     BaseModel,
@@ -28,8 +28,28 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
-class KernelConfig(Strict):
-    """A kernel and its initial hyperparameters.
+class WithOptions(Strict):
+    """A table that names what comes through an entry point, with the options of that beside its own keys.
+
+    What the options may be is known to who has the name, and checked where that is loaded.
+    """
+
+    model_config = ConfigDict(extra="allow", frozen=True, allow_inf_nan=False)
+    names: ClassVar[str] = "name"  # the key that does
+
+    @property
+    def named(self) -> str:
+        """What the table names."""
+        return str(getattr(self, self.names))
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options that are given, as JSON has them."""
+        return dict(self.model_extra or {})
+
+
+class KernelConfig(WithOptions):
+    """A kernel, its initial hyperparameters, and its own options.
 
     `init`: "given"; "median", which replaces the lengthscale; "ulapane", lengthscale and variance.
     """
@@ -41,30 +61,31 @@ class KernelConfig(Strict):
     lengthscale: Positive | tuple[Positive, ...] = 1.0
 
 
-class LikelihoodConfig(Strict):
-    """A likelihood and its settings: a key left out is at the likelihood's own default."""
+class LikelihoodConfig(WithOptions):
+    """A likelihood and its own options: one left out is at the likelihood's default."""
 
     name: str = "gaussian"
-    noise_variance: Positive | None = None  # gaussian, initial
-    scale: Positive | None = None  # student-t, initial
-    df: Annotated[FiniteFloat, Field(gt=1)] | None = None  # student-t, constant
-    nodes: Annotated[int, Field(ge=2, le=400)] | None = None  # Gauss–Hermite
-    squash: Annotated[float, Field(ge=0, lt=0.5)] | None = None  # squash + (1 − 2 squash) Φ
-    classes: Annotated[int, Field(ge=2)] | None = None  # as many as the data set has
-    epsilon: Annotated[FiniteFloat, Field(gt=0, lt=0.5)] | None = None  # robust-max
-    samples: PositiveInt | None = None  # softmax, Monte Carlo
-    negative_beta: Literal["damp", "clip", "raw"] | None = None  # where log p is not concave
+
+    @model_validator(mode="before")
+    @classmethod
+    def _null_is_left_out(cls, keys: Any) -> Any:
+        # records of before hold the keys of every likelihood, null where it has none of the kind
+        if isinstance(keys, dict):
+            return {key: value for key, value in keys.items() if value is not None}
+        return keys
 
 
-class InducingConfig(Strict):
-    """How many inducing inputs, or functions, and where they start.
+class InducingConfig(WithOptions):
+    """How many inducing inputs, or functions, where they start, and the options of that start.
 
     `gamma` are those of the mean in a second basis.
     """
 
+    names: ClassVar[str] = "init"
+
     count: PositiveInt = 50
     gamma: PositiveInt | None = None  # methods with two bases, which need it; `count` is then |β|
-    init: Literal["k-means", "random", "greedy-variance"] = "k-means"
+    init: str = "k-means"
     functions: Literal["points", "features"] = "points"
     width: Positive = 0.1  # of features at the start, in lengthscales
 

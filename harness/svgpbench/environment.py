@@ -14,17 +14,12 @@ import psutil
 import threadpoolctl
 
 from svgpbench.config import Strict
-from svgpbench.plugins import BACKENDS, DATASETS, METHODS, plugins
+from svgpbench.plugins import GROUPS, frameworks, plugins
 
 PACKAGES = (
     "svgpbench",
     "numpy",
     "scipy",
-    "jax",
-    "jaxlib",
-    "torch",
-    "tensorflow",
-    "tensorflow-cpu",  # the same module under another distribution's name
 )
 
 
@@ -91,11 +86,14 @@ def installed_versions() -> dict[str, str]:
     """Versions of the packages that matter and of whatever installed a plugin; imports none."""
     found = {
         point.dist.name: point.dist.version
-        for group in (BACKENDS, METHODS, DATASETS)
+        for group in GROUPS
         for point in plugins(group).values()
         if point.dist is not None
     }
-    for name in PACKAGES:
+    for name in (
+        *PACKAGES,
+        *(name for each in frameworks().values() for name in each.distributions),
+    ):
         try:
             found[name] = version(name)
         except PackageNotFoundError:

@@ -39,6 +39,39 @@ class Capabilities:
     computes: bool = True  # False: shapes without numbers
 
 
+def _no_variables(device: str, threads: int) -> dict[str, str]:
+    return {}
+
+
+def _no_cache(folder: str) -> dict[str, str]:
+    return {}
+
+
+def _no_threads(module: Any, threads: int) -> None:
+    """What the environment says is enough."""
+
+
+@dataclass(frozen=True)
+class Framework:
+    """What a backend stands on: the entry point of the same name under `svgpbench.frameworks`.
+
+    The module that holds it imports nothing heavy; a backend without one imports no framework.
+    """
+
+    module: str  # what Python imports
+    install: str  # what pip is to install for it: "svgpbench[torch]"
+    distributions: tuple[str, ...] = ()  # whose versions a record notes
+    environment: Callable[[str, int], dict[str, str]] = _no_variables
+    """(device, threads) → variables of a worker, set before its interpreter starts."""
+    cache: Callable[[str], dict[str, str]] = _no_cache
+    """Folder → variables with which processes share there what they compiled."""
+    pin: Callable[[Any, int], None] = _no_threads
+    """Sets the threads of the imported module, before its first work."""
+    device: Callable[[Any], str] = lambda module: "cpu"
+    """The best device that the imported module finds."""
+    compiles_slowly: bool = False  # so its work starts first, in processes of its own
+
+
 @runtime_checkable
 class Ops(Protocol):
     """Linear algebra, elementwise functions, autodiff and compilation of one framework."""

@@ -1,4 +1,4 @@
-"""Backends, methods and data sets found through entry points; a listing never imports them."""
+"""What comes through entry points, ours by the same door; a listing of backends imports none."""
 
 from __future__ import annotations
 
@@ -9,11 +9,21 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from svgpbench.errors import UserError, unknown
-from svgpbench.ops import Ops
+from svgpbench.ops import Framework, Ops
 
 BACKENDS, METHODS, DATASETS = "svgpbench.backends", "svgpbench.methods", "svgpbench.datasets"
-FRAMEWORK_EXTRAS = ("jax", "torch", "tensorflow")
-"""Backends whose framework comes with an extra of the same name."""
+FRAMEWORKS = "svgpbench.frameworks"
+LIKELIHOODS, KERNELS, INDUCING = "svgpbench.likelihoods", "svgpbench.kernels", "svgpbench.inducing"
+GROUPS = {
+    BACKENDS: "backend",
+    METHODS: "method",
+    DATASETS: "registry of data sets",
+    LIKELIHOODS: "likelihood",
+    KERNELS: "kernel",
+    INDUCING: "initialisation of inducing inputs",
+    FRAMEWORKS: "framework",
+}
+"""Every group of entry points, and what a message calls one of it."""
 
 
 def plugins(group: str) -> dict[str, EntryPoint]:
@@ -27,18 +37,56 @@ def _plugins(group: str, _: tuple[str, ...]) -> dict[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=group)}
 
 
-def find(group: str, kind: str, name: str) -> EntryPoint:
+def find(group: str, name: str) -> EntryPoint:
     """One entry point; raises `UserError` with the nearest known name."""
     found = plugins(group)
     if name not in found:
-        raise unknown(kind, name, found)
+        raise unknown(GROUPS[group], name, found)
     return found[name]
+
+
+def load(group: str, name: str) -> Any:
+    """What an entry point names; raises `UserError` for an unknown one and one that cannot be loaded."""
+    return _loaded(group, find(group, name))
+
+
+def _loaded(group: str, point: EntryPoint) -> Any:
+    try:
+        return point.load()
+    except Exception as error:  # somebody else's code: whatever it raises is theirs to mend
+        owner = f" of package {point.dist.name} {point.dist.version}" if point.dist else ""
+        lines = str(error).strip().splitlines() or ["no message"]
+        why = f"{type(error).__name__}: {lines[0]}"
+        raise UserError(f"{GROUPS[group]} {point.name!r}{owner} cannot be loaded: {why}") from error
+
+
+def whole(group: str) -> dict[str, Any]:
+    """Everything of a group that can be loaded, by name."""
+    return _sorted_out(group)[0]
+
+
+def broken(group: str) -> dict[str, str]:
+    """One line for each of a group that cannot be loaded, by name; a backend's framework is not tried."""
+    return _sorted_out(group)[1]
+
+
+def _sorted_out(group: str) -> tuple[dict[str, Any], dict[str, str]]:
+    found: dict[str, Any] = {}
+    lines: dict[str, str] = {}
+    for name, point in plugins(group).items():
+        if group == BACKENDS and name in frameworks():
+            continue
+        try:
+            found[name] = _loaded(group, point)
+        except UserError as error:
+            lines[name] = str(error)
+    return found, lines
 
 
 @functools.cache
 def registries() -> tuple[Any, ...]:
-    """Every registry of data sets, looked up once."""
-    return tuple(point.load() for point in plugins(DATASETS).values())
+    """Every registry of data sets that can be loaded, looked up once."""
+    return tuple(whole(DATASETS).values())
 
 
 def registry_of(name: str) -> Any:
@@ -53,32 +101,41 @@ def registry_of(name: str) -> Any:
     raise unknown("data set", table, [one for each in registries() for one in each.names()])
 
 
+def frameworks() -> dict[str, Framework]:
+    """What backends stand on, by their names; imports none of it."""
+    return whole(FRAMEWORKS)
+
+
+def framework_of(backend: str) -> Framework | None:
+    """What a backend stands on; None where that is nothing to import."""
+    return frameworks().get(backend)
+
+
 def framework_missing(backend: str) -> str | None:
     """What to install for a backend whose framework is absent; None where it is present."""
-    if backend in FRAMEWORK_EXTRAS and importlib.util.find_spec(backend) is None:
-        return f"backend {backend!r} needs its framework: pip install 'svgpbench[{backend}]'"
+    framework = framework_of(backend)
+    if framework is not None and importlib.util.find_spec(framework.module) is None:
+        return f"backend {backend!r} needs its framework: pip install '{framework.install}'"
     return None
 
 
 def computes(backend: str) -> bool:
-    """Whether a backend has numbers, and not shapes alone; imports no framework of an extra.
+    """Whether a backend has numbers, and not shapes alone; imports no framework.
 
-    One that cannot be loaded counts as computing, so that whoever runs it says what is wrong with it.
+    Raises `UserError` for one that cannot be loaded.
     """
-    if backend in FRAMEWORK_EXTRAS:
+    if framework_of(backend) is not None:
         return True
-    try:
-        return bool(find(BACKENDS, "backend", backend).load().capabilities.computes)
-    except ImportError:
-        return True
+    return bool(load(BACKENDS, backend).capabilities.computes)
 
 
 def check_backend(name: str) -> None:
     """Refuse a backend that cannot run steps.
 
-    Raises `UserError` for an unknown one, a missing framework, or one that has shapes and no numbers.
+    Raises `UserError` for an unknown one, a missing framework, one that cannot be loaded, or one that
+    has shapes and no numbers.
     """
-    find(BACKENDS, "backend", name)
+    find(BACKENDS, name)
     if missing := framework_missing(name):
         raise UserError(missing)
     if not computes(name):
@@ -91,10 +148,10 @@ def new_backend(name: str, mode: str = "", dtype: str = "float64", device: str =
     Raises `UserError` for an unknown backend, a missing framework, or a mode, dtype or device that
     the backend does not offer.
     """
-    point = find(BACKENDS, "backend", name)
+    find(BACKENDS, name)
     if missing := framework_missing(name):
         raise UserError(missing)
-    cls = point.load()
+    cls = load(BACKENDS, name)
     offers = cls.capabilities
     mode = mode or offers.modes[0]
     for what, value, known in (

@@ -36,7 +36,7 @@ from svgpbench.config import (
     SplitConfig,
     TrainingConfig,
 )
-from svgpbench.likelihoods import LIKELIHOODS, build_likelihood
+from svgpbench.likelihoods import build_likelihood, likelihoods
 from svgpbench.methods.dual import DualSVGP
 from svgpbench.plugins import load_backend
 
@@ -55,6 +55,8 @@ METHODS = [
 OTHERS = {
     "method.name": "hybrid",  # names must exist for an id to be made
     "likelihood.name": "poisson",
+    "kernel.name": "se",
+    "inducing.init": "random",
     "data.features": ("a", "b"),
     "data.outputs": ("a", "b"),
     "data.arrays": ("a", "b"),
@@ -91,8 +93,7 @@ def id_of(cell: CellConfig) -> str:
 
 def fields(model: BaseModel, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
     """Every field of a configuration that holds a value, with that value."""
-    for name in type(model).model_fields:
-        value = getattr(model, name)
+    for name, value in model:  # the options of what it names too
         if isinstance(value, BaseModel):
             yield from fields(value, (*path, name))
         elif isinstance(value, dict):
@@ -135,7 +136,8 @@ CELLS = {
     "a file": config(data=DataConfig(name="mine", path="a.csv", target="y", task="regression")),
     **{f"method {name}": config(method=MethodConfig(name=name)) for name in METHODS},
     **{
-        f"likelihood {name}": config(likelihood=LikelihoodConfig(name=name)) for name in LIKELIHOODS
+        f"likelihood {name}": config(likelihood=LikelihoodConfig(name=name))
+        for name in likelihoods()
     },
 }
 
@@ -238,12 +240,7 @@ class LaterDual(DualSVGP):
 def test_an_option_that_is_added_later_moves_no_id(monkeypatch: pytest.MonkeyPatch) -> None:
     before = identify(config())
 
-    class Point:
-        @staticmethod
-        def load() -> type:
-            return LaterDual
-
-    monkeypatch.setattr("svgpbench.methods.registry.find", lambda *_: Point)
+    monkeypatch.setattr("svgpbench.methods.registry.load", lambda *_: LaterDual)
     after = identify(config())
     assert after.config.method.options == before.config.method.options | {"momentum": 0.0}
     assert after.cell_id == before.cell_id
@@ -303,7 +300,7 @@ def defaults() -> dict[str, Any]:
         "methods": {name: method_options(name) for name in METHODS},
         "likelihoods": {
             name: likelihood_keys(LikelihoodConfig(name=name)).model_dump(exclude_none=True)
-            for name in LIKELIHOODS
+            for name in likelihoods()
         },
         "modes": {
             name: load_backend(name).mode for name in ("numpy", "jax", "torch", "tensorflow")

@@ -17,9 +17,9 @@ from svgpbench.checks.matrix import CONDITION, CONDITIONS, Entry, bound, differe
 from svgpbench.checks.report import Report
 from svgpbench.checks.rounding import growth
 from svgpbench.errors import UserError
-from svgpbench.likelihoods import LIKELIHOODS
+from svgpbench.likelihoods import likelihoods
 from svgpbench.methods import build_method
-from svgpbench.model.kernels import KERNELS
+from svgpbench.model.kernels import kernels
 from svgpbench.ops import Ops
 
 
@@ -29,8 +29,8 @@ def test_full_matrix_has_every_pair_and_the_subset_visits_everything() -> None:
     for dtype in ("float64", "float32"):
         assert sorted((c.method, c.likelihood) for c in full if c.dtype == dtype) == sorted(pairs)
     assert {c.method for c in subset} == set(VARIANTS)
-    assert {c.likelihood for c in subset} == set(LIKELIHOODS)
-    assert {c.kernel for c in subset} == set(KERNELS)
+    assert {c.likelihood for c in subset} == set(likelihoods())
+    assert {c.kernel for c in subset} == set(kernels())
     for chosen in (subset, full):
         compiled = {VARIANTS[c.method][0] for c in chosen if c.trajectories == "compiled"}
         assert compiled == {name for name, _ in VARIANTS.values()}
@@ -41,7 +41,7 @@ def test_full_matrix_has_every_pair_and_the_subset_visits_everything() -> None:
 def test_float32_bounds_rest_on_the_problem_s_condition() -> None:
     problem = small_problem()
     theta = problem.theta(build_model("gaussian", "se"))
-    worst = max(np.linalg.cond(kernel_matrix(k, theta, problem.Z, problem.Z)) for k in KERNELS)
+    worst = max(np.linalg.cond(kernel_matrix(k, theta, problem.Z, problem.Z)) for k in kernels())
     assert CONDITION / 1.1 < worst <= CONDITION
     for name, stated in CONDITIONS["data"].items():
         found = np.linalg.cond(kernel_matrix(name, theta, problem.X, problem.X))
@@ -60,7 +60,7 @@ def test_difference_is_relative_to_the_array_and_infinite_for_nan() -> None:
 @pytest.mark.parametrize("ops", ["numpy", "torch", "tensorflow"], indirect=True)
 def test_identities_hold(ops: Ops) -> None:
     few = ("bernoulli-logit", "softmax", "robust-max")
-    found = list(identities(ops, tuple(LIKELIHOODS) if ops.name == "numpy" else few))
+    found = list(identities(ops, tuple(likelihoods()) if ops.name == "numpy" else few))
     assert [i.number for i in found] == list(IDENTITIES)
     assert [i for i in found if not i.ok] == []
 

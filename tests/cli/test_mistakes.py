@@ -123,11 +123,25 @@ def test_a_missing_framework_is_refused_with_the_extra_to_install(
         (('{ name = "gaussian" }', '{ name = "bernoulli-probit" }'), "is for classification"),
         (
             ('{ name = "gaussian" }', '{ name = "bernoulli-probit", noise_variance = 1.0 }'),
-            "has no noise_variance",
+            "'noise_variance' in [[problems]] no. 1: likelihood; known: name, negative_beta, nodes, squash",
         ),
         (
-            ('{ name = "gaussian" }', '{ name = "student-t", clases = 3 }'),
-            "unknown key 'clases' in [[problems]] no. 1: likelihood; did you mean 'classes'?",
+            ('{ name = "gaussian" }', '{ name = "student-t", scael = 3 }'),
+            "unknown key 'scael' in [[problems]] no. 1: likelihood; did you mean 'scale'?",
+        ),
+        (
+            ('{ name = "gaussian" }', '{ name = "student-t", scale = "1" }'),
+            "no. 1: likelihood: option 'scale' of likelihood 'student-t' must be a number, got '1'",
+        ),
+        (
+            ('{ name = "gaussian" }', '{ name = "student-t", df = 1.0 }'),
+            "option 'df' of likelihood 'student-t' must be greater than 1, got 1.0",
+        ),
+        (("[inducing]", "[inducing]\ncuont = 4"), "'cuont' in [inducing]; did you mean 'count'?"),
+        (("[inducing]", '[inducing]\ninit = "kmeans"'), "did you mean 'k-means'?"),
+        (
+            ("[kernel]", "[kernel]\nroughness = 2.0"),
+            "unknown key 'roughness' in [kernel]; known: ard,",
         ),
         (('{ name = "gaussian" }', '{ name = "poisson" }'), "takes counts 0, 1, 2, …, but row"),
         (

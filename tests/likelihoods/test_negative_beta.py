@@ -26,7 +26,7 @@ from svgpbench.methods import build_method
 from svgpbench.model import Model
 from svgpbench.model.kernels import kernel
 from svgpbench.ops import Array, Ops
-from svgpbench.plugins import FRAMEWORK_EXTRAS, load_backend
+from svgpbench.plugins import frameworks, load_backend
 from svgpbench.training.batches import TrainingData
 from svgpbench.training.em import Trained, Trainer
 from svgpbench_backends.numpy_backend import NumpyOps
@@ -50,7 +50,7 @@ def halvings(ops: Ops, state: Any) -> float:
 # the matrix runs every method on every backend; one shows the loop
 @pytest.mark.parametrize(
     ("ops", "method"),
-    [("numpy", m) for m in NATURAL] + [(b, NATURAL[0]) for b in FRAMEWORK_EXTRAS],
+    [("numpy", m) for m in NATURAL] + [(b, NATURAL[0]) for b in frameworks()],
     indirect=["ops"],
 )
 def test_methods_halve_alike(ops: Ops, method: str) -> None:

@@ -10,7 +10,7 @@ from shipped import SHIPPED_METHODS
 
 from svgpbench.checks.cases import build_model, likelihoods_of, small_problem
 from svgpbench.checks.evaluate import evaluate
-from svgpbench.likelihoods import LIKELIHOODS
+from svgpbench.likelihoods import likelihoods
 from svgpbench.methods import build_method
 from svgpbench.plugins import load_backend
 
@@ -82,7 +82,7 @@ LIKELIHOODS_PINNED: dict[str, tuple[float, float, float]] = {
 """The same two of t-SVGP with every likelihood, and the log predictive density of a batch."""
 
 
-@pytest.mark.parametrize("likelihood", LIKELIHOODS)
+@pytest.mark.parametrize("likelihood", likelihoods())
 def test_numbers_of_a_likelihood_do_not_change_unnoticed(likelihood: str) -> None:
     model, method = build_model(likelihood, "matern32"), build_method("t-svgp", {})
     arrays = evaluate(load_backend("numpy"), model, method, small_problem())

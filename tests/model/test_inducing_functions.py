@@ -21,7 +21,7 @@ from svgpbench.errors import UserError
 from svgpbench.methods import build_method
 from svgpbench.model import constrain, inducing_functions, unconstrain
 from svgpbench.model.bases import Decoupled, Features
-from svgpbench.model.kernels import KERNELS, KernelParameters, kernel
+from svgpbench.model.kernels import KernelParameters, kernel, kernels
 from svgpbench.ops import Array, Ops, Tree
 from svgpbench.plugins import load_backend
 from svgpbench.training.batches import TrainingData
@@ -163,7 +163,7 @@ def test_width_0_is_a_stationary_point_with_a_finite_gradient(ops: Ops) -> None:
     assert np.all(np.isfinite(ops.to_numpy(g.centres)))
 
 
-@pytest.mark.parametrize("name", [k for k in KERNELS if not KERNELS[k].has_features])
+@pytest.mark.parametrize("name", [k for k in kernels() if not kernels()[k].has_features])
 def test_other_kernels_refuse_inducing_functions(name: str) -> None:
     ops = load_backend("numpy")
     for call in (

@@ -19,7 +19,7 @@ from svgpbench.methods.decoupled import DecoupledState, DecoupledSVGP, MeanPreci
 from svgpbench.methods.gamma_steps import TwoPartState
 from svgpbench.model import Model, Theta
 from svgpbench.model.bases import Decoupled
-from svgpbench.model.kernels import KERNELS, KernelParameters, kernel
+from svgpbench.model.kernels import KernelParameters, kernel, kernels
 from svgpbench.ops import Ops, Tree
 from svgpbench.training.steps import factor_at, prior_at
 
@@ -48,7 +48,9 @@ def _decoupled(ops: Ops, oracle: Oracle, key: str, method: AnyMethod, state: Tre
     parameters = KernelParameters(
         ops.asarray(given("variance").reshape(1)), ops.asarray(given("lengthscales")[None])
     )
-    model = Model(kernel(oracle.word("kernel", list(KERNELS))), GaussianLikelihood(), oracle.jitter)
+    model = Model(
+        kernel(oracle.word("kernel", list(kernels()))), GaussianLikelihood(), oracle.jitter
+    )
     theta = Theta(parameters, NoParameters(), bases)
     p = prior_at(ops, model, method, theta)
     f = factor_at(ops, model, method, theta, p, ops.asarray(given("Xtest")))

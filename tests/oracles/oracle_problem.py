@@ -28,7 +28,7 @@ from svgpbench.methods import AnyMethod, DataTerm
 from svgpbench.methods.dual import DualSVGP
 from svgpbench.methods.mean_covariance import MeanCholesky, MeanCholeskySVGP, QState
 from svgpbench.model import Model, Theta
-from svgpbench.model.kernels import KERNELS, KernelParameters, kernel
+from svgpbench.model.kernels import KernelParameters, kernel, kernels
 from svgpbench.numerics.gaussian import Factor, Prior
 from svgpbench.ops import Array, Ops, Tree
 from svgpbench.training.steps import factor_at, prior_at
@@ -85,8 +85,8 @@ def robust_max(oracle: Oracle) -> RobustMax:
 
 def oracle_model(oracle: Oracle) -> Model:
     """Kernel, likelihood (nodes and squash as the file's author had them) and jitter."""
-    name = oracle.word("kernel", list(KERNELS))
-    if name not in KERNELS:
+    name = oracle.word("kernel", list(kernels()))
+    if name not in kernels():
         raise OracleError(f"{oracle.name}: no kernel named in inputs.kernel or the file's name")
     if oracle.kind == "kernel":
         return Model(kernel(name), GaussianLikelihood(), jitter=oracle.jitter)

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from svgpbench.ops import Ops
-from svgpbench.plugins import FRAMEWORK_EXTRAS
-from svgpbench.speed.cases import METHODS, STEPS, build_case
+from svgpbench.plugins import frameworks
+from svgpbench.speed.cases import STEPS, build_case, usual_methods
 from svgpbench.speed.problems import make_problem
 
 Benchmark = Callable[..., Any]
@@ -17,8 +17,8 @@ Benchmark = Callable[..., Any]
 
 @pytest.mark.parametrize("problem", ["reg-M100", "bern-M100"])
 @pytest.mark.parametrize("step", STEPS)
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("ops", FRAMEWORK_EXTRAS, indirect=True)
+@pytest.mark.parametrize("method", usual_methods())
+@pytest.mark.parametrize("ops", frameworks(), indirect=True)
 def test_speed(benchmark: Benchmark, ops: Ops, method: str, step: str, problem: str) -> None:
     case = build_case(ops, make_problem(problem), method, step)
     benchmark.group = f"{problem} {step}"  # type: ignore[attr-defined]

@@ -7,23 +7,24 @@ from typing import Any
 import numpy as np
 import pytest
 
+from svgpbench.checks.cases import VARIANTS, likelihoods_of
 from svgpbench.config import LEARN, TrainingConfig
 from svgpbench.errors import UserError
-from svgpbench.methods import build_method
 from svgpbench.ops import Ops
 from svgpbench.plugins import load_backend
-from svgpbench.speed.cases import HELD, METHODS, STEPS, build_case
+from svgpbench.speed import run_speed
+from svgpbench.speed.cases import HELD, STEPS, build_case, timed_method, usual_methods
 from svgpbench.speed.problems import SHAPES, Problem, fingerprint, make_problem
 from svgpbench.training.batches import TrainingData
 from svgpbench.training.em import Trainer
 from svgpbench.tree import leaves
 
 TINY = make_problem("tiny")
+USUAL = ("t-svgp", "q-svgp", "q-svgp-autodiff")
 
 
 def trainer(ops: Ops, problem: Problem, method_title: str, e_steps: int = 1) -> Trainer:
     """The EM loop with the problem's batch for all its data, weighted as a batch of the data."""
-    name, options = METHODS[method_title]
     model = problem.model()
     data = TrainingData(problem.X, problem.y, problem.X_new, problem.y_new)
     settings = TrainingConfig(
@@ -33,7 +34,9 @@ def trainer(ops: Ops, problem: Problem, method_title: str, e_steps: int = 1) -> 
         m_rate=float(problem.m_rate),
         learn=LEARN,
     )
-    loop = Trainer(ops, model, build_method(name, options), data, problem.theta(model), settings)
+    loop = Trainer(
+        ops, model, timed_method(method_title).build(), data, problem.theta(model), settings
+    )
     loop.scale = loop.one = ops.asarray(np.float64(problem.n / len(problem.y)))
     return loop
 
@@ -44,7 +47,7 @@ def assert_same(ops: Ops, ours: Any, theirs: Any) -> None:
 
 
 @pytest.mark.parametrize("step", STEPS)
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", USUAL)
 def test_every_case_runs_and_gives_a_finite_figure(ops: Ops, method: str, step: str) -> None:
     case = build_case(ops, TINY, method, step)
     result = case.call()
@@ -52,14 +55,36 @@ def test_every_case_runs_and_gives_a_finite_figure(ops: Ops, method: str, step: 
     assert np.isfinite(case.figure(result))
 
 
+def test_what_is_timed_unasked_is_what_methods_say_of_themselves() -> None:
+    assert set(USUAL) <= set(usual_methods())
+
+
+@pytest.mark.parametrize(
+    "title", [title for title in VARIANTS if "gaussian" in likelihoods_of(title)]
+)
+def test_any_variant_of_any_method_can_be_timed(title: str) -> None:
+    ops = load_backend("numpy")
+    figures = []
+    for step in STEPS:
+        case = build_case(ops, TINY, title, step)
+        figures.append(case.figure(case.call()))
+        assert np.isfinite(figures[-1]), step
+    assert len(set(figures)) == len(STEPS) or timed_method(title).build().collapsed
+
+
+def test_a_likelihood_that_a_method_refuses_is_said_before_anything_starts() -> None:
+    with pytest.raises(UserError, match="'gpr' cannot take 'bernoulli-probit': it has Gaussian"):
+        run_speed(["tiny", "tiny-bern"], ["numpy"], methods=["gpr"])
+
+
 @pytest.mark.parametrize("problem", [make_problem("tiny-bern")], ids=["tiny-bern"])
 def test_methods_of_natural_gradients_show_one_figure(ops: Ops, problem: Problem) -> None:
-    cases = [build_case(ops, problem, method, "e_step") for method in METHODS]
+    cases = [build_case(ops, problem, method, "e_step") for method in USUAL]
     figures = [case.figure(case.call()) for case in cases]
     np.testing.assert_allclose(figures, figures[0], rtol=1e-10)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", USUAL)
 @pytest.mark.parametrize(("step", "count"), [("e_step", 1), ("e_step_held", HELD)])
 def test_e_step_case_is_the_e_phase_of_training(
     ops: Ops, method: str, step: str, count: int
@@ -69,7 +94,7 @@ def test_e_step_case_is_the_e_phase_of_training(
     assert_same(ops, build_case(ops, TINY, method, step).call(), loop.at.state)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", USUAL)
 def test_m_step_and_predict_cases_are_those_of_training(ops: Ops, method: str) -> None:
     loop = trainer(ops, TINY, method)
     loop.at, _ = loop.e_phase(loop.at)

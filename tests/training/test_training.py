@@ -15,7 +15,7 @@ from svgpbench.config import TrainingConfig
 from svgpbench.errors import UserError
 from svgpbench.methods import build_method
 from svgpbench.ops import Ops
-from svgpbench.plugins import FRAMEWORK_EXTRAS, load_backend
+from svgpbench.plugins import frameworks, load_backend
 from svgpbench.start.inducing_inputs import initial_inducing_inputs
 from svgpbench.training.batches import TrainingData
 from svgpbench.training.em import Trainer
@@ -161,7 +161,7 @@ def test_classification_makes_half_the_errors_of_the_larger_class() -> None:
 @pytest.mark.parametrize(
     ("ops", "likelihood"),
     # softmax runs compiled on JAX in `svgpbench check`, where compiling is shared out over processes
-    [(b, "robust-max") for b in ("numpy", *FRAMEWORK_EXTRAS)]
+    [(b, "robust-max") for b in ("numpy", *frameworks())]
     + [(b, "softmax") for b in ("numpy", "torch", "tensorflow")],
     indirect=["ops"],
 )

@@ -121,7 +121,7 @@ def _fixed_split(data: DataConfig, fold: int) -> Split:
 
 def build_model(config: CellConfig, dataset: Dataset) -> Model:
     """Kernel, likelihood and jitter; raises `UserError` for what the data or the kernel do not fit."""
-    chosen = kernel(config.kernel.name)
+    chosen = kernel(config.kernel.name, config.kernel.options)
     if config.inducing.functions == "features" and not chosen.has_features:
         raise chosen.no_features()
     return Model(chosen, likelihood_for(config, dataset), config.jitter)

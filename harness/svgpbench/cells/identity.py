@@ -12,10 +12,13 @@ import hashlib
 import json
 from typing import Any, NamedTuple
 
-from svgpbench.config import CellConfig, LikelihoodConfig
+from svgpbench.config import CellConfig, InducingConfig, KernelConfig, LikelihoodConfig
 from svgpbench.likelihoods import build_likelihood
 from svgpbench.likelihoods.multiclass import MulticlassLikelihood
 from svgpbench.methods import build_method
+from svgpbench.model.kernels import kernel
+from svgpbench.options import options_of
+from svgpbench.start.inducing_inputs import initialisation
 from svgpbench_datasets import Dataset
 
 SHOWN_ONLY: dict[str, set[str]] = {"method": {"label"}, "data": {"path"}}
@@ -64,12 +67,14 @@ def completed(config: CellConfig, dataset: Dataset) -> CellConfig:
     options = method_options(method.name) | method.options
     likelihood = likelihood_keys(config.likelihood)
     multiclass = isinstance(build_likelihood(config.likelihood), MulticlassLikelihood)
-    if multiclass and likelihood.classes is None and dataset.class_labels:
+    if multiclass and "classes" not in likelihood.options and dataset.class_labels:
         likelihood = likelihood.model_copy(update={"classes": len(dataset.class_labels)})
     return config.model_copy(
         update={
             "method": method.model_copy(update={"options": options}),
             "likelihood": likelihood,
+            "kernel": config.kernel.model_copy(update=kernel_options(config.kernel)),
+            "inducing": config.inducing.model_copy(update=inducing_options(config.inducing)),
         }
     )
 
@@ -83,22 +88,42 @@ def method_options(name: str) -> dict[str, Any]:
 def likelihood_keys(config: LikelihoodConfig) -> LikelihoodConfig:
     """All keys that the likelihood has; the number of classes only where it is said."""
     likelihood = build_likelihood(config)
-    keys = {field.name: getattr(likelihood, field.name) for field in dataclasses.fields(likelihood)}
+    keys = options_of(likelihood)
     if likelihood.log_concave:
         del keys["negative_beta"]  # β is never negative there
-    keys |= {"name": config.name, "classes": config.classes}
-    return LikelihoodConfig.model_validate(keys)
+    if isinstance(likelihood, MulticlassLikelihood) and "classes" not in config.options:
+        del keys["classes"]
+    return LikelihoodConfig.model_validate(keys | {"name": config.name})
+
+
+def kernel_options(config: KernelConfig) -> dict[str, Any]:
+    """Every option of a kernel of its own."""
+    return options_of(kernel(config.name, config.options))
+
+
+def inducing_options(config: InducingConfig) -> dict[str, Any]:
+    """Every option of how inducing inputs are chosen."""
+    return options_of(initialisation(config.init, config.options))
 
 
 def essential(whole: CellConfig) -> dict[str, Any]:
     """What of a complete configuration differs from the defaults and determines numbers."""
     found = whole.model_dump(mode="json", exclude=SHOWN_ONLY, exclude_defaults=True)
+    _leave_out(found["kernel"], kernel_options(KernelConfig(name=whole.kernel.name)))
+    _leave_out(found["inducing"], inducing_options(InducingConfig(init=whole.inducing.init)))
     bare = likelihood_keys(LikelihoodConfig(name=whole.likelihood.name))
     usual = method_options(whole.method.name)
     found["method"]["options"] = _unusual(whole.method.options, usual)
     keys = _unusual(whole.likelihood.model_dump(mode="json"), bare.model_dump(mode="json"))
     found["likelihood"] = {"name": whole.likelihood.name} | keys
     return found
+
+
+def _leave_out(table: dict[str, Any], usual: dict[str, Any]) -> None:
+    """Remove the options that are at their defaults."""
+    for key, default in usual.items():
+        if key in table and table[key] == default:
+            del table[key]
 
 
 def _unusual(values: dict[str, Any], usual: dict[str, Any]) -> dict[str, Any]:

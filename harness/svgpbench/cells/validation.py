@@ -12,6 +12,7 @@ from svgpbench.likelihoods import build_likelihood
 from svgpbench.methods import build_method
 from svgpbench.model.kernels import lengthscale_count
 from svgpbench.plugins import check_backend, load_backend
+from svgpbench.start.inducing_inputs import initialisation
 
 
 def check_cells(cells: Sequence[CellConfig]) -> None:
@@ -69,6 +70,7 @@ def _inducing_inputs(cell: CellConfig) -> int:
 def _check_problem(cell: CellConfig) -> None:
     data, name = load_data(cell.data), cell.data.name
     build_model(cell, data)
+    initialisation(cell.inducing.init, cell.inducing.options)
     ready = prepare_data(cell, data)
     rows, dimensions = ready.X_train.shape
     for what, count in (

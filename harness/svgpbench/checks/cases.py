@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+import itertools
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from svgpbench.config import LikelihoodConfig
-from svgpbench.likelihoods import LIKELIHOODS, build_likelihood
+from svgpbench.likelihoods import build_likelihood, likelihoods
+from svgpbench.likelihoods.multiclass import MulticlassLikelihood
 from svgpbench.methods import AnyMethod, build_method
 from svgpbench.methods.capabilities import refusals
 from svgpbench.model import Model, Theta
 from svgpbench.model.bases import Decoupled
-from svgpbench.model.kernels import KERNELS, KernelParameters, kernel
+from svgpbench.model.kernels import KernelParameters, kernel, kernels
 from svgpbench.ops import Ops
-from svgpbench.plugins import METHODS, plugins
+from svgpbench.plugins import METHODS, whole
 from svgpbench.tree import tree_map
 
 Floats = npt.NDArray[np.float64]
@@ -27,8 +29,8 @@ def _methods() -> dict[str, tuple[str, dict[str, Any]]]:
     """Every variant of every method that is installed, third parties' too."""
     return {
         f"{name} {variant}".strip(): (name, dict(options))
-        for name, point in plugins(METHODS).items()
-        for variant, options in point.load().facts.variants.items()
+        for name, method in whole(METHODS).items()
+        for variant, options in method.facts.variants.items()
     }
 
 
@@ -73,8 +75,10 @@ definite again and again; variances then grow so large that backends part for no
 
 def build_model(likelihood: str, kernel_name: str, *, jitter: float = 1e-6) -> Model:
     """A model at the check's own likelihood parameters."""
-    config = LikelihoodConfig(name=likelihood, **SETTINGS.get(likelihood, {}))
-    return Model(kernel(kernel_name), build_likelihood(config), jitter)
+    built = build_likelihood(LikelihoodConfig(name=likelihood, **SETTINGS.get(likelihood, {})))
+    if isinstance(built, MulticlassLikelihood) and not built.classes:
+        built = replace(built, classes=3)  # as many as the problem has
+    return Model(kernel(kernel_name), built, jitter)
 
 
 @dataclass(frozen=True)
@@ -156,27 +160,78 @@ def likelihoods_of(method: str) -> list[str]:
     """The likelihoods that a method takes."""
     name, options = VARIANTS[method]
     refused = refusals(build_method(name, options))
-    return [x for x in LIKELIHOODS if x not in refused]
+    return [x for x in _in_turn(LIKELIHOODS_IN_TURN, likelihoods()) if x not in refused]
+
+
+LIKELIHOODS_IN_TURN = (
+    "gaussian",
+    "bernoulli-probit",
+    "bernoulli-logit",
+    "softmax",
+    "robust-max",
+    "student-t",
+    "poisson",
+)
+KERNELS_IN_TURN = ("se", "matern32", "matern52")
+"""Who takes turns in the subset, in this order; what a third party adds is looked at beside them."""
+
+
+def _in_turn(first: tuple[str, ...], names: Iterable[str]) -> list[str]:
+    return sorted(names, key=lambda x: first.index(x) if x in first else len(first))
 
 
 def cases(*, full: bool) -> Iterator[Case]:
     """Every variant of every method with every likelihood that it takes, or the stated subset.
 
-    The subset runs every variant once in float64, likelihoods and kernels taking turns; the first of each
-    method also in float32 and along the trajectories. The full matrix has every pair in both, all along the
-    trajectories. These are compiled for one case of each method: a compiler sees a method, not a likelihood.
+    The full matrix has every pair in float64 and float32, all along the trajectories. These are compiled
+    for one case of each method: a compiler sees a method, not a likelihood.
     """
-    kernels, seen = list(KERNELS), set()
+    return _every_pair() if full else itertools.chain(_subset(), _added())
+
+
+def _every_pair() -> Iterator[Case]:
+    kernels_in_turn, first = _in_turn(KERNELS_IN_TURN, kernels()), _first_variants()
     for i, method in enumerate(VARIANTS):
         served = likelihoods_of(method)
-        first = VARIANTS[method][0] not in seen
-        seen.add(VARIANTS[method][0])
         for j, likelihood in enumerate(served):
-            if not full and j != i % len(served):
-                continue
-            kernel_name = kernels[(i // len(served) + i + j) % len(kernels)]
-            compiled = first and j == (0 if full else i % len(served))
-            trajectories = "compiled" if compiled else "eager" if full else "none"
+            kernel_name = kernels_in_turn[(i // len(served) + i + j) % len(kernels_in_turn)]
+            trajectories = "compiled" if method in first and j == 0 else "eager"
             yield Case(method, likelihood, kernel_name, "float64", trajectories)
-            if full or first:
-                yield Case(method, likelihood, kernel_name, "float32", trajectories)
+            yield Case(method, likelihood, kernel_name, "float32", trajectories)
+
+
+def _subset() -> Iterator[Case]:
+    """Every variant once in float64, likelihoods and kernels taking turns.
+
+    The first of each method also in float32 and along the trajectories.
+    """
+    first = _first_variants()
+    for i, method in enumerate(VARIANTS):
+        known = [x for x in likelihoods_of(method) if x in LIKELIHOODS_IN_TURN]
+        served = known or likelihoods_of(method)
+        if not served:
+            continue
+        likelihood = served[i % len(served)]
+        kernel_name = KERNELS_IN_TURN[(i // len(served) + i + i % len(served)) % 3]
+        if method in first:
+            yield Case(method, likelihood, kernel_name, "float64", "compiled")
+            yield Case(method, likelihood, kernel_name, "float32", "compiled")
+        else:
+            yield Case(method, likelihood, kernel_name, "float64", "none")
+
+
+def _added() -> Iterator[Case]:
+    """What a third party adds: each likelihood with every method that takes it, each kernel with all."""
+    for method in _first_variants():
+        served = likelihoods_of(method)
+        for likelihood in served:
+            if likelihood not in LIKELIHOODS_IN_TURN:
+                yield Case(method, likelihood, "matern52", "float64", "none")
+        for kernel_name in kernels():
+            if kernel_name not in KERNELS_IN_TURN and served:
+                yield Case(method, served[0], kernel_name, "float64", "none")
+
+
+def _first_variants() -> list[str]:
+    """The first variant of each method."""
+    return list({name: title for title, (name, _) in reversed(VARIANTS.items())}.values())[::-1]

@@ -29,7 +29,6 @@ from svgpbench.checks.identities_of_steps import (
     tyings_agree_at_fixed_theta,
     whitening_keeps_values,
 )
-from svgpbench.likelihoods import LIKELIHOODS
 from svgpbench.ops import Ops
 
 
@@ -72,7 +71,7 @@ def statement(number: int) -> str:
     return " ".join((IDENTITIES[number][0].__doc__ or "").split(": ", 1)[1].split())
 
 
-def identities(ops: Ops, likelihoods: Names = tuple(LIKELIHOODS)) -> Iterator[Identity]:
+def identities(ops: Ops, likelihoods: Names) -> Iterator[Identity]:
     """Every identity on a float64 backend, step by step: they are about the mathematics.
 
     `likelihoods` are those over which an identity runs that is not about one of its own.

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from svgpbench.checks.cases import Case
+from svgpbench.checks.cases import KERNELS_IN_TURN, Case, small_problem
 from svgpbench.checks.evaluate import Arrays
 from svgpbench.ops import eps
+from svgpbench.plugins import load_backend
 
 GROUPS = ("values", "gradients", "e_step", "e_trajectory", "m_trajectory")
 FLOAT64 = {
@@ -38,8 +39,13 @@ def bound(group: str, dtype: str, condition: float = CONDITION) -> float:
 
 def condition_of(case: Case) -> float:
     """Largest condition number of the covariance of the case's basis."""
-    _, method = case.build()
-    return CONDITIONS.get(method.basis, {}).get(case.kernel, CONDITION)
+    model, method = case.build()
+    if case.kernel in KERNELS_IN_TURN:
+        return CONDITIONS.get(method.basis, {}).get(case.kernel, CONDITION)
+    problem, ops = small_problem(), load_backend("numpy")
+    basis = problem.X if method.basis == "data" else problem.Z
+    K = model.covariance(ops, problem.theta(model)).square(basis)
+    return max(CONDITION, float(np.linalg.cond(ops.to_numpy(K)[0])))
 
 
 SMALLEST_SLOPE = 1e-3

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -36,6 +36,7 @@ class Report:
     identities: list[Identity]
     rounding: list[Rounding]
     failures: list[str]  # processes that died, one line each
+    notes: list[str] = field(default_factory=list)  # what was not looked at, and why
 
     @property
     def ok(self) -> bool:
@@ -64,11 +65,13 @@ class Report:
             "identities": rows(list(self.identities)),
             "rounding": rows(list(self.rounding)),
             "failures": self.failures,
+            "notes": self.notes,
         }
 
     def table(self) -> Group:
         """The matrix by method, the identities, the growth of rounding, and what is red."""
-        return Group(self._matrix(), self._identities(), self._rounding(), self._verdict())
+        notes = [Text(note, style="yellow") for note in self.notes]
+        return Group(self._matrix(), self._identities(), self._rounding(), *notes, self._verdict())
 
     def _matrix(self) -> Table:
         title = f"Worst difference, max|Δ| / max|value|, among {', '.join(self.backends)}"

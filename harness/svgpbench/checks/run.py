@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -18,27 +18,30 @@ import numpy as np
 
 from svgpbench.checks.cases import Case, cases, small_problem
 from svgpbench.checks.completeness import REFERENCE, arrays_of, omissions
-from svgpbench.checks.dense import dense_arrays
+from svgpbench.checks.dense import dense_arrays, without_dense
 from svgpbench.checks.evaluate import Arrays
 from svgpbench.checks.identities import IDENTITIES, Identity, statement
 from svgpbench.checks.matrix import compare
 from svgpbench.checks.report import Report
 from svgpbench.checks.rounding import REPLICAS, growth
 from svgpbench.config import BackendConfig
-from svgpbench.likelihoods import LIKELIHOODS
-from svgpbench.plugins import check_backend
+from svgpbench.likelihoods import likelihoods
+from svgpbench.plugins import (
+    BACKENDS,
+    KERNELS,
+    LIKELIHOODS,
+    METHODS,
+    broken,
+    check_backend,
+    framework_of,
+    frameworks,
+)
 from svgpbench.runner.cores import usable_cores
 from svgpbench.runner.worker_setup import worker_environment
 
 CHUNK = 48
 """Cases a process. An eager run compiles every operation at its first shape, and later cases find most of
 theirs compiled: the tenth costs a fifth of the first. The programs stay in memory, some GB in the end."""
-
-SLOWEST_FIRST = ("jax", "tensorflow", "torch")
-"""Long shares start first, so that no core ends with one while the others wait."""
-
-SHARED_OUT = ("jax",)
-"""Backends whose identities and dtypes run in processes of their own: each repays its start many times."""
 
 QUICK_LIKELIHOODS = ("bernoulli-logit",)
 """What the identities run with by default, where they are not about a likelihood of their own."""
@@ -57,16 +60,17 @@ class Share:
 
 def plan(backends: Iterable[BackendConfig], chosen: list[Case], *, full: bool) -> list[Share]:
     """The shares of a check; one backend also runs the perturbed replicas of the trajectory."""
-    configs = list(backends)
+    configs, known = list(backends), frameworks()
     home = _home(configs)
     shares: list[Share] = []
     for b in sorted(configs, key=_turn):
-        apart = b.name in SHARED_OUT
+        # identities and dtypes in processes of their own: each repays its start many times
+        apart = b.name in known and known[b.name].compiles_slowly
         first, *others = [
             Share(b.name, b.mode, part) for part in _parts(chosen, by_dtype=apart or full)
         ]
         more: dict[str, Any] = {
-            "identities": tuple(LIKELIHOODS) if full else QUICK_LIKELIHOODS,
+            "identities": tuple(likelihoods()) if full else QUICK_LIKELIHOODS,
             "replicas": list(range(REPLICAS + 1)) if b.title == home else [0],
         }
         if apart:
@@ -77,8 +81,9 @@ def plan(backends: Iterable[BackendConfig], chosen: list[Case], *, full: bool) -
 
 
 def _turn(backend: BackendConfig) -> int:
-    known = backend.name in SLOWEST_FIRST
-    return SLOWEST_FIRST.index(backend.name) if known else len(SLOWEST_FIRST)
+    """Long shares start first, so that no core ends with one while the others wait."""
+    framework = framework_of(backend.name)
+    return 2 if framework is None else 0 if framework.compiles_slowly else 1
 
 
 def _parts(chosen: list[Case], *, by_dtype: bool) -> list[list[tuple[int, dict[str, str]]]]:
@@ -159,12 +164,11 @@ def _run(share: Share, out: Path) -> Arrays:
 
 
 def _shared_compilations(folder: Path) -> dict[str, str]:
-    """JAX compiles every operation of an eager run; its processes share what they compiled."""
-    return {
-        "JAX_COMPILATION_CACHE_DIR": str(folder / "jax"),
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
-    }
+    """Some compile every operation of an eager run; their processes share what they compiled."""
+    variables: dict[str, str] = {}
+    for name, framework in frameworks().items():
+        variables |= framework.cache(str(folder / name))
+    return variables
 
 
 def _report(
@@ -191,4 +195,14 @@ def _report(
         x for k, x in arrays[home].items() if k.startswith("trajectory|") and not k.endswith("|0")
     ]
     rounding = growth(runs, replicas, home) if home in runs and len(runs) > 1 else []
-    return Report(list(arrays), full, entries, found, rounding, failures)
+    return Report(list(arrays), full, entries, found, rounding, failures, list(_notes(chosen)))
+
+
+def _notes(chosen: Iterable[Case]) -> Iterator[str]:
+    """What has no dense column, and what is installed and cannot be loaded: a line each."""
+    alone = dict.fromkeys(filter(None, map(without_dense, chosen)))
+    for what in alone:
+        yield f"{what} has no dense column: its backends are compared with one another alone"
+    for group in (METHODS, LIKELIHOODS, KERNELS, BACKENDS):
+        for line in broken(group).values():
+            yield f"left out: {line}"

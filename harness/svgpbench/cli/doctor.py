@@ -16,7 +16,16 @@ import psutil
 from svgpbench import __version__
 from svgpbench.config import Strict
 from svgpbench.environment import cpu_model, gpu_model, installed_versions, thread_pools
-from svgpbench.plugins import BACKENDS, FRAMEWORK_EXTRAS, framework_missing, plugins, registries
+from svgpbench.ops import Framework
+from svgpbench.plugins import (
+    BACKENDS,
+    GROUPS,
+    broken,
+    framework_missing,
+    framework_of,
+    plugins,
+    registries,
+)
 from svgpbench.runner.cores import usable_cores
 from svgpbench_datasets import DataError, Registry
 from svgpbench_datasets.fetch import cache_folder, mirrors_from_environment
@@ -24,13 +33,14 @@ from svgpbench_datasets.fetch import cache_folder, mirrors_from_environment
 OLDEST_PYTHON = (3, 11)
 IMPORT_LIMIT_S = 120
 
-ASK_FRAMEWORK = {
-    "jax": "import jax; print(jax.__version__, 'on', jax.default_backend())",
-    "torch": "import torch; print(torch.__version__, "
-    "'on', 'cuda' if torch.cuda.is_available() else 'cpu')",
-    "tensorflow": "import tensorflow as tf; print(tf.__version__, "
-    "'on', 'cuda' if tf.config.list_physical_devices('GPU') else 'cpu')",
-}
+ASK_FRAMEWORK = """
+import importlib, sys
+from svgpbench.ops import Framework
+from svgpbench.plugins import frameworks
+framework = frameworks()[sys.argv[1]]
+module = importlib.import_module(framework.module)
+print(module.__version__, 'on', framework.device(module))
+"""
 
 
 class Finding(Strict):
@@ -47,6 +57,7 @@ def diagnose(results: Path, *, deep: bool = False) -> list[Finding]:
     return [
         _python(),
         *_backends(deep),
+        *_broken(),
         _cores(),
         _memory(),
         *_blas(),
@@ -73,27 +84,34 @@ def _backends(deep: bool) -> Iterator[Finding]:
             found="none is registered",
             advice="install the package: pip install -e . in its folder",
         )
-    versions = installed_versions()
+    versions, unusable = installed_versions(), broken(BACKENDS)
     for name in names:
         if missing := framework_missing(name):
             advice = missing.partition(": ")[2]
             yield Finding(what=name, state="missing", found="not installed", advice=advice)
-        elif deep and name in ASK_FRAMEWORK:
-            yield _imported(name)
-        else:
-            found = versions.get(name) or versions.get(f"{name}-cpu") or "installed"
+        elif deep and (framework := framework_of(name)):
+            yield _imported(name, framework)
+        elif name not in unusable:
+            framework = framework_of(name)
+            own = framework.distributions if framework else (name,)
+            found = next((versions[each] for each in own if each in versions), "installed")
             yield Finding(what=name, state="ok", found=found)
 
 
-def _imported(name: str) -> Finding:
-    """What a framework says of itself, in a process of its own."""
-    environment = os.environ | {
-        "TF_CPP_MIN_LOG_LEVEL": "2",
-        "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
-    }
+def _broken() -> Iterator[Finding]:
+    """Plugins that cannot be loaded: whatever they would add is missing, and all else works."""
+    for group in GROUPS:
+        for name, line in broken(group).items():
+            advice = "mend or uninstall that package"
+            yield Finding(what=name, state="missing", found=line, advice=advice)
+
+
+def _imported(name: str, framework: Framework) -> Finding:
+    """What a framework says of itself, in a process of its own, on any device."""
+    environment = os.environ | framework.environment("", 1)
     try:
         done = subprocess.run(
-            [sys.executable, "-c", ASK_FRAMEWORK[name]],
+            [sys.executable, "-c", ASK_FRAMEWORK, name],
             capture_output=True,
             text=True,
             timeout=IMPORT_LIMIT_S,
@@ -106,9 +124,7 @@ def _imported(name: str) -> Finding:
     if done.returncode == 0:
         return Finding(what=name, state="ok", found=done.stdout.strip().splitlines()[-1])
     reason = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-    advice = f"pip install --force-reinstall 'svgpbench[{name}]'"
-    if name not in FRAMEWORK_EXTRAS:
-        advice = ""
+    advice = f"pip install --force-reinstall '{framework.install}'"
     return Finding(what=name, state="problem", found=f"cannot be imported: {reason}", advice=advice)
 
 

@@ -16,19 +16,24 @@ from rich.text import Text
 from svgpbench.cli.options import AsJson
 from svgpbench.cli.printing import printer
 from svgpbench.experiments import load_experiment, shipped_experiments
-from svgpbench.likelihoods import LIKELIHOODS
 from svgpbench.methods import AnyMethod
 from svgpbench.methods.capabilities import refusals
-from svgpbench.model.kernels import KERNELS
+from svgpbench.options import option_names
 from svgpbench.plugins import (
     BACKENDS,
-    FRAMEWORK_EXTRAS,
+    DATASETS,
+    INDUCING,
+    KERNELS,
+    LIKELIHOODS,
     METHODS,
+    broken,
     check_backend,
     computes,
     framework_missing,
+    framework_of,
     plugins,
     registries,
+    whole,
 )
 
 Row: TypeAlias = dict[str, Any]
@@ -43,6 +48,7 @@ class Section(StrEnum):
     experiments = "experiments"
     kernels = "kernels"
     likelihoods = "likelihoods"
+    inducing = "inducing"
 
 
 def list_command(
@@ -51,7 +57,7 @@ def list_command(
 ) -> None:
     """List what there is to choose from."""
     sections = [section] if section else list(Section)
-    content = {each.value: ROWS[each]() for each in sections}
+    content = {each.value: [*ROWS[each](), *_broken(each)] for each in sections}
     if as_json:
         typer.echo(json.dumps(content, indent=2, ensure_ascii=False))
         return
@@ -60,15 +66,15 @@ def list_command(
         console.print(_cards(title, rows) if title == Section.methods else _table(title, rows))
 
 
+def _broken(section: Section) -> list[Row]:
+    """Somebody else's plugins that cannot be loaded: each a line, and no end to the list."""
+    lines = broken(GROUP_OF[section]) if section in GROUP_OF else {}
+    return [{"name": name, "about": line} for name, line in lines.items()]
+
+
 def _methods() -> list[Row]:
-    rows = []
-    for name, point in plugins(METHODS).items():
-        try:  # a method imports no framework, so that its facts can be shown
-            row = _method(point.load())
-        except Exception as error:  # somebody else's plugin must not take the list down
-            row = {"about": f"cannot be loaded: {_first_line(str(error))}"}
-        rows.append({"name": name, **row})
-    return rows
+    # a method imports no framework, so that its facts can be shown
+    return [{"name": name, **_method(cls)} for name, cls in whole(METHODS).items()]
 
 
 def _method(cls: type[AnyMethod]) -> Row:
@@ -79,27 +85,29 @@ def _method(cls: type[AnyMethod]) -> Row:
         "parameters a latent": facts.parameters,
         "E-step": facts.e_step,
         "memory": facts.memory,
-        "likelihoods": [name for name in LIKELIHOODS if name not in refused],
+        "likelihoods": [name for name in whole(LIKELIHOODS) if name not in refused],
         "refused": {why: [k for k, v in refused.items() if v == why] for why in refused.values()},
         "options": {field.name: field.default for field in dataclasses.fields(cls)},
     }
 
 
 def _backends() -> list[Row]:
+    lines = broken(BACKENDS)
     return [
         {
             "name": name,
             "installed": (missing := framework_missing(name)) is None,
             "version": None if missing else _framework_version(name),
             "install": missing.partition(": ")[2] if missing else None,
+            "about": lines.get(name, ""),
         }
         for name in plugins(BACKENDS)
     ]
 
 
 def _framework_version(backend: str) -> str | None:
-    if backend in FRAMEWORK_EXTRAS:
-        distributions = [backend, f"{backend}-cpu"]  # TensorFlow comes under two names
+    if framework := framework_of(backend):
+        distributions = list(framework.distributions)
     elif backend == "numpy":
         distributions = ["numpy"]
     else:
@@ -133,14 +141,21 @@ def _experiments() -> list[Row]:
 
 
 def _kernels() -> list[Row]:
-    return [{"name": name, "about": _first_line(cls.__doc__)} for name, cls in KERNELS.items()]
+    return [{"name": name, **_own(cls)} for name, cls in whole(KERNELS).items()]
 
 
 def _likelihoods() -> list[Row]:
     return [
-        {"name": name, "task": cls.task, "about": _first_line(cls.__doc__)}
-        for name, cls in LIKELIHOODS.items()
+        {"name": name, "task": cls.task, **_own(cls)} for name, cls in whole(LIKELIHOODS).items()
     ]
+
+
+def _inducing() -> list[Row]:
+    return [{"name": name, **_own(cls)} for name, cls in whole(INDUCING).items()]
+
+
+def _own(cls: type) -> Row:
+    return {"options": list(option_names(cls)), "about": _first_line(cls.__doc__)}
 
 
 ROWS: dict[Section, Callable[[], list[Row]]] = {
@@ -150,7 +165,16 @@ ROWS: dict[Section, Callable[[], list[Row]]] = {
     Section.experiments: _experiments,
     Section.kernels: _kernels,
     Section.likelihoods: _likelihoods,
+    Section.inducing: _inducing,
 }
+GROUP_OF = {
+    Section.methods: METHODS,
+    Section.datasets: DATASETS,
+    Section.kernels: KERNELS,
+    Section.likelihoods: LIKELIHOODS,
+    Section.inducing: INDUCING,
+}
+"""Whose entry points a section loads to show them."""
 
 
 def known_backends(names: list[str] | None) -> list[str]:
@@ -159,7 +183,12 @@ def known_backends(names: list[str] | None) -> list[str]:
     Raises `UserError` for one asked for that cannot run.
     """
     if names is None:
-        return [n for n in plugins(BACKENDS) if framework_missing(n) is None and computes(n)]
+        unusable = broken(BACKENDS)
+        return [
+            name
+            for name in plugins(BACKENDS)
+            if name not in unusable and framework_missing(name) is None and computes(name)
+        ]
     for name in names:
         check_backend(name.partition(":")[0])
     return names
@@ -172,10 +201,11 @@ def _first_line(text: str | None) -> str:
 def _table(title: str, rows: list[Row]) -> Table:
     table = Table(title=title, title_justify="left", title_style="bold", box=None)
     table.padding = (0, 2, 0, 0)
-    for column in rows[0] if rows else ():
+    columns = list(rows[0]) if rows else []
+    for column in columns:
         table.add_column(column, overflow="fold", header_style="dim")
     for row in rows:
-        table.add_row(*(Text(_cell(value)) for value in row.values()))
+        table.add_row(*(Text(_cell(row.get(column))) for column in columns))
     return table
 
 

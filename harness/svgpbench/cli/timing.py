@@ -11,9 +11,9 @@ from rich.console import Console
 
 from svgpbench.cli.printing import printer
 from svgpbench.errors import UserError
-from svgpbench.plugins import FRAMEWORK_EXTRAS, framework_missing
+from svgpbench.plugins import framework_missing, frameworks
 from svgpbench.runner.cores import usable_cores
-from svgpbench.speed.cases import METHODS, STEPS
+from svgpbench.speed.cases import STEPS
 from svgpbench.speed.compare import MAX_OTHER_CORES, run_speed
 from svgpbench.speed.peers import PEERS, locate_peers
 from svgpbench.speed.problems import TIMED
@@ -31,7 +31,8 @@ def speed_command(
         typer.Option("--backend", metavar="NAME[:MODE]", help="Repeat for several."),
     ] = None,
     method: Annotated[
-        list[str] | None, typer.Option("--method", help=f"{', '.join(METHODS)}; repeat.")
+        list[str] | None,
+        typer.Option("--method", help="A name of `list methods`; repeat for several."),
     ] = None,
     step: Annotated[
         list[str] | None, typer.Option("--step", help=f"{', '.join(STEPS)}; repeat for several.")
@@ -62,13 +63,13 @@ def speed_command(
     progress = Console(stderr=True)
     report = run_speed(
         problem or TIMED,
-        backend or [b for b in FRAMEWORK_EXTRAS if framework_missing(b) is None],
+        backend or [b for b in frameworks() if framework_missing(b) is None],
         step or tuple(STEPS),
         locate_peers(peer, peer_python),
         repeats,
         threads or min(2, len(usable_cores())),
         lambda text: progress.print(text, markup=False, highlight=False, style="dim"),
-        methods=method or tuple(METHODS),
+        methods=method or (),
         max_other_cores=max_other_cores,
     )
     text = json.dumps(report.to_json(), indent=2, ensure_ascii=False, allow_nan=False)

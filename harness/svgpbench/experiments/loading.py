@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from svgpbench.errors import UserError, unknown
 from svgpbench.experiments.mistakes import one_line
+from svgpbench.experiments.own_options import refuse_unknown_options
 from svgpbench.experiments.schema import Experiment
 
 
@@ -59,9 +60,14 @@ def _parse(origin: str, raw: bytes) -> Experiment:
         raise UserError(f"{origin} is not well-formed TOML: {error}") from None
     try:
         # as JSON, because strict JSON refuses "3" and true for numbers but takes a list for a tuple
-        return Experiment.model_validate_json(json.dumps(declared, default=str), strict=True)
+        text = json.dumps(declared, default=str)
+        experiment = Experiment.model_validate_json(text, strict=True)
+        refuse_unknown_options(experiment)
     except ValidationError as error:
         raise UserError(f"{origin}: {one_line(error, Experiment, declared)}") from None
+    except UserError as error:
+        raise UserError(f"{origin}: {error}") from None
+    return experiment
 
 
 def _with_paths_beside(file: Path, experiment: Experiment) -> Experiment:

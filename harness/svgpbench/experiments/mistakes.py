@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
@@ -46,9 +46,15 @@ def _in_file(loc: Path, declared: Any) -> Path:
 
 def _unknown_key(path: Path, model: type[BaseModel]) -> str:
     *table, key = path
-    known = sorted(_keys_at(model, table) - {key})  # another kind of the same table may have it
-    near = difflib.get_close_matches(str(key), known, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
+    # another kind of the same table may have it
+    return unknown_key(path, _keys_at(model, table) - {str(key)})
+
+
+def unknown_key(path: Path, known: Iterable[str]) -> str:
+    """The line for a key at `path` that is none of those known."""
+    *table, key = path
+    near = difflib.get_close_matches(str(key), sorted(known), n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(known))}"
     return f"unknown key {key!r}{_where(tuple(table))}; {hint}"
 
 
@@ -56,16 +62,16 @@ def _wrong_value(path: Path, detail: ErrorDetails) -> str:
     message = detail["msg"].removeprefix("Value error, ").removesuffix(" or None")
     # a check of a whole table says itself what is wrong; a value needs to be shown
     if detail["type"] == "value_error":
-        return f"{_name(path)}: {message}" if path else message
+        return f"{named(path)}: {message}" if path else message
     message = message.replace("Input should be", "must be").replace(" valid ", " ")
-    return f"{_name(path)} {message}, got {_shown(detail['input'])}"
+    return f"{named(path)} {message}, got {_shown(detail['input'])}"
 
 
 def _where(path: Path) -> str:
-    return f" in {_name(path)}" if path else ""
+    return f" in {named(path)}" if path else ""
 
 
-def _name(path: Path) -> str:
+def named(path: Path) -> str:
     """A path as the file spells it: `[training] e_rate`, `[[problems]] no. 2: training.e_rate`."""
     head, rest = path[:1], path[1:]
     if rest and isinstance(rest[0], int):

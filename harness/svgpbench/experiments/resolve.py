@@ -6,9 +6,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from svgpbench.config import BackendConfig, CellConfig, DataConfig, SplitConfig, Strict
-from svgpbench.errors import unknown
+from svgpbench.config import (
+    BackendConfig,
+    CellConfig,
+    DataConfig,
+    InducingConfig,
+    SplitConfig,
+    Strict,
+    WithOptions,
+)
+from svgpbench.errors import UserError, unknown
 from svgpbench.experiments.schema import Experiment, MethodEntry, Preset, Problem, SplitPlan
+from svgpbench.methods import build_method
 from svgpbench.plugins import BACKENDS, find
 
 DEFAULT_PRESET = "quick"
@@ -45,6 +54,7 @@ def resolve(
     size, selection = chosen_preset(experiment, preset), selection or Selection()
     problems = list(_problems(experiment, size, selection.data))
     methods = _methods(experiment, size, selection.methods)
+    of_two_bases = _with_two_bases(experiment)
     backends = _backends(experiment, size, selection)
     splits = list(_splits(experiment.split, size.run_folds))
     seeds = tuple(selection.seeds) or size.seeds or experiment.seeds
@@ -55,7 +65,7 @@ def resolve(
             split=split,
             kernel=overlay(experiment.kernel, problem.kernel),
             likelihood=problem.likelihood,
-            inducing=overlay(experiment.inducing, problem.inducing, entry.inducing, size.inducing),
+            inducing=_inducing(experiment, problem, entry, size, of_two_bases),
             training=overlay(experiment.training, problem.training, entry.training, size.training),
             method=entry.method(),
             backend=backend,
@@ -91,8 +101,45 @@ def overlay(base: C, *layers: C) -> C:
             for key, value in named.items()
             if isinstance(value, Strict) and type(value) is type(getattr(base, key))
         }
-        base = type(base).model_validate({**dict(base), **named, **tables})
+        kept = dict(base)
+        if isinstance(base, WithOptions) and named.get(base.names, base.named) != base.named:
+            kept = {key: kept[key] for key in type(base).model_fields}  # options go with the name
+        base = type(base).model_validate({**kept, **named, **tables})
     return base
+
+
+def _with_two_bases(experiment: Experiment) -> frozenset[str]:
+    """The labels of the methods that have two bases; read only where the common table has `gamma`.
+
+    Raises `UserError` where it has, and no method of the experiment has two.
+    """
+    if experiment.inducing.gamma is None:
+        return frozenset()
+    two = frozenset(
+        entry.title
+        for entry in experiment.methods
+        if build_method(entry.name, entry.options).basis == "decoupled"
+    )
+    if not two:
+        raise UserError(
+            "[inducing] gamma is for methods with two bases, and no method of the experiment has two; "
+            "remove it"
+        )
+    return two
+
+
+def _inducing(
+    experiment: Experiment,
+    problem: Problem,
+    entry: MethodEntry,
+    size: Preset,
+    of_two_bases: frozenset[str],
+) -> InducingConfig:
+    """A cell's inducing inputs; a common `gamma` is for the methods with two bases alone."""
+    common = experiment.inducing
+    if common.gamma is not None and entry.title not in of_two_bases:
+        common = common.model_copy(update={"gamma": None})
+    return overlay(common, problem.inducing, entry.inducing, size.inducing)
 
 
 def _problems(
@@ -139,7 +186,7 @@ def _backends(
     dtype, device = selection.dtype or experiment.dtype, selection.device or experiment.device
     configs = [BackendConfig.parse(text, dtype=dtype, device=device) for text in texts]
     for config in configs:
-        find(BACKENDS, "backend", config.name)
+        find(BACKENDS, config.name)
     replicas = size.perturbation_replicas
     if replicas is None:
         replicas = experiment.perturbation_replicas

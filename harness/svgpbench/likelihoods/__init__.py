@@ -4,13 +4,12 @@ from svgpbench.likelihoods.bernoulli import BernoulliLogit, BernoulliProbit
 from svgpbench.likelihoods.gaussian import GaussianLikelihood, GaussianParameters
 from svgpbench.likelihoods.likelihood import Conditional, Likelihood, NoParameters
 from svgpbench.likelihoods.poisson import Poisson
-from svgpbench.likelihoods.registry import LIKELIHOODS, build_likelihood
+from svgpbench.likelihoods.registry import build_likelihood, likelihoods
 from svgpbench.likelihoods.robust_max import RobustMax
 from svgpbench.likelihoods.softmax import Softmax, WeightedNoise
 from svgpbench.likelihoods.student_t import StudentT, StudentTParameters
 
 __all__ = [
-    "LIKELIHOODS",
     "BernoulliLogit",
     "BernoulliProbit",
     "Conditional",
@@ -25,4 +24,5 @@ __all__ = [
     "StudentTParameters",
     "WeightedNoise",
     "build_likelihood",
+    "likelihoods",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from svgpbench.likelihoods.likelihood import Squash
 from svgpbench.likelihoods.quadrature import QuadratureLikelihood
 from svgpbench.numerics.normal import squashed_log_ndtr
 from svgpbench.ops import Array, Ops, Tree
@@ -17,7 +18,7 @@ class BernoulliProbit(QuadratureLikelihood):
     `squash` ε is 0 for the exact probit; 1e-3 is GPflow's, which is not log-concave.
     """
 
-    squash: float = 0.0
+    squash: Squash = 0.0
     name: ClassVar[str] = "bernoulli-probit"
     task: ClassVar[Literal["regression", "classification"]] = "classification"
     support: ClassVar[Literal["real", "binary", "classes", "counts"]] = "binary"

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple
 
+from svgpbench.config import Positive
 from svgpbench.likelihoods.likelihood import Likelihood
 from svgpbench.ops import Array, Ops, Tree
 
@@ -22,7 +23,7 @@ class GaussianParameters(NamedTuple):
 class GaussianLikelihood(Likelihood):
     """y = f + N(0, σ²)."""
 
-    noise_variance: float = 1.0
+    noise_variance: Positive = 1.0
     name: ClassVar[str] = "gaussian"
     task: ClassVar[Literal["regression", "classification"]] = "regression"
     support: ClassVar[Literal["real", "binary", "classes", "counts"]] = "real"

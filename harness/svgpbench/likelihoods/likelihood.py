@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+
+from pydantic import Field
 
 from svgpbench.errors import unknown
 from svgpbench.ops import Array, Ops, Tree
@@ -17,6 +19,10 @@ NEGATIVE_BETA = ("damp", "clip", "raw")
 """Where log p is not concave, β may be negative. `damp` keeps it and halves a natural-gradient step
 until the precision is positive definite; `clip` puts it to 0, so that the fixed point is not
 stationary in S; `raw` keeps it and takes the step as it is."""
+
+
+Squash = Annotated[float, Field(ge=0, lt=0.5)]
+"""ε of squash + (1 − 2 squash) Φ."""
 
 
 class NoParameters(NamedTuple):
@@ -31,7 +37,7 @@ class Likelihood(ABC):
     task: ClassVar[Literal["regression", "classification"]]
     support: ClassVar[Literal["real", "binary", "classes", "counts"]]  # what y holds
 
-    negative_beta: str = "damp"
+    negative_beta: Literal["damp", "clip", "raw"] = "damp"
 
     def __post_init__(self) -> None:
         if self.negative_beta not in NEGATIVE_BETA:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
+from pydantic import Field
 
 from svgpbench.errors import UserError
 from svgpbench.likelihoods.likelihood import Likelihood
@@ -16,7 +17,7 @@ from svgpbench.ops import Array, Ops
 class MulticlassLikelihood(Likelihood):
     """P(y | f_1 … f_C) with a latent a class; `classes` 0 stands for a number yet to be read from data."""
 
-    classes: int = 0
+    classes: Annotated[int, Field(ge=2)] = 0
     task: ClassVar[Literal["regression", "classification"]] = "classification"
     support: ClassVar[Literal["real", "binary", "classes", "counts"]] = "classes"
 

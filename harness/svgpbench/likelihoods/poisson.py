@@ -1,7 +1,7 @@
 """Counts with a log link: the shortest likelihood there is, and so the one to copy for a new one.
 
 What it takes: `log_density` with its slope in f (quadrature does V, α, β and the predictive density),
-the mean of y, a line in `registry.py`, and parameters in a NamedTuple if it has any.
+the mean of y, an entry point, and parameters in a NamedTuple if it has any.
 """
 
 from __future__ import annotations

@@ -7,12 +7,17 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import Field
 
 from svgpbench.likelihoods.likelihood import Likelihood
 from svgpbench.ops import Array, Ops, Tree
+
+NodeCount = Annotated[int, Field(ge=2, le=400)]
+"""How many nodes a quadrature has."""
 
 
 @functools.cache
@@ -57,7 +62,7 @@ class QuadratureLikelihood(Likelihood):
     of −∇²log p is not, and would break the equivalence of the natural-gradient steps.
     """
 
-    nodes: int = 20
+    nodes: NodeCount = 20
 
     @abstractmethod
     def log_density(self, ops: Ops, p: Tree, y: Array, f: Array) -> tuple[Array, Array]:

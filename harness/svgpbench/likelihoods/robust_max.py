@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
+from pydantic import Field
 
+from svgpbench.likelihoods.likelihood import Squash
 from svgpbench.likelihoods.multiclass import MulticlassLikelihood
-from svgpbench.likelihoods.quadrature import rule, with_known_slopes
+from svgpbench.likelihoods.quadrature import NodeCount, rule, with_known_slopes
 from svgpbench.numerics.normal import squashed_log_ndtr
 from svgpbench.ops import Array, Ops, Tree
 
@@ -35,9 +37,9 @@ class RobustMax(MulticlassLikelihood):
     thirtieth, by 4e-2 and 7e-4. `squash` ε' makes every Φ into ε' + (1 − 2ε') Φ; GPflow's is 1e-6.
     """
 
-    epsilon: float = 1e-3
-    nodes: int = 100
-    squash: float = 0.0
+    epsilon: Annotated[float, Field(gt=0, lt=0.5)] = 1e-3
+    nodes: NodeCount = 100
+    squash: Squash = 0.0
     name: ClassVar[str] = "robust-max"
 
     @property

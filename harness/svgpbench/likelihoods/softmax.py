@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
+from pydantic import PositiveInt
+
 from svgpbench.likelihoods.multiclass import MulticlassLikelihood
 from svgpbench.likelihoods.quadrature import log_sum_exp
 from svgpbench.ops import Array, Ops, Tree
@@ -25,7 +27,7 @@ class Softmax(MulticlassLikelihood):
     sampled V̂, whose noise is much larger: a gradient by autodiff agrees with it only to O(S^−½).
     """
 
-    samples: int = 100  # what GPflow's Monte Carlo likelihoods draw
+    samples: PositiveInt = 100  # what GPflow's Monte Carlo likelihoods draw
     name: ClassVar[str] = "softmax"
 
     def bind(self, parameters: Tree, noise: Array | tuple[()]) -> Tree:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
+from pydantic import Field
+
+from svgpbench.config import Positive
 from svgpbench.errors import UserError
 from svgpbench.likelihoods.quadrature import QuadratureLikelihood
 from svgpbench.ops import Array, Ops, Tree
@@ -24,8 +27,8 @@ class StudentT(QuadratureLikelihood):
     Not log-concave: beyond |y − f| = scale · √df the log density curves upwards, so β may be negative.
     """
 
-    scale: float = 1.0
-    df: float = 3.0
+    scale: Positive = 1.0
+    df: Annotated[float, Field(gt=1)] = 3.0
     name: ClassVar[str] = "student-t"
     task: ClassVar[Literal["regression", "classification"]] = "regression"
     support: ClassVar[Literal["real", "binary", "classes", "counts"]] = "real"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from svgpbench.config import LikelihoodConfig
-from svgpbench.likelihoods import LIKELIHOODS, build_likelihood
+from svgpbench.likelihoods import build_likelihood, likelihoods
 from svgpbench.methods.method import AnyMethod
 
 
 def refusals(method: AnyMethod) -> dict[str, str]:
     """Likelihood → reason, for each that the method cannot take at its defaults."""
     reasons = {
-        name: method.refuses(build_likelihood(LikelihoodConfig(name=name))) for name in LIKELIHOODS
+        name: method.refuses(build_likelihood(LikelihoodConfig(name=name)))
+        for name in likelihoods()
     }
     return {name: why for name, why in reasons.items() if why}

@@ -95,6 +95,7 @@ class DualSVGP(DualPosterior):
             tying: {"tying": tying}
             for tying in ("tied-projected", "tied", "untied", "standard", "whitened")
         },
+        timed={"": {}},
     )
 
     def __post_init__(self) -> None:

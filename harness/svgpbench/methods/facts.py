@@ -1,4 +1,4 @@
-"""What is known of a method beside its numbers: one table drives the listing, `check` and test skips."""
+"""What is known of a method beside its numbers: a table for the listing, `check`, `speed` and test skips."""
 
 from __future__ import annotations
 
@@ -17,3 +17,6 @@ class Facts:
     memory: str  # leading memory of one E-step
     variants: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: {"": {}})
     """Options that change the numbers, each under the name that `check` shows after the method's."""
+    timed: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Options that `speed` times unasked, each under the name after the method's. An E-step from q = p must
+    be a natural-gradient step on q(u): all that are timed together show one figure."""

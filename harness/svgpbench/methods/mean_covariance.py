@@ -87,6 +87,7 @@ class MeanCholeskySVGP(CoupledMethod[QState, MeanCholesky]):
             "adam autodiff": {"whiten": True, "optimiser": "adam", "gradient": "autodiff"},
             "adam unwhitened": {"whiten": False, "optimiser": "adam"},
         },
+        timed={"": {"gradient": "closed-form"}, "autodiff": {"gradient": "autodiff"}},
     )
 
     def __post_init__(self) -> None:

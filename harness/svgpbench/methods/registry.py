@@ -7,7 +7,7 @@ from typing import Any
 
 from svgpbench.errors import UserError, unknown
 from svgpbench.methods.method import AnyMethod
-from svgpbench.plugins import METHODS, find
+from svgpbench.plugins import METHODS, load
 
 
 def build_method(name: str, options: dict[str, Any]) -> AnyMethod:
@@ -16,7 +16,7 @@ def build_method(name: str, options: dict[str, Any]) -> AnyMethod:
     Raises `UserError` for an unknown method, an option that it does not have, or a value of another
     type than the option's default.
     """
-    cls: type[AnyMethod] = find(METHODS, "method", name).load()
+    cls: type[AnyMethod] = load(METHODS, name)
     fields = {f.name: f for f in dataclasses.fields(cls)}
     for key, value in options.items():
         if key not in fields:
@@ -37,7 +37,7 @@ def build_named(title: str) -> AnyMethod:
     name, _, variant = title.partition(" ")
     if not variant:
         return build_method(name, {})
-    variants = find(METHODS, "method", name).load().facts.variants
+    variants = load(METHODS, name).facts.variants
     if variant not in variants:
         raise unknown(f"variant of method {name}", variant, variants)
     return build_method(name, dict(variants[variant]))

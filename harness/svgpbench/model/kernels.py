@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
-from svgpbench.errors import UserError, unknown
+from svgpbench.errors import UserError
 from svgpbench.model.bases import Features, centres
 from svgpbench.model.inducing_functions import function_with_function, function_with_point
 from svgpbench.ops import Array, Ops, Tree
+from svgpbench.options import with_options
+from svgpbench.plugins import KERNELS, load, whole
 
 
 class KernelParameters(NamedTuple):
@@ -57,7 +60,7 @@ class Kernel(ABC):
 
     def no_features(self) -> UserError:
         """The error for inducing functions that the kernel does not know."""
-        known = ", ".join(repr(k.name) for k in KERNELS.values() if k.has_features)
+        known = ", ".join(repr(k.name) for k in kernels().values() if k.has_features)
         return UserError(
             f"kernel {self.name!r} has no inducing functions; use kernel {known}, "
             'or inducing.functions = "points"'
@@ -114,14 +117,18 @@ class Matern52(Kernel):
         return (1.0 + r + r * r / 3.0) * ops.exp(-r)
 
 
-KERNELS: dict[str, type[Kernel]] = {k.name: k for k in (SquaredExponential, Matern32, Matern52)}
+def kernels() -> dict[str, type[Kernel]]:
+    """Every kernel that is installed and can be loaded, by name."""
+    return whole(KERNELS)
 
 
-def kernel(name: str) -> Kernel:
-    """A kernel by name; raises `UserError` with the nearest known one."""
-    if name not in KERNELS:
-        raise unknown("kernel", name, KERNELS)
-    return KERNELS[name]()
+def kernel(name: str, options: Mapping[str, Any] | None = None) -> Kernel:
+    """A kernel by name, at its own default where an option is left out.
+
+    Raises `UserError` for an unknown one and for an option that it does not have.
+    """
+    cls: type[Kernel] = load(KERNELS, name)
+    return with_options(cls, f"kernel {name!r}", options or {})
 
 
 def lengthscale_count(ard: bool, dimensions: int) -> int:

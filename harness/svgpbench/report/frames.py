@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from svgpbench.errors import UserError
-from svgpbench.likelihoods import LIKELIHOODS
+from svgpbench.plugins import LIKELIHOODS, load
 from svgpbench.runner.records import Record
 
 METRICS = ("elbo", "nlpd", "nlpd_original", "rmse", "rmse_original", "error_rate")
@@ -42,7 +42,7 @@ def _identity(record: Record) -> dict[str, Any]:
     config = record.config
     return {
         "data": config.data.name,
-        "task": LIKELIHOODS[config.likelihood.name].task,
+        "task": load(LIKELIHOODS, config.likelihood.name).task,
         "method": config.method.title,
         "backend": config.backend.title,
         "dtype": config.backend.dtype,

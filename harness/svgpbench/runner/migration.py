@@ -7,7 +7,6 @@ inputs, so a replica of schema 1 is one of no cell any more and has to be run ag
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,8 @@ from typing import Any
 from svgpbench.cells.cell import load_data
 from svgpbench.cells.identity import cell_id, completed
 from svgpbench.config import CellConfig
-from svgpbench.likelihoods import LIKELIHOODS
+from svgpbench.options import option_names
+from svgpbench.plugins import LIKELIHOODS, load
 from svgpbench.runner.records import (
     SCHEMA_VERSION,
     Record,
@@ -61,9 +61,9 @@ def migrate(folder: Path) -> Migrated:
 def migrated(raw: dict[str, Any]) -> Record:
     """The record of schema 2 that says the same as one of schema 1."""
     declared = raw["config"]
-    likelihood = LIKELIHOODS[declared["likelihood"]["name"]]
+    likelihood = load(LIKELIHOODS, declared["likelihood"]["name"])
     # every key of every likelihood was written out, at a default where the likelihood has none of it
-    keys = {"name", *(field.name for field in dataclasses.fields(likelihood))}
+    keys = {"name", *option_names(likelihood)}
     kept = {key: value for key, value in declared["likelihood"].items() if key in keys}
     config = CellConfig.model_validate(declared | {"likelihood": kept})
     whole = completed(config, load_data(config.data))

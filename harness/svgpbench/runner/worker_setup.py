@@ -12,7 +12,7 @@ from typing import Any
 
 import threadpoolctl
 
-from svgpbench.plugins import FRAMEWORK_EXTRAS
+from svgpbench.plugins import framework_of, frameworks
 
 
 def peak_memory_bytes() -> int:
@@ -32,7 +32,7 @@ def peak_memory_bytes() -> int:
 def worker_environment(device: str, threads: int) -> dict[str, str]:
     """Environment variables of a worker, to be set before its interpreter starts.
 
-    The same for every backend: a third party's may stand on any of the frameworks.
+    The same for every backend, as one may stand on another's framework.
     """
     count = str(threads)
     variables = {
@@ -42,17 +42,11 @@ def worker_environment(device: str, threads: int) -> dict[str, str]:
         "BLIS_NUM_THREADS": count,
         "NUMEXPR_NUM_THREADS": count,
         "VECLIB_MAXIMUM_THREADS": count,
-        "TF_NUM_INTRAOP_THREADS": count,
-        "TF_NUM_INTEROP_THREADS": count,
-        "TF_FORCE_GPU_ALLOW_GROWTH": "true",
-        "TF_CPP_MIN_LOG_LEVEL": "2",
-        "JAX_ENABLE_X64": "1",
-        "JAX_PLATFORMS": device,
-        "JAX_DEFAULT_MATMUL_PRECISION": "highest",
-        "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
         "NVIDIA_TF32_OVERRIDE": "0",  # float32 means float32 on every framework
         "PYTHONHASHSEED": "0",  # frameworks build graphs from sets
     }
+    for framework in frameworks().values():
+        variables |= framework.environment(device, threads)
     if device == "cpu":
         variables["CUDA_VISIBLE_DEVICES"] = ""
     return variables
@@ -68,21 +62,18 @@ def pin(backend: str, threads: int, cores: Sequence[int]) -> None:
         # a call reaches one thread, and NumPy's BLAS has started some already
         for thread in os.listdir("/proc/self/task"):
             os.sched_setaffinity(int(thread), cores)
-    framework = load_framework(backend)
-    if backend == "torch" and framework is not None:
-        framework.set_num_threads(threads)
-        framework.set_num_interop_threads(threads)
-    if backend == "tensorflow" and framework is not None:
-        framework.config.threading.set_intra_op_parallelism_threads(threads)
-        framework.config.threading.set_inter_op_parallelism_threads(threads)
+    framework, module = framework_of(backend), load_framework(backend)
+    if framework is not None and module is not None:
+        framework.pin(module, threads)
     threadpoolctl.threadpool_limits(limits=threads)
 
 
 def load_framework(backend: str) -> Any | None:
-    """Import the framework of a built-in backend; None where there is none to import."""
-    if backend not in FRAMEWORK_EXTRAS:
+    """Import what a backend stands on; None where there is nothing, or nothing that can be imported."""
+    framework = framework_of(backend)
+    if framework is None:
         return None
     try:
-        return importlib.import_module(backend)
+        return importlib.import_module(framework.module)
     except Exception:  # a broken framework is the cell's failure: its own import says so again
         return None

@@ -8,28 +8,23 @@ loop make of an E-phase: θ stands still, so K(Z, Z), its factor and W are compu
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from svgpbench.config import LEARN
-from svgpbench.errors import unknown
+from svgpbench.errors import UserError, unknown
+from svgpbench.likelihoods import Likelihood
 from svgpbench.methods import AnyMethod, build_method
 from svgpbench.model import Model, Theta, unconstrain
 from svgpbench.numerics.adam import adam_start
 from svgpbench.ops import Array, Ops, Tree
+from svgpbench.plugins import METHODS, load, plugins, whole
 from svgpbench.speed.problems import Problem
-from svgpbench.training.steps import Batch, MPhase, Steps, compile_steps, learned
+from svgpbench.training.steps import Batch, MPhase, Steps, compile_steps, learnable, learned
 from svgpbench.tree import tree_map
-
-METHODS: dict[str, tuple[str, dict[str, Any]]] = {
-    "t-svgp": ("t-svgp", {}),
-    "q-svgp": ("q-svgp", {"gradient": "closed-form"}),
-    "q-svgp-autodiff": ("q-svgp", {"gradient": "autodiff"}),
-}
-"""Methods that are timed, under the names that tables show."""
 
 HELD = 8
 """E-steps in one call of `e_step_held`."""
@@ -70,8 +65,9 @@ class _Compiled(NamedTuple):
 
 @functools.lru_cache
 def _compile(ops: Ops, model: Model, method: AnyMethod) -> _Compiled:
-    steps = compile_steps(ops, model, method, 1, 1, LEARN)
-    held = compile_steps(ops, model, method, HELD, 1, LEARN)
+    learn = learnable(method, LEARN)
+    steps = compile_steps(ops, model, method, 1, 1, learn)
+    held = compile_steps(ops, model, method, HELD, 1, learn)
 
     def e_step(raw: Theta, batch: Batch, state: Tree, rate: Array, scale: Array) -> Tree:
         f = steps.factor(raw, steps.prior(raw), batch)
@@ -94,27 +90,85 @@ def _compile(ops: Ops, model: Model, method: AnyMethod) -> _Compiled:
     )
 
 
+class TimedMethod(NamedTuple):
+    """A method as it is timed."""
+
+    name: str
+    options: Mapping[str, Any]
+    family: str  # M-steps agree within it
+    alone: bool  # whether no other method shows its figures
+
+    def build(self) -> AnyMethod:
+        """The method with its options."""
+        return build_method(self.name, dict(self.options))
+
+    def refuse(self, title: str, likelihood: Likelihood) -> None:
+        """Raise `UserError` where the method cannot take a likelihood."""
+        if why := self.build().refuses(likelihood):
+            raise UserError(f"speed method {title!r} cannot take {likelihood.name!r}: {why}")
+
+
+def usual_methods() -> dict[str, TimedMethod]:
+    """What is timed where no method is asked for, under the names that tables show."""
+    return {
+        f"{name}-{variant}" if variant else name: TimedMethod(name, options, name, alone=False)
+        for name, method in whole(METHODS).items()
+        for variant, options in method.facts.timed.items()
+    }
+
+
+def timed_method(title: str) -> TimedMethod:
+    """A method by its name in tables, or any method and variant as `check` shows them.
+
+    Raises `UserError` for one that does not exist.
+    """
+    usual = usual_methods()
+    if title in usual:
+        return usual[title]
+    name, _, variant = title.partition(" ")
+    if name not in plugins(METHODS):
+        raise unknown("speed method", title, {*usual, *plugins(METHODS)})
+    variants = {"": {}, **load(METHODS, name).facts.variants}
+    if variant not in variants:
+        raise unknown(f"variant of method {name}", variant, variants)
+    return TimedMethod(name, variants[variant], title, alone=True)
+
+
+def _sampled_points(ops: Ops, method: AnyMethod, theta: Theta) -> Any:
+    """The basis points [r] that a batch samples; () where the method takes all."""
+    if not (count := method.sampled_points):
+        return ()
+    points = len(method.sampled_basis(theta.inducing))
+    return ops.asarray(np.random.default_rng(0).permutation(points)[:count])
+
+
 def build_case(ops: Ops, problem: Problem, method_title: str, step: str) -> Case:
     """A case; nothing of it is traced or compiled before its first call.
 
     `m_step` and `predict` start from the state after one E-step from q = p, the others from q = p.
-    Raises `UserError` for an unknown method or step.
+    A method that takes no part of the data has the batch for all of them. Raises `UserError` for an
+    unknown method or step, and for a likelihood that the method refuses.
     """
-    if method_title not in METHODS:
-        raise unknown("speed method", method_title, METHODS)
     if step not in STEPS:
         raise unknown("speed step", step, STEPS)
-    name, options = METHODS[method_title]
-    model, method = problem.model(), build_method(name, options)
+    model, timed = problem.model(), timed_method(method_title)
+    timed.refuse(method_title, model.likelihood)
+    method = timed.build()
     compiled = _compile(ops, model, method)
     training = compiled.training
 
-    raw = tree_map(ops.asarray, unconstrain(problem.theta(model)))
-    batch = Batch(*map(ops.asarray, (problem.X, problem.y, problem.rows)))
-    e_rate, m_rate = ops.asarray(problem.e_rate), ops.asarray(problem.m_rate)
-    scale = ops.asarray(np.float64(problem.n / len(problem.y)))
+    theta = problem.theta(model, method.basis)
+    raw = tree_map(ops.asarray, unconstrain(theta))
+    n, rows = int(problem.n), problem.rows
+    if method.needs_all_data or method.collapsed or method.basis == "data":
+        n, rows = len(problem.y), np.arange(len(problem.y))
+    batch = Batch(*map(ops.asarray, (problem.X, problem.y, rows)))
+    batch = batch._replace(basis_points=_sampled_points(ops, method, theta))
+    e_rate = ops.asarray(problem.m_rate if method.first_order else problem.e_rate)
+    m_rate = ops.asarray(problem.m_rate)
+    scale = ops.asarray(np.float64(n / len(problem.y)))
     prior = training.prior(raw)
-    start = method.initial_state(ops, prior, model.latents, int(problem.n))
+    start = method.initial_state(ops, prior, model.latents, n)
 
     def bound(at: Theta, state: Tree) -> Array:
         f = training.factor(at, training.prior(at), batch)
@@ -129,12 +183,12 @@ def build_case(ops: Ops, problem: Problem, method_title: str, step: str) -> Case
     f = training.factor(raw, prior, batch)
     state = training.e_phase(raw, f, batch, start, e_rate, scale)
     if step == "m_step":
-        adam = adam_start(ops, learned(raw, LEARN))
+        adam = adam_start(ops, learned(raw, learnable(method, LEARN)))
         batches = tree_map(lambda x: x[None], batch)
         arguments = (raw, prior, state, adam, batches, m_rate, scale)
         return Case(ops, compiled.m_step, arguments, lambda moved: bound(moved[0], moved[2]))
-    rows = np.arange(len(problem.y_new))
-    arguments = (raw, state, Batch(*map(ops.asarray, (problem.X_new, problem.y_new, rows))))
+    new = np.arange(len(problem.y_new))
+    arguments = (raw, state, Batch(*map(ops.asarray, (problem.X_new, problem.y_new, new))))
     return Case(
         ops, compiled.predict, arguments, lambda out: ops.sum(out[0]) / float(len(problem.y_new))
     )

@@ -17,7 +17,7 @@ from svgpbench.environment import describe
 from svgpbench.errors import unknown
 from svgpbench.plugins import check_backend
 from svgpbench.runner.cores import job_cores
-from svgpbench.speed.cases import METHODS, STEPS
+from svgpbench.speed.cases import STEPS, timed_method, usual_methods
 from svgpbench.speed.peers import PEERS
 from svgpbench.speed.problems import SHAPES, make_problem, save_problem
 from svgpbench.speed.process import ProcessFailed, TimedProcess
@@ -41,7 +41,7 @@ def run_speed(
     threads: int = 1,
     on_progress: Callable[[str], None] = lambda text: None,
     *,
-    methods: Sequence[str] = tuple(METHODS),
+    methods: Sequence[str] = (),
     max_other_cores: float = MAX_OTHER_CORES,
 ) -> SpeedReport:
     """Time every step of every method on every problem.
@@ -54,7 +54,7 @@ def run_speed(
         repeats: clean rounds wanted of each cell.
         threads: of each process, pinned to as many cores.
         on_progress: called with a line of text a step.
-        methods: names of `METHODS`.
+        methods: names of methods, with a variant after a space; by default those of `usual_methods`.
         max_other_cores: what a round may lose to other processes before it is discarded.
 
     Returns:
@@ -63,7 +63,7 @@ def run_speed(
     Raises:
         UserError: for a name that does not exist, a missing framework, or more threads than cores.
     """
-    peers = peers or {}
+    peers, methods = peers or {}, methods or tuple(usual_methods())
     check_names(problems, backends, steps, methods)
     cores = job_cores(1, threads)[0]
     report = SpeedReport(
@@ -117,11 +117,13 @@ def check_names(
     for kind, names, known in (
         ("speed problem", problems, SHAPES),
         ("speed step", steps, STEPS),
-        ("speed method", methods, METHODS),
     ):
         for name in names:
             if name not in known:
                 raise unknown(kind, name, known)
+    for problem in problems:
+        for method in methods:
+            timed_method(method).refuse(method, make_problem(problem).model().likelihood)
     for backend in backends:
         check_backend(backend.partition(":")[0])
 
@@ -130,7 +132,11 @@ def _cells(problem: str, step: str, source: str, methods: Sequence[str]) -> list
     if source in PEERS:
         families = PEERS[source].methods
         return [Cell(problem, step, source, m, family, True) for m, family in families.items()]
-    return [Cell(problem, step, source, m, METHODS[m][0], False) for m in methods]
+    timed = {title: timed_method(title) for title in methods}
+    return [
+        Cell(problem, step, source, title, method.family, False, alone=method.alone)
+        for title, method in timed.items()
+    ]
 
 
 def _wait(processes: Sequence[TimedProcess], environment: dict[str, Any]) -> dict[str, str]:

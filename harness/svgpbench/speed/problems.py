@@ -16,7 +16,9 @@ from svgpbench.config import LikelihoodConfig
 from svgpbench.errors import unknown
 from svgpbench.likelihoods import build_likelihood
 from svgpbench.model import Model, Theta
+from svgpbench.model.bases import Decoupled
 from svgpbench.model.kernels import KernelParameters, kernel
+from svgpbench.ops import Tree
 from svgpbench.tree import tree_map
 
 Floats = npt.NDArray[np.float64]
@@ -71,18 +73,21 @@ class Problem(NamedTuple):
     def model(self) -> Model:
         """Matérn-5/2 with a lengthscale a dimension, and the likelihood."""
         name = str(self.likelihood)
-        if name == "gaussian":
-            config = LikelihoodConfig(name=name, noise_variance=float(self.noise_variance))
-        else:
-            config = LikelihoodConfig(name=name, squash=float(self.squash))
-        return Model(kernel("matern52"), build_likelihood(config), float(self.jitter))
+        option = "noise_variance" if name == "gaussian" else "squash"
+        keys = {"name": name, option: float(getattr(self, option))}
+        likelihood = build_likelihood(LikelihoodConfig.model_validate(keys))
+        return Model(kernel("matern52"), likelihood, float(self.jitter))
 
-    def theta(self, model: Model) -> Theta:
-        """θ of the model on the host."""
+    def theta(self, model: Model, basis: str = "inducing") -> Theta:
+        """θ of the model on the host, with the bases of the kind that a method has."""
         likelihood = tree_map(np.float64, model.likelihood.initial_parameters())
-        return Theta(
-            KernelParameters(self.variance[None], self.lengthscales[None]), likelihood, self.Z
-        )
+        kernel = KernelParameters(self.variance[None], self.lengthscales[None])
+        return Theta(kernel, likelihood, self._bases(basis))
+
+    def _bases(self, basis: str) -> Tree:
+        if basis == "data":
+            return self.X
+        return Decoupled(self.X_new[: len(self.Z)], self.Z) if basis == "decoupled" else self.Z
 
 
 def make_problem(name: str) -> Problem:

@@ -58,6 +58,7 @@ class Cell:
     difference: float | None = None  # relative, from the median of those it must agree with
     rounds: list[Round] = field(default_factory=list)
     error: str = ""
+    alone: bool = False  # whether no other method shows the same figure
 
     @property
     def title(self) -> str:
@@ -67,7 +68,8 @@ class Cell:
     @property
     def group(self) -> tuple[str, str, str]:
         """Cells of one group must show the same figure."""
-        return (self.problem, self.step, self.family if self.step == "m_step" else "")
+        family = self.family if self.step == "m_step" or self.alone else ""
+        return (self.problem, self.step, family)
 
     def times(self) -> Spread | None:
         """Seconds a step over every call of the clean rounds; None where no round is clean."""

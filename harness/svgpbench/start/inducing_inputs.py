@@ -8,6 +8,10 @@ appendix; their published code runs k-means once for each basis.
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +21,8 @@ from svgpbench.config import InducingConfig
 from svgpbench.errors import UserError
 from svgpbench.model.bases import Decoupled, Features
 from svgpbench.model.covariance import Covariance
+from svgpbench.options import with_options
+from svgpbench.plugins import INDUCING, load
 from svgpbench_datasets import StandardisedRows
 
 Floats = npt.NDArray[np.float64]
@@ -31,12 +37,13 @@ def initial_bases(
     covariance: Covariance | None = None,
 ) -> Floats | Decoupled:
     """Z [count, D], or γ [gamma, D] and β [count, D] disjoint; `covariance` and errors as below."""
+    way = initialisation(inducing.init, inducing.options)
     if inducing.gamma is None:
-        return initial_inducing_inputs(X, inducing.count, inducing.init, seed, covariance)
+        return initial_inducing_inputs(X, inducing.count, way, seed, covariance)
     M_b, total = inducing.count, inducing.count + inducing.gamma
-    points = initial_inducing_inputs(X, total, inducing.init, seed, covariance)
+    points = initial_inducing_inputs(X, total, way, seed, covariance)
     dealt = np.random.default_rng([seed, 6]).permutation(total)
-    if inducing.init == "greedy-variance":
+    if way.leads:
         dealt = np.arange(total)  # the first, which say most of the variance, to β
     return Decoupled(points[dealt[M_b:]], points[dealt[:M_b]])
 
@@ -48,36 +55,118 @@ def windows(Z: Floats, width: float | None, lengthscales: Floats) -> Floats | Fe
     return Features(Z, np.broadcast_to(width * lengthscales, Z.shape).copy())
 
 
+@dataclass(frozen=True)
+class Initialisation(ABC):
+    """A way to choose inducing inputs; its fields are its options."""
+
+    leads: ClassVar[bool] = False  # whether the first points say most, so that β gets those
+
+    @abstractmethod
+    def choose(
+        self,
+        X: Floats | StandardisedRows,
+        count: int,
+        rng: np.random.Generator,
+        covariance: Covariance | None,
+    ) -> Floats:
+        """Z [count, D] from the training inputs X [n, D]; all chance comes from `rng`.
+
+        The covariance is that of the kernel at the start, on NumPy.
+        """
+
+
+@dataclass(frozen=True)
+class RandomRows(Initialisation):
+    """Training inputs drawn at random, each at most once."""
+
+    def choose(
+        self,
+        X: Floats | StandardisedRows,
+        count: int,
+        rng: np.random.Generator,
+        covariance: Covariance | None,
+    ) -> Floats:
+        return np.array(X[rng.choice(len(X), count, replace=False)])
+
+
+@dataclass(frozen=True)
+class KMeans(Initialisation):
+    """Centres of k-means, from a k-means++ start."""
+
+    def choose(
+        self,
+        X: Floats | StandardisedRows,
+        count: int,
+        rng: np.random.Generator,
+        covariance: Covariance | None,
+    ) -> Floats:
+        rows = candidates(X, rng)
+        with warnings.catch_warnings():
+            # a cluster that loses its points keeps its centre, which is a valid inducing input
+            warnings.filterwarnings("ignore", message="One of the clusters is empty")
+            centres, _ = kmeans2(rows, count, iter=50, minit="++", rng=rng)
+        return np.asarray(centres, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class GreedyVariance(Initialisation):
+    """Training inputs, each where f has most variance given f at those before it."""
+
+    leads: ClassVar[bool] = True
+
+    def choose(
+        self,
+        X: Floats | StandardisedRows,
+        count: int,
+        rng: np.random.Generator,
+        covariance: Covariance | None,
+    ) -> Floats:
+        if covariance is None:
+            raise ValueError("greedy-variance chooses by a covariance, and none was given")
+        rows = candidates(X, rng)
+        return np.array(rows[greedy_variance(covariance, rows, count)])
+
+
+def initialisation(name: str, options: Mapping[str, Any] | None = None) -> Initialisation:
+    """A way to choose inducing inputs by name, at its default where an option is left out.
+
+    Raises `UserError` for an unknown one and for an option that it does not have.
+    """
+    cls: type[Initialisation] = load(INDUCING, name)
+    return with_options(cls, f"inducing.init {name!r}", options or {})
+
+
+def candidates(X: Floats | StandardisedRows, rng: np.random.Generator) -> Floats:
+    """The rows to choose among [≤ `MOST_ROWS`, D]: all of X, or as many at random where it has more."""
+    return X[rng.choice(len(X), MOST_ROWS, replace=False)] if len(X) > MOST_ROWS else X[:]
+
+
 def initial_inducing_inputs(
     X: Floats | StandardisedRows,
     count: int,
-    init: str,
+    init: str | Initialisation,
     seed: int,
     covariance: Covariance | None = None,
 ) -> Floats:
     """Z [count, D] from the training inputs X [n, D]; `greedy-variance` needs a covariance of NumPy.
 
-    K-means and greedy choice look at `MOST_ROWS` random rows where n is larger. Raises `UserError` where
-    there are fewer rows than inducing inputs.
+    Raises `UserError` where there are fewer rows than inducing inputs, and where an initialisation gives
+    something else than finite inputs.
     """
     if count > len(X):
         raise UserError(
             f"{count} inducing inputs for {len(X)} training rows; "
             f"set inducing.count (and inducing.gamma, if any) ≤ {len(X)}"
         )
+    way = initialisation(init) if isinstance(init, str) else init
     rng = np.random.default_rng([seed, 1])
-    if init == "random":
-        return np.array(X[rng.choice(len(X), count, replace=False)])
-    candidates = X[rng.choice(len(X), MOST_ROWS, replace=False)] if len(X) > MOST_ROWS else X[:]
-    if init == "greedy-variance":
-        if covariance is None:
-            raise ValueError("greedy-variance chooses by a covariance, and none was given")
-        return np.array(candidates[greedy_variance(covariance, candidates, count)])
-    with warnings.catch_warnings():
-        # a cluster that loses its points keeps its centre, which is a valid inducing input
-        warnings.filterwarnings("ignore", message="One of the clusters is empty")
-        centres, _ = kmeans2(candidates, count, iter=50, minit="++", rng=rng)
-    return np.asarray(centres, dtype=np.float64)
+    Z = np.asarray(way.choose(X, count, rng, covariance), dtype=np.float64)
+    if Z.shape != (count, X.shape[1]) or not np.all(np.isfinite(Z)):
+        raise UserError(
+            f"{type(way).__name__} gave inducing inputs of shape {list(Z.shape)}, where finite ones of "
+            f"{[count, X.shape[1]]} are needed; use another inducing.init"
+        )
+    return Z
 
 
 def greedy_variance(covariance: Covariance, X: Floats, count: int) -> npt.NDArray[np.int64]:

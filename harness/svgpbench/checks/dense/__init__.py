@@ -13,11 +13,19 @@ from svgpbench.checks.dense.coupled import coupled_arrays
 from svgpbench.checks.dense.decoupled import decoupled_arrays
 from svgpbench.checks.dense.diagonal import diagonal_arrays
 from svgpbench.checks.dense.exact import gpr_arrays, gpr_bound, sgpr_arrays
-from svgpbench.checks.dense.gaussians import kernel_matrix, log_normal, sgpr_bound
+from svgpbench.checks.dense.expectations import KNOWN_LIKELIHOODS
+from svgpbench.checks.dense.gaussians import KERNELS, kernel_matrix, log_normal, sgpr_bound
 from svgpbench.checks.dense.two_part import two_part_arrays
 from svgpbench.checks.evaluate import Arrays
 
-__all__ = ["dense_arrays", "gpr_bound", "kernel_matrix", "log_normal", "sgpr_bound"]
+__all__ = [
+    "dense_arrays",
+    "gpr_bound",
+    "kernel_matrix",
+    "log_normal",
+    "sgpr_bound",
+    "without_dense",
+]
 
 FAMILIES: dict[str, Callable[[Case, Problem, Arrays], Arrays]] = {
     "t-svgp": coupled_arrays,
@@ -31,10 +39,24 @@ FAMILIES: dict[str, Callable[[Case, Problem, Arrays], Arrays]] = {
     "hybrid": two_part_arrays,
     "diagonal-precision": diagonal_arrays,
 }
-"""By method name; a third party's method has no dense column."""
+"""By method name."""
+
+
+def without_dense(case: Case) -> str:
+    """What of a case dense algebra does not know, as a third party's is not; empty where it knows all."""
+    name, _ = VARIANTS[case.method]
+    for what, part, known in (
+        ("method", name, FAMILIES),
+        ("likelihood", case.likelihood, KNOWN_LIKELIHOODS),
+        ("kernel", case.kernel, KERNELS),
+    ):
+        if part not in known:
+            return f"{what} {part!r}"
+    return ""
 
 
 def dense_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays | None:
-    """What dense algebra says of the state that the numpy backend reached."""
-    family = FAMILIES.get(VARIANTS[case.method][0])
-    return family(case, problem, numbers) if family else None
+    """What dense algebra says of the state that the numpy backend reached; None where it knows nothing."""
+    if without_dense(case):
+        return None
+    return FAMILIES[VARIANTS[case.method][0]](case, problem, numbers)

@@ -90,6 +90,8 @@ ONE_LATENT: dict[str, Callable[[Any, Any, Floats, Floats], tuple[Floats, Floats]
 }
 """Log p(y | f) and its slope in f, for f [..., b, S] and y [b, 1]."""
 
+KNOWN_LIKELIHOODS = frozenset({"gaussian", "softmax", "robust-max", *ONE_LATENT})
+
 
 def _softmax(y: Floats, mu: Floats, v: Floats, noise: Floats, *, pathwise: bool) -> Expectations:
     V, alpha, beta = np.zeros(len(y)), np.zeros_like(mu), np.zeros_like(mu)

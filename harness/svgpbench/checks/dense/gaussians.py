@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 
@@ -15,18 +17,30 @@ JITTER = 1e-6
 NO_NOISE: Floats = np.zeros((0, 0))
 
 
+def _matern32(d2: Floats) -> Floats:
+    r = np.sqrt(3 * d2)
+    return np.asarray((1 + r) * np.exp(-r))
+
+
+def _matern52(d2: Floats) -> Floats:
+    r = np.sqrt(5 * d2)
+    return np.asarray((1 + r + r**2 / 3) * np.exp(-r))
+
+
+KERNELS: dict[str, Callable[[Floats], Floats]] = {
+    "se": lambda d2: np.asarray(np.exp(-d2 / 2)),
+    "matern32": _matern32,
+    "matern52": _matern52,
+}
+"""Correlation at squared scaled distance."""
+
+
 def kernel_matrix(name: str, theta: Theta, A: Floats, B: Floats) -> Floats:
     """k(A, B) [n, m] from pairwise differences."""
     lengthscales = np.asarray(theta.kernel.lengthscales)[0]
     d2 = np.sum(((A[:, None] - B[None]) / lengthscales) ** 2, axis=-1)
     variance = float(np.asarray(theta.kernel.variance)[0])
-    if name == "se":
-        return np.asarray(variance * np.exp(-d2 / 2))
-    if name == "matern32":
-        r = np.sqrt(3 * d2)
-        return np.asarray(variance * (1 + r) * np.exp(-r))
-    r = np.sqrt(5 * d2)
-    return np.asarray(variance * (1 + r + r**2 / 3) * np.exp(-r))
+    return np.asarray(variance * KERNELS[name](d2))
 
 
 def sgpr_bound(theta: Theta, kernel: str, X: Floats, y: Floats, jitter: float) -> float:

@@ -10,10 +10,10 @@ import functools
 import os
 from typing import ClassVar
 
-from svgpbench.plugins import FRAMEWORK_EXTRAS, framework_missing, load_backend
+from svgpbench.plugins import framework_missing, frameworks, load_backend
 from svgpbench.runner.cores import usable_cores
 from svgpbench.runner.worker_setup import pin, worker_environment
-from svgpbench.speed.cases import METHODS, Case, build_case
+from svgpbench.speed.cases import Case, build_case, usual_methods
 from svgpbench.speed.problems import make_problem
 from svgpbench.speed.timing import first_call, warm_up
 
@@ -37,7 +37,7 @@ class Steps:
     """One E-step, M-step and prediction, each a call."""
 
     param_names: ClassVar = ["backend", "method", "problem"]
-    params: ClassVar = [list(FRAMEWORK_EXTRAS), list(METHODS), ["reg-M100", "bern-M100"]]
+    params: ClassVar = [list(frameworks()), list(usual_methods()), ["reg-M100", "bern-M100"]]
     timeout = 300
     step = ""
 

@@ -1,0 +1,73 @@
+"""What the backends stand on, said without importing it: where it comes from, its threads, its variables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from svgpbench.ops import Framework
+
+
+def _jax_environment(device: str, threads: int) -> dict[str, str]:
+    return {
+        "JAX_ENABLE_X64": "1",
+        "JAX_PLATFORMS": device,  # "": the best there is
+        "JAX_DEFAULT_MATMUL_PRECISION": "highest",
+        "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
+    }
+
+
+def _jax_cache(folder: str) -> dict[str, str]:
+    return {
+        "JAX_COMPILATION_CACHE_DIR": folder,
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+    }
+
+
+JAX = Framework(
+    module="jax",
+    install="svgpbench[jax]",
+    distributions=("jax", "jaxlib"),
+    environment=_jax_environment,
+    cache=_jax_cache,
+    device=lambda jax: str(jax.default_backend()),
+    compiles_slowly=True,
+)
+
+
+def _pin_torch(torch: Any, threads: int) -> None:
+    torch.set_num_threads(threads)
+    torch.set_num_interop_threads(threads)
+
+
+TORCH = Framework(
+    module="torch",
+    install="svgpbench[torch]",
+    distributions=("torch",),
+    pin=_pin_torch,
+    device=lambda torch: "cuda" if torch.cuda.is_available() else "cpu",
+)
+
+
+def _tensorflow_environment(device: str, threads: int) -> dict[str, str]:
+    return {
+        "TF_NUM_INTRAOP_THREADS": str(threads),
+        "TF_NUM_INTEROP_THREADS": str(threads),
+        "TF_FORCE_GPU_ALLOW_GROWTH": "true",
+        "TF_CPP_MIN_LOG_LEVEL": "2",
+    }
+
+
+def _pin_tensorflow(tensorflow: Any, threads: int) -> None:
+    tensorflow.config.threading.set_intra_op_parallelism_threads(threads)
+    tensorflow.config.threading.set_inter_op_parallelism_threads(threads)
+
+
+TENSORFLOW = Framework(
+    module="tensorflow",
+    install="svgpbench[tensorflow]",
+    distributions=("tensorflow", "tensorflow-cpu"),  # the same module under two names
+    environment=_tensorflow_environment,
+    pin=_pin_tensorflow,
+    device=lambda tf: "cuda" if tf.config.list_physical_devices("GPU") else "cpu",
+)

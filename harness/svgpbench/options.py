@@ -1,0 +1,78 @@
+"""Options of what comes through an entry point: the fields of its dataclass, their types and defaults."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+from collections.abc import Mapping
+from typing import Any, TypeVar, get_type_hints
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from svgpbench.errors import UserError, unknown
+
+T = TypeVar("T")
+
+
+def with_options(cls: type[T], what: str, given: Mapping[str, Any]) -> T:
+    """An instance with some of its fields as a file gives them, the others at their defaults.
+
+    Args:
+        cls: a dataclass; an annotation such as `Annotated[int, Field(ge=2)]` bounds a field.
+        what: what a message calls it: `likelihood 'student-t'`.
+        given: values as JSON has them; no number in quotes, and a list for a tuple.
+
+    Raises:
+        UserError: for an option that there is not, one left out that has no default, or a wrong value.
+    """
+    forms = _forms(cls)  # type: ignore[arg-type]  # a class is hashable
+    for key in given:
+        if key not in forms:
+            raise unknown(f"option of {what}:", key, forms)
+    for field in dataclasses.fields(cls):  # type: ignore[arg-type]
+        if field.name in forms and field.name not in given and _required(field):
+            raise UserError(f"{what} needs the option {field.name!r}")
+    read = {key: _read(what, key, forms[key], value) for key, value in given.items()}
+    try:
+        return cls(**read)
+    except UserError:
+        raise
+    except ValueError as error:
+        raise UserError(f"{what}: {error}") from error
+
+
+def options_of(built: Any) -> dict[str, Any]:
+    """Every option of an instance as JSON has it."""
+    forms = _forms(type(built))  # type: ignore[arg-type]
+    return {key: form.dump_python(getattr(built, key), mode="json") for key, form in forms.items()}
+
+
+def option_names(cls: type) -> tuple[str, ...]:
+    """The options that a class has."""
+    return tuple(field.name for field in dataclasses.fields(cls) if field.init)
+
+
+@functools.cache
+def _forms(cls: type) -> dict[str, TypeAdapter[Any]]:
+    hints = get_type_hints(cls, include_extras=True)
+    strict = ConfigDict(strict=True, allow_inf_nan=False)
+    return {name: TypeAdapter(hints[name], config=strict) for name in option_names(cls)}
+
+
+def _required(field: dataclasses.Field[Any]) -> bool:
+    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+
+
+def check_option(cls: type, what: str, key: str, value: Any) -> None:
+    """Raise `UserError` where a value is none of an option that the class has."""
+    _read(what, key, _forms(cls)[key], value)
+
+
+def _read(what: str, key: str, form: TypeAdapter[Any], value: Any) -> Any:
+    try:
+        return form.validate_json(json.dumps(value))
+    except ValidationError as error:
+        message = error.errors()[0]["msg"].replace("Input should be", "must be")
+        message = message.replace(" valid ", " ")
+        raise UserError(f"option {key!r} of {what} {message}, got {value!r}") from None

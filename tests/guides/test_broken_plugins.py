@@ -1,0 +1,79 @@
+"""A plugin that raises when it is imported is one line, and takes nothing of the others down."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from broken_package import install_broken
+from guide import Guide
+
+LINE = "'shaky' of package shaky 0.3 cannot be loaded: RuntimeError: needs libshaky 7"
+
+
+@pytest.fixture
+def guide(tmp_path: Path) -> Guide:
+    install_broken(tmp_path)
+    return Guide("add-a-likelihood.md", tmp_path)
+
+
+def test_it_is_listed_with_the_package_and_the_reason_beside_all_others(guide: Guide) -> None:
+    done = guide.run("list", "--json")
+    assert done.returncode == 0, done.stderr
+    listed = json.loads(done.stdout)
+    for section, other in (
+        ("methods", "t-svgp"),
+        ("likelihoods", "logistic"),
+        ("kernels", "matern52"),
+        ("inducing", "k-means"),
+        ("backends", "numpy"),
+        ("datasets", "airfoil"),
+    ):
+        rows = {row["name"]: row for row in listed[section]}
+        assert LINE in rows["shaky"]["about"], section
+        assert other in rows
+    assert " ".join(guide.run("list", "methods").stdout.split()).count(LINE) == 1
+
+
+def test_the_doctor_names_it_and_finds_nothing_wrong_with_the_rest(guide: Guide) -> None:
+    done = guide.run("doctor", "--json")
+    assert done.returncode == 0, done.stderr
+    found = [one for one in json.loads(done.stdout) if one["what"] == "shaky"]
+    assert {one["state"] for one in found} == {"missing"}
+    assert all(LINE in one["found"] for one in found)
+    assert {one["found"].partition(" 'shaky'")[0] for one in found} >= {"method", "backend"}
+
+
+def test_others_run_beside_it(guide: Guide) -> None:
+    done = guide.run("run", "rivers.toml", "--backend", "numpy")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('name = "t-svgp"', 'name = "shaky"'),
+        ('name = "rational-quadratic"\nalpha = 0.5', 'name = "shaky"'),
+        ('init = "along-column"\ncolumn = 2', 'init = "shaky"'),
+        ('{ name = "logistic", rate = 3.0 }', '{ name = "shaky", rate = 3.0 }'),
+        ('["numpy", "torch"]', '["shaky"]'),
+    ],
+    ids=["method", "kernel", "initialisation", "likelihood", "backend"],
+)
+def test_asked_for_by_name_it_is_one_line(guide: Guide, old: str, new: str) -> None:
+    file = guide.folder / "rivers.toml"
+    text = file.read_text("utf-8")
+    assert old in text
+    file.write_text(text.replace(old, new), "utf-8")
+    refused = guide.run("run", "rivers.toml")
+    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1), refused.stderr
+    assert refused.stderr.startswith("error: rivers.toml: ")
+    assert LINE in refused.stderr
+
+
+@pytest.mark.parametrize("command", [("check", "--backend"), ("speed", "--method"), ("cost",)])
+def test_so_it_is_on_the_command_line(guide: Guide, command: tuple[str, ...]) -> None:
+    refused = guide.run(*command, "shaky")
+    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1), refused.stderr
+    assert LINE in refused.stderr
