@@ -190,6 +190,7 @@ def test_arrays_are_chosen_by_name(cli: Cli, tmp_path: Path) -> None:
         ("rows.doc.gz", gzip.compress(b"x,y\n1,2\n3,4\n"), "files ending in '.doc' are not read; use .csv"),
         ("rows.zip", b"PK no zip", "rows.zip is no .zip archive that can be read"),
     ],
+    ids=lambda value: value if isinstance(value, str) else "",
 )  # fmt: skip
 def test_what_cannot_be_read_says_what_to_do(
     cli: Cli, tmp_path: Path, name: str, content: bytes, message: str
