@@ -65,8 +65,8 @@ def test_identity_follows_the_content_of_a_file_and_not_its_folder(tmp_path: Pat
 def test_an_outcome_has_a_trace_metrics_and_the_facts_of_its_data() -> None:
     outcome = run_cell(config())
     assert outcome.status == "ok"
-    assert [point["iteration"] for point in outcome.trace] == [1, 2]
-    assert outcome.metrics["elbo"] == outcome.trace[-1]["elbo"]
+    assert outcome.trace["iteration"] == [1, 2]
+    assert outcome.metrics["elbo"] == outcome.trace["elbo"][-1]
     know_nothing = 1.0237  # who predicts the training part's mean, 0 in these units
     assert (
         outcome.metrics["rmse"] is not None and 0.3 < outcome.metrics["rmse"] < 0.85 * know_nothing

@@ -9,7 +9,8 @@ import pytest
 from small_cell import config
 
 from svgpbench.cells import cell as cell_module
-from svgpbench.cells.cell import CellOutcome, build_trainer, load_data, run_cell
+from svgpbench.cells.cell import build_trainer, load_data, run_cell
+from svgpbench.cells.outcome import Outcome, columns
 from svgpbench.config import CellConfig, DataConfig, SplitConfig, TrainingConfig
 from svgpbench.training.em import Trained
 
@@ -22,7 +23,7 @@ POINTS: list[dict[str, float | int | None]] = [
 
 def outcome_of(
     monkeypatch: pytest.MonkeyPatch, status: str, message: str, points: list[Any]
-) -> CellOutcome:
+) -> Outcome:
     """What a cell makes of a run that ended so; everything else of it is real."""
     real = build_trainer
 
@@ -42,7 +43,7 @@ def test_metrics_are_those_of_the_last_point_and_not_of_the_best(
     outcome = outcome_of(monkeypatch, "ok", "", POINTS)
     assert outcome.metrics == {"elbo": -20.0, "nlpd": 2.0, "rmse": 0.8, "variance": 2.0}
     assert outcome.timing["train_s"] == 2.5
-    assert outcome.trace == POINTS
+    assert outcome.trace == columns(POINTS)
     assert (outcome.status, outcome.message) == ("ok", "")
 
 
@@ -52,14 +53,14 @@ def test_a_failure_is_handed_on_with_what_the_run_had_reached(
 ) -> None:
     outcome = outcome_of(monkeypatch, status, "what went wrong", POINTS[:1])
     assert (outcome.status, outcome.message) == (status, "what went wrong")
-    assert (outcome.trace, outcome.metrics["elbo"]) == (POINTS[:1], -30.0)
+    assert (outcome.trace, outcome.metrics["elbo"]) == (columns(POINTS[:1]), -30.0)
 
 
 def test_a_run_that_failed_at_once_has_neither_metrics_nor_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     outcome = outcome_of(monkeypatch, "not_pd", "at EM iteration 1", [])
-    assert (outcome.trace, outcome.metrics, outcome.timing) == ([], {}, {})
+    assert (outcome.trace, outcome.metrics, outcome.timing) == ({}, {}, {})
     assert outcome.data["n_train"] == 404
 
 

@@ -62,7 +62,7 @@ def test_every_method_with_two_bases_runs(method: str, batch: int | None, subset
     )
     outcome = run_cell(config(method, training=training, options={"subset": subset}))
     assert outcome.status == "ok", outcome.message
-    bounds = [float(point["elbo"] or 0.0) for point in outcome.trace]
+    bounds = [float(value or 0.0) for value in outcome.trace["elbo"]]
     assert bounds[-1] > bounds[0]
     know_nothing = 1.0237  # who predicts the training part's mean, 0 in these units
     assert outcome.metrics["rmse"] is not None and outcome.metrics["rmse"] < 0.86 * know_nothing

@@ -7,25 +7,16 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from svgpbench.cells.identity import Identity, digest
+from svgpbench.cells.outcome import Outcome, columns
 from svgpbench.config import CellConfig
 from svgpbench.errors import UserError
 
-
-@dataclass(frozen=True)
-class Outcome:
-    status: str = "ok"
-    message: str = ""
-    trace: list[dict[str, float | int | None]] = field(default_factory=list)
-    metrics: dict[str, float | None] = field(default_factory=dict)
-    data: dict[str, object] = field(default_factory=dict)
-    timing: dict[str, float] = field(default_factory=dict)
-    resumptions: int = 0
+OK = Outcome(status="ok")
 
 
 def make_config(do: str, seed: int = 0, **changes: object) -> CellConfig:
@@ -62,7 +53,8 @@ def do_finish(config: CellConfig) -> Outcome:
         {"iteration": 2, "elbo": -1 / 3, "nlpd": np.float64(0.5)},
     ]
     return Outcome(
-        trace=rows,
+        status="ok",
+        trace=columns(rows),
         metrics={"nlpd": 0.1 + 0.2},
         data={"n_train": np.int64(9), "pid": os.getpid()},
         timing={"steady_s": 0.25},
@@ -71,25 +63,30 @@ def do_finish(config: CellConfig) -> Outcome:
 
 def do_give_nan(config: CellConfig) -> Outcome:
     rows: list[dict[str, float | int | None]] = [{"elbo": float("nan")}, {"elbo": float("-inf")}]
-    return Outcome("diverged", "no longer finite", rows, {"nlpd": float("nan"), "rmse": np.inf})
+    return Outcome(
+        status="diverged",
+        message="no longer finite",
+        trace=columns(rows),
+        metrics={"nlpd": float("nan"), "rmse": np.inf},
+    )
 
 
 def do_tell_environment(config: CellConfig) -> Outcome:
     names = [name for name in os.environ if name.endswith("_THREADS") or name.startswith("JAX_")]
     names.append("CUDA_VISIBLE_DEVICES")
-    return Outcome(data={name: os.environ.get(name) for name in names})
+    return Outcome(status="ok", data={name: os.environ.get(name) for name in names})
 
 
 def do_sleep(config: CellConfig) -> Outcome:
     time.sleep(float(config.method.options["seconds"]))
-    return Outcome()
+    return OK
 
 
 def do_sleep_with_child(config: CellConfig) -> Outcome:
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
     Path(str(config.method.options["pids"])).write_text(f"{os.getpid()} {child.pid}")
     time.sleep(60)
-    return Outcome()
+    return OK
 
 
 def do_get_killed_once(config: CellConfig) -> Outcome:
@@ -97,12 +94,12 @@ def do_get_killed_once(config: CellConfig) -> Outcome:
     if not mark.exists():
         mark.touch()
         os.kill(os.getpid(), signal.SIGKILL)
-    return Outcome()
+    return OK
 
 
 def do_segfault(config: CellConfig) -> Outcome:
     os.kill(os.getpid(), signal.SIGSEGV)
-    return Outcome()
+    return OK
 
 
 def do_exit(config: CellConfig) -> Outcome:
@@ -126,14 +123,14 @@ def do_run_out_of_device_memory(config: CellConfig) -> Outcome:
 
 
 def do_return_what_json_lacks(config: CellConfig) -> Outcome:
-    return Outcome(data={"what": object()})
+    return Outcome(status="ok", data={"what": object()})
 
 
 def do_chatter(config: CellConfig) -> Outcome:
     print('{"status": "ok"}')
     os.write(1, b"a C++ library was here\n")
     subprocess.run(["echo", "and a child"], check=True)
-    return Outcome(message=f"read {len(sys.stdin.read())} characters")
+    return Outcome(status="ok", message=f"read {len(sys.stdin.read())} characters")
 
 
 def do_die_with_place(config: CellConfig, place: Path | None) -> Outcome:
@@ -144,11 +141,11 @@ def do_die_with_place(config: CellConfig, place: Path | None) -> Outcome:
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(str(deaths + 1))
         os.kill(os.getpid(), signal.SIGKILL)
-    return Outcome(resumptions=deaths)
+    return Outcome(status="ok", resumptions=deaths)
 
 
 def do_tell_with_place(config: CellConfig, place: Path | None) -> Outcome:
-    return Outcome(data={"place": str(place)})
+    return Outcome(status="ok", data={"place": str(place)})
 
 
 def do_hold_memory(config: CellConfig) -> Outcome:
@@ -156,4 +153,4 @@ def do_hold_memory(config: CellConfig) -> Outcome:
     for _ in range(40):
         held.append(np.ones(1 << 23))  # 64 MiB that are really there
         time.sleep(0.05)
-    return Outcome(metrics={"held": float(len(held))})
+    return Outcome(status="ok", metrics={"held": float(len(held))})

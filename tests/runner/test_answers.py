@@ -8,11 +8,12 @@ import pytest
 from fake_cells import make_config
 
 from svgpbench.cells.identity import Identity
+from svgpbench.cells.outcome import columns
 from svgpbench.environment import describe
 from svgpbench.runner.backlog import PlannedCell
 from svgpbench.runner.pool import KEEPS_WORKER, make_record
 from svgpbench.runner.protocol import Answer, Request
-from svgpbench.runner.records import Record, WorkerFacts, columns
+from svgpbench.runner.records import Record, WorkerFacts
 from svgpbench.runner.worker import OUT_OF_MEMORY, answer_cell, one_line, ran_out_of_memory
 
 

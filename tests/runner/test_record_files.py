@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from fake_cells import identify, make_config
 
+from svgpbench.cells.outcome import columns, finite
 from svgpbench.environment import describe, source_revision
 from svgpbench.errors import UserError
 from svgpbench.runner.records import (
@@ -21,8 +22,6 @@ from svgpbench.runner.records import (
     Record,
     WorkerFacts,
     checksum,
-    columns,
-    finite,
     is_final,
     read_records,
     record_path,

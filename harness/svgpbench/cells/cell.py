@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +12,7 @@ from svgpbench.cells.compatibility import refuse_incompatible
 from svgpbench.cells.data_errors import data_errors_are_the_users
 from svgpbench.cells.identity import Identity, digest, identity_of
 from svgpbench.cells.likelihood_of_data import likelihood_for
+from svgpbench.cells.outcome import Outcome, columns
 from svgpbench.config import CellConfig, DataConfig, SplitConfig
 from svgpbench.environment import software
 from svgpbench.errors import UserError
@@ -43,19 +43,6 @@ from svgpbench_datasets import (
 
 Floats = npt.NDArray[np.float64]
 Inputs = Floats | StandardisedRows
-
-
-@dataclass(frozen=True)
-class CellOutcome:
-    """What a cell gave; a failure of the numbers is an outcome, not an exception."""
-
-    status: str  # "ok", "not_pd" or "diverged"
-    message: str
-    trace: list[dict[str, float | int | None]]
-    metrics: dict[str, float | None]
-    data: dict[str, object] = field(default_factory=dict)
-    timing: dict[str, float] = field(default_factory=dict)
-    resumptions: int = 0  # how often it went on from a checkpoint
 
 
 @functools.lru_cache
@@ -207,7 +194,7 @@ def build_trainer(config: CellConfig) -> tuple[Trainer, Prepared]:
 
 def run_cell(
     config: CellConfig, checkpoint: Path | None = None, every_s: float = EVERY_S
-) -> CellOutcome:
+) -> Outcome:
     """Train and evaluate; raises `UserError` for a configuration that cannot run.
 
     With a `checkpoint` file the run goes on from where that says an earlier process was, and keeps its
@@ -218,11 +205,11 @@ def run_cell(
     kept = Checkpoint(checkpoint, key, every_s)
     trained = trainer.run(kept)
     last = trained.trace[-1] if trained.trace else {}
-    return CellOutcome(
-        trained.status,
-        trained.message or kept.passed_over,
-        trained.trace,
-        {k: v for k, v in last.items() if k not in ("iteration", "seconds")},
+    return Outcome(
+        status=trained.status,
+        message=trained.message or kept.passed_over,
+        trace=columns(trained.trace),
+        metrics={k: v for k, v in last.items() if k not in ("iteration", "seconds")},
         data={
             "fingerprint": ready.fingerprint,
             "split_hash": ready.split_hash,
@@ -230,6 +217,6 @@ def run_cell(
             "n_test": len(ready.y_test),
             "dimensions": int(ready.X_train.shape[1]),
         },
-        timing={"train_s": float(last["seconds"] or 0.0)} if last else {},
+        timing={"train_s": last["seconds"]} if last else {},
         resumptions=trained.resumptions,
     )

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from pydantic import Field
-
+from svgpbench.cells.outcome import Outcome
 from svgpbench.config import CellConfig, Strict
 from svgpbench.environment import Environment
-from svgpbench.runner.records import Number, Status
 from svgpbench.training.checkpoints import EVERY_S
 
 TARGET = "svgpbench.cells.cell"
@@ -29,16 +25,9 @@ class Request(Strict):
     every_s: float = EVERY_S
 
 
-class Answer(Strict):
-    """How the cell ended."""
+class Answer(Outcome):
+    """How the cell ended, and what of the process."""
 
-    status: Status
-    message: str = ""
-    traceback: str = ""
-    trace: dict[str, list[Number]] = Field(default_factory=dict)
-    metrics: dict[str, Number] = Field(default_factory=dict)
-    data: dict[str, Any] = Field(default_factory=dict)
-    timing: dict[str, Number] = Field(default_factory=dict)
-    environment: Environment | None = None
+    traceback: str = ""  # or the end of what a dead worker wrote to stderr
+    environment: Environment | None = None  # None where the worker died before it could say
     peak_memory_bytes: int | None = None
-    resumptions: int = 0

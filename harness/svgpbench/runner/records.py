@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import re
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -17,20 +16,17 @@ from typing import Any, Final, Literal
 from pydantic import AwareDatetime, ValidationError, field_validator
 
 from svgpbench.atomic import write_whole
+from svgpbench.cells.outcome import Number, Status, finite
 from svgpbench.config import CellConfig, Strict
 from svgpbench.environment import Environment
 from svgpbench.errors import UserError
 
 SCHEMA_VERSION: Final = 2
 
-Status = Literal["ok", "not_pd", "diverged", "oom", "timeout", "crashed", "skipped", "error"]
-
 FINAL: frozenset[str] = frozenset({"ok", "not_pd", "diverged"})
 """Statuses that a resumed run leaves alone: properties of the cell. The others may owe to the machine
 (`oom`, `timeout`, `crashed`), to what is installed (`skipped`) or to a defect since repaired (`error`),
 and are run again."""
-
-Number = float | int | None
 
 
 class DamagedRecordError(UserError):
@@ -73,27 +69,6 @@ class Record(Strict):
     @classmethod
     def _no_nan(cls, value: Any) -> Any:
         return finite(value)
-
-
-def finite(value: Any) -> Any:
-    """The same JSON-able value with NaN, infinities and NumPy scalars made plain: JSON has none."""
-    if isinstance(value, dict):
-        return {str(key): finite(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [finite(item) for item in value]
-    if value is None or isinstance(value, (str, bool, int)):
-        return value
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else None
-    if hasattr(value, "tolist"):  # a NumPy scalar or array
-        return finite(value.tolist())
-    raise TypeError(f"{type(value).__name__} has no place in a record")
-
-
-def columns(rows: list[dict[str, Number]]) -> dict[str, list[Number]]:
-    """A trace by column; a row that lacks a column has None there."""
-    names = dict.fromkeys(name for row in rows for name in row)
-    return {name: [row.get(name) for row in rows] for name in names}
 
 
 def record_path(folder: Path, config: CellConfig, cell_id: str) -> Path:

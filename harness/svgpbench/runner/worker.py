@@ -20,13 +20,13 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
+from svgpbench.cells.outcome import Outcome
 from svgpbench.config import CellConfig, Strict
 from svgpbench.environment import describe
 from svgpbench.errors import UserError
 from svgpbench.runner.protocol import TARGET, Answer, Hello, Request
-from svgpbench.runner.records import columns, finite
 from svgpbench.runner.worker_setup import peak_memory_bytes, pin
 
 OUT_OF_MEMORY = (
@@ -106,19 +106,11 @@ def answer_cell(line: str, target: str) -> Answer:
     """Run one cell; every exception becomes an answer."""
     try:
         request = Request.model_validate_json(line)
-        run_cell: Callable[[CellConfig, Path | None, float], Any]
+        run_cell: Callable[[CellConfig, Path | None, float], Outcome]
         run_cell = importlib.import_module(target).run_cell
         place = request.checkpoint
         outcome = run_cell(request.config, Path(place) if place else None, request.every_s)
-        return Answer(
-            status=outcome.status,
-            message=outcome.message,
-            trace=columns(finite(outcome.trace)),
-            metrics=finite(outcome.metrics),
-            data=finite(outcome.data),
-            timing=finite(outcome.timing),
-            resumptions=outcome.resumptions,
-        )
+        return Answer(**dict(outcome))
     except UserError as error:
         return Answer(status="skipped", message=str(error))
     except Exception as error:

@@ -23,7 +23,7 @@ from svgpbench.numerics.lbfgs import Evaluations, lbfgs_ascent
 from svgpbench.ops import Array, Ops, Tree
 from svgpbench.training.batches import Batches, TrainingData
 from svgpbench.training.checkpoints import NO_CHECKPOINT, Checkpoint
-from svgpbench.training.place import Place, TracePoint
+from svgpbench.training.place import End, Place, TracePoint
 from svgpbench.training.schedules import rate_at
 from svgpbench.training.steps import Batch, compile_steps, learnable, learned, with_learned
 from svgpbench.training.trace_point import hyperparameters, scores
@@ -34,7 +34,7 @@ from svgpbench.tree import leaves, named_leaves, tree_map
 class Trained:
     """What a run leaves: a trace point an evaluated iteration, the last θ and state on the host."""
 
-    status: str  # "ok", "not_pd" or "diverged"
+    status: End
     message: str
     trace: list[TracePoint]
     theta: Theta
@@ -329,7 +329,7 @@ class Trainer:
     def _finite(self, tree: Tree) -> bool:
         return all(np.all(np.isfinite(self.ops.to_numpy(x))) for x in leaves(tree))
 
-    def _failure(self, at: Place, bound: float) -> tuple[str, str]:
+    def _failure(self, at: Place, bound: float) -> tuple[End, str]:
         where = f"at {self.unit} {at.iteration}"
         if not self._finite(at.raw):
             return "diverged", f"θ is not finite {where}"

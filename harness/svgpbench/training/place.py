@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from svgpbench.model import Theta
 from svgpbench.numerics.adam import AdamState
 from svgpbench.ops import Tree
 
 TracePoint = dict[str, float | int | None]
+End = Literal["ok", "not_pd", "diverged"]
 
 
 class Place(NamedTuple):
@@ -26,7 +27,7 @@ class Place(NamedTuple):
     seconds: float = 0.0
     resumptions: int = 0  # how often the run went on from a checkpoint
     trace: tuple[TracePoint, ...] = ()
-    failure: tuple[str, str] = ("ok", "")  # status and message
+    failure: tuple[End, str] = ("ok", "")  # status and message
     evaluations: tuple[Any, ...] = ()  # of an ascent through all iterations: values and gradients
     gamma0: float = 0.0  # the rate of an online run
     trials: tuple[float, ...] = ()  # bounds that the rates tried so far reached
