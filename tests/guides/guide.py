@@ -40,11 +40,12 @@ class Guide:
         (name,) = {path.parent.name for path in self.folder.glob("*/*.py")}
         return name
 
-    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """The command line, with the package installed."""
+    def run(self, *arguments: str, program: str = "") -> subprocess.CompletedProcess[str]:
+        """The command line, or a program, with the package installed."""
+        what = ["-c", program] if program else ["-m", "svgpbench.cli", *arguments]
         path = f"{self.folder}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
         return subprocess.run(
-            [sys.executable, "-m", "svgpbench.cli", *arguments],
+            [sys.executable, *what],
             capture_output=True,
             text=True,
             check=False,
