@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(framework_missing("torch") is not None, reason="
 
 @pytest.fixture
 def guide(tmp_path: Path) -> Guide:
-    return Guide("add-a-backend.md", tmp_path)
+    return Guide(tmp_path, "add-a-backend.md")
 
 
 def test_the_run_of_the_page_is_of_that_backend_with_its_threads(guide: Guide) -> None:

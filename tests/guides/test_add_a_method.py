@@ -17,7 +17,7 @@ needs_torch = pytest.mark.skipif(framework_missing("torch") is not None, reason=
 
 @pytest.fixture
 def guide(tmp_path: Path) -> Guide:
-    return Guide("add-a-method.md", tmp_path)
+    return Guide(tmp_path, "add-a-method.md")
 
 
 @needs_torch

@@ -17,7 +17,7 @@ LINE = "'shaky' of package shaky 0.3 cannot be loaded: RuntimeError: needs libsh
 @pytest.fixture
 def guide(tmp_path: Path) -> Guide:
     install_broken(tmp_path)
-    return Guide("add-a-likelihood.md", tmp_path)
+    return Guide(tmp_path, "add-a-likelihood.md", "add-a-kernel.md")
 
 
 def test_it_is_listed_with_the_package_and_the_reason_beside_all_others(guide: Guide) -> None:
