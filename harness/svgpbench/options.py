@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar, get_type_hints
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
@@ -15,18 +15,22 @@ from svgpbench.errors import UserError, unknown
 T = TypeVar("T")
 
 
-def with_options(cls: type[T], what: str, given: Mapping[str, Any]) -> T:
+def with_options(cls: type[T], what: str, given: Mapping[str, Any], taken: Iterable[str] = ()) -> T:
     """An instance with some of its fields as a file gives them, the others at their defaults.
 
     Args:
         cls: a dataclass; an annotation such as `Annotated[int, Field(ge=2)]` bounds a field.
         what: what a message calls it: `likelihood 'student-t'`.
         given: values as JSON has them; no number in quotes, and a list for a tuple.
+        taken: keys of the table that holds the options, which none of them may be.
 
     Raises:
-        UserError: for an option that there is not, one left out that has no default, or a wrong value.
+        UserError: for an option that there is not, one left out that has no default, one that is a key
+            of the table, or a wrong value.
     """
     forms = _forms(cls)  # type: ignore[arg-type]  # a class is hashable
+    if both := sorted(forms.keys() & set(taken)):
+        raise UserError(f"{what} has an option {both[0]!r}, which is a key of its table: rename it")
     for key in given:
         if key not in forms:
             raise unknown(f"option of {what}:", key, forms)

@@ -21,7 +21,9 @@ from svgpbench.config import (
     OnlineConfig,
     TrainingConfig,
 )
+from svgpbench.likelihoods import likelihoods
 from svgpbench.ops import Ops
+from svgpbench.options import option_names
 from svgpbench.plugins import load_backend
 from svgpbench.training.em import Trainer
 from svgpbench.tree import named_leaves
@@ -170,7 +172,9 @@ def _equal(ours: list[Any], theirs: list[Any]) -> bool:
 
 def test_the_table_has_every_setting_of_a_cell() -> None:
     """A new setting: say here, or in a test of its own, which part of a run it reaches."""
-    assert set(settings_of(CELLS[""])) == REACHES.keys() | ELSEWHERE
+    ours = [cls for cls in likelihoods().values() if cls.__module__.startswith("svgpbench.")]
+    options = {f"likelihood.{option}" for cls in ours for option in option_names(cls)}
+    assert {*settings_of(CELLS[""]), *options} == REACHES.keys() | ELSEWHERE
 
 
 @pytest.mark.parametrize("key", REACHES)

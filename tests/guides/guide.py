@@ -1,4 +1,4 @@
-"""A page of `docs/` as a program: its blocks become files of a package, its commands are run."""
+"""Pages of `docs/` as a program: their blocks become files of a package, their commands are run."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
 
 
 class Guide:
-    """One page, followed in a folder; the package that it describes is installed there."""
+    """Pages, followed in a folder; the package that they describe is installed there."""
 
-    def __init__(self, page: str, folder: Path) -> None:
+    def __init__(self, folder: Path, *pages: str) -> None:
         self.folder = folder
-        blocks = BLOCK.findall((DOCS / page).read_text("utf-8"))
+        blocks = [
+            block for page in pages for block in BLOCK.findall((DOCS / page).read_text("utf-8"))
+        ]
         self.commands = [
             line.split()[1:] for kind, text in blocks if kind == "sh" for line in text.splitlines()
         ]
@@ -32,7 +34,8 @@ class Guide:
             metadata = f"Metadata-Version: 2.1\nName: {self.package}\nVersion: 1.0\n"
             self._write(f"{self.package}-1.0.dist-info/METADATA", metadata)
         (self.folder / name).parent.mkdir(exist_ok=True)
-        (self.folder / name).write_text(text, "utf-8")
+        with (self.folder / name).open("a", encoding="utf-8") as file:  # pages add entry points
+            file.write(text)
 
     @property
     def package(self) -> str:
@@ -40,11 +43,12 @@ class Guide:
         (name,) = {path.parent.name for path in self.folder.glob("*/*.py")}
         return name
 
-    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """The command line, with the package installed."""
+    def run(self, *arguments: str, program: str = "") -> subprocess.CompletedProcess[str]:
+        """The command line, or a program, with the package installed."""
+        what = ["-c", program] if program else ["-m", "svgpbench.cli", *arguments]
         path = f"{self.folder}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
         return subprocess.run(
-            [sys.executable, "-m", "svgpbench.cli", *arguments],
+            [sys.executable, *what],
             capture_output=True,
             text=True,
             check=False,

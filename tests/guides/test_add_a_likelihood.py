@@ -1,4 +1,4 @@
-"""docs/add-a-likelihood.md, followed: another package's likelihood, kernel and initialisation take part."""
+"""docs/add-a-likelihood.md and add-a-kernel.md, followed: what another package adds takes part."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from guide import Guide
 from svgpbench.plugins import framework_missing
 from svgpbench.runner.records import read_record, record_files
 
-PAGE = "add-a-likelihood.md"
+PAGES = ("add-a-likelihood.md", "add-a-kernel.md")
 needs_torch = pytest.mark.skipif(framework_missing("torch") is not None, reason="needs torch")
 
 
 @pytest.fixture
 def guide(tmp_path: Path) -> Guide:
-    return Guide(PAGE, tmp_path)
+    return Guide(tmp_path, *PAGES)
 
 
 @needs_torch
@@ -108,6 +108,19 @@ def test_an_option_that_does_not_fit_is_one_line(
     assert refused.stderr.count("\n") == 1
     assert refused.stderr.startswith("error: rivers.toml: ")
     assert words in refused.stderr
+
+
+def test_an_option_that_is_a_key_of_its_table_is_refused(guide: Guide) -> None:
+    module = guide.folder / "rivers" / "kernel.py"
+    module.write_text(module.read_text("utf-8").replace("alpha", "variance"), "utf-8")
+    file = guide.folder / "rivers.toml"
+    file.write_text(file.read_text("utf-8").replace("alpha", "variance"), "utf-8")
+    refused = guide.run("run", "rivers.toml")
+    assert refused.returncode == 2
+    assert (
+        "'rational-quadratic' has an option 'variance', which is a key of its table"
+        in refused.stderr
+    )
 
 
 def test_they_are_listed(guide: Guide) -> None:

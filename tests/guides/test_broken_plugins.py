@@ -9,13 +9,15 @@ import pytest
 from broken_package import install_broken
 from guide import Guide
 
+from svgpbench.checks.cases import cases
+
 LINE = "'shaky' of package shaky 0.3 cannot be loaded: RuntimeError: needs libshaky 7"
 
 
 @pytest.fixture
 def guide(tmp_path: Path) -> Guide:
     install_broken(tmp_path)
-    return Guide("add-a-likelihood.md", tmp_path)
+    return Guide(tmp_path, "add-a-likelihood.md", "add-a-kernel.md")
 
 
 def test_it_is_listed_with_the_package_and_the_reason_beside_all_others(guide: Guide) -> None:
@@ -77,3 +79,14 @@ def test_so_it_is_on_the_command_line(guide: Guide, command: tuple[str, ...]) ->
     refused = guide.run(*command, "shaky")
     assert (refused.returncode, refused.stderr.count("\n")) == (2, 1), refused.stderr
     assert LINE in refused.stderr
+
+
+def test_a_name_of_ours_stays_ours_and_its_turn_stays_the_same(guide: Guide) -> None:
+    (guide.folder / "shaky.py").write_text(
+        "from svgpbench.methods.dual import DualSVGP as methods\n"
+    )
+    points = "[svgpbench.methods]\na-first = shaky:methods\nq-svgp = shaky:methods\n"
+    (guide.folder / "shaky-0.3.dist-info" / "entry_points.txt").write_text(points)
+    program = "from svgpbench.checks.cases import cases; print(*cases(full=False), sep='\\n')"
+    ours = [str(case) for case in cases(full=False)]
+    assert guide.run(program=program).stdout.splitlines()[: len(ours)] == ours

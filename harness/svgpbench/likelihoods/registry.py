@@ -21,7 +21,9 @@ def build_likelihood(config: LikelihoodConfig) -> Likelihood:
     value that is not one of the option's.
     """
     cls: type[Likelihood] = load(LIKELIHOODS, config.name)
-    built = with_options(cls, f"likelihood {config.name!r}", config.options)
+    built = with_options(
+        cls, f"likelihood {config.name!r}", config.options, LikelihoodConfig.model_fields
+    )
     if "negative_beta" in config.options and built.log_concave:
         raise UserError(
             f"likelihood {config.name!r} is log-concave, its β is never negative; "

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
+from svgpbench.config import KernelConfig
 from svgpbench.errors import UserError
 from svgpbench.model.bases import Features, centres
 from svgpbench.model.inducing_functions import function_with_function, function_with_point
@@ -128,7 +129,7 @@ def kernel(name: str, options: Mapping[str, Any] | None = None) -> Kernel:
     Raises `UserError` for an unknown one and for an option that it does not have.
     """
     cls: type[Kernel] = load(KERNELS, name)
-    return with_options(cls, f"kernel {name!r}", options or {})
+    return with_options(cls, f"kernel {name!r}", options or {}, KernelConfig.model_fields)
 
 
 def lengthscale_count(ard: bool, dimensions: int) -> int:

@@ -133,7 +133,7 @@ def initialisation(name: str, options: Mapping[str, Any] | None = None) -> Initi
     Raises `UserError` for an unknown one and for an option that it does not have.
     """
     cls: type[Initialisation] = load(INDUCING, name)
-    return with_options(cls, f"inducing.init {name!r}", options or {})
+    return with_options(cls, f"inducing.init {name!r}", options or {}, InducingConfig.model_fields)
 
 
 def candidates(X: Floats | StandardisedRows, rng: np.random.Generator) -> Floats:
