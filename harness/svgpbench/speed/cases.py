@@ -21,7 +21,7 @@ from svgpbench.model import Model, Theta, unconstrain
 from svgpbench.numerics.adam import AdamState, adam_start
 from svgpbench.ops import Array, Ops, Tree
 from svgpbench.speed.problems import Problem
-from svgpbench.training.steps import Batch, Steps, compile_steps, learned
+from svgpbench.training.steps import Batch, Predicted, Steps, compile_steps, learned
 from svgpbench.tree import tree_map
 
 METHODS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -65,7 +65,7 @@ class _Compiled(NamedTuple):
     e_step: Callable[[Theta, Batch, Tree, Array, Array], Tree]
     e_step_held: Callable[[Theta, Any, Batch, Tree, Array, Array], Tree]
     m_step: Callable[..., tuple[Theta, AdamState, Tree]]
-    predict: Callable[[Theta, Tree, Batch], tuple[Array, Array]]
+    predict: Callable[[Theta, Tree, Batch], Predicted]
 
 
 @functools.lru_cache
@@ -82,7 +82,7 @@ def _compile(ops: Ops, model: Model, method: Method) -> _Compiled:
     ) -> Tree:
         return held.e_phase(raw, held.factor(raw, p, batch), batch, state, rate, scale)
 
-    def predict(raw: Theta, state: Tree, batch: Batch) -> tuple[Array, Array]:
+    def predict(raw: Theta, state: Tree, batch: Batch) -> Predicted:
         return steps.predict(raw, steps.prior(raw), state, batch)
 
     return _Compiled(
@@ -136,5 +136,8 @@ def build_case(ops: Ops, problem: Problem, method_title: str, step: str) -> Case
     rows = np.arange(len(problem.y_new))
     arguments = (raw, state, Batch(*map(ops.asarray, (problem.X_new, problem.y_new, rows))))
     return Case(
-        ops, compiled.predict, arguments, lambda out: ops.sum(out[0]) / float(len(problem.y_new))
+        ops,
+        compiled.predict,
+        arguments,
+        lambda out: ops.sum(out.log_density) / float(len(problem.y_new)),
     )

@@ -28,6 +28,14 @@ class Batch(NamedTuple):
     rows: Any = ()  # [r], sampled basis points, where the method samples them
 
 
+class Predicted(NamedTuple):
+    """What q says of b test points."""
+
+    log_density: Array  # [b], of y
+    mean: Array  # [b]; probability of class 1 [b] or of several classes [C, b]
+    variance: Any = ()  # [b], where p(y) is Gaussian
+
+
 @dataclass(frozen=True)
 class Steps:
     """Compiled functions; `raw` is unconstrained θ, `rate` and `scale` are arrays []."""
@@ -46,9 +54,7 @@ class Steps:
     ]  # (raw, held, batch, scale) -> M-step objective, its gradient in the learned parts
     retie: Callable[[Theta, Tree, Array], Tree]  # (raw, held, X) -> state
     bound: Callable[..., Array]  # (raw, factor, batch, state, scale) -> ELBO []
-    predict: Callable[
-        ..., tuple[Array, Array]
-    ]  # (raw, prior, state, batch) -> log density, prediction
+    predict: Callable[..., Predicted]  # (raw, prior, state, batch)
     negative_beta: Callable[..., Array]  # (raw, prior, state, batch) -> number of rows []
 
 
@@ -188,10 +194,13 @@ def compile_steps(
         mu, v = method.marginals(ops, f, method.factorise(ops, f, state))
         return model.conditional(theta, batch.noise), mu, v
 
-    def predict(raw: Theta, p: Any, state: Tree, batch: Batch) -> tuple[Array, Array]:
+    def predict(raw: Theta, p: Any, state: Tree, batch: Batch) -> Predicted:
         likelihood, mu, v = marginals(raw, p, state, batch)
-        density = likelihood.log_predictive_density(ops, batch.y, mu, v)
-        return density, likelihood.predict(ops, mu, v)
+        return Predicted(
+            likelihood.log_predictive_density(ops, batch.y, mu, v),
+            likelihood.predict(ops, mu, v),
+            likelihood.predictive_variance(ops, mu, v),
+        )
 
     def negative_beta(raw: Theta, p: Any, state: Tree, batch: Batch) -> Array:
         likelihood, mu, v = marginals(raw, p, state, batch)
