@@ -31,11 +31,18 @@ class Metric:
     says: str  # in a caption
     task: Literal["regression", "classification", "any"]
     better: Better
-    unit: Literal["", "nat", "standardised y", "y", "s"] = ""
-    rows: Literal["training", "test"] = "test"
+    unit: Literal["", "nat", "s"] = ""
+    rows: Literal["training", "test", ""] = "test"
+    y: Literal["", "standardised", "original"] = ""  # of a regression, which targets it is of
     over_outputs: bool = True
     formula: str = ""
     gaussian: bool = False  # defined where the predictive density is Gaussian
+
+    @property
+    def phrase(self) -> str:
+        """What it is, in a sentence."""
+        part = {"training": " on the training part", "test": " of the test part", "": ""}
+        return f"{self.says}{part[self.rows]}"
 
     @property
     def label(self) -> str:
@@ -51,14 +58,23 @@ METRICS = {
     metric.name: metric
     for metric in (
         Metric("elbo", "ELBO", "the bound", "any", "higher", "nat", "training"),
-        Metric("nlpd", "NLPD", "the negative log predictive density", "any", "lower", "nat"),
+        Metric(
+            "nlpd",
+            "NLPD",
+            "the negative log predictive density",
+            "any",
+            "lower",
+            "nat",
+            y="standardised",
+        ),
         Metric(
             "nlpd_original",
             "NLPD [y]",
             "the negative log predictive density in the units of y",
             "regression",
             "lower",
-            "y",
+            "nat",
+            y="original",
             over_outputs=False,
         ),
         Metric(
@@ -67,7 +83,7 @@ METRICS = {
             "the root mean square error",
             "regression",
             "lower",
-            "standardised y",
+            y="standardised",
         ),
         Metric(
             "rmse_original",
@@ -75,7 +91,7 @@ METRICS = {
             "the root mean square error in the units of y",
             "regression",
             "lower",
-            "y",
+            y="original",
             over_outputs=False,
         ),
         Metric("error_rate", "error rate", "the error rate", "classification", "lower"),
@@ -102,7 +118,7 @@ METRICS = {
             "the mean absolute error",
             "regression",
             "lower",
-            "standardised y",
+            y="standardised",
         ),
         Metric(
             "nmae",
@@ -118,7 +134,7 @@ METRICS = {
             "the continuous ranked probability score",
             "regression",
             "lower",
-            "standardised y",
+            y="standardised",
             formula="∫(P(Y ≤ z) − 1[y ≤ z])² dz",
             gaussian=True,
         ),
@@ -155,11 +171,18 @@ METRICS = {
             "any",
             "lower",
             "s",
-            "training",
+            "",
             formula="seconds of training steps, compiling included, evaluation left out",
         ),
     )
 }
+
+
+USUAL = {
+    "regression": ("elbo", "nlpd", "nlpd_original", "rmse"),
+    "classification": ("elbo", "nlpd", "error_rate"),
+}
+"""What a table shows of a task where nobody asks for other metrics."""
 
 
 def metric(name: str) -> Metric:

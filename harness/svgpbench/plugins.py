@@ -1,4 +1,4 @@
-"""Backends, methods and data sets found through entry points; a listing never imports them."""
+"""Backends, methods, data sets, figures and tables found through entry points; a listing imports none."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from svgpbench.errors import UserError, unknown
 from svgpbench.ops import Ops
 
 BACKENDS, METHODS, DATASETS = "svgpbench.backends", "svgpbench.methods", "svgpbench.datasets"
+FIGURES, TABLES = "svgpbench.figures", "svgpbench.tables"
 FRAMEWORK_EXTRAS = ("jax", "torch", "tensorflow")
 """Backends whose framework comes with an extra of the same name."""
 
