@@ -166,7 +166,7 @@ METRICS = {
         ),
         Metric(
             "seconds",
-            "time",
+            "time [s]",
             "the time of training",
             "any",
             "lower",

@@ -19,6 +19,7 @@ from svgpbench.cli.options import (
 from svgpbench.cli.printing import printer
 from svgpbench.errors import UserError
 from svgpbench.experiments import Experiment, FigureEntry, TableEntry, load_experiment, resolve
+from svgpbench.metrics import metric as find_metric
 from svgpbench.plugins import FIGURES, TABLES
 
 if TYPE_CHECKING:
@@ -56,6 +57,8 @@ def table_command(
             f"{declared.name} declares several tables; choose one with --table: {names}"
         )
     if metric:
+        for name in metric:
+            find_metric(name)
         entries = [entry.model_copy(update={"metrics": metric}) for entry in entries]
     kinds: list[TableKind] = [kind_of(TABLES, entry, declared) for entry in entries]
     collected = _collected(declared, preset, results, backend)

@@ -91,8 +91,8 @@ def limits(lines: Sequence[Curve], better: Better) -> tuple[float, float]:
     if not drawn:
         return 0.0, 1.0
     drawn.sort(key=lambda line: (line.broke_at is not None, loss(line.last, better)))
-    better = drawn[: math.ceil(len(drawn) / 2)]
-    ends = np.concatenate([_ends(line) for line in better])
+    best = drawn[: math.ceil(len(drawn) / 2)]
+    ends = np.concatenate([_ends(line) for line in best])
     low, high = float(ends.min()), float(ends.max())
     height = high - low or abs(high) or 1.0
     near = np.concatenate([_ends(line) for line in drawn])

@@ -75,10 +75,10 @@ class Drawn:
         """The error for a figure that would be empty."""
         return UserError(f"no record of {self.experiment} on {self.backend} has {what} to draw")
 
-    def check_recorded(self, metrics: Sequence[Metric]) -> None:
-        """Raise `UserError` for a metric that no drawn cell has."""
+    def check_recorded(self, metrics: Sequence[Metric], cells: pd.DataFrame) -> None:
+        """Raise `UserError` for a metric that no row of `cells` has."""
         for metric in metrics:
-            if self.finals[metric.name].isna().all() and metric.name not in self.traces:
+            if metric.name not in cells or cells[metric.name].isna().all():
                 raise self.none_of(metric.title)
 
 

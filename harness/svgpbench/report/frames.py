@@ -46,11 +46,11 @@ def averaged_over_outputs(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]
     so does one that lacks outputs that others have.
     """
     frame = frame.assign(table=frame["data"].str.partition("@")[0])
-    outputs = frame.groupby("table")["data"].nunique()
+    outputs = {str(table): len(cells["data"].unique()) for table, cells in frame.groupby("table")}
     rows = []
-    for (table, *_), cells in frame.groupby(
-        ["table", *SAME_CELL[1:], "backend", "perturbation"], sort=False
-    ):
+    one_cell = ["table", *SAME_CELL[1:], "backend", "perturbation"]
+    for _, cells in frame.groupby(one_cell, sort=False):
+        table = str(cells["table"].iloc[0])
         row = cells.iloc[0].to_dict() | {"data": table}
         bad = cells[cells["status"] != "ok"]
         if len(bad):

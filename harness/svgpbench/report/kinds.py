@@ -42,16 +42,18 @@ class Kind(Strict):
         Raises `UserError` for a data set or method that none of them is of.
         """
         records = collected.records
-        for what, wanted, of in (
-            ("data set", self.data, lambda record: record.config.data.name),
-            ("method", self.methods, lambda record: record.config.method.title),
-        ):
-            known = {of(record) for record in records}
-            for name in wanted:
-                if name not in known:
-                    raise unknown(f"{what} in these records", name, known)
-            records = tuple(record for record in records if not wanted or of(record) in wanted)
-        return records
+        _check_known("data set", self.data, {r.config.data.name for r in records})
+        records = tuple(r for r in records if not self.data or r.config.data.name in self.data)
+        _check_known("method", self.methods, {r.config.method.title for r in records})
+        return tuple(
+            r for r in records if not self.methods or r.config.method.title in self.methods
+        )
+
+
+def _check_known(what: str, names: Sequence[str], known: set[str]) -> None:
+    for name in names:
+        if name not in known:
+            raise unknown(f"{what} in these records", name, known)
 
 
 class FigureKind(Kind, ABC):

@@ -12,7 +12,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator, ScalarFormatter
+from matplotlib.ticker import MaxNLocator, NullFormatter, ScalarFormatter
 from matplotlib.transforms import Bbox
 
 from svgpbench.report.palette import LineStyle
@@ -37,6 +37,8 @@ STYLE: dict[Any, Any] = {
 }
 FIRST, STEP = 0.03, 0.1
 """Of a panel's height: the margin of its first label, and how far another is from it."""
+AIR = 2.0
+"""Pixels, of a hundred an inch, between a label and a curve."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +52,8 @@ class Label:
 
 def grid(rows: int, columns: int) -> tuple[Figure, Any]:
     """A figure and its axes [rows, columns]; six columns are readable at a journal's width."""
-    width = max(3.6, 1.36 * columns + 0.4)
-    figure = Figure(figsize=(width, 0.4 + 1.4 * rows), layout="constrained")
+    size = (max(3.6, 1.36 * columns + 0.4), max(2.4, 1.4 * rows + 0.4))
+    figure = Figure(figsize=size, layout="constrained")
     return figure, figure.subplots(rows, columns, squeeze=False, sharex="col")
 
 
@@ -63,14 +65,23 @@ def title_of(name: str, rows: pd.DataFrame) -> str:
     return f"{name}\n" + rf"$n={n}$, $D={d}$"
 
 
-def legend(figure: Figure, styles: dict[str, LineStyle], columns: int) -> None:
-    """Below all panels, in as many rows as there is width for."""
+def legend(figure: Figure, styles: dict[str, LineStyle]) -> None:
+    """Below all panels, in as many rows as its width needs."""
     handles = [
-        Line2D([], [], color=style.colour, linestyle=style.dash, linewidth=1.5, label=method)
-        for method, style in styles.items()
+        Line2D([], [], color=style.colour, linestyle=style.dash, linewidth=1.5, label=name)
+        for name, style in styles.items()
     ]
-    wide = min(len(handles), max(2, columns))
-    figure.legend(handles=handles, loc="outside lower center", ncols=wide, frameon=False)
+    widths = [0.62 + 0.062 * len(name) for name in styles]  # inches, of the line and its label
+    columns = len(handles)
+    while columns > 1 and _widest(widths, columns) > figure.get_figwidth():
+        columns -= 1
+    figure.legend(handles=handles, loc="outside lower center", ncols=columns, frameon=False)
+
+
+def _widest(widths: Sequence[float], columns: int) -> float:
+    """The width of a legend, which matplotlib fills column by column."""
+    rows = -(-len(widths) // columns)
+    return sum(max(widths[start : start + rows]) for start in range(0, len(widths), rows))
 
 
 def finish(panel: Axes) -> None:
@@ -86,6 +97,16 @@ def finish(panel: Axes) -> None:
 def whole_numbers(panel: Axes) -> None:
     """Ticks of a horizontal axis that counts."""
     panel.xaxis.set_major_locator(MaxNLocator(5, integer=True, steps=[1, 2, 5, 10]))
+
+
+def logarithmic(panel: Axes) -> None:
+    """A horizontal axis by powers of ten, with plain numbers where it spans less than one."""
+    panel.set_xscale("log")
+    low, high = panel.get_xlim()
+    if high < 10 * low:
+        panel.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
+        panel.xaxis.set_major_formatter(ScalarFormatter())
+    panel.xaxis.set_minor_formatter(NullFormatter())
 
 
 def label(panel: Axes, labels: Sequence[Label]) -> None:
@@ -122,7 +143,7 @@ def unhide_labels(figure: Figure) -> None:
 def _move(panel: Axes, text: Any, taken: list[Bbox]) -> None:
     x, y = text.get_position()
     steps = STEP * np.arange(9)
-    heights = FIRST + steps if y < 0.5 else 1.0 - FIRST - steps
+    heights = FIRST + steps if y < 0.5 else 1.0 - FIRST - steps  # from its edge to the other
     for height, (across, side) in product(
         heights, ((0.98, "right"), (0.5, "center"), (0.02, "left"))
     ):
@@ -133,11 +154,12 @@ def _move(panel: Axes, text: Any, taken: list[Bbox]) -> None:
     text.set_bbox({"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 0.5})
 
 
-def _is_free(panel: Axes, box: Bbox, taken: list[Bbox]) -> bool:
-    """Whether a box lies within the panel, on no other label and on no line of the panel."""
-    inside = panel.bbox.x0 <= box.x0 and box.x1 <= panel.bbox.x1
-    inside = inside and panel.bbox.y0 <= box.y0 and box.y1 <= panel.bbox.y1
-    if not inside or any(box.overlaps(other) for other in taken):
+def _is_free(panel: Axes, text: Bbox, taken: list[Bbox]) -> bool:
+    """Whether a text lies within the panel, on no other label and near no line of the panel."""
+    inside = panel.bbox.x0 <= text.x0 and text.x1 <= panel.bbox.x1
+    inside = inside and panel.bbox.y0 <= text.y0 and text.y1 <= panel.bbox.y1
+    if not inside or any(text.overlaps(other) for other in taken):
         return False
+    box = text.padded(AIR)
     paths = (line.get_transform().transform_path(line.get_path()) for line in panel.lines)
     return not any(path.intersects_bbox(box, filled=False) for path in paths if len(path))

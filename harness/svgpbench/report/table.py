@@ -87,7 +87,8 @@ class Finals(TableKind):
         if self.outputs == "averaged":
             frame, averaged = averaged_over_outputs(frame)
             notes += averaged
-        shown = backends or (reference_backend(frame),)
+        reference = reference_backend(frame)
+        shown = backends or (reference,)
         names = [n for n in METRICS if n in recorded or n in {metric.name for metric in metrics}]
         rows = pd.DataFrame(list(_rows(frame, names)))
         known = [metric for metric in metrics if metric.name not in unrecorded]
@@ -125,9 +126,7 @@ def why_absent(metric: Metric, tasks: Sequence[str]) -> str:
     if not any(metric.fits(task) for task in tasks):
         return f"it is one of {metric.task}"
     if metric.gaussian:
-        return (
-            "no record has it; it is of a Gaussian predictive density, and recent records have it"
-        )
+        return "no record has it (only those of a Gaussian predictive density may)"
     return "no record has it"
 
 

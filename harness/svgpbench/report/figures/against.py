@@ -10,13 +10,13 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from svgpbench.errors import UserError, unknown
+from svgpbench.errors import unknown
 from svgpbench.metrics import METRICS
 from svgpbench.report.collect import dotted_settings
 from svgpbench.report.drawn import Drawn, listed
 from svgpbench.report.kinds import FigureKind, MetricName
 from svgpbench.report.palette import LineStyle, line_styles
-from svgpbench.report.panel import Label, finish, grid, label, legend, title_of
+from svgpbench.report.panel import Label, finish, grid, label, legend, logarithmic, title_of
 from svgpbench.report.table import mean_and_error
 
 FACTS = ("n_train", "dimensions")
@@ -39,9 +39,9 @@ class Against(FigureKind):
     def draw(self, drawn: Drawn) -> Figure:
         """Raises `UserError` for a metric that no record has, and for an `x` that is none."""
         metrics = [METRICS[name] for name in self.metrics]
-        drawn.check_recorded(metrics)
+        drawn.check_recorded(metrics, drawn.finals)
         cells = drawn.finals.assign(x=self._positions(drawn), curve=self._curves_of(drawn))
-        cells = cells[cells["curve"].notna()]
+        cells = cells[cells["curve"] != ""]
         styles = line_styles(cells["curve"].unique())
         panels = [""] if self.x in FACTS else drawn.data
         figure, axes = grid(len(metrics), len(panels))
@@ -55,7 +55,7 @@ class Against(FigureKind):
                 axes[0][column].set_title(title_of(name, here))
             axes[-1][column].set_xlabel(self._x_label())
         figure.align_ylabels(list(axes[:, 0]))
-        legend(figure, styles, len(styles))
+        legend(figure, styles)
         return figure
 
     def _draw_panel(
@@ -72,8 +72,9 @@ class Against(FigureKind):
                 x, mean, np.nan_to_num(error), color=style.colour, linestyle=style.dash,
                 linewidth=1.2, marker="o", markersize=3, capsize=2,
             )  # fmt: skip
-        panel.set_xscale(self.scale)
         finish(panel)
+        if self.scale == "log":
+            logarithmic(panel)
         label(panel, labels)
 
     def _positions(self, drawn: Drawn) -> list[Any]:
@@ -88,8 +89,8 @@ class Against(FigureKind):
             raise unknown("x of a figure", self.x, known | METRICS.keys() | set(FACTS))
         return [each.get(self.x) for each in settings]
 
-    def _curves_of(self, drawn: Drawn) -> list[str | None]:
-        """The label of the curve that each cell is on; None for a cell on none."""
+    def _curves_of(self, drawn: Drawn) -> list[str]:
+        """The label of the curve that each cell is on; empty for a cell on none."""
         methods = [record.config.method for record in drawn.records]
         if not self.curves:
             by_label = self.x in METRICS or self.x in FACTS
@@ -98,8 +99,8 @@ class Against(FigureKind):
         here = {method.title for method in methods}
         for title in curve_of:
             if title not in here:
-                raise UserError(str(unknown("method in these records", title, here)))
-        return [curve_of.get(method.title) for method in methods]
+                raise unknown("method in these records", title, here)
+        return [curve_of.get(method.title, "") for method in methods]
 
     def _x_label(self) -> str:
         return METRICS[self.x].label if self.x in METRICS else self.x

@@ -53,7 +53,7 @@ class Calibration(FigureKind):
             panel.set(xlim=(0, 1), ylim=(0, 1), xlabel="level of the quantile")
             panel.set_title(title_of(name, drawn.finals[drawn.finals["data"] == name]))
         axes[0][0].set_ylabel("share of targets below")
-        legend(figure, drawn.styles, len(drawn.styles))
+        legend(figure, drawn.styles)
         return figure
 
     def caption(self, drawn: Drawn) -> str:

@@ -30,17 +30,16 @@ class Convergence(FigureKind):
         if drawn.traces.empty:
             raise drawn.none_of("a trace")
         metrics = [METRICS[name] for name in self.metrics]
-        drawn.check_recorded(metrics)
+        drawn.check_recorded(metrics, drawn.traces)
         figure, axes = grid(len(metrics), len(drawn.data))
         for column, name in enumerate(drawn.data):
             here = drawn.traces[drawn.traces["data"] == name]
             dead = failed_at_once(drawn.finals[drawn.finals["data"] == name], here)
             for row, metric in enumerate(metrics):
                 panel = axes[row][column]
-                lines = []
-                if metric.name in here and here[metric.name].notna().any():
-                    lines = curves(here, metric.name, dead, self.x)
-                _draw_panel(panel, lines, drawn.styles, metric)
+                without = _without(here, metric.name)
+                lines = curves(here[~here["method"].isin(without)], metric.name, dead, self.x)
+                _draw_panel(panel, lines, drawn.styles, metric, without)
                 if self.x == "iteration":
                     whole_numbers(panel)
                 if column == 0:
@@ -48,7 +47,7 @@ class Convergence(FigureKind):
             axes[0][column].set_title(title_of(name, here))
             axes[-1][column].set_xlabel(self._x_label(drawn))
         figure.align_ylabels(list(axes[:, 0]))
-        legend(figure, drawn.styles, len(drawn.styles))
+        legend(figure, drawn.styles)
         return figure
 
     def _x_label(self, drawn: Drawn) -> str:
@@ -78,6 +77,12 @@ class Convergence(FigureKind):
         return (f"A cross ends a curve where a cell failed ({failures}).", *more)
 
 
+def _without(traces: pd.DataFrame, metric: str) -> list[str]:
+    """Methods that have a trace, and nothing of a metric in it."""
+    recorded = traces.groupby("method", sort=False)[metric].count()
+    return [str(method) for method in recorded.index[recorded == 0]]
+
+
 def failed_at_once(finals: pd.DataFrame, traces: pd.DataFrame) -> list[str]:
     """Methods of which some replicate failed before its first trace point."""
     keys = ["split_seed", "fold", "seed"]
@@ -87,11 +92,17 @@ def failed_at_once(finals: pd.DataFrame, traces: pd.DataFrame) -> list[str]:
 
 
 def _draw_panel(
-    panel: Axes, lines: list[Curve], styles: dict[str, LineStyle], metric: Metric
+    panel: Axes,
+    lines: list[Curve],
+    styles: dict[str, LineStyle],
+    metric: Metric,
+    without: Sequence[str],
 ) -> None:
     low, high = limits(lines, metric.better)
     edge: Literal["top", "bottom"] = "bottom" if metric.better == "higher" else "top"
-    labels = [] if lines else [Label(f"no {metric.title}", "0.4", edge)]
+    labels = [Label(f"{name}: no {metric.title}", styles[name].colour, edge) for name in without]
+    if not lines and labels:
+        labels = [Label(f"no {metric.title}", "0.4", edge)]
     for rank, line in enumerate(lines):
         style = styles[line.method]
         if not len(line.mean):
@@ -116,10 +127,8 @@ def _draw_panel(
 
 
 def _short(value: float) -> str:
-    """A number for a note in a panel: `-412`, or powers of ten where it is large."""
-    if abs(value) < 1e3:
-        return f"{value:.3g}"
+    """A number for a label in a panel: `-412`, or powers of ten where it is large."""
     if abs(value) < 1e4:
-        return f"{value:.0f}"
+        return f"{value:.3g}".replace("-", "−") if abs(value) < 1e3 else f"${value:.0f}$"
     power = math.floor(math.log10(abs(value)))
     return rf"${value / 10**power:.1f}\times10^{{{power}}}$"

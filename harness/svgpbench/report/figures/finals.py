@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Literal
 
@@ -27,7 +28,7 @@ class Finals(FigureKind):
     def draw(self, drawn: Drawn) -> Figure:
         """Raises `UserError` for a metric that no record has."""
         metrics = [METRICS[name] for name in self.metrics]
-        drawn.check_recorded(metrics)
+        drawn.check_recorded(metrics, drawn.finals)
         figure, axes = grid(len(metrics), len(drawn.data))
         for column, name in enumerate(drawn.data):
             here = drawn.finals[drawn.finals["data"] == name]
@@ -37,7 +38,7 @@ class Finals(FigureKind):
                     axes[row][column].set_ylabel(metric.label)
             axes[0][column].set_title(title_of(name, here))
         figure.align_ylabels(list(axes[:, 0]))
-        legend(figure, drawn.styles, len(drawn.styles))
+        legend(figure, drawn.styles)
         return figure
 
     def _draw_panel(
@@ -46,13 +47,13 @@ class Finals(FigureKind):
         labels = []
         for place, (method, style) in enumerate(styles.items()):
             mean, error = mean_and_error(_good(cells, method)[metric.name])
-            if pd.isna(mean):
+            if math.isnan(mean):
                 labels.append(Label(f"{method}: none", style.colour, "top"))
                 continue
             if self.marks == "bars":
                 panel.bar(place, mean, width=0.8, color=style.colour, alpha=0.6)
             marker = "o" if self.marks == "points" else "none"
-            error = 0.0 if pd.isna(error) else error
+            error = 0.0 if math.isnan(error) else error
             panel.errorbar(
                 place, mean, error, color=style.colour, fmt=marker, markersize=4, capsize=2
             )
