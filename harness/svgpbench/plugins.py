@@ -13,6 +13,7 @@ from svgpbench.ops import Framework, Ops
 
 BACKENDS, METHODS, DATASETS = "svgpbench.backends", "svgpbench.methods", "svgpbench.datasets"
 FRAMEWORKS = "svgpbench.frameworks"
+FIGURES, TABLES = "svgpbench.figures", "svgpbench.tables"
 LIKELIHOODS, KERNELS, INDUCING = "svgpbench.likelihoods", "svgpbench.kernels", "svgpbench.inducing"
 GROUPS = {
     BACKENDS: "backend",
@@ -22,6 +23,8 @@ GROUPS = {
     KERNELS: "kernel",
     INDUCING: "initialisation of inducing inputs",
     FRAMEWORKS: "framework",
+    FIGURES: "kind of figure",
+    TABLES: "kind of table",
 }
 """Every group of entry points, and what a message calls one of it."""
 

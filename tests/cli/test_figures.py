@@ -7,11 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command_line import Cli
+from own_experiment import write_own
 from synthetic_records import one_adam_fold_fails, quick_cells, synthetic_record
 
 from svgpbench.report.curves import Curve, curves, leaves, limits
 from svgpbench.report.frames import trace_frame
-from svgpbench.report.palette import KNOWN, OTHERS, looks
+from svgpbench.report.palette import KNOWN, OTHERS, line_styles
 
 
 def curve(method: str, *values: float) -> Curve:
@@ -40,7 +41,7 @@ def test_the_same_records_give_the_same_file(cli: Cli, tmp_path: Path, quick_res
 
 def test_a_diverging_curve_leaves_the_limits_to_the_others() -> None:
     good, alike, bad = curve("a", -5, -2, -1), curve("b", -6, -3, -1), curve("c", -9, -1e6, -400)
-    low, high = limits([good, alike, bad], higher_is_better=True)
+    low, high = limits([good, alike, bad], better="higher")
     assert -12 < low < -5
     assert -1 < high < 1
     assert leaves(good, low, high) is None
@@ -49,7 +50,7 @@ def test_a_diverging_curve_leaves_the_limits_to_the_others() -> None:
 
 def test_limits_hold_every_curve_that_is_near() -> None:
     lines = [curve("a", 1.0, 0.5), curve("b", 1.2, 0.6), curve("c", 1.3, 0.8)]
-    low, high = limits(lines, higher_is_better=False)
+    low, high = limits(lines, better="lower")
     assert all(leaves(line, low, high) is None for line in lines)
 
 
@@ -64,5 +65,107 @@ def test_a_curve_ends_where_its_first_fold_failed() -> None:
 
 
 def test_a_method_looks_the_same_whatever_stands_beside_it() -> None:
-    assert looks(["theirs", "t-SVGP"])["t-SVGP"] == looks(["t-SVGP"])["t-SVGP"] == KNOWN["t-SVGP"]
-    assert looks(["theirs"])["theirs"] == OTHERS[0]
+    assert (
+        line_styles(["theirs", "t-SVGP"])["t-SVGP"]
+        == line_styles(["t-SVGP"])["t-SVGP"]
+        == KNOWN["t-SVGP"]
+    )
+    assert line_styles(["theirs"])["theirs"] == OTHERS[0]
+
+
+ENTRIES = """
+[[figures]]
+name = "one"
+metrics = ["elbo"]
+
+[[figures]]
+name = "two"
+kind = "finals"
+marks = "bars"
+
+[[tables]]
+name = "short"
+metrics = ["nlpd"]
+
+[[tables]]
+name = "long"
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "arguments", "message"),
+    [
+        (
+            ("finals", "finasl"),
+            ("plot", "--figure", "two"),
+            "mine: [[figures]] no. 2: unknown kind of figure 'finasl'; did you mean 'finals'?",
+        ),
+        (
+            ("elbo", "elob"),
+            ("plot", "--figure", "one"),
+            "mine: [[figures]] no. 1: metrics no. 1: unknown metric 'elob'; did you mean 'elbo'?",
+        ),
+        (
+            ("marks =", "mark ="),
+            ("plot",),
+            "mine: unknown key 'mark' in [[figures]] no. 2; did you mean 'marks'?",
+        ),
+        (
+            ('"bars"', '"bar"'),
+            ("plot",),
+            "mine: [[figures]] no. 2: marks must be 'points' or 'bars', got 'bar'",
+        ),
+        (
+            ("nlpd", "npld"),
+            ("table",),
+            "mine: [[tables]] no. 1: metrics no. 1: unknown metric 'npld'; did you mean 'nlpd'?",
+        ),
+        (
+            ('name = "two"', 'name = "one"'),
+            ("plot",),
+            "mine.toml: figure 'one' is there 2 times; change the name",
+        ),
+        (
+            ('name = "two"', ""),
+            ("plot",),
+            "mine.toml: missing key 'name' in [[figures]] no. 2",
+        ),
+        (
+            (" ", " "),
+            ("plot", "--figure", "tow"),
+            "unknown figure of mine 'tow'; did you mean 'two'?",
+        ),
+        (
+            (" ", " "),
+            ("table", "--table", "lnog"),
+            "unknown table of mine 'lnog'; did you mean 'long'?",
+        ),
+        ((" ", " "), ("table", "--metric", "rsme"), "unknown metric 'rsme'; did you mean 'rmse'?"),
+        (
+            (" ", " "),
+            ("table", "--json"),
+            "mine declares several tables; choose one with --table: short, long",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else None,
+)
+def test_a_mistake_in_an_entry_is_one_line(
+    cli: Cli, tmp_path: Path, change: tuple[str, str], arguments: tuple[str, ...], message: str
+) -> None:
+    path = write_own(tmp_path)
+    path.write_text(path.read_text() + ENTRIES.replace(*change))
+    command, *options = arguments
+    outcome = cli(command, "mine.toml", *options)
+    assert outcome.code == 2
+    assert outcome.err.startswith(f"error: {message}"), outcome.err
+    assert outcome.err.count("\n") == 1
+
+
+def test_every_declared_table_is_printed(cli: Cli, tmp_path: Path) -> None:
+    path = write_own(tmp_path)
+    path.write_text(path.read_text() + ENTRIES)
+    assert cli("run", "mine.toml").code == 0
+    short, long = cli("table", "mine.toml").out.split("mine, regression")[1:]
+    assert ("RMSE" in short, "RMSE" in long) == (False, True)
+    alone = cli("table", "mine.toml", "--table", "short").out
+    assert ("NLPD" in alone, "ELBO " in alone) == (True, False)

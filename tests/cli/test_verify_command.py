@@ -112,6 +112,37 @@ def test_a_difference_within_that_of_replicas_is_chaos(results: Path) -> None:
     assert ROUNDING <= 1e-8
 
 
+def test_a_record_of_fewer_metrics_is_compared_in_those_it_has(cli: Cli, results: Path) -> None:
+    for record in read_records(results, "mine"):
+        trace = {k: v for k, v in record.trace.items() if k not in ("mae", "crps")}
+        write_record(results, record.model_copy(update={"trace": trace}))
+    outcome = cli("verify", "--results", "r", "--json")
+    assert verdicts(outcome.out) == ["bitwise", "bitwise"]
+    assert [row["newer"] for row in json.loads(outcome.out)] == [["crps", "mae"]] * 2
+    line = "not in all of these records, and not compared there: crps, mae"
+    assert line in cli("verify", "--results", "r", "--sample", "1").out
+    # but a column that a run no longer gives is a difference
+    rewritten(results, record, 1.0)
+    fewer = record.model_copy(update={"trace": {"iteration": [1, 2]}})
+    assert judged(record, fewer).kind == "different"
+
+
+def test_what_a_record_lacks_makes_nothing_chaotic(results: Path) -> None:
+    fresh = read_records(results, "mine")[0]
+
+    def with_column(name: str, factor: float) -> Record:
+        moved = {name: [float(x or 0) * factor for x in fresh.trace[name]]}
+        return fresh.model_copy(update={"trace": fresh.trace | moved})
+
+    record = with_column("elbo", 1 + 1e-4)
+    older = record.model_copy(
+        update={"trace": {k: v for k, v in record.trace.items() if k != "crps"}}
+    )
+    replica = with_column("crps", 2.0)
+    assert judged(record, fresh, [replica]).kind == "chaotic"
+    assert judged(older, fresh, [replica]).kind == "different"
+
+
 def test_a_sample_is_the_same_every_time_and_draws_from_all(results: Path) -> None:
     record = read_records(results, "mine")[0]
     many = [record.model_copy(update={"cell_id": str(i)}) for i in range(200)]

@@ -300,6 +300,30 @@ def test_gaussian_predictive_density_integrates_to_one(ops: Ops) -> None:
     np.testing.assert_array_equal(ops.to_numpy(prediction), mu[0])
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_a_predictive_variance_is_stated_where_y_is_gaussian_and_nowhere_else(
+    ops: Ops, name: str
+) -> None:
+    """By its quantiles: those of a Gaussian of that mean and variance hold their share of p(y)."""
+    likelihood, p = CASES[name], parameters(ops, name)
+    mu, v = ops.asarray(MU), ops.asarray(VAR)
+    variance = likelihood.predictive_variance(ops, p, mu, v)
+    if not isinstance(likelihood, GaussianLikelihood):
+        assert variance == ()
+        return
+    deviation = np.sqrt(ops.to_numpy(variance))
+    for level in (0.025, 0.6):
+        y = scipy.stats.norm.ppf(level, MU[0], deviation)
+        # P(y < q) = E Φ((q − f)/σ) under q(f)
+        shares = [
+            scipy.integrate.quad(lambda f, q=q, m=m, s=s: scipy.stats.norm.cdf((q - f) / NOISE**0.5)
+                 * scipy.stats.norm.pdf(f, m, s),
+                 m - 9 * s, m + 9 * s)[0]
+            for q, m, s in zip(y, MU[0], np.sqrt(VAR[0]), strict=True)
+        ]  # fmt: skip
+        np.testing.assert_allclose(shares, level, rtol=1e-7)
+
+
 def test_squashed_probit_is_not_log_concave_and_the_exact_one_is() -> None:
     """β at f = −4, y = 1 by a variance that hardly smooths."""
     ops = load_backend("numpy")

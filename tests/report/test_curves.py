@@ -42,7 +42,7 @@ def test_mean_and_band_of_every_iteration_by_hand() -> None:
     # 1 2 6: mean 3, deviations −2 −1 3, variance 14/2, over three
     assert found.mean.tolist() == [3.0, 30.0, 300.0]
     np.testing.assert_allclose(found.error, np.sqrt(7 / 3) * np.array([1, 10, 100]), rtol=1e-14)
-    assert found.iteration.tolist() == [1, 2, 3]
+    assert found.x.tolist() == [1, 2, 3]
     assert (found.replicates, found.broke_at, found.last) == (3, None, 300.0)
     # neither the median (2) nor the best (6); of the other metric, its own
     assert curve(*THREE, metric="nlpd").mean.tolist() == [-3.0, -30.0, -300.0]
@@ -67,7 +67,7 @@ def test_one_replicate_has_a_curve_and_a_band_of_no_width() -> None:
 def test_a_curve_ends_with_the_last_iteration_that_all_reached(status: str) -> None:
     found = curve(*THREE[:2], traced([6.0], status, fold=2))
     # at 2 and 3 the mean of those left would be 15 and 150
-    assert (found.iteration.tolist(), found.mean.tolist()) == ([1.0], [3.0])
+    assert (found.x.tolist(), found.mean.tolist()) == ([1.0], [3.0])
     assert (found.broke_at, found.replicates) == (2, 3)
 
 
@@ -78,7 +78,7 @@ def test_all_that_fail_at_one_iteration_break_the_curve_there_too() -> None:
 
 def test_a_value_that_is_missing_ends_the_curve_and_is_not_bridged() -> None:
     found = curve(traced([1.0, None, 3.0]), traced([1.0, 2.0, 3.0], fold=1))
-    assert (found.iteration.tolist(), found.broke_at) == ([1.0], 2)
+    assert (found.x.tolist(), found.broke_at) == ([1.0], 2)
 
 
 def test_a_method_with_a_replicate_that_failed_at_once_has_no_points() -> None:
@@ -95,9 +95,9 @@ def test_a_sparse_trace_that_reaches_the_end_is_not_broken() -> None:
         traced([1.0, 2.0, 3.0, 4.0], iteration=[1, 3, 6, 8], fold=f, training=training)
         for f in (0, 1)
     ]
-    assert (curve(*whole).broke_at, curve(*whole).iteration.tolist()) == (None, [1, 3, 6, 8])
+    assert (curve(*whole).broke_at, curve(*whole).x.tolist()) == (None, [1, 3, 6, 8])
     failed = traced([1.0, 2.0], "not_pd", iteration=[1, 3], fold=2, training=training)
-    assert (curve(*whole, failed).broke_at, curve(*whole, failed).iteration.tolist()) == (4, [1, 3])
+    assert (curve(*whole, failed).broke_at, curve(*whole, failed).x.tolist()) == (4, [1, 3])
 
 
 def test_replicates_need_be_no_full_grid_of_splits_folds_and_seeds() -> None:
@@ -119,34 +119,36 @@ def line(*values: float, error: float = 0.0, broke_at: int | None = None) -> Cur
 
 
 def test_limits_of_one_curve_are_its_band_and_a_margin_of_six_hundredths() -> None:
-    assert limits([line(2.0, 12.0)], True) == pytest.approx((2.0 - 0.6, 12.0 + 0.6))
-    assert limits([line(2.0, 12.0, error=1.0)], True) == pytest.approx((1.0 - 0.72, 13.0 + 0.72))
-    assert limits([line(5.0)], True) == pytest.approx((5.0 - 0.3, 5.0 + 0.3))
-    assert limits([line(), line(math.nan)], True) == (0.0, 1.0)
+    assert limits([line(2.0, 12.0)], "higher") == pytest.approx((2.0 - 0.6, 12.0 + 0.6))
+    assert limits([line(2.0, 12.0, error=1.0)], "higher") == pytest.approx(
+        (1.0 - 0.72, 13.0 + 0.72)
+    )
+    assert limits([line(5.0)], "higher") == pytest.approx((5.0 - 0.3, 5.0 + 0.3))
+    assert limits([line(), line(math.nan)], "higher") == (0.0, 1.0)
 
 
 def test_limits_follow_the_better_half_by_its_last_value() -> None:
     high, low = line(0.0, 10.0), line(-1000.0, -990.0)
-    assert limits([low, high], True) == pytest.approx((-0.6, 10.6))
-    assert limits([low, high], False) == pytest.approx((-1000.6, -989.4))
-    assert limits([high, low], False) == pytest.approx((-1000.6, -989.4))
+    assert limits([low, high], "higher") == pytest.approx((-0.6, 10.6))
+    assert limits([low, high], "lower") == pytest.approx((-1000.6, -989.4))
+    assert limits([high, low], "lower") == pytest.approx((-1000.6, -989.4))
     # of three the better half is two, and a curve that broke is worse than any that did not
     third = line(-1000.0, 50.0, broke_at=3)
-    low_, high_ = limits([third, high, line(0.0, 8.0)], True)
+    low_, high_ = limits([third, high, line(0.0, 8.0)], "higher")
     assert (low_, high_) == pytest.approx((-0.6, 10.6))
 
 
 def test_of_three_curves_two_are_the_better_half() -> None:
     lines = [line(-1000.0, 5.0), line(0.0, 10.0), line(-40.0, 8.0)]
-    assert limits(lines, True) == pytest.approx((-40 - 0.06 * 50, 10 + 0.06 * 50))
+    assert limits(lines, "higher") == pytest.approx((-40 - 0.06 * 50, 10 + 0.06 * 50))
 
 
 def test_of_the_worse_half_what_lies_within_one_height_is_shown() -> None:
     good, near, far = line(0.0, 10.0), line(-9.0, -8.0), line(-11.0, -10.5)
-    assert limits([good, near], True) == pytest.approx((-9 - 0.06 * 19, 10 + 0.06 * 19))
-    assert limits([good, far], True)[0] > -12.0
+    assert limits([good, near], "higher") == pytest.approx((-9 - 0.06 * 19, 10 + 0.06 * 19))
+    assert limits([good, far], "higher")[0] > -12.0
     partly = line(-300.0, 0.0, -4.0, 19.0, 3.0)
-    assert limits([good, partly], True) == pytest.approx((-4 - 0.06 * 23, 19 + 0.06 * 23))
+    assert limits([good, partly], "higher") == pytest.approx((-4 - 0.06 * 23, 19 + 0.06 * 23))
 
 
 def test_leaves_tells_the_value_farthest_outside_and_none_inside() -> None:

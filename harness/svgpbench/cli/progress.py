@@ -17,9 +17,12 @@ from rich.progress import (
 )
 
 from svgpbench.config import CellConfig
+from svgpbench.metrics import METRICS, USUAL
+from svgpbench.plugins import LIKELIHOODS, load
 
 if TYPE_CHECKING:
     from svgpbench.runner.pool import Event
+    from svgpbench.runner.records import Record
 
 
 def cell_title(config: CellConfig) -> str:
@@ -68,6 +71,15 @@ def reporter() -> Iterator[Callable[[Event], None]]:
         yield show
 
 
+def _usual_metrics(record: Record) -> Iterator[str]:
+    """The metrics that a table would show, of a cell that ended well."""
+    task = load(LIKELIHOODS, record.config.likelihood.name).task
+    for name in USUAL[task] if record.status == "ok" else ():
+        value = record.metrics.get(name)
+        if value is not None:
+            yield f"{METRICS[name].title} {value:.4g}"
+
+
 def _print_line(console: Console, event: Event) -> None:
     from svgpbench.runner.pool import Finished, Planned, SetAside
 
@@ -78,6 +90,7 @@ def _print_line(console: Console, event: Event) -> None:
         text = f"{event.total} cells to run, {event.resumed} done earlier, {event.jobs} at a time"
     elif isinstance(event, Finished):
         record = event.record
-        text = f"[{event.done}/{event.total}] {cell_title(record.config)}: {record.status}"
+        ended = ", ".join([record.status, *_usual_metrics(record)])
+        text = f"[{event.done}/{event.total}] {cell_title(record.config)}: {ended}"
     if text is not None:
         console.print(text, markup=False, highlight=False, soft_wrap=True)

@@ -18,10 +18,12 @@ from svgpbench.cli.options import (
 )
 from svgpbench.cli.printing import printer
 from svgpbench.errors import UserError
-from svgpbench.experiments import load_experiment, resolve
+from svgpbench.experiments import Experiment, FigureEntry, TableEntry, load_experiment, resolve
+from svgpbench.metrics import metric as find_metric
+from svgpbench.plugins import FIGURES, TABLES
 
 if TYPE_CHECKING:
-    from svgpbench.report import Collected
+    from svgpbench.report import Collected, ResultTable
 
 
 def table_command(
@@ -30,24 +32,52 @@ def table_command(
     preset: PresetName = None,
     results: ResultsFolder = RESULTS,
     backend: Backends = None,
+    table: Annotated[
+        str | None, typer.Option("--table", metavar="NAME", help="One of those that are declared.")
+    ] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option("--metric", help="A column; repeat for several. Replaces those declared."),
+    ] = None,
     as_json: AsJson = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
     as_markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
 ) -> None:
-    """Print the final numbers of an experiment."""
+    """Print the final numbers of an experiment, in the tables that it declares."""
     if as_json + as_csv + as_markdown > 1:
         raise UserError("--json, --csv and --markdown exclude each other; give one")
-    collected = _collected(experiment, preset, results, backend)
-    from svgpbench.report import build_table
+    from svgpbench.report.kinds import TableKind, entries_of, kind_of
+
+    declared = load_experiment(experiment)
+    default = TableEntry(name="finals")
+    entries = entries_of(declared.tables, default, f"table of {declared.name}", table)
+    if len(entries) > 1 and (as_json or as_csv):
+        names = ", ".join(entry.name for entry in entries)
+        raise UserError(
+            f"{declared.name} declares several tables; choose one with --table: {names}"
+        )
+    if metric:
+        for name in metric:
+            find_metric(name)
+        entries = [entry.model_copy(update={"metrics": metric}) for entry in entries]
+    kinds: list[TableKind] = [kind_of(TABLES, entry, declared) for entry in entries]
+    collected = _collected(declared, preset, results, backend)
+    titles = tuple(dict.fromkeys(record.config.backend.title for record in collected.records))
+    for place, kind in enumerate(kinds):
+        if place:
+            typer.echo()
+        built = kind.build(collected, backends=titles if backend else ())
+        _print_table(built, "json" if as_json else "csv" if as_csv else "markdown" * as_markdown)
+
+
+def _print_table(table: ResultTable, form: str) -> None:
     from svgpbench.report.layout import TerminalTable, to_markdown
 
-    titles = tuple(dict.fromkeys(record.config.backend.title for record in collected.records))
-    table = build_table(collected, backends=titles if backend else ())
-    if as_json:
+    if form == "json":
         typer.echo(json.dumps(table.to_json(), indent=2, ensure_ascii=False, allow_nan=False))
-    elif as_csv:
+    elif form == "csv":
         typer.echo(table.to_csv(), nl=False)
-    elif as_markdown:
+    elif form == "markdown":
         typer.echo(to_markdown(table))
     else:
         printer().print(TerminalTable(table))
@@ -59,25 +89,38 @@ def plot_command(
     preset: PresetName = None,
     results: ResultsFolder = RESULTS,
     backend: Backends = None,
+    figure: Annotated[
+        str | None, typer.Option("--figure", metavar="NAME", help="One of those that are declared.")
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="A .png, .pdf or .svg file.")
     ] = None,
 ) -> None:
-    """Draw an experiment's traces; print the caption."""
+    """Draw the figures that an experiment declares; print their captions."""
     from svgpbench.report.figure import check_figure_path, draw_figure
+    from svgpbench.report.kinds import FigureKind, entries_of, kind_of
 
-    collected_name = load_experiment(experiment).name
-    path = out or Path(f"{collected_name}.png")
-    check_figure_path(path)
-    caption = draw_figure(_collected(experiment, preset, results, backend), path)
-    typer.echo(f"{path}\n{caption}")
+    declared = load_experiment(experiment)
+    default = FigureEntry(name="convergence")
+    entries = entries_of(declared.figures, default, f"figure of {declared.name}", figure)
+    if out is not None and len(entries) > 1:
+        names = ", ".join(entry.name for entry in entries)
+        raise UserError(f"--out {out}: {declared.name} declares several figures; "
+                        f"choose one with --figure: {names}")  # fmt: skip
+    several = max(len(declared.figures), 1) > 1
+    paths = [out or Path(f"{declared.name}{f'-{entry.name}' * several}.png") for entry in entries]
+    for path in paths:
+        check_figure_path(path)
+    kinds: list[FigureKind] = [kind_of(FIGURES, entry, declared) for entry in entries]
+    collected = _collected(declared, preset, results, backend)
+    for path, kind in zip(paths, kinds, strict=True):
+        typer.echo(f"{path}\n{draw_figure(collected, path, kind)}")
 
 
 def _collected(
-    experiment: str, preset: str | None, results: Path, backends: list[str] | None
+    declared: Experiment, preset: str | None, results: Path, backends: list[str] | None
 ) -> Collected:
     from svgpbench.report import collect
 
-    declared = load_experiment(experiment)
     cells = resolve(declared, preset) if preset else None
     return collect(results, declared, cells, backends)

@@ -63,6 +63,7 @@ def _plain(verdict: Verdict) -> dict[str, object]:
         "difference": _number(verdict.difference),
         "spread": _number(verdict.spread),
         "reason": verdict.reason,
+        "newer": sorted(verdict.newer),
     }
 
 
@@ -83,3 +84,6 @@ def _print(verdicts: list[Verdict]) -> None:
     counts = Counter(verdict.kind for verdict in verdicts)
     typer.echo(", ".join(f"{count} {kind}" for kind, count in counts.most_common()))
     typer.echo("largest relative difference of a column of the trace, times left out")
+    newer = sorted({name for verdict in verdicts for name in verdict.newer})
+    if newer:
+        typer.echo(f"not in all of these records, and not compared there: {', '.join(newer)}")

@@ -2,11 +2,14 @@
 
 from svgpbench.experiments.loading import load_experiment, shipped_experiments
 from svgpbench.experiments.resolve import Selection, resolve
-from svgpbench.experiments.schema import Experiment
+from svgpbench.experiments.schema import ArtefactEntry, Experiment, FigureEntry, TableEntry
 
 __all__ = [
+    "ArtefactEntry",
     "Experiment",
+    "FigureEntry",
     "Selection",
+    "TableEntry",
     "load_experiment",
     "resolve",
     "shipped_experiments",

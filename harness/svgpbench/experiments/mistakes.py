@@ -12,13 +12,16 @@ from pydantic_core import ErrorDetails
 Path: TypeAlias = tuple[str | int, ...]
 
 
-def one_line(error: ValidationError, model: type[BaseModel], declared: Any) -> str:
+def one_line(
+    error: ValidationError, model: type[BaseModel], declared: Any, table: Path = ()
+) -> str:
     """The mistake to mend first: an unknown key before all others, then the most specific one.
 
     Args:
         error: what validation found.
         model: what the file was validated against.
-        declared: the file's content.
+        declared: the file's content, or that of the table of it that `table` leads to.
+        table: empty for the whole file.
     """
     found = [(_in_file(detail["loc"], declared), detail) for detail in error.errors()]
     # a misspelt key is often also a missing one; one member of a union is often nearer than another
@@ -26,10 +29,10 @@ def one_line(error: ValidationError, model: type[BaseModel], declared: Any) -> s
         found, key=lambda pair: (pair[1]["type"] != "extra_forbidden", -len(pair[0]))
     )
     if detail["type"] == "extra_forbidden":
-        return _unknown_key(path, model)
+        return _unknown_key(path, model, table)
     if detail["type"] == "missing":
-        return f"missing key {detail['loc'][-1]!r}{_where(path)}"
-    return _wrong_value(path, detail)
+        return f"missing key {detail['loc'][-1]!r}{_where((*table, *path))}"
+    return _wrong_value((*table, *path), detail)
 
 
 def _in_file(loc: Path, declared: Any) -> Path:
@@ -44,10 +47,10 @@ def _in_file(loc: Path, declared: Any) -> Path:
     return tuple(path)
 
 
-def _unknown_key(path: Path, model: type[BaseModel]) -> str:
+def _unknown_key(path: Path, model: type[BaseModel], outer: Path) -> str:
     *table, key = path
     # another kind of the same table may have it
-    return unknown_key(path, _keys_at(model, table) - {str(key)})
+    return unknown_key((*outer, *path), _keys_at(model, table) - {str(key)})
 
 
 def unknown_key(path: Path, known: Iterable[str]) -> str:

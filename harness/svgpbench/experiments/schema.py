@@ -110,6 +110,25 @@ class Preset(Strict):
     perturbation_replicas: tuple[PerturbationReplica, ...] | None = None
 
 
+class ArtefactEntry(Strict, extra="allow"):
+    """A figure or table: its name, its kind, and the keys that the kind has, checked when it is drawn."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+    kind: str
+
+
+class FigureEntry(ArtefactEntry):
+    """A figure; `svgpbench.figures` has the kinds."""
+
+    kind: str = "convergence"
+
+
+class TableEntry(ArtefactEntry):
+    """A table; `svgpbench.tables` has the kinds."""
+
+    kind: str = "finals"
+
+
 class Experiment(Strict):
     """Problems × methods × backends × folds × seeds, with the values they share."""
 
@@ -131,6 +150,8 @@ class Experiment(Strict):
     problems: Annotated[tuple[Problem, ...], Some]
     methods: Annotated[tuple[MethodEntry, ...], Some]
     presets: dict[str, Preset] = Field(default_factory=dict)
+    figures: tuple[FigureEntry, ...] = ()
+    tables: tuple[TableEntry, ...] = ()
 
     @property
     def data_names(self) -> tuple[str, ...]:
@@ -149,6 +170,8 @@ class Experiment(Strict):
             ("data set", "name", self.data_names),
             ("method", "label", self.labels),
             ("backend", "name", self.backends),
+            ("figure", "name", [entry.name for entry in self.figures]),
+            ("table", "name", [entry.name for entry in self.tables]),
         ):
             for name, times in Counter(names).items():
                 if times > 1:

@@ -49,5 +49,8 @@ class GaussianLikelihood(Likelihood):
     def predict(self, ops: Ops, p: Tree, mu: Array, v: Array) -> Array:
         return mu[0]
 
+    def predictive_variance(self, ops: Ops, p: Tree, mu: Array, v: Array) -> Array | tuple[()]:
+        return v[0] + p.noise_variance
+
     def site_precision(self, ops: Ops, p: Tree) -> Array:
         return 1.0 / p.noise_variance

@@ -92,6 +92,10 @@ class Likelihood(ABC):
     def predict(self, ops: Ops, p: Tree, mu: Array, v: Array) -> Array:
         """Mean of y [b], probability of class 1 [b], or probabilities of several classes [C, b]."""
 
+    def predictive_variance(self, ops: Ops, p: Tree, mu: Array, v: Array) -> Array | tuple[()]:
+        """Variance of y [b] where p(y) is Gaussian; () where it is not, and no quantile follows from it."""
+        return ()
+
     def site_precision(self, ops: Ops, p: Tree) -> Array:
         """Factor [] of every site that the parameters alone determine: 1/σ² for Gaussian noise."""
         return ops.zeros(()) + 1.0
@@ -139,6 +143,10 @@ class Conditional:
     def predict(self, ops: Ops, mu: Array, v: Array) -> Array:
         """Point predictions [b], or probabilities of several classes [C, b]."""
         return self.likelihood.predict(ops, self.parameters, mu, v)
+
+    def predictive_variance(self, ops: Ops, mu: Array, v: Array) -> Array | tuple[()]:
+        """Variance of y [b] where p(y) is Gaussian, else ()."""
+        return self.likelihood.predictive_variance(ops, self.parameters, mu, v)
 
     def site_precision(self, ops: Ops) -> Array:
         """Factor [] of every site."""

@@ -78,8 +78,8 @@ def collect(
             "or name their folder with --results"
         )
     if cells is None and experiment.presets:
-        records, told = of_one_preset(records, experiment)
-        notes.append(told)
+        records, note = of_one_preset(records, experiment)
+        notes.append(note)
     refuse_mixture(records)
     notes += [*_differences_between_rows(records), *_several_versions(records)]
     ordered = sorted(records, key=_order(experiment))
@@ -199,6 +199,11 @@ def _settings(record: Record) -> Iterator[tuple[str, Any]]:
     yield "data.fingerprint", record.data.get("fingerprint")
 
 
+def dotted_settings(record: Record) -> Iterator[tuple[str, Any]]:
+    """The whole configuration of a record's cell by dotted key."""
+    return _flat(record.config.model_dump(mode="json"))
+
+
 def _flat(values: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     for key, value in values.items():
         if isinstance(value, dict):
@@ -217,8 +222,8 @@ def _differences_between_rows(records: Sequence[Record]) -> Iterator[str]:
                 row = f"{record.config.data.name}, {record.config.method.title}"
                 values.setdefault(settings.get(key), set()).add(row)
             if len(values) > 1:
-                told = "; ".join(f"{value}: {_few(rows)}" for value, rows in values.items())
-                yield f"rows differ in {key} ({told})"
+                listed = "; ".join(f"{value}: {_few(rows)}" for value, rows in values.items())
+                yield f"rows differ in {key} ({listed})"
 
 
 def _several_versions(records: Sequence[Record]) -> Iterator[str]:

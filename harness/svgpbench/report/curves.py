@@ -10,15 +10,17 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from svgpbench.metrics import Better, loss
+
 Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Curve:
-    """One method on one data set: mean and standard error [T] at EM iterations [T]."""
+    """One method on one data set: mean and standard error [T] at iterations or seconds [T]."""
 
     method: str
-    iteration: Floats
+    x: Floats
     mean: Floats
     error: Floats
     replicates: int
@@ -30,8 +32,12 @@ class Curve:
         return float(self.mean[-1]) if len(self.mean) else math.nan
 
 
-def curves(traces: pd.DataFrame, metric: str, failed_at_once: Sequence[str] = ()) -> list[Curve]:
+def curves(
+    traces: pd.DataFrame, metric: str, failed_at_once: Sequence[str] = (), x: str = "iteration"
+) -> list[Curve]:
     """The curve of each method in `traces`, over the iterations that every replicate reached.
+
+    `x`: "iteration", or "seconds", the mean over replicates of the time that an iteration was reached at.
 
     A mean over the replicates that are left would jump where one fails, and for the better: the
     curve ends there instead. Methods in `failed_at_once` have a replicate without any iteration: their
@@ -52,9 +58,9 @@ def curves(traces: pd.DataFrame, metric: str, failed_at_once: Sequence[str] = ()
         found.append(
             Curve(
                 str(method),
-                np.asarray(whole.index, dtype=np.float64),
-                np.asarray(whole.mean(axis=1), dtype=np.float64),
-                np.asarray(error, dtype=np.float64),
+                _times(group, whole.index) if x == "seconds" else _floats(whole.index),
+                _floats(whole.mean(axis=1)),
+                _floats(error),
                 count,
                 reached + 1 if reached < int(group["iterations"].max()) else None,
             )
@@ -67,18 +73,26 @@ def curves(traces: pd.DataFrame, metric: str, failed_at_once: Sequence[str] = ()
     ]
 
 
-def limits(lines: Sequence[Curve], higher_is_better: bool) -> tuple[float, float]:
+def _floats(values: pd.Index | pd.Series[float]) -> Floats:
+    return np.asarray(values, dtype=np.float64)
+
+
+def _times(rows: pd.DataFrame, iterations: pd.Index) -> Floats:
+    """Mean seconds at iterations [T]."""
+    return _floats(rows.groupby("iteration")["seconds"].mean().reindex(iterations))
+
+
+def limits(lines: Sequence[Curve], better: Better) -> tuple[float, float]:
     """Limits that show the better half of the curves whole, and of the others what lies near.
 
     Better by the last value. "Near" is within the height of the better half's own range.
     """
-    sign = 1.0 if higher_is_better else -1.0
     drawn = [line for line in lines if len(line.mean) and np.isfinite(line.mean).all()]
     if not drawn:
         return 0.0, 1.0
-    drawn.sort(key=lambda line: (line.broke_at is not None, -sign * line.last))
-    better = drawn[: math.ceil(len(drawn) / 2)]
-    ends = np.concatenate([_ends(line) for line in better])
+    drawn.sort(key=lambda line: (line.broke_at is not None, loss(line.last, better)))
+    best = drawn[: math.ceil(len(drawn) / 2)]
+    ends = np.concatenate([_ends(line) for line in best])
     low, high = float(ends.min()), float(ends.max())
     height = high - low or abs(high) or 1.0
     near = np.concatenate([_ends(line) for line in drawn])

@@ -9,10 +9,10 @@ from typing import Any
 import pandas as pd
 
 from svgpbench.errors import UserError
+from svgpbench.metrics import METRICS
 from svgpbench.plugins import LIKELIHOODS, load
 from svgpbench.runner.records import Record
 
-METRICS = ("elbo", "nlpd", "nlpd_original", "rmse", "rmse_original", "error_rate")
 SAME_CELL = ["data", "method", "split_seed", "fold", "seed"]
 """What cells share that should give the same numbers on every backend."""
 
@@ -22,6 +22,7 @@ def final_frame(records: Sequence[Record]) -> pd.DataFrame:
     rows = []
     for record in records:
         metrics = record.metrics if record.status == "ok" else {}
+        metrics = {"seconds": record.timing.get("train_s")} | metrics
         row = _identity(record) | {"status": record.status, "message": record.message}
         rows.append(row | {name: metrics.get(name) for name in METRICS})
     frame = pd.DataFrame(rows)
@@ -32,10 +33,39 @@ def trace_frame(records: Sequence[Record]) -> pd.DataFrame:
     """One row an EM iteration of each cell, of failed cells up to where they failed."""
     frames = []
     for record in records:
-        trace = pd.DataFrame({k: v for k, v in record.trace.items() if k != "seconds"})
+        trace = pd.DataFrame(dict(record.trace))
         if len(trace):
             frames.append(trace.assign(**_identity(record), status=record.status))
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+
+
+def averaged_over_outputs(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """One row in place of the cells that differ in the output `NAME@OUTPUT` alone, and notes on them.
+
+    A metric is their mean where it is declared to have one. A row fails where one of its cells did, and
+    so does one that lacks outputs that others have.
+    """
+    frame = frame.assign(table=frame["data"].str.partition("@")[0])
+    outputs = {str(table): len(cells["data"].unique()) for table, cells in frame.groupby("table")}
+    rows = []
+    one_cell = ["table", *SAME_CELL[1:], "backend", "perturbation"]
+    for _, cells in frame.groupby(one_cell, sort=False):
+        table = str(cells["table"].iloc[0])
+        row = cells.iloc[0].to_dict() | {"data": table}
+        bad = cells[cells["status"] != "ok"]
+        if len(bad):
+            row |= {"status": bad["status"].iloc[0], "message": bad["message"].iloc[0]}
+        elif len(cells) < outputs[table]:
+            row |= {"status": "skipped", "message": "outputs are missing"}
+        good = row["status"] == "ok"
+        for name, metric in METRICS.items():
+            whole = good and (metric.over_outputs or outputs[table] == 1)
+            row[name] = cells[name].mean(skipna=False) if whole else float("nan")
+        rows.append(row)
+    notes = [
+        f"{table}: mean over its {count} outputs" for table, count in outputs.items() if count > 1
+    ]
+    return pd.DataFrame(rows, columns=frame.columns).drop(columns="table"), notes
 
 
 def _identity(record: Record) -> dict[str, Any]:

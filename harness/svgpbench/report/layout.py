@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,16 +11,12 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
 
+from svgpbench.metrics import Metric
 from svgpbench.report.table import ResultTable
 
-COLUMNS: dict[str, dict[str, str]] = {
-    "regression": {
-        "elbo": "ELBO",
-        "nlpd": "NLPD",
-        "nlpd_original": "NLPD [y]",
-        "rmse": "RMSE",
-    },
-    "classification": {"elbo": "ELBO", "nlpd": "NLPD", "error_rate": "error rate"},
+UNITS = {
+    "standardised": "of y standardised by the training part",
+    "original": "in the units of y",
 }
 
 
@@ -41,9 +37,9 @@ def lay_out(table: ResultTable) -> Iterator[Layout]:
     rounding = bool(rows["rounding_differs"].notna().any())
     failed = bool((rows["ok"] < rows["cells"]).any())
     for task, group in rows.groupby("task", sort=False):
-        metrics = COLUMNS[str(task)]
+        metrics = table.metrics_of(str(task))
         header = ["data set", "method"]
-        header += ["backend"] * several + ["n"] + list(metrics.values())
+        header += ["backend"] * several + ["n"] + [m.title for m in metrics]
         header += ["Δ backends"] * differ + ["Δ rounding"] * rounding + ["failed"] * failed
         text = [
             [
@@ -51,7 +47,7 @@ def lay_out(table: ResultTable) -> Iterator[Layout]:
                 str(row["method"]),
                 *[str(row["backend"])] * several,
                 str(row["ok"]),
-                *(plus_minus(row[f"{m}_mean"], row[f"{m}_se"]) for m in metrics),
+                *(plus_minus(row[f"{m.name}_mean"], row[f"{m.name}_se"]) for m in metrics),
                 *[difference(row["backends_differ"])] * differ,
                 *[difference(row["rounding_differs"])] * rounding,
                 *[", ".join(f"{n} {status}" for status, n in row["failed"].items())] * failed,
@@ -90,14 +86,24 @@ def footnotes(table: ResultTable) -> Iterator[str]:
     """What the columns mean and what a reader must know."""
     where = "" if len(table.shown) > 1 else f", on {table.shown[0]}"
     yield f"mean ± standard error over the n cells (folds × seeds) that ended well{where}"
-    if "regression" in set(table.rows["task"]):
-        yield "NLPD and RMSE of y standardised by the training part; NLPD [y] in the units of y"
+    shown = [m for m in table.metrics if any(m.fits(task) for task in set(table.rows["task"]))]
+    units = "; ".join(_units(shown))
+    if units and "regression" in set(table.rows["task"]):
+        yield units
+    yield from (f"{metric.title}: {metric.formula}" for metric in shown if metric.formula)
     if table.rows["backends_differ"].notna().any():
         names = ", ".join(dict.fromkeys(table.rows["backend"]))
         yield f"Δ backends: largest relative difference of one cell's final ELBO between {names}"
     if table.rows["rounding_differs"].notna().any():
         yield "Δ rounding: the same between a cell and its replica with inputs perturbed by rounding"
     yield from table.notes
+
+
+def _units(metrics: Sequence[Metric]) -> Iterator[str]:
+    """Which metrics of regression are of y as the model sees it, and which in its own units."""
+    for y, text in UNITS.items():
+        if titles := [metric.title for metric in metrics if metric.y == y]:
+            yield f"{', '.join(titles[:-1])}{' and ' * (len(titles) > 1)}{titles[-1]} {text}"
 
 
 class TerminalTable:

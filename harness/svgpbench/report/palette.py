@@ -1,4 +1,4 @@
-"""One look for a method in every figure: a colour that colour-blind readers know, and a dash."""
+"""One style for a method in every figure: a colour that colour-blind readers know, and a dash."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Dash: TypeAlias = Any
 """A matplotlib line style: `-`, or an offset and lengths on and off."""
 
 
-class Look(NamedTuple):
+class LineStyle(NamedTuple):
     """How the line of a method is drawn."""
 
     colour: str
@@ -18,22 +18,22 @@ class Look(NamedTuple):
 
 # Okabe and Ito's colours; lines that lie on one another stay visible by their dashes
 KNOWN = {
-    "t-SVGP": Look("#0072B2", "-"),
-    "q-SVGP natgrad": Look("#D55E00", (0, (4, 2))),
-    "q-SVGP Adam": Look("#009E73", (0, (1, 1.3))),
-    "q-SVGP Adam (fair)": Look("#CC79A7", (0, (5, 1.5, 1, 1.5))),
-    "t-SVGP untied": Look("#56B4E9", (0, (2.5, 1.2))),
+    "t-SVGP": LineStyle("#0072B2", "-"),
+    "q-SVGP natgrad": LineStyle("#D55E00", (0, (4, 2))),
+    "q-SVGP Adam": LineStyle("#009E73", (0, (1, 1.3))),
+    "q-SVGP Adam (fair)": LineStyle("#CC79A7", (0, (5, 1.5, 1, 1.5))),
+    "t-SVGP untied": LineStyle("#56B4E9", (0, (2.5, 1.2))),
 }
 OTHERS = (
-    Look("#E69F00", "-"),
-    Look("#000000", (0, (4, 2))),
-    Look("#8C564B", (0, (1, 1.3))),
-    Look("#999999", (0, (5, 1.5, 1, 1.5))),
+    LineStyle("#E69F00", "-"),
+    LineStyle("#000000", (0, (4, 2))),
+    LineStyle("#8C564B", (0, (1, 1.3))),
+    LineStyle("#999999", (0, (5, 1.5, 1, 1.5))),
 )
 
 
-def looks(methods: Iterable[str]) -> dict[str, Look]:
-    """A look for each method; those of unknown methods follow their order and may repeat."""
+def line_styles(methods: Iterable[str]) -> dict[str, LineStyle]:
+    """A style for each method; those of unknown methods follow their order and may repeat."""
     others = 0
     found = {}
     for method in methods:

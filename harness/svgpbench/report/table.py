@@ -4,25 +4,39 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 
+from svgpbench.metrics import METRICS, USUAL, Metric
+from svgpbench.plugins import LIKELIHOODS, load
 from svgpbench.report.agreement import between_backends, by_rounding
 from svgpbench.report.collect import Collected
-from svgpbench.report.frames import METRICS, count_by, final_frame, reference_backend
+from svgpbench.report.frames import (
+    averaged_over_outputs,
+    count_by,
+    final_frame,
+    reference_backend,
+)
+from svgpbench.report.kinds import TableKind
+from svgpbench.runner.records import Record
 
 
 @dataclass(frozen=True)
 class ResultTable:
-    """A row a data set, method and backend; `shown` are the backends that a terminal gets."""
+    """A row a data set, method and backend; a terminal gets some of the backends and metrics."""
 
     experiment: str
     rows: pd.DataFrame
-    shown: tuple[str, ...]
+    shown: tuple[str, ...]  # backends
     notes: tuple[str, ...]
+    metrics: tuple[Metric, ...]  # in the order of the columns
+
+    def metrics_of(self, task: str) -> list[Metric]:
+        """The columns of one task."""
+        return [metric for metric in self.metrics if metric.fits(task)]
 
     def to_csv(self) -> str:
         """Every row, numbers in full."""
@@ -38,27 +52,85 @@ class ResultTable:
             {str(key): _plain(value) for key, value in row.items()}
             for row in self.rows.to_dict(orient="records")
         ]
-        return {"experiment": self.experiment, "rows": rows, "notes": list(self.notes)}
+        metrics = {
+            m.name: {"title": m.title, "unit": m.unit, "better": m.better} for m in self.metrics
+        }
+        return {
+            "experiment": self.experiment,
+            "metrics": metrics,
+            "rows": rows,
+            "notes": list(self.notes),
+        }
 
 
 def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+class Finals(TableKind):
+    """Final metrics by data set, method and backend: mean ± standard error over splits and seeds.
+
+    Without `metrics` those that are usual for a task. `outputs = "averaged"` has one row for all outputs of
+    a table of several.
+    """
+
+    outputs: Literal["each", "averaged"] = "each"
+
+    def build(self, collected: Collected, backends: tuple[str, ...] = ()) -> ResultTable:
+        """Aggregate records; a failed cell is counted under its status and is in no mean."""
+        records = self.chosen(collected)
+        frame, notes = final_frame(records), list(collected.notes)
+        recorded = {name for record in records for name in record.metrics}
+        metrics, absent = _columns(self.metrics, frame, recorded)
+        unrecorded = _not_recorded(records, metrics)
+        notes += [*absent, *unrecorded.values()]
+        if self.outputs == "averaged":
+            frame, averaged = averaged_over_outputs(frame)
+            notes += averaged
+        reference = reference_backend(frame)
+        shown = backends or (reference,)
+        names = [n for n in METRICS if n in recorded or n in {metric.name for metric in metrics}]
+        rows = pd.DataFrame(list(_rows(frame, names)))
+        known = [metric for metric in metrics if metric.name not in unrecorded]
+        notes += [*_failures(frame, shown), *_not_finite(frame, known)]
+        return ResultTable(collected.experiment, rows, shown, tuple(notes), metrics)
+
+
 def build_table(collected: Collected, backends: tuple[str, ...] = ()) -> ResultTable:
-    """Aggregate records; a failed cell is counted under its status and is in no mean.
+    """The table of an experiment that declares none.
 
     `backends`: titles to show in a terminal; empty shows the one that stands for all.
     """
-    frame = final_frame(collected.records)
-    reference = reference_backend(frame)
-    rows = pd.DataFrame(list(_rows(frame)))
-    shown = backends or (reference,)
-    notes = (*collected.notes, *_failures(frame, shown), *_not_finite(frame))
-    return ResultTable(collected.experiment, rows, shown, notes)
+    return Finals().build(collected, backends)
 
 
-def _rows(frame: pd.DataFrame) -> Iterator[dict[str, Any]]:
+def _columns(
+    asked: Sequence[str], frame: pd.DataFrame, recorded: set[str]
+) -> tuple[tuple[Metric, ...], list[str]]:
+    """The metrics to show, and a line on each that was asked for and that no cell has."""
+    tasks = tuple(dict.fromkeys(frame["task"]))
+    if not asked:
+        usual = [name for task in tasks for name in USUAL[task]]
+        special = ["heldout_elbo"] if "heldout_elbo" in recorded else []
+        names = dict.fromkeys([*usual[:1], *special, *usual])
+        return tuple(METRICS[name] for name in names), []
+    metrics = [METRICS[name] for name in asked]
+    absent = [metric for metric in metrics if frame[metric.name].isna().all()]
+    return tuple(metric for metric in metrics if metric not in absent), [
+        f"no {metric.title}: {why_absent(metric, tasks)}" for metric in absent
+    ]
+
+
+def why_absent(metric: Metric, tasks: Sequence[str]) -> str:
+    """Why no record has a metric that was asked for."""
+    if not any(metric.fits(task) for task in tasks):
+        return f"it is one of {metric.task}"
+    if metric.gaussian:
+        return "no record has it (only those of a Gaussian predictive density may)"
+    return "no record has it"
+
+
+def _rows(frame: pd.DataFrame, metrics: Sequence[str]) -> Iterator[dict[str, Any]]:
     for (data, method), group in frame.groupby(["data", "method"], sort=False):
         differences = {
             "backends_differ": between_backends(group),
@@ -77,7 +149,7 @@ def _rows(frame: pd.DataFrame) -> Iterator[dict[str, Any]]:
                 "ok": len(good),
                 "failed": {str(status): int(count) for status, count in bad.items()},
             }
-            for metric in METRICS:
+            for metric in metrics:
                 row[f"{metric}_mean"], row[f"{metric}_se"] = mean_and_error(good[metric])
             yield row | differences
 
@@ -106,14 +178,28 @@ def _failures(frame: pd.DataFrame, shown: tuple[str, ...]) -> Iterator[str]:
         yield f"failed besides: {data}, {method}: {listed}"
 
 
-def _not_finite(frame: pd.DataFrame) -> Iterator[str]:
+def _not_recorded(records: Sequence[Record], metrics: Sequence[Metric]) -> dict[str, str]:
+    """Shown metrics that some records were made without and others were not, and a line on each."""
+    ended = [record for record in records if record.status == "ok"]
+    notes = {}
+    for metric in metrics:
+        if metric.name == "seconds":  # stands elsewhere in a record
+            continue
+        mine = [r for r in ended if metric.fits(load(LIKELIHOODS, r.config.likelihood.name).task)]
+        lack = sum(metric.name not in record.metrics for record in mine)
+        if 0 < lack < len(mine):
+            notes[metric.name] = f"{metric.title} is not in {lack} of {len(mine)} records"
+    return notes
+
+
+def _not_finite(frame: pd.DataFrame, metrics: Sequence[Metric]) -> Iterator[str]:
     """Rows whose cells ended well, but some of them with an infinite score."""
     good = frame[(frame["status"] == "ok") & (frame["perturbation"] == 0)]
     for (data, method, backend), group in good.groupby(["data", "method", "backend"], sort=False):
-        for metric in METRICS:
-            absent = int(group[metric].isna().sum())
+        for metric in metrics:
+            absent = int(group[metric.name].isna().sum())
             if 0 < absent < len(group):
                 yield (
-                    f"no mean of {metric}: {data}, {method} on {backend}: "
+                    f"no mean of {metric.name}: {data}, {method} on {backend}: "
                     f"not finite in {absent} of {len(group)} cells"
                 )

@@ -40,6 +40,7 @@ class Verdict:
     difference: float = np.nan  # largest in the trace, relative to its column
     spread: float = np.nan  # the same between the cell and its replicas, where they were needed
     reason: str = ""
+    newer: tuple[str, ...] = ()  # columns that a run gives now and the record has not
 
 
 def verify(
@@ -93,12 +94,16 @@ def judged(record: Record, fresh: Record, replicas: Sequence[Record] = ()) -> Ve
     if fresh.status not in FINAL:
         return Verdict(record, "not run", reason=f"{fresh.status}: {fresh.message}")
     apart = difference(record, fresh)
+    newer = tuple(fresh.trace.keys() - record.trace.keys()) if record.trace else ()
     if apart <= ROUNDING:
-        return Verdict(record, "rounding" if apart else "bitwise", apart)
+        return Verdict(record, "rounding" if apart else "bitwise", apart, newer=newer)
     ended = [replica for replica in replicas if replica.status in FINAL]
-    spread = max((difference(fresh, replica) for replica in ended), default=np.nan)
+    known = fresh.model_copy(
+        update={"trace": {k: column for k, column in fresh.trace.items() if k not in newer}}
+    )
+    spread = max((difference(known, replica) for replica in ended), default=np.nan)
     kind: Kind = "chaotic" if apart <= MARGIN * spread else "different"
-    return Verdict(record, kind, apart, spread)
+    return Verdict(record, kind, apart, spread, newer=newer)
 
 
 def difference(one: Record, other: Record) -> float:

@@ -23,7 +23,15 @@ from svgpbench.numerics.adam import adam_start
 from svgpbench.ops import Array, Ops, Tree
 from svgpbench.plugins import METHODS, load, plugins, whole
 from svgpbench.speed.problems import Problem
-from svgpbench.training.steps import Batch, MPhase, Steps, compile_steps, learnable, learned
+from svgpbench.training.steps import (
+    Batch,
+    MPhase,
+    Predicted,
+    Steps,
+    compile_steps,
+    learnable,
+    learned,
+)
 from svgpbench.tree import tree_map
 
 HELD = 8
@@ -60,7 +68,7 @@ class _Compiled(NamedTuple):
     e_step: Callable[[Theta, Batch, Tree, Array, Array], Tree]
     e_step_held: Callable[[Theta, Any, Batch, Tree, Array, Array], Tree]
     m_step: MPhase
-    predict: Callable[[Theta, Tree, Batch], tuple[Array, Array]]
+    predict: Callable[[Theta, Tree, Batch], Predicted]
 
 
 @functools.lru_cache
@@ -78,7 +86,7 @@ def _compile(ops: Ops, model: Model, method: AnyMethod) -> _Compiled:
     ) -> Tree:
         return held.e_phase(raw, held.factor(raw, p, batch), batch, state, rate, scale)
 
-    def predict(raw: Theta, state: Tree, batch: Batch) -> tuple[Array, Array]:
+    def predict(raw: Theta, state: Tree, batch: Batch) -> Predicted:
         return steps.predict(raw, steps.prior(raw), state, batch)
 
     return _Compiled(
@@ -190,5 +198,8 @@ def build_case(ops: Ops, problem: Problem, method_title: str, step: str) -> Case
     new = np.arange(len(problem.y_new))
     arguments = (raw, state, Batch(*map(ops.asarray, (problem.X_new, problem.y_new, new))))
     return Case(
-        ops, compiled.predict, arguments, lambda out: ops.sum(out[0]) / float(len(problem.y_new))
+        ops,
+        compiled.predict,
+        arguments,
+        lambda out: ops.sum(out.log_density) / float(len(problem.y_new)),
     )

@@ -211,18 +211,14 @@ class Trainer:
         return float(self.ops.to_numpy(self.steps.bound(at.raw, f, batch, at.state, scale)))
 
     def metrics(self, at: Place) -> dict[str, float]:
-        """Test NLPD and error: RMSE for regression, error rate for classification."""
+        """The scores of predictions at the test inputs."""
         ops, d = self.ops, self.data
         predicted = [
-            self.steps.predict(at.raw, at.prior, at.state, chunk)
+            tree_map(ops.to_numpy, self.steps.predict(at.raw, at.prior, at.state, chunk))
             for chunk in self.batches.test_chunks(at.raw.inducing)
         ]
-        density, guess = (
-            np.concatenate([np.float64(ops.to_numpy(x)) for x in xs], axis=-1)
-            for xs in zip(*predicted, strict=True)
-        )
-        task = self.model.likelihood.task
-        return scores(task, density, guess, d.y_test, d.y_scale)
+        whole = tree_map(lambda *xs: np.concatenate(xs, axis=-1, dtype=np.float64), *predicted)
+        return scores(self.model.likelihood.task, whole, d.y_test, d.y_scale)
 
     def step_control(self, at: Place) -> dict[str, int]:
         """Halvings of the E-step's rate so far, and training rows with β < 0 where β may be."""

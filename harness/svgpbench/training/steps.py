@@ -68,9 +68,17 @@ class Bound(Protocol):
 
 
 class Prediction(Protocol):
-    """Log predictive densities [b] of a batch, and what is predicted at its inputs."""
+    """What q says of a batch."""
 
-    def __call__(self, raw: Theta, p: Any, state: Tree, batch: Batch, /) -> tuple[Array, Array]: ...
+    def __call__(self, raw: Theta, p: Any, state: Tree, batch: Batch, /) -> Predicted: ...
+
+
+class Predicted(NamedTuple):
+    """What q says of b test points."""
+
+    log_density: Array  # [b], of y
+    mean: Array  # [b]; probability of class 1 [b] or of several classes [C, b]
+    variance: Any = ()  # [b], where p(y) is Gaussian
 
 
 @dataclass(frozen=True)
@@ -237,10 +245,13 @@ def compile_steps(
         mu, v = method.marginals(ops, f, method.factorise(ops, f, state))
         return model.conditional(theta, batch.noise), mu, v
 
-    def predict(raw: Theta, p: Any, state: Tree, batch: Batch) -> tuple[Array, Array]:
+    def predict(raw: Theta, p: Any, state: Tree, batch: Batch) -> Predicted:
         likelihood, mu, v = marginals(raw, p, state, batch)
-        density = likelihood.log_predictive_density(ops, batch.y, mu, v)
-        return density, likelihood.predict(ops, mu, v)
+        return Predicted(
+            likelihood.log_predictive_density(ops, batch.y, mu, v),
+            likelihood.predict(ops, mu, v),
+            likelihood.predictive_variance(ops, mu, v),
+        )
 
     def negative_beta(raw: Theta, p: Any, state: Tree, batch: Batch) -> Array:
         likelihood, mu, v = marginals(raw, p, state, batch)

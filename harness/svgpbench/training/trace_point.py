@@ -4,35 +4,92 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+from scipy.stats import norm
 
+from svgpbench.metrics import CALIBRATION_BINS, PIT_LEVELS, pit_column
 from svgpbench.model import Theta
+from svgpbench.training.steps import Predicted
 
 Floats = npt.NDArray[np.float64]
 
 
-def scores(
-    task: str, density: Floats, guess: Floats, y: Floats, y_scale: float
-) -> dict[str, float]:
-    """Test NLPD and error: RMSE for regression, error rate for classification.
+def scores(task: str, predicted: Predicted, y: Floats, y_scale: float) -> dict[str, float]:
+    """The metrics of predictions, in the words of `svgpbench.metrics`.
 
     Args:
         task: of the likelihood.
-        density: log p(y | data) of each test point, [t].
-        guess: the predicted mean [t], or probability [t] or [K, t].
+        predicted: of t test points, on the host.
         y: test targets, [t], in units of `y_scale`.
         y_scale: what the targets were divided by.
     """
+    density, guess, variance = predicted
     nlpd = -float(np.mean(density))
     if task == "classification":
         label = np.argmax(guess, axis=0) if guess.ndim == 2 else guess > 0.5
-        return {"nlpd": nlpd, "error_rate": float(np.mean(label != y))}
+        return {
+            "nlpd": nlpd,
+            "error_rate": float(np.mean(label != y)),
+            "brier": brier(guess, y),
+            "ece": expected_calibration_error(guess, y),
+        }
     rmse = float(np.sqrt(np.mean((guess - y) ** 2)))
-    return {
+    mae = float(np.mean(np.abs(guess - y)))
+    found = {
         "nlpd": nlpd,
         "nlpd_original": nlpd + float(np.log(y_scale)),
         "rmse": rmse,
         "rmse_original": rmse * y_scale,
+        "nmse": _relative(rmse**2, float(np.var(y))),
+        "mae": mae,
+        "nmae": _relative(mae, float(np.mean(np.abs(y - np.mean(y))))),
     }
+    # what follows from a mean and a variance alone; of heavier tails or of counts it would be false
+    return found if isinstance(variance, tuple) else found | gaussian_scores(guess, variance, y)
+
+
+def _relative(error: float, spread: float) -> float:
+    """NaN where the test targets are all alike."""
+    return error / spread if spread else float("nan")
+
+
+def gaussian_scores(mean: Floats, variance: Floats, y: Floats) -> dict[str, float]:
+    """CRPS, coverage and PIT of Gaussian predictive densities with means and variances [t].
+
+    Source: Gneiting and Raftery 2007, Eq. 21 (CRPS).
+    """
+    deviation = np.sqrt(variance)
+    z = (y - mean) / deviation
+    crps = deviation * (z * (2.0 * norm.cdf(z) - 1.0) + 2.0 * norm.pdf(z) - 1.0 / np.sqrt(np.pi))
+    below = norm.cdf(z)  # the probability integral transform of y
+    return {
+        "crps": float(np.mean(crps)),
+        "coverage": float(np.mean(np.abs(z) <= norm.ppf(0.975))),
+        **{pit_column(level): float(np.mean(below <= level)) for level in PIT_LEVELS},
+    }
+
+
+def brier(p: Floats, y: Floats) -> float:
+    """Mean of (p − y)² for probabilities [t] of class 1, of Σ_c (p_c − 1[y = c])² for [C, t]."""
+    if p.ndim == 1:
+        return float(np.mean((p - y) ** 2))
+    return float(np.mean(np.sum((p - (np.arange(len(p))[:, None] == y)) ** 2, axis=0)))
+
+
+def expected_calibration_error(p: Floats, y: Floats) -> float:
+    """Mean |accuracy − confidence| over bins of the confidence, each by its share of the points.
+
+    Args:
+        p: probabilities [t] of class 1, or [C, t] of several classes.
+        y: labels, [t].
+
+    Confidence is the probability of the predicted class. Source: Guo et al. 2017, Eq. 3.
+    """
+    classes = p if p.ndim == 2 else np.stack([1.0 - p, p])
+    confidence, right = np.max(classes, axis=0), np.argmax(classes, axis=0) == y
+    # bins (0, 1/15], (1/15, 2/15], …; rounding may carry a probability past 1
+    place = np.clip(np.nan_to_num(np.ceil(confidence * CALIBRATION_BINS)), 0, CALIBRATION_BINS)
+    gaps = np.bincount(place.astype(int), weights=right - confidence)
+    return float(np.sum(np.abs(gaps)) / len(y))
 
 
 def hyperparameters(theta: Theta) -> dict[str, float]:

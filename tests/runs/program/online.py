@@ -122,10 +122,6 @@ class Online(Loop):
         numbers |= test_scores(family, theta, x, d, test)
         scale = len(d.y) / len(d.y_test)
         numbers["heldout_elbo"] = float(family.bound_at(theta, x, test, scale))
-        if "rmse" in numbers:
-            numbers["nmse"] = numbers["rmse"] ** 2 / float(
-                np.mean((d.y_test - d.y_test.mean()) ** 2)
-            )
         numbers |= in_few_numbers(theta)
         return Point(numbers, theta, dict(self.state))
 

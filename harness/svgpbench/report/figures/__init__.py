@@ -1,0 +1,1 @@
+"""One kind of figure a file; all of them, and other packages', stand behind `svgpbench.figures`."""

@@ -1,0 +1,132 @@
+"""A final metric against a size or a cost: basis points, rows, seconds of training, another metric."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from svgpbench.errors import unknown
+from svgpbench.metrics import METRICS
+from svgpbench.report.collect import dotted_settings
+from svgpbench.report.drawn import Drawn, listed
+from svgpbench.report.kinds import FigureKind, MetricName
+from svgpbench.report.palette import LineStyle, line_styles
+from svgpbench.report.panel import Label, finish, grid, label, legend, logarithmic, title_of
+from svgpbench.report.table import mean_and_error
+
+FACTS = ("n_train", "dimensions")
+"""Of the data: against these one curve goes through all data sets."""
+
+
+class Against(FigureKind):
+    """A row a metric, a column a data set; a curve is several methods that differ in what `x` is.
+
+    `x`: a setting such as "inducing.count", a metric such as "seconds", "n_train" or "dimensions".
+    `curves`: labels of curves, each with the labels of its methods; without it, a curve a method by name
+    where x is a setting, and by label elsewhere.
+    """
+
+    metrics: tuple[MetricName, ...] = ("nlpd",)
+    x: str = "inducing.count"
+    curves: dict[str, tuple[str, ...]] = {}  # noqa: RUF012 - a field, which pydantic copies
+    scale: Literal["linear", "log"] = "linear"
+
+    def draw(self, drawn: Drawn) -> Figure:
+        """Raises `UserError` for a metric that no record has, and for an `x` that is none."""
+        metrics = [METRICS[name] for name in self.metrics]
+        drawn.check_recorded(metrics, drawn.finals)
+        cells = drawn.finals.assign(x=self._positions(drawn), curve=self._curves_of(drawn))
+        cells = cells[cells["curve"] != ""]
+        styles = line_styles(cells["curve"].unique())
+        panels = [""] if self.x in FACTS else drawn.data
+        figure, axes = grid(len(metrics), len(panels))
+        for column, name in enumerate(panels):
+            here = cells[cells["data"] == name] if name else cells
+            for row, metric in enumerate(metrics):
+                self._draw_panel(axes[row][column], here, styles, metric.name)
+                if column == 0:
+                    axes[row][column].set_ylabel(metric.label)
+            if name:
+                axes[0][column].set_title(title_of(name, here))
+            axes[-1][column].set_xlabel(self._x_label())
+        figure.align_ylabels(list(axes[:, 0]))
+        legend(figure, styles)
+        return figure
+
+    def _draw_panel(
+        self, panel: Axes, cells: pd.DataFrame, styles: dict[str, LineStyle], metric: str
+    ) -> None:
+        labels = []
+        for curve, style in styles.items():
+            points = list(_points(cells[cells["curve"] == curve], metric))
+            if not points:
+                labels.append(Label(f"{curve}: none", style.colour, "top"))
+                continue
+            x, mean, error = np.array(points).T
+            panel.errorbar(
+                x, mean, np.nan_to_num(error), color=style.colour, linestyle=style.dash,
+                linewidth=1.2, marker="o", markersize=3, capsize=2,
+            )  # fmt: skip
+        finish(panel)
+        if self.scale == "log":
+            logarithmic(panel)
+        label(panel, labels)
+
+    def _positions(self, drawn: Drawn) -> list[Any]:
+        """Where each cell lies on the horizontal axis."""
+        if self.x in METRICS:
+            return list(drawn.finals[self.x])
+        if self.x in FACTS:
+            return [record.data.get(self.x) for record in drawn.records]
+        settings = [dict(dotted_settings(record)) for record in drawn.records]
+        known = {key for each in settings for key, value in each.items() if _is_number(value)}
+        if self.x not in known:
+            raise unknown("x of a figure", self.x, known | METRICS.keys() | set(FACTS))
+        return [each.get(self.x) for each in settings]
+
+    def _curves_of(self, drawn: Drawn) -> list[str]:
+        """The label of the curve that each cell is on; empty for a cell on none."""
+        methods = [record.config.method for record in drawn.records]
+        if not self.curves:
+            by_label = self.x in METRICS or self.x in FACTS
+            return [method.title if by_label else method.name for method in methods]
+        curve_of = {title: curve for curve, titles in self.curves.items() for title in titles}
+        here = {method.title for method in methods}
+        for title in curve_of:
+            if title not in here:
+                raise unknown("method in these records", title, here)
+        return [curve_of.get(method.title, "") for method in methods]
+
+    def _x_label(self) -> str:
+        return METRICS[self.x].label if self.x in METRICS else self.x
+
+    def caption(self, drawn: Drawn) -> str:
+        """What the points and their bars are."""
+        phrases = listed([f"of {METRICS[name].phrase}" for name in self.metrics])
+        return (
+            f"mean and standard error over {drawn.cells} cells (folds × seeds) {phrases}, "
+            f"at the end, against {self._x_label()}."
+        )
+
+    def remarks(self, drawn: Drawn) -> Sequence[str]:
+        """What a time is worth."""
+        return drawn.warning_of_times if "seconds" in (self.x, *self.metrics) else ()
+
+
+def _points(cells: pd.DataFrame, metric: str) -> Iterator[tuple[float, float, float]]:
+    """(x, mean, standard error) of each method and data set of a curve, from left to right."""
+    found = []
+    for _, group in cells[cells["status"] == "ok"].groupby(["data", "method"], sort=False):
+        mean, error = mean_and_error(group[metric])
+        if not np.isnan(mean):
+            found.append((float(group["x"].mean()), mean, error))
+    yield from sorted(found)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)

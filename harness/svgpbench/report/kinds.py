@@ -1,0 +1,117 @@
+"""What kinds of figures and tables there are, and an entry of an experiment file as one of them.
+
+A kind is a class behind an entry point; its fields are the keys of an entry, checked when it is drawn.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import AfterValidator, ValidationError
+
+from svgpbench.config import Strict
+from svgpbench.errors import UserError, unknown
+from svgpbench.experiments import ArtefactEntry, Experiment
+from svgpbench.experiments.mistakes import one_line
+from svgpbench.metrics import metric
+from svgpbench.plugins import load
+from svgpbench.report.collect import Collected
+from svgpbench.runner.records import Record
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from svgpbench.report.drawn import Drawn
+    from svgpbench.report.table import ResultTable
+
+MetricName = Annotated[str, AfterValidator(lambda name: metric(name).name)]
+
+
+class Kind(Strict):
+    """What every entry may say: which data sets and methods of the experiment it is of."""
+
+    data: tuple[str, ...] = ()  # empty: all
+    methods: tuple[str, ...] = ()  # labels; empty: all
+
+    def chosen(self, collected: Collected) -> tuple[Record, ...]:
+        """The records that an entry is of.
+
+        Raises `UserError` for a data set or method that none of them is of.
+        """
+        records = collected.records
+        _check_known("data set", self.data, {r.config.data.name for r in records})
+        records = tuple(r for r in records if not self.data or r.config.data.name in self.data)
+        _check_known("method", self.methods, {r.config.method.title for r in records})
+        return tuple(
+            r for r in records if not self.methods or r.config.method.title in self.methods
+        )
+
+
+def _check_known(what: str, names: Sequence[str], known: set[str]) -> None:
+    for name in names:
+        if name not in known:
+            raise unknown(f"{what} in these records", name, known)
+
+
+class FigureKind(Kind, ABC):
+    """A kind of figure, `svgpbench.figures`."""
+
+    @abstractmethod
+    def draw(self, drawn: Drawn) -> Figure:
+        """The figure; raises `UserError` where the records have nothing to draw."""
+
+    @abstractmethod
+    def caption(self, drawn: Drawn) -> str:
+        """What the figure shows, in a sentence, after the experiment's name and a colon."""
+
+    def remarks(self, drawn: Drawn) -> Sequence[str]:
+        """Further sentences of the caption, such as on what marks mean."""
+        return ()
+
+
+class TableKind(Kind, ABC):
+    """A kind of table, `svgpbench.tables`."""
+
+    metrics: tuple[MetricName, ...] = ()
+
+    @abstractmethod
+    def build(self, collected: Collected, backends: tuple[str, ...] = ()) -> ResultTable:
+        """The table; `backends`: titles to show in a terminal, empty for the one that stands for all."""
+
+
+def entries_of(
+    declared: Sequence[ArtefactEntry], default: ArtefactEntry, what: str, name: str | None
+) -> list[ArtefactEntry]:
+    """All that an experiment declares, or the one of a name; the default where it declares none.
+
+    Raises `UserError` with the nearest name that there is.
+    """
+    entries = list(declared) or [default]
+    if name is None:
+        return entries
+    if name not in [entry.name for entry in entries]:
+        raise unknown(what, name, [entry.name for entry in entries])
+    return [entry for entry in entries if entry.name == name]
+
+
+def kind_of(group: str, entry: ArtefactEntry, experiment: Experiment) -> Any:
+    """The kind that an entry names, with the keys of the entry.
+
+    Raises `UserError` for a kind, a key, a metric or a value that does not fit.
+    """
+    part = group.rpartition(".")[2]  # `figures` or `tables`
+    declared = getattr(experiment, part)
+    place = declared.index(entry) if entry in declared else 0
+    where = f"{experiment.name}: [[{part}]] no. {place + 1}"
+    try:
+        cls = load(group, entry.kind)
+    except UserError as error:
+        raise UserError(f"{where}: {error}") from None
+    keys = entry.model_extra or {}
+    try:
+        return cls.model_validate_json(json.dumps(keys), strict=True)
+    except ValidationError as error:
+        raise UserError(f"{experiment.name}: {one_line(error, cls, keys, (part, place))}") from None
