@@ -38,7 +38,9 @@ from svgpbench.config import (
 )
 from svgpbench.likelihoods import build_likelihood, likelihoods
 from svgpbench.methods.dual import DualSVGP
+from svgpbench.model.kernels import Matern52
 from svgpbench.plugins import load_backend
+from svgpbench.start.inducing_inputs import KMeans
 
 METHODS = [
     "t-svgp",
@@ -250,6 +252,39 @@ def test_an_option_that_is_added_later_moves_no_id(monkeypatch: pytest.MonkeyPat
         identify(config(method=MethodConfig(name="t-svgp", options=options))).cell_id
         != after.cell_id
     )
+
+
+@dataclasses.dataclass(frozen=True)
+class LaterMatern52(Matern52):
+    """The kernel of a later version, with an option."""
+
+    roughness: float = 1.0
+
+
+@dataclasses.dataclass(frozen=True)
+class LaterKMeans(KMeans):
+    """The same of a way to choose inducing inputs."""
+
+    roughness: float = 1.0
+
+
+@pytest.mark.parametrize(
+    ("part", "module", "later"),
+    [
+        ("kernel", "model.kernels", LaterMatern52),
+        ("inducing", "start.inducing_inputs", LaterKMeans),
+    ],
+)
+def test_an_option_of_a_part_that_is_added_later_moves_no_id(
+    part: str, module: str, later: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = identify(config())
+    monkeypatch.setattr(f"svgpbench.{module}.load", lambda *_: later)
+    after = identify(config())
+    assert getattr(after.config, part).options == {"roughness": 1.0}
+    assert after.cell_id == before.cell_id
+    rough = getattr(config(), part).model_copy(update={"roughness": 2.0})
+    assert identify(config(**{part: rough})).cell_id != before.cell_id
 
 
 def test_a_cell_is_named_by_the_version_that_its_method_has_now(
