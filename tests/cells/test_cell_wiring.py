@@ -108,7 +108,7 @@ REACHES: dict[str, tuple[str, Any, set[str]]] = {
     "measures": ("", True, NOWHERE),
 }
 ELSEWHERE = {
-    "data.path", "data.target", "data.task", "data.features",  # of a file
+    "data.path", "data.target", "data.task", "data.features", "data.outputs", "data.arrays",  # of a file
     "split.test_fraction",  # of a random split
     "backend.name", "backend.dtype", "backend.device",
 }  # fmt: skip

@@ -8,14 +8,13 @@ import pytest
 from pydantic import ValidationError
 
 from svgpbench.config import BackendConfig, LikelihoodConfig, SplitConfig, Strict
+from svgpbench.errors import UserError
+from svgpbench.likelihoods import build_likelihood
 
 
 @pytest.mark.parametrize(
     ("part", "name", "taken", "refused"),
     [
-        (LikelihoodConfig, "nodes", [2, 400], [1, 401]),
-        (LikelihoodConfig, "squash", [0.0, 0.49], [-0.1, 0.5, 1.0]),
-        (LikelihoodConfig, "epsilon", [0.1, 0.49], [0.0, 0.5]),
         (SplitConfig, "fold", [0, 4], [-1]),
         (SplitConfig, "test_fraction", [0.01, 0.99], [0.0, 1.0, 1.5]),
     ],
@@ -28,6 +27,25 @@ def test_a_number_is_taken_within_its_bounds(
     for value in refused:
         with pytest.raises(ValidationError, match=name):
             part(**{name: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "option", "taken", "refused"),
+    [
+        ("bernoulli-probit", "nodes", [2, 400], [1, 401]),
+        ("bernoulli-probit", "squash", [0.0, 0.49], [-0.1, 0.5, 1.0]),
+        ("robust-max", "epsilon", [0.1, 0.49], [0.0, 0.5]),
+    ],
+)
+def test_an_option_of_a_likelihood_is_taken_within_its_bounds(
+    name: str, option: str, taken: list[Any], refused: list[Any]
+) -> None:
+    for value in taken:
+        built = build_likelihood(LikelihoodConfig.model_validate({"name": name, option: value}))
+        assert getattr(built, option) == value
+    for value in refused:
+        with pytest.raises(UserError, match=option):
+            build_likelihood(LikelihoodConfig.model_validate({"name": name, option: value}))
 
 
 def test_a_backend_s_title_has_what_is_not_the_default() -> None:

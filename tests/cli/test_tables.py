@@ -192,11 +192,11 @@ def test_without_a_preset_a_table_shows_what_is_there_and_says_of_which(
     assert both.code == 0
     (row,) = json.loads(both.out)["rows"]
     assert row["cells"] == 2
-    told = "these are of preset long; records here: preset short 1 of 1 cells, preset long 2 of 3 cells"
-    assert told in json.loads(both.out)["notes"]
+    line = "these are of preset long; records here: preset short 1 of 1 cells, preset long 2 of 3 cells"
+    assert line in json.loads(both.out)["notes"]
     drawn = cli("plot", "sizes.toml", "--results", "r", "--out", "f.png")
     assert drawn.code == 0
-    assert told in drawn.out
+    assert line in drawn.out
 
 
 def test_a_damaged_record_is_left_out_of_a_table_and_named(cli: Cli, tmp_path: Path) -> None:

@@ -148,9 +148,9 @@ def test_settings_in_which_rows_differ_are_told_with_their_rows(tmp_path: Path) 
         tmp_path, cell("airfoil"), cell("boston", jitter=1e-5), cell("boston", "Z"), cell("sonar")
     )
     (note,) = collect(tmp_path, EXPERIMENT).notes
-    head, _, told = note.partition(" (")
+    head, _, detail = note.partition(" (")
     assert head == "rows differ in jitter"
-    assert sorted(told.rstrip(")").split("; ")) == [
+    assert sorted(detail.rstrip(")").split("; ")) == [
         "1e-05: boston, A",
         "1e-06: airfoil, A / boston, Z and 1 more",
     ]

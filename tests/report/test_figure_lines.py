@@ -122,14 +122,14 @@ def test_bands_are_a_standard_error_to_either_side(draw: Draw) -> None:
         assert (ends.min(), ends.max()) == pytest.approx((x * (-13 - error), x * (-13 + error)))
 
 
-def test_methods_keep_their_looks_and_are_named_in_the_legend(draw: Draw) -> None:
+def test_methods_keep_their_styles_and_are_named_in_the_legend(draw: Draw) -> None:
     figure = draw(*grid())
     (legend,) = figure.legends
-    looks = {
+    styles = {
         text.get_text(): to_hex(handle.get_color()).upper()  # type: ignore[attr-defined]
         for text, handle in zip(legend.get_texts(), legend.get_lines(), strict=True)
     }
-    assert looks == {method: colour(method) for method in METHODS}
+    assert styles == {method: colour(method) for method in METHODS}
 
 
 def test_only_the_reference_backend_is_drawn_and_no_replica(draw: Draw) -> None:

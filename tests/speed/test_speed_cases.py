@@ -113,9 +113,10 @@ def test_a_case_starts_from_the_same_state_every_time(ops: Ops) -> None:
 def test_figures_are_the_mean_log_density_and_the_bound_after_the_step() -> None:
     ops = load_backend("numpy")
     case = build_case(ops, TINY, "t-svgp", "predict")
-    density, guess = case.call()
-    assert case.figure((density, guess)) == pytest.approx(np.mean(density), rel=1e-14)
-    assert np.mean(density) != pytest.approx(np.mean(guess), rel=1e-3)
+    predicted = case.call()
+    mean = np.mean(predicted.log_density)
+    assert case.figure(predicted) == pytest.approx(mean, rel=1e-14)
+    assert mean != pytest.approx(np.mean(predicted.mean), rel=1e-3)
     loop = trainer(ops, TINY, "t-svgp")
     loop.at, _ = loop.e_phase(loop.at)
     after = loop.bound_over(

@@ -77,8 +77,8 @@ def _print(verdicts: list[Verdict]) -> None:
         table.add_column(name, justify="left" if name in ("cell", "verdict") else "right")
     for one in verdicts:
         numbers = ("" if math.isnan(x) else f"{x:.0e}" for x in (one.difference, one.spread))
-        told = f"{one.kind}: {one.reason}" if one.reason else one.kind
-        table.add_row(cell_title(one.record.config), told, *numbers)
+        verdict = f"{one.kind}: {one.reason}" if one.reason else one.kind
+        table.add_row(cell_title(one.record.config), verdict, *numbers)
     out = printer()
     out.print(table)
     counts = Counter(verdict.kind for verdict in verdicts)
