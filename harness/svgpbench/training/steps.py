@@ -96,7 +96,7 @@ class Steps:
     retie: Callable[[Theta, Tree, Array], Tree]  # (raw, held, X) -> state
     bound: Bound
     predict: Prediction
-    negative_beta: Callable[[Theta, Any, Tree, Batch], Array]  # number of rows []
+    negative_beta: Callable[[Theta, Any, Tree, Batch], Array]  # (raw, p, state, batch) -> rows []
 
 
 def learned(raw: Theta, names: tuple[str, ...]) -> tuple[Any, ...]:
