@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-import selectors
-import signal
-import subprocess
 import sys
-import tempfile
-import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from svgpbench.runner.line_process import Died, LineProcess
 from svgpbench.runner.worker_setup import worker_environment
 from svgpbench.speed.meter import Load, Meter, between
 from svgpbench.speed.peers import PEERS
 
 LIMIT_S = 600.0  # XLA may compile for minutes
+STDERR_TAIL = 4000
 NOT_FOR_PEERS = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
 
 
@@ -40,21 +36,8 @@ class TimedProcess:
         cores: Sequence[int],
     ) -> None:
         self.name = name
-        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
         pinning = ("--threads", str(threads), "--cores", ",".join(map(str, cores)))
-        self._process = subprocess.Popen(
-            [*command, *pinning, "--parent", str(os.getpid())],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._stderr,
-            env=environment,
-            start_new_session=True,
-        )
-        assert self._process.stdin is not None and self._process.stdout is not None
-        self._requests, self._answers = self._process.stdin, self._process.stdout
-        self._selector = selectors.DefaultSelector()
-        self._selector.register(self._answers, selectors.EVENT_READ)
-        self._unread = b""
+        self._process = LineProcess("the process", [*command, *pinning], environment)
         self._meter = Meter(self._process.pid, cores)
         self.environment: dict[str, Any] = {}
 
@@ -91,10 +74,9 @@ class TimedProcess:
     def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """One request and its answer; raises `ProcessFailed`."""
         try:
-            self._requests.write((json.dumps(request) + "\n").encode())
-            self._requests.flush()
-        except OSError:
-            raise ProcessFailed(self._cause_of_death()) from None
+            self._process.send(json.dumps(request))
+        except Died as death:
+            raise ProcessFailed(self._last_words(death)) from None
         return self._answer()
 
     def ask_metered(self, request: Mapping[str, Any]) -> tuple[dict[str, Any], Load]:
@@ -104,40 +86,21 @@ class TimedProcess:
         return answer, between(before, self._meter.read())
 
     def _answer(self) -> dict[str, Any]:
-        end = time.monotonic() + LIMIT_S
-        while b"\n" not in self._unread:
-            if not self._selector.select(max(0.0, end - time.monotonic())):
-                self.close()
-                raise ProcessFailed(f"no answer within {LIMIT_S:g} s")
-            part = os.read(self._answers.fileno(), 1 << 16)
-            if not part:
-                raise ProcessFailed(self._cause_of_death())
-            self._unread += part
-        line, _, self._unread = self._unread.partition(b"\n")
-        answer: dict[str, Any] = json.loads(line)
+        try:
+            answer: dict[str, Any] = json.loads(self._process.line(LIMIT_S))
+        except TimeoutError:
+            self.close()
+            raise ProcessFailed(f"no answer within {LIMIT_S:g} s") from None
+        except Died as death:
+            raise ProcessFailed(self._last_words(death)) from None
         if "error" in answer:
             raise ProcessFailed(answer["error"])
         return answer
 
-    def _cause_of_death(self) -> str:
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(5)
-        self._stderr.seek(0)
-        lines = self._stderr.read().decode(errors="replace").strip().splitlines()
-        last = f": {lines[-1]}" if lines else ""
-        return f"the process ended with code {self._process.returncode}{last}"[:300]
+    def _last_words(self, death: Died) -> str:
+        lines = self._process.errors(STDERR_TAIL).splitlines()
+        return (f"{death}: {lines[-1]}" if lines else str(death))[:300]
 
     def close(self) -> None:
         """End the process and whatever it started."""
-        if self._requests.closed:
-            return
-        with suppress(OSError):
-            self._requests.close()
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(5)
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait(10)
-        self._selector.close()
-        self._answers.close()
-        self._stderr.close()
+        self._process.close()
