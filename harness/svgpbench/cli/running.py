@@ -6,11 +6,13 @@ import json
 import shlex
 import tempfile
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from svgpbench.cells.identity import Identity
 from svgpbench.cells.validation import check_cells
 from svgpbench.cli.options import (
     RESULTS,
@@ -103,7 +105,7 @@ def run_command(
             force=force,
             on_event=on_event,
         )
-    records = records_of(cells, results)
+    records = records_of(summary.cells, results)
     following = _next_command(experiment, declared, preset, selection, results)
     if as_json:
         _print_json(records, summary.resumed, summary.interrupted, following)
@@ -129,12 +131,11 @@ def checked_cells(
     return cells
 
 
-def records_of(cells: list[CellConfig], results: Path) -> list[Record]:
+def records_of(cells: Sequence[Identity], results: Path) -> list[Record]:
     """The records there are of these cells, from this run or an earlier one."""
-    from svgpbench.runner.pool import identified
     from svgpbench.runner.records import read_record, record_path
 
-    paths = [record_path(results, task.config, task.cell_id) for task in identified(cells)]
+    paths = [record_path(results, cell.config, cell.cell_id) for cell in cells]
     return [read_record(path) for path in paths if path.exists()]
 
 

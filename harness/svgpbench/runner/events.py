@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from svgpbench.cells.identity import Identity
 from svgpbench.config import CellConfig
 from svgpbench.runner.records import Record
 
@@ -56,6 +57,7 @@ Event: TypeAlias = SetAside | Planned | Started | Finished
 class Summary:
     """What a run did: the records it wrote, and how many cells it left as they were."""
 
+    cells: tuple[Identity, ...]  # all that were asked for, each once
     records: list[Record]
     resumed: int
     total: int  # cells that were to run

@@ -99,7 +99,8 @@ def run_cells(
         interrupted = False
     except KeyboardInterrupt:
         interrupted = True
-    return Summary(run.records, resumed, len(waiting), interrupted)
+    asked = tuple(planned.identity for planned in plan)
+    return Summary(asked, run.records, resumed, len(waiting), interrupted)
 
 
 def _is_done(results: Path, planned: PlannedCell, on_event: Callable[[Event], None]) -> bool:
