@@ -158,7 +158,8 @@ def _content(file: Path) -> Iterator[tuple[str, IO[bytes]]]:
 def _only_member(file: Path) -> str:
     try:
         with zipfile.ZipFile(file) as archive:
-            names = [one.filename for one in archive.infolist() if not one.is_dir()]
+            # a damaged name may be empty, of which `is_dir` knows nothing
+            names = [name for name in archive.namelist() if not name.endswith("/")]
     except (zipfile.BadZipFile, NotImplementedError) as error:  # a version of zip to come
         raise DataError(f"{file} is no .zip archive that can be read ({error})") from None
     if len(names) != 1:

@@ -75,7 +75,7 @@ def test_features_start_at_the_inducing_inputs_with_widths_in_lengthscales(tmp_p
     assert np.array_equal(theta.inducing.centres, points.inducing)
     outcome = run_cell(first_cell(tmp_path, *changes))
     assert outcome.status == "ok"
-    assert float(outcome.trace[1]["elbo"] or 0) > float(outcome.trace[0]["elbo"] or 0)
+    assert float(outcome.trace["elbo"][1] or 0) > float(outcome.trace["elbo"][0] or 0)
 
 
 def test_features_of_another_kernel_are_refused_before_anything_runs(tmp_path: Path) -> None:

@@ -278,10 +278,10 @@ def cell(**changes: Any) -> CellConfig:
 def test_a_cell_learns_airfoil_online() -> None:
     outcome = run_cell(cell())
     assert outcome.status == "ok"
-    assert [p["iteration"] for p in outcome.trace] == [1, 20, 40]
-    assert [p["inducing"] for p in outcome.trace] == [10, 30, 30]
-    held_out = [float(p["heldout_elbo"] or 0.0) for p in outcome.trace]
-    error = [float(p["nmse"] or 0.0) for p in outcome.trace]
+    assert outcome.trace["iteration"] == [1, 20, 40]
+    assert outcome.trace["inducing"] == [10, 30, 30]
+    held_out = [float(x or 0.0) for x in outcome.trace["heldout_elbo"]]
+    error = [float(x or 0.0) for x in outcome.trace["nmse"]]
     assert held_out[0] + 200.0 < held_out[1] < held_out[2]
     assert error[2] < error[1] < error[0]
 
