@@ -9,12 +9,7 @@ from svgpbench_datasets.files import UnseenFile
 
 
 def check_form(entry: DatasetEntry, file: UnseenFile, path: Path) -> None:
-    """Read all of a file: its header, its rows, and every column, input of the data set or not.
-
-    Args:
-        entry: what is declared of the data set that the file belongs to.
-        file: which of its files.
-        path: where it lies, uncompressed.
+    """Read all of an uncompressed file: its header, its rows, and every column, input or not.
 
     Raises:
         DataError: anything that keeps it from holding what is declared, with line and column.

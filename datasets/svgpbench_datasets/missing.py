@@ -13,34 +13,20 @@ from svgpbench_datasets.reading.treatments import missing_cells
 
 @dataclass(frozen=True)
 class Missing:
-    """How much is missing.
+    """How many values of the features and the target are missing."""
 
-    Attributes:
-        rows: rows with a missing value in a feature or the target.
-        cells: the missing values of each such column, in the order of the columns.
-    """
-
-    rows: int
-    cells: dict[str, int]
+    rows: int  # with one or more
+    cells: dict[str, int]  # of each column that lacks some, in the order of the columns
 
 
 NONE_MISSING = Missing(0, {})
 
 
 def count_missing(entry: DatasetEntry, open_file: Open) -> Missing:
-    """Count what the files of an entry lack.
-
-    An entry that refuses missing values was read without one: its files are not read again.
-
-    Args:
-        entry: what is declared.
-        open_file: opens the uncompressed content of a file.
-
-    Returns:
-        the counts.
+    """Count what the files of an entry lack; where missing values are refused they were read without one.
 
     Raises:
-        DataError: as `read_entry`.
+        DataError: as `read_blocks`.
     """
     if entry.missing == "refuse":
         return NONE_MISSING

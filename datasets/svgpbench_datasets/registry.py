@@ -36,10 +36,7 @@ class Registry:
         return tuple(self._entries)
 
     def describe(self, name: str) -> DatasetEntry:
-        """What is known of a data set, without reading its files.
-
-        Args:
-            name: one of `names`; `NAME@OUTPUT` for another output of a table that has several.
+        """What is known of a data set, one of `names`, or `NAME@OUTPUT` of a table of several outputs.
 
         Raises:
             DataError: an unknown name or output.

@@ -36,19 +36,11 @@ _MOST_OF_A_CELL = 32  # bytes: every digit of a float64, its sign, its exponent 
 
 @dataclass(frozen=True)
 class Sources:
-    """The places of data files.
+    """The places of data files."""
 
-    Attributes:
-        shipped: the folder of files that come with the package.
-        cache: the folder of downloaded files; None for the usual one.
-        mirrors: folders and http(s) addresses to ask first; None for those of the environment.
-        limits: times and sizes of downloads.
-        on_progress: called with what a download does.
-    """
-
-    shipped: Traversable
-    cache: Path | None = None
-    mirrors: tuple[str, ...] | None = None
+    shipped: Traversable  # the folder of files that come with the package
+    cache: Path | None = None  # the folder of downloaded files; None for the usual one
+    mirrors: tuple[str, ...] | None = None  # to ask first; None for those of the environment
     limits: Limits = field(default_factory=Limits)
     on_progress: OnProgress = silent
 

@@ -11,25 +11,13 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from importlib.resources import files
-from pathlib import Path
 
 import numpy as np
 import pytest
-from mirror import manifest, mirror_folder, mirrored
+from mirror import manifest, mirrored
 
 from svgpbench_datasets import REGISTRY, Registry
 from svgpbench_datasets.audit import Audit, audit
-from svgpbench_datasets.sources import Sources
-
-PACKAGE = Path(str(files("svgpbench_datasets")))
-
-
-@pytest.fixture(scope="module")
-def registry(tmp_path_factory: pytest.TempPathFactory) -> Registry:
-    cache = tmp_path_factory.mktemp("cache")
-    sources = Sources(PACKAGE / "data", cache=cache, mirrors=(str(mirror_folder()),))
-    return Registry(PACKAGE, sources)
 
 
 @cache

@@ -8,21 +8,18 @@ from __future__ import annotations
 import gzip
 import hashlib
 import re
-from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
 import pytest
-from mirror import manifest, mirror_folder, mirrored
+from mirror import PACKAGE, manifest, mirror_folder, mirrored
 
 from svgpbench_datasets import REGISTRY, DataFile, Registry
 from svgpbench_datasets.audit import audit
 from svgpbench_datasets.declarations import registry_files
 from svgpbench_datasets.masks import read_masks, write_masks
 from svgpbench_datasets.pinning import pins
-from svgpbench_datasets.sources import Sources
 
-PACKAGE = Path(str(files("svgpbench_datasets")))
 ABSENT = {
     "3droad",
     "slice",
@@ -34,14 +31,6 @@ ABSENT = {
     "mujoco",
     "sarcos",
 }
-
-
-@pytest.fixture(scope="module")
-def registry(tmp_path_factory: pytest.TempPathFactory) -> Registry:
-    """The package's registry with a cache of its own, fed by the mirror."""
-    folder = mirror_folder()
-    cache = tmp_path_factory.mktemp("cache")
-    return Registry(PACKAGE, Sources(PACKAGE / "data", cache=cache, mirrors=(str(folder),)))
 
 
 def test_every_fingerprint_is_that_of_the_numbers(registry: Registry) -> None:

@@ -19,18 +19,7 @@ FOLDS = 5
 
 @dataclass(frozen=True)
 class Audit:
-    """What the numbers of a data set are, what they flag, and what is declared of it.
-
-    Attributes:
-        name: of the data set.
-        task: what is predicted.
-        target: the column to predict.
-        feature_names: the D input columns.
-        fingerprint: of the numbers.
-        facts: what is counted.
-        flags: what was noticed, leaks first.
-        entry: what a registry declares; None for a user's own table.
-    """
+    """What the numbers of a data set are, what they flag, and what is declared of it."""
 
     name: str
     task: Task
@@ -38,8 +27,8 @@ class Audit:
     feature_names: tuple[str, ...]
     fingerprint: str
     facts: Facts
-    flags: tuple[Flag, ...]
-    entry: DatasetEntry | None = None
+    flags: tuple[Flag, ...]  # leaks first
+    entry: DatasetEntry | None = None  # what a registry declares; None for a user's own table
 
     @property
     def leaks(self) -> tuple[Flag, ...]:

@@ -16,9 +16,8 @@ from svgpbench_datasets.reading.numbers import (
     Block,
     Numbers,
     Places,
-    class_numbers,
     gathered,
-    numbers,
+    inputs_and_target,
 )
 from svgpbench_datasets.reading.table import Table
 
@@ -43,13 +42,8 @@ def read_columns(
 ) -> Columns:
     """Read columns of a table; where it does not name them they are x1, ..., xC.
 
-    Args:
-        table: the table.
-        where: the file, for messages.
-        target: the column to predict.
-        features: the inputs in the order wanted; None for every column but the target and outputs.
-        outputs: columns that are no input, whichever of them is the target.
-        labelled: whether the target is a label.
+    `features` are the inputs in the order wanted, None for every column but the target and the outputs;
+    a target that is `labelled` becomes class numbers in the order of appearance.
 
     Raises:
         DataError: as `choose_features`; a cell that is no finite number, with its place.
@@ -63,21 +57,18 @@ def read_columns(
         names = tuple(f"x{at + 1}" for at in range(first.shape[1]))
         frames = chain([first], frames)
     chosen = choose_features(names, target=target, features=features, outputs=outputs, where=where)
-    known: dict[str, int] = {}
+    labels: dict[str, int] = {}
     places = Places(where, {name: at for at, name in enumerate(names, start=1)})
 
     def blocks() -> Iterator[Block]:
         wanted = {names.index(name) for name in (*chosen, target)}
         for frame in table.frames(wanted) if frames is None else frames:
             named = frame.set_axis([names[int(at)] for at in frame.columns], axis=1)
-            X = numbers(named, chosen, places)
-            if labelled:
-                yield X, class_numbers(named, target, places, known, more=True)
-            else:
-                yield X, numbers(named, [target], places)[:, 0]
+            known = labels if labelled else None
+            yield inputs_and_target(named, chosen, target, places, known, more=True)
 
     X, y = gathered(blocks(), len(chosen))
-    return Columns(chosen, X, y, known)
+    return Columns(chosen, X, y, labels)
 
 
 def read_numbers(file: Path, *, target: str, features: Sequence[str] | None) -> Block:
@@ -99,17 +90,7 @@ def choose_features(
     outputs: Collection[str] = (),
     where: str,
 ) -> tuple[str, ...]:
-    """Check a table's column names and name its input columns.
-
-    Args:
-        names: every column of the table, in its order.
-        target: the column to predict.
-        features: the inputs in the order wanted; None for every column but the target and outputs.
-        outputs: columns that are no input.
-        where: the file, for messages.
-
-    Returns:
-        the D feature names.
+    """Check a table's column names, and name its D input columns; arguments as of `read_columns`.
 
     Raises:
         DataError: names that are empty or repeated, a target, output or feature that is not there,

@@ -15,7 +15,7 @@ from svgpbench_datasets.files import File
 from svgpbench_datasets.reading.cells import shown
 from svgpbench_datasets.reading.formats import open_table
 from svgpbench_datasets.reading.layout import Layout
-from svgpbench_datasets.reading.numbers import Block, class_numbers, gathered, numbers
+from svgpbench_datasets.reading.numbers import Block, gathered, inputs_and_target
 from svgpbench_datasets.reading.table import Table
 from svgpbench_datasets.reading.treatments import file_columns, places_of, spread_out, treated
 
@@ -23,14 +23,7 @@ Open: TypeAlias = Callable[[File], AbstractContextManager[IO[bytes]]]
 
 
 def read_entry(entry: DatasetEntry, content: Callable[[File], bytes]) -> Block:
-    """Read every file of an entry.
-
-    Args:
-        entry: what is declared.
-        content: gives the uncompressed content of a file.
-
-    Returns:
-        X [N, D] and y [N], sealed.
+    """Read every file of an entry: X [N, D] and y [N], sealed.
 
     Raises:
         DataError: as `read_blocks`.
@@ -40,14 +33,7 @@ def read_entry(entry: DatasetEntry, content: Callable[[File], bytes]) -> Block:
 
 
 def read_blocks(entry: DatasetEntry, open_file: Open) -> Iterator[Block]:
-    """Read every file of an entry, some rows at a time.
-
-    Args:
-        entry: what is declared.
-        open_file: opens the uncompressed content of a file.
-
-    Yields:
-        X [n, D] and y [n].
+    """Read every file of an entry, some rows at a time: X [n, D] and y [n].
 
     Raises:
         DataError: anything that keeps a file from holding what is declared, with file, line
@@ -58,13 +44,8 @@ def read_blocks(entry: DatasetEntry, open_file: Open) -> Iterator[Block]:
         places = places_of(entry, where)
         for written in _as_written(entry, files, open_file):
             frame = treated(written, entry, places)
-            X = numbers(frame, entry.features, places)
-            if entry.labels is None:
-                y = numbers(frame, [entry.target], places)[:, 0]
-            else:
-                y = class_numbers(frame, entry.target, places, entry.labels, more=False)
-            found += len(y)
-            yield X, y
+            found += len(frame)
+            yield inputs_and_target(frame, entry.features, entry.target, places, entry.labels)
         if found != rows:
             raise DataError(f"{where} has {found} rows where {rows} are declared")
 
