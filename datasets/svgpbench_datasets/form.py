@@ -16,20 +16,14 @@ def check_form(entry: DatasetEntry, file: UnseenFile, path: Path) -> None:
     """
     from svgpbench_datasets.reading.tables import read_blocks
 
-    for _ in read_blocks(_alone(entry, file), lambda _: path.open("rb")):
-        pass
-
-
-def _alone(entry: DatasetEntry, file: UnseenFile) -> DatasetEntry:
-    """A file as a data set of its own, with every column but the target as an input."""
     at = entry.files.index(file)  # one file makes one part: the entry says so
-    return entry.model_copy(
-        update={
-            "files": (file,),
-            "parts": (),
-            "rows": entry.part_rows[at],
-            "reader": entry.reader_of(at),
-            "skip_lines": entry.skipped_of(at),
-            "features": tuple(column for column in entry.columns if column != entry.target),
-        }
-    )
+    alone = {
+        "files": (file,),
+        "parts": (),
+        "rows": entry.part_rows[at],
+        "reader": entry.reader_of(at),
+        "skip_lines": entry.skipped_of(at),
+        "features": tuple(column for column in entry.columns if column != entry.target),
+    }
+    for _ in read_blocks(entry.model_copy(update=alone), lambda _: path.open("rb")):
+        pass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from svgpbench_datasets.entry import DatasetEntry
 from svgpbench_datasets.reading.tables import Open, rows_as_written
@@ -15,11 +15,8 @@ from svgpbench_datasets.reading.treatments import missing_cells
 class Missing:
     """How many values of the features and the target are missing."""
 
-    rows: int  # with one or more
-    cells: dict[str, int]  # of each column that lacks some, in the order of the columns
-
-
-NONE_MISSING = Missing(0, {})
+    rows: int = 0  # with one or more
+    cells: dict[str, int] = field(default_factory=dict)  # of each column that lacks some, in order
 
 
 def count_missing(entry: DatasetEntry, open_file: Open) -> Missing:
@@ -29,7 +26,7 @@ def count_missing(entry: DatasetEntry, open_file: Open) -> Missing:
         DataError: as `read_blocks`.
     """
     if entry.missing == "refuse":
-        return NONE_MISSING
+        return Missing()
     cells: Counter[Hashable] = Counter()
     rows = 0
     for frame in rows_as_written(entry, open_file):

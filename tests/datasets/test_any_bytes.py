@@ -11,7 +11,7 @@ from typing import TypeAlias, get_args
 
 import numpy as np
 import pytest
-from declared import declared
+from declared import declared, read_entry
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from nearly_good import ARROW, MAT, NEARLY, NPZ, NUMERALS, TEXT, WORKBOOK, XLSX, damaged
@@ -21,7 +21,6 @@ from svgpbench_datasets import DataError, DatasetEntry
 from svgpbench_datasets.reading.formats import READERS
 from svgpbench_datasets.reading.numbers import Places, numbers
 from svgpbench_datasets.reading.table import frames_of_rows
-from svgpbench_datasets.reading.tables import read_entry
 from svgpbench_datasets.reading.text import Lines, plain_numbers, text_rows
 
 CASES = int(os.environ.get("SVGPBENCH_PROPERTY_CASES", "60"))

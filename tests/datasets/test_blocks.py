@@ -8,12 +8,12 @@ from typing import IO, Any
 import absent_files as made
 import numpy as np
 import pytest
-from declared import declared
+from declared import declared, read_entry
 from test_absent_sets import FILES, PUBLISHED, RAW, smaller
 
 from svgpbench_datasets import DataError, DatasetEntry
 from svgpbench_datasets.reading import table, text
-from svgpbench_datasets.reading.tables import read_blocks, read_entry
+from svgpbench_datasets.reading.tables import read_blocks
 
 ROWS = 400
 

@@ -10,7 +10,7 @@ from svgpbench_datasets.audit.dependence import signal
 from svgpbench_datasets.audit.predictability import linear_r2, nearest_ratio, previous_ratio
 from svgpbench_datasets.audit.same_rows import same_rows, with_twins
 from svgpbench_datasets.dataset import Dataset
-from svgpbench_datasets.missing import NONE_MISSING, Missing
+from svgpbench_datasets.missing import Missing
 from svgpbench_datasets.splits import Split
 
 
@@ -48,9 +48,10 @@ class Facts:
     split: str
 
 
-def facts_of(dataset: Dataset, split: Split, missing: Missing = NONE_MISSING) -> Facts:
+def facts_of(dataset: Dataset, split: Split, missing: Missing | None = None) -> Facts:
     """Count what is in a data set, in its files, and in training of the test part of a split."""
     X, y, target = dataset.X, dataset.y, signal(dataset)
+    missing = missing or Missing()
     inputs = same_rows(X.T)
     named = zip(dataset.feature_names, np.ptp(X, axis=0) == 0, strict=True)
     twins, agreeing = with_twins(inputs, y, split)

@@ -97,22 +97,18 @@ def choose_features(
             a target or output among the features, no feature at all.
     """
     _check_names(names, where)
-    predicted = (target, *(output for output in outputs if output != target))
+    there = f"(columns: {listed(map(repr, names), 12)})"
+    predicted = dict.fromkeys([target, *outputs])
     for one in predicted:
         if one not in names:
-            raise DataError(
-                f"{where}: no column {one!r} for the target{_hint(one, names)} "
-                f"(columns: {listed(map(repr, names), 12)})"
-            )
+            raise DataError(f"{where}: no column {one!r} for the target{_hint(one, names)} {there}")
     chosen = features if features is not None else [x for x in names if x not in predicted]
     if not chosen:
         raise DataError(f"{where}: no feature columns beside the target {target!r}; add some")
     for name, times in Counter(chosen).items():
         if name not in names:
-            raise DataError(
-                f"{where}: no feature column {name!r}{did_you_mean(name, names)} "
-                f"(columns: {listed(map(repr, names), 12)})"
-            )
+            near = did_you_mean(name, names)
+            raise DataError(f"{where}: no feature column {name!r}{near} {there}")
         if times > 1:
             raise DataError(f"{where}: feature {name!r} is named {times} times; name it once")
         if name in predicted:
@@ -121,12 +117,10 @@ def choose_features(
 
 
 def _check_names(names: Sequence[str], where: str) -> None:
-    for number, name in enumerate(names, start=1):
-        if not name:
-            raise DataError(
-                f"{where}: column {number} has no name (a saved row index?); "
-                "name it or remove the column"
-            )
+    if "" in names:
+        number = names.index("") + 1
+        why = "(a saved row index?); name it or remove the column"
+        raise DataError(f"{where}: column {number} has no name {why}")
     for name, times in Counter(names).items():
         if times > 1:
             at = names.index(name) + 1
