@@ -18,17 +18,10 @@ _ROWS_AT_ONCE = 4096
 
 
 def fingerprint(X: Floats, y: Floats) -> str:
-    """Hash the shapes, the dtype and the numbers of inputs and targets.
+    """Hash the shapes and the numbers of inputs [N, D] and targets [N]: `sha256:` and 64 digits.
 
     The same numbers give the same fingerprint on every machine: values are hashed as
     little-endian float64 in row order, and -0.0 counts as 0.0, to which it is equal.
-
-    Args:
-        X: inputs, [N, D].
-        y: targets, [N].
-
-    Returns:
-        `sha256:` and 64 hexadecimal digits.
     """
     digest = hashlib.sha256()
     for letter, array in (("X", X), ("y", y)):
@@ -46,31 +39,20 @@ class Dataset:
     An array that is sealed already (float64, in row order, its own memory, not writeable) is taken as it
     is, any other is copied: a large table is held once.
 
-    Attributes:
-        name: what the user calls it, such as `boston:no-rad`.
-        task: `regression`, `classification` (y in {0, 1}) or `multiclass` (y in 0..K-1).
-        X: inputs, [N, D] float64.
-        y: targets, [N] float64.
-        feature_names: one name for each of the D columns.
-        target_name: the name of y.
-        source: where the numbers come from: an address or a path.
-        class_labels: the original label of each class, class 0 first; None for regression.
-        fingerprint: the hash of X and y, see `fingerprint`.
-
     Raises:
         DataError: shapes that do not fit together, a number that is not finite, labels
             that are not 0..K-1.
     """
 
-    name: str
-    task: Task
-    X: Floats
-    y: Floats
-    feature_names: tuple[str, ...]
+    name: str  # what the user calls it, such as `boston:no-rad`
+    task: Task  # of classification, y is in {0, 1}; of multiclass in 0..K-1
+    X: Floats  # inputs, [N, D]
+    y: Floats  # targets, [N]
+    feature_names: tuple[str, ...]  # one for each of the D columns
     target_name: str
-    source: str
-    class_labels: tuple[str, ...] | None = None
-    fingerprint: str = field(init=False)
+    source: str  # where the numbers come from: an address or a path
+    class_labels: tuple[str, ...] | None = None  # as written, class 0 first; None for regression
+    fingerprint: str = field(init=False)  # of X and y, see `fingerprint`
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "X", _read_only(self.X))

@@ -16,36 +16,22 @@ from svgpbench_datasets.generated.generators import GENERATORS
 Text: TypeAlias = Annotated[str, Field(min_length=1)]
 Fingerprint: TypeAlias = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
 Name: TypeAlias = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*(:[a-z0-9][a-z0-9-]*)?$")]
+Count: TypeAlias = Annotated[int, Field(ge=0)]
 Reader: TypeAlias = Literal[
-    "whitespace",
-    "csv",
-    "semicolon",
-    "tab",
-    "arff",
-    "idx",
-    "mat",
-    "numpy",
-    "xls",
-    "parquet",
-    "feather",
-]
+    "whitespace", "csv", "semicolon", "tab", "arff",
+    "idx", "mat", "numpy", "xls", "parquet", "feather",
+]  # fmt: skip
 
 _RANGE = re.compile(r"(\D*)([0-9]+)\.\.\1([0-9]+)")
 _LONGEST_RANGE = 4096
 
 
 class FixedSplits(Strict):
-    """Splits that were published with a data set: a leading training part, or a file of masks.
+    """Splits that were published with a data set: a leading training part, or a file of masks."""
 
-    Attributes:
-        train_rows: the first rows, which train; the rest test: one split.
-        masks: a CSV file of 0 and 1, one row a data row, one column a split; 1 marks a test row.
-        count: how many splits there are.
-    """
-
-    train_rows: PositiveInt | None = None
-    masks: DataFile | None = None
-    count: PositiveInt = 1
+    train_rows: PositiveInt | None = None  # the first rows, which train; the rest test: one split
+    masks: DataFile | None = None  # CSV of 0 and 1: a row of data a line, a split a column; 1 tests
+    count: PositiveInt = 1  # splits there are
 
     @model_validator(mode="after")
     def _one_of_both(self) -> FixedSplits:
@@ -60,7 +46,7 @@ class Generated(Strict):
     """A generator of generated/generators.py and its seed."""
 
     name: str
-    seed: Annotated[int, Field(ge=0)]
+    seed: Count
 
     @model_validator(mode="after")
     def _generator_exists(self) -> Generated:
@@ -70,72 +56,43 @@ class Generated(Strict):
 
 
 class DatasetEntry(Strict):
-    """What is known of one data set or variant of one, read from files or generated.
+    """What is known of one data set or variant of one, read from files, generated, or made.
 
-    Attributes:
-        name: what the user calls it.
-        title: what it is, in a few words.
-        task: what is predicted.
-        files: the files. Those of one part stand side by side; parts are stacked.
-        parts: the rows of each stacked part, such as a training and a test file; empty for one.
-        generated: in place of files, what draws the numbers.
-        made: in place of files, the Parquet file in the cache that `svgpbench data make` makes.
-        reader: the format of the files, or one format for each file.
-        skip_lines: lines before the header or the first row.
-        header: whether a line names the columns; it must name them as `columns` does.
-        number_rows: whether to put the row number, from 1 in each file, before the first column.
-        variable: the variable of a .mat file.
-        rows: N, as loaded.
-        columns: every column of a part, in its order; `f1..f9` stands for nine names.
-        features: the D input columns.
-        target: the column to predict.
-        outputs: for a table of several outputs, the columns that may be the target, see `with_output`.
-        divide_by: what to divide the inputs by, such as 255 for bytes.
-        categories: for a column of words, the words; a word becomes its place in the list.
-        split_cells: for a column such as a date, its separator and the names of its pieces.
-        missing: what happens to a row with a missing value in a feature or the target: `refuse`,
-            `drop-row`, or `middle-code` (a category becomes the middle of the codes).
-        labels: for classification, each label as written and its class number.
-        splits: what was published with it.
-        upstream: the address it was published at, or what generates it.
-        licence: what is known of its licence.
-        citation: what to cite.
-        defects: what to know before trusting a result on it.
-        leaks: whether it is a variant that hands the target to the model, kept to repeat a result.
-        unseen: whether no copy of a file has been seen when this was declared.
-        fingerprint: of the loaded numbers; None where they are unseen, or made on the user's machine.
+    Of `missing`, `middle-code` makes a category that is missing the middle of the codes.
     """
 
-    name: Name
-    title: Text
+    name: Name  # what the user calls it
+    title: Text  # what it is, in a few words
     task: Task
-    files: tuple[File, ...] = ()
-    generated: Generated | None = None
-    made: FilePath | None = None
-    parts: tuple[PositiveInt, ...] = ()
-    reader: Reader | tuple[Reader, ...] | None = None
-    skip_lines: Annotated[int, Field(ge=0)] | tuple[Annotated[int, Field(ge=0)], ...] = 0
-    header: bool = False
-    number_rows: bool = False
-    variable: Text | None = None
-    rows: PositiveInt
-    columns: tuple[Text, ...]
-    features: Annotated[tuple[Text, ...], Field(min_length=1)]
-    target: Text
-    outputs: tuple[Text, ...] = ()
-    divide_by: Annotated[float, Field(gt=0)] = 1.0
+    files: tuple[File, ...] = ()  # those of one part stand side by side; parts are stacked
+    parts: tuple[PositiveInt, ...] = ()  # rows of each stacked part; empty for one
+    generated: Generated | None = None  # in place of files, what draws the numbers
+    made: FilePath | None = None  # in place of files, what `svgpbench data make` puts in the cache
+    reader: Reader | tuple[Reader, ...] | None = None  # the format of the files, or of each file
+    skip_lines: Count | tuple[Count, ...] = 0  # before the header or the first row
+    header: bool = False  # whether a line names the columns; it must name them as `columns` does
+    number_rows: bool = False  # puts the row number, from 1 in each file, before the first column
+    variable: Text | None = None  # of a .mat file
+    rows: PositiveInt  # N, as loaded
+    columns: tuple[Text, ...]  # of a part, in its order; `f1..f9` stands for nine names
+    features: Annotated[tuple[Text, ...], Field(min_length=1)]  # the D input columns
+    target: Text  # the column to predict
+    outputs: tuple[Text, ...] = ()  # where several columns may be the target, see `with_output`
+    divide_by: Annotated[float, Field(gt=0)] = 1.0  # all inputs, such as bytes by 255
     categories: dict[str, tuple[Text, ...]] = Field(default_factory=dict)
+    """The words of a column of words; a word becomes its place in the list."""
     split_cells: dict[str, tuple[Text, tuple[Text, ...]]] = Field(default_factory=dict)
-    missing: Literal["refuse", "drop-row", "middle-code"] = "refuse"
-    labels: dict[str, int] | None = None
-    splits: FixedSplits | None = None
-    upstream: Text
-    licence: Text
-    citation: Text
-    defects: tuple[Text, ...] = ()
-    leaks: bool = False
-    unseen: bool = False
-    fingerprint: Fingerprint | None = None
+    """For a column such as a date, its separator and the names of its pieces."""
+    missing: Literal["refuse", "drop-row", "middle-code"] = "refuse"  # in a feature or the target
+    labels: dict[str, int] | None = None  # each label as written, and its class number
+    splits: FixedSplits | None = None  # what was published with it
+    upstream: Text  # the address it was published at, or what generates it
+    licence: Text  # what is known of it
+    citation: Text  # what to cite
+    defects: tuple[Text, ...] = ()  # what to know before trusting a result on it
+    leaks: bool = False  # a variant that hands the target to the model, kept to repeat a result
+    unseen: bool = False  # no copy of a file had been seen when this was declared
+    fingerprint: Fingerprint | None = None  # None where numbers are unseen, or made by the user
 
     @model_validator(mode="before")
     @classmethod
@@ -179,55 +136,45 @@ class DatasetEntry(Strict):
 
     @model_validator(mode="after")
     def _labels_fit_the_task(self) -> DatasetEntry:
-        numbers = sorted(set((self.labels or {}).values()))
         if (self.task == "regression") != (self.labels is None):
             raise ValueError("labels belong to classification, and to it only")
-        if numbers != list(range(len(numbers))) or (
-            (self.task == "classification" and len(numbers) != 2)
-            or (self.task == "multiclass" and len(numbers) < 2)
-        ):
+        numbers = sorted(set((self.labels or {}).values()))
+        few = len(numbers) < 2 if self.task == "multiclass" else len(numbers) not in (0, 2)
+        if few or numbers != list(range(len(numbers))):
             raise ValueError("labels must be numbered 0, 1, ...; two for classification")
         return self
 
     @model_validator(mode="after")
     def _parts_fit_the_files(self) -> DatasetEntry:
-        parts = self.part_rows
+        parts, count = self.part_rows, len(self.files)
         if not self.files:
             return self
         if sum(parts) != self.rows:
             raise ValueError(f"parts of {sum(parts)} rows in all where {self.rows} are declared")
-        if len(self.files) % len(parts):
-            raise ValueError(f"{len(self.files)} files cannot make {len(parts)} parts")
+        if count % len(parts):
+            raise ValueError(f"{count} files cannot make {len(parts)} parts")
         for key in ("reader", "skip_lines"):
             given = getattr(self, key)
-            if isinstance(given, tuple) and len(given) != len(self.files):
-                raise ValueError(
-                    f"{key} for {len(given)} files where {len(self.files)} are declared"
-                )
+            if isinstance(given, tuple) and len(given) != count:
+                raise ValueError(f"{key} for {len(given)} files where {count} are declared")
         if self.splits and (self.splits.train_rows or 0) >= self.rows:
             raise ValueError("splits.train_rows leaves no test row")
         return self
 
     @model_validator(mode="after")
     def _numbers_are_pinned_unless_unseen(self) -> DatasetEntry:
-        if self.unseen and self.fingerprint is not None:
-            raise ValueError("unseen numbers have no fingerprint: leave one of both out")
-        if not self.unseen and any(isinstance(file, UnseenFile) for file in self.files):
-            raise ValueError("a file has no sha256: give one, or say `unseen = true`")
-        if not (self.unseen or self.made) and self.fingerprint is None:
-            raise ValueError(
-                "give a fingerprint (zeros, then `svgpbench data pin FILE --write`), "
-                "or say `unseen = true`"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _form_tells_unseen_files(self) -> DatasetEntry:
-        beside = len(self.files) > len(self.part_rows)
-        if beside and any(isinstance(file, UnseenFile) for file in self.files):
+        unpinned = any(isinstance(file, UnseenFile) for file in self.files)
+        if unpinned and len(self.files) > len(self.part_rows):
             raise ValueError(
                 "a file without sha256 stands beside another: its form does not tell it"
             )
+        if unpinned and not self.unseen:
+            raise ValueError("a file has no sha256: give one, or say `unseen = true`")
+        if self.unseen and self.fingerprint is not None:
+            raise ValueError("unseen numbers have no fingerprint: leave one of both out")
+        if not (self.unseen or self.made) and self.fingerprint is None:
+            how = "give a fingerprint (zeros, then `svgpbench data pin FILE --write`)"
+            raise ValueError(f"{how}, or say `unseen = true`")
         return self
 
     @property
@@ -240,9 +187,7 @@ class DatasetEntry(Strict):
         """The labels as written, class 0 first, one a class; None for regression."""
         if self.labels is None:
             return None
-        first: dict[int, str] = {}
-        for label, number in self.labels.items():
-            first.setdefault(number, label)
+        first = {number: label for label, number in reversed(self.labels.items())}
         return tuple(first[number] for number in sorted(first))
 
     @property
@@ -294,12 +239,11 @@ class DatasetEntry(Strict):
 def _written_out(names: Iterable[Any]) -> list[Any]:
     full: list[Any] = []
     for name in names:
-        match = _RANGE.fullmatch(name) if isinstance(name, str) else None
-        if match is None:
+        if isinstance(name, str) and (match := _RANGE.fullmatch(name)):
+            stem, first, last = match[1], int(match[2]), int(match[3])
+            if not first <= last < first + _LONGEST_RANGE:
+                raise ValueError(f"{name!r} names no columns")
+            full.extend(f"{stem}{number}" for number in range(first, last + 1))
+        else:
             full.append(name)
-            continue
-        stem, first, last = match.groups()
-        if not int(first) <= int(last) < int(first) + _LONGEST_RANGE:
-            raise ValueError(f"{name!r} names no columns")
-        full.extend(f"{stem}{number}" for number in range(int(first), int(last) + 1))
     return full

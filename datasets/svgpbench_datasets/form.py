@@ -9,32 +9,21 @@ from svgpbench_datasets.files import UnseenFile
 
 
 def check_form(entry: DatasetEntry, file: UnseenFile, path: Path) -> None:
-    """Read all of a file: its header, its rows, and every column, input of the data set or not.
-
-    Args:
-        entry: what is declared of the data set that the file belongs to.
-        file: which of its files.
-        path: where it lies, uncompressed.
+    """Read all of an uncompressed file: its header, its rows, and every column, input or not.
 
     Raises:
         DataError: anything that keeps it from holding what is declared, with line and column.
     """
     from svgpbench_datasets.reading.tables import read_blocks
 
-    for _ in read_blocks(_alone(entry, file), lambda _: path.open("rb")):
-        pass
-
-
-def _alone(entry: DatasetEntry, file: UnseenFile) -> DatasetEntry:
-    """A file as a data set of its own, with every column but the target as an input."""
     at = entry.files.index(file)  # one file makes one part: the entry says so
-    return entry.model_copy(
-        update={
-            "files": (file,),
-            "parts": (),
-            "rows": entry.part_rows[at],
-            "reader": entry.reader_of(at),
-            "skip_lines": entry.skipped_of(at),
-            "features": tuple(column for column in entry.columns if column != entry.target),
-        }
-    )
+    alone = {
+        "files": (file,),
+        "parts": (),
+        "rows": entry.part_rows[at],
+        "reader": entry.reader_of(at),
+        "skip_lines": entry.skipped_of(at),
+        "features": tuple(column for column in entry.columns if column != entry.target),
+    }
+    for _ in read_blocks(entry.model_copy(update=alone), lambda _: path.open("rb")):
+        pass

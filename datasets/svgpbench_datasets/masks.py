@@ -25,15 +25,7 @@ _ZERO, _COMMA, _END = np.frombuffer(b"0,\n", dtype=np.uint8)
 
 
 def fixed_split(entry: DatasetEntry, fold: int, open_file: Callable[[File], bytes]) -> Split:
-    """Read one published split of a data set.
-
-    Args:
-        entry: what is declared of the data set.
-        fold: which of the splits, from 0.
-        open_file: gives the uncompressed content of a file.
-
-    Returns:
-        the split.
+    """Read one published split of a data set, folds from 0; `open_file` gives the content of a file.
 
     Raises:
         DataError: no published splits, a fold out of range, a mask that is none.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from svgpbench_datasets.entry import DatasetEntry
 from svgpbench_datasets.reading.tables import Open, rows_as_written
@@ -13,37 +13,20 @@ from svgpbench_datasets.reading.treatments import missing_cells
 
 @dataclass(frozen=True)
 class Missing:
-    """How much is missing.
+    """How many values of the features and the target are missing."""
 
-    Attributes:
-        rows: rows with a missing value in a feature or the target.
-        cells: the missing values of each such column, in the order of the columns.
-    """
-
-    rows: int
-    cells: dict[str, int]
-
-
-NONE_MISSING = Missing(0, {})
+    rows: int = 0  # with one or more
+    cells: dict[str, int] = field(default_factory=dict)  # of each column that lacks some, in order
 
 
 def count_missing(entry: DatasetEntry, open_file: Open) -> Missing:
-    """Count what the files of an entry lack.
-
-    An entry that refuses missing values was read without one: its files are not read again.
-
-    Args:
-        entry: what is declared.
-        open_file: opens the uncompressed content of a file.
-
-    Returns:
-        the counts.
+    """Count what the files of an entry lack; where missing values are refused they were read without one.
 
     Raises:
-        DataError: as `read_entry`.
+        DataError: as `read_blocks`.
     """
     if entry.missing == "refuse":
-        return NONE_MISSING
+        return Missing()
     cells: Counter[Hashable] = Counter()
     rows = 0
     for frame in rows_as_written(entry, open_file):

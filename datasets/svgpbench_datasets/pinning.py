@@ -11,7 +11,7 @@ from svgpbench_datasets.errors import DataError
 from svgpbench_datasets.registry import Registry
 
 _SECTION = re.compile(r"\[([a-z0-9-]+)(?:\.variants\.([a-z0-9-]+))?\]\s*(?:#.*)?")
-_FINGERPRINT = re.compile(r'(fingerprint = ")(sha256:[0-9a-f]{64})(")')
+_FINGERPRINT = re.compile(r'fingerprint = "(sha256:[0-9a-f]{64})"')
 
 
 @dataclass(frozen=True)
@@ -30,20 +30,15 @@ class Pin:
 
 
 def pins(registry_of: Callable[[str], Registry], files: Iterable[Path]) -> Iterator[Pin]:
-    """Compute the fingerprint of each data set that is at hand and has one written.
+    """Compute the fingerprint of each data set that is at hand and has one written, in order of the files.
 
-    Args:
-        registry_of: finds what loads a data set.
-        files: the registry files.
-
-    Yields:
-        one pin after another, in the order of the files.
+    `registry_of` finds what loads a data set.
 
     Raises:
         DataError: a file of a data set that does not hold what is declared.
     """
     for file in files:
-        for name, written in _written(file.read_text(encoding="utf-8")):
+        for _, name, written in _fingerprints(file.read_text(encoding="utf-8").splitlines()):
             registry = registry_of(name)
             if registry.at_hand(name):
                 computed = registry.load_unverified(name).fingerprint
@@ -58,9 +53,9 @@ def write(pin: Pin) -> None:
     """
     try:
         lines = pin.file.read_text(encoding="utf-8").splitlines(keepends=True)
-        for at, name in _lines(lines):
+        for at, name, written in _fingerprints(lines):
             if name == pin.name:
-                lines[at] = _FINGERPRINT.sub(rf"\g<1>{pin.computed}\g<3>", lines[at])
+                lines[at] = lines[at].replace(written, pin.computed)
                 pin.file.write_text("".join(lines), encoding="utf-8")
                 return
     except OSError as error:
@@ -68,19 +63,11 @@ def write(pin: Pin) -> None:
     raise DataError(f"{pin.file} has no fingerprint of {pin.name!r} any more")
 
 
-def _written(text: str) -> Iterator[tuple[str, str]]:
-    lines = text.splitlines()
-    for at, name in _lines(lines):
-        match = _FINGERPRINT.search(lines[at])
-        if match:
-            yield name, match[2]
-
-
-def _lines(lines: list[str]) -> Iterator[tuple[int, str]]:
-    """The place of each fingerprint line, and the data set that it belongs to."""
+def _fingerprints(lines: list[str]) -> Iterator[tuple[int, str, str]]:
+    """The place of each fingerprint's line, the data set that it belongs to, and the fingerprint."""
     name = ""
     for at, line in enumerate(lines):
         if match := _SECTION.fullmatch(line.strip()):
             name = match[1] if match[2] is None else f"{match[1]}:{match[2]}"
-        elif _FINGERPRINT.match(line):
-            yield at, name
+        elif match := _FINGERPRINT.match(line):
+            yield at, name, match[1]

@@ -36,10 +36,7 @@ class Registry:
         return tuple(self._entries)
 
     def describe(self, name: str) -> DatasetEntry:
-        """What is known of a data set, without reading its files.
-
-        Args:
-            name: one of `names`; `NAME@OUTPUT` for another output of a table that has several.
+        """What is known of a data set, one of `names`, or `NAME@OUTPUT` of a table of several outputs.
 
         Raises:
             DataError: an unknown name or output.
@@ -96,13 +93,12 @@ class Registry:
             return X[:, [drawn.index(name) for name in entry.features]], y
         if entry.made:
             return self._from_made(entry, self._sources.cache_folder() / entry.made)
-        from svgpbench_datasets.reading.numbers import gathered
         from svgpbench_datasets.reading.parsed import is_large, parsed_path, read_or_parse
-        from svgpbench_datasets.reading.tables import read_blocks
+        from svgpbench_datasets.reading.tables import read_blocks, read_entry
 
         opened = partial(self._sources.opened, entry=entry)
         if not is_large(entry):
-            return gathered(read_blocks(entry, opened), len(entry.features))
+            return read_entry(entry, opened)
         hashes = [self._sources.sha256(file, entry) for file in entry.files]
         path = parsed_path(entry, hashes, self._sources.cache_folder())
         return read_or_parse(path, lambda: read_blocks(entry, opened))

@@ -26,9 +26,11 @@ from svgpbench_datasets.fetch import (
     is_cached,
     mirrors_from_environment,
     places,
+    proof_of,
+    sha256_of,
     silent,
 )
-from svgpbench_datasets.files import DataFile, File
+from svgpbench_datasets.files import File
 from svgpbench_datasets.form import check_form
 
 _MOST_OF_A_CELL = 32  # bytes: every digit of a float64, its sign, its exponent and a comma
@@ -36,19 +38,11 @@ _MOST_OF_A_CELL = 32  # bytes: every digit of a float64, its sign, its exponent 
 
 @dataclass(frozen=True)
 class Sources:
-    """The places of data files.
+    """The places of data files."""
 
-    Attributes:
-        shipped: the folder of files that come with the package.
-        cache: the folder of downloaded files; None for the usual one.
-        mirrors: folders and http(s) addresses to ask first; None for those of the environment.
-        limits: times and sizes of downloads.
-        on_progress: called with what a download does.
-    """
-
-    shipped: Traversable
-    cache: Path | None = None
-    mirrors: tuple[str, ...] | None = None
+    shipped: Traversable  # the folder of files that come with the package
+    cache: Path | None = None  # the folder of downloaded files; None for the usual one
+    mirrors: tuple[str, ...] | None = None  # to ask first; None for those of the environment
     limits: Limits = field(default_factory=Limits)
     on_progress: OnProgress = silent
 
@@ -64,24 +58,20 @@ class Sources:
     @contextmanager
     def opened(self, file: File, entry: DatasetEntry) -> Iterator[IO[bytes]]:
         """The uncompressed content of a file as a stream; errors are those of `read`."""
-        if isinstance(file, DataFile) and file.shipped:
+        if file.shipped:
             yield io.BytesIO(self._shipped(file))
             return
         self.fetch([file], entry)
-        if isinstance(file, DataFile) and file.packed:
-            with self._unpacked(file, entry) as stream:
-                yield stream
-        else:
-            with (self.cache_folder() / file.path).open("rb") as stream:
-                yield stream
+        path = self.cache_folder() / file.path
+        packed = proof_of(file).packed
+        with self._unpacked(path, file, entry) if packed else path.open("rb") as stream:
+            yield stream
 
     def sha256(self, file: File, entry: DatasetEntry) -> str:
-        """The hash that tells a file's content: the declared one, or that of what is there."""
-        if isinstance(file, DataFile):
-            return file.sha256
-        self.fetch([file], entry)
-        with (self.cache_folder() / file.path).open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
+        """The hash that tells a file's content: the declared one, or that of what was accepted."""
+        if proof_of(file).by == "form":
+            self.fetch([file], entry)
+        return str(sha256_of(file, self.cache_folder()))
 
     def fetch(self, files: Sequence[File], entry: DatasetEntry) -> None:
         """Bring what is not shipped of these files of a data set into the cache, archives once.
@@ -89,9 +79,8 @@ class Sources:
         Raises:
             DataError: one of them is nowhere to be had.
         """
-        wanted = [file for file in files if not file.shipped]
         fetch_files(
-            wanted,
+            [file for file in files if not file.shipped],
             cache=self.cache_folder(),
             mirrors=self._mirrors(),
             name=entry.name,
@@ -115,28 +104,27 @@ class Sources:
         return mirrors_from_environment() if self.mirrors is None else self.mirrors
 
     @contextmanager
-    def _unpacked(self, file: DataFile, entry: DatasetEntry) -> Iterator[IO[bytes]]:
+    def _unpacked(self, path: Path, file: File, entry: DatasetEntry) -> Iterator[IO[bytes]]:
         """What a file holds that is kept compressed; no more than its rows can take."""
         splits = entry.splits.count if entry.splits else 0
         bound = entry.rows * max(len(entry.columns), splits) * _MOST_OF_A_CELL
         why = f"uncompressed it is more than the {bound:,} bytes that {entry.rows:,} rows may take"
         try:
-            with content(self.cache_folder() / file.path, None, bound) as plain:
+            with content(path, None, bound) as plain:
                 yield io.BufferedReader(Bounded(plain, bound, why))
         except WrongContent as refusal:
             raise DataError(f"{file.path}: {refusal}") from None
 
-    def _shipped(self, file: DataFile) -> bytes:
+    def _shipped(self, file: File) -> bytes:
+        again = "install the package again"
         try:
             raw = lzma.decompress(self.shipped.joinpath(file.path).read_bytes())
         except (OSError, EOFError, lzma.LZMAError) as error:
+            raise DataError(f"shipped file {file.path} cannot be read ({error}); {again}") from None
+        found, declared = hashlib.sha256(raw).hexdigest(), proof_of(file).checksums["sha256"]
+        if found != declared:
             raise DataError(
-                f"shipped file {file.path} cannot be read ({error}); install the package again"
-            ) from None
-        found = hashlib.sha256(raw).hexdigest()
-        if found != file.sha256:
-            raise DataError(
-                f"shipped file {file.path} has changed: sha256 {found} where {file.sha256} is "
-                "declared; install the package again"
+                f"shipped file {file.path} has changed: sha256 {found} where {declared} is "
+                f"declared; {again}"
             )
         return raw

@@ -18,26 +18,17 @@ Indices: TypeAlias = NDArray[np.int64]
 class Split:
     """A partition of a data set's rows into a training and a test part.
 
-    Attributes:
-        train: the rows to train on, ascending, [n] int64.
-        test: the rows to test on, ascending, [m] int64.
-        kind: `k-fold`, `random`, or `fixed` for one published with the data set.
-        fold: which of the folds is the test part, from 0; 0 for a random split.
-        folds: how many folds there are; 1 for a random split.
-        seed: the seed of the permutation; 0 for a fixed split.
-        hash: `sha256:` and the hash of the two index lists alone.
-
     Raises:
         DataError: parts that are empty, not one-dimensional or overlapping.
     """
 
-    train: Indices
-    test: Indices
-    kind: Literal["k-fold", "random", "fixed"]
-    fold: int
-    folds: int
-    seed: int
-    hash: str = field(init=False)
+    train: Indices  # the rows to train on, ascending, [n]
+    test: Indices  # the rows to test on, ascending, [m]
+    kind: Literal["k-fold", "random", "fixed"]  # fixed: published with the data set
+    fold: int  # which of the folds is the test part, from 0; 0 for a random split
+    folds: int  # how many there are; 1 for a random split
+    seed: int  # of the permutation; 0 for a fixed split
+    hash: str = field(init=False)  # `sha256:` and the hash of the two index lists alone
 
     def __post_init__(self) -> None:
         for part in ("train", "test"):
@@ -54,16 +45,9 @@ class Split:
 
 
 def k_fold(n: int, folds: int, fold: int, seed: int) -> Split:
-    """One fold of k-fold cross-validation over a permutation drawn by the seed.
+    """One fold, from 0, of k-fold cross-validation of n rows over a permutation drawn by the seed.
 
-    Args:
-        n: rows of the data set.
-        folds: how many folds, 2 to n; their sizes differ by at most one.
-        fold: the fold to test on, from 0 to folds - 1.
-        seed: a whole number from 0.
-
-    Returns:
-        the split; the test parts of all folds partition the n rows.
+    The test parts of all folds partition the rows; their sizes differ by at most one.
 
     Raises:
         DataError: a number out of its range.
@@ -80,15 +64,7 @@ def k_fold(n: int, folds: int, fold: int, seed: int) -> Split:
 
 
 def random_split(n: int, test_fraction: float, seed: int) -> Split:
-    """A random test part of the given fraction of the rows, to the nearest whole row.
-
-    Args:
-        n: rows of the data set.
-        test_fraction: between 0 and 1, exclusive.
-        seed: a whole number from 0.
-
-    Returns:
-        the split.
+    """A random test part of the given fraction of n rows, to the nearest whole row.
 
     Raises:
         DataError: a number out of its range, or a fraction that leaves a part empty.

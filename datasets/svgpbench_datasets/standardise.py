@@ -26,17 +26,10 @@ class Standardiser:
 
     @classmethod
     def fit(cls, X: Floats, rows: Indices | None = None) -> Standardiser:
-        """Take mean and population standard deviation of each column.
+        """Take mean and population standard deviation of each column of X [N, D], over some rows or all.
 
         A column is constant when its standard deviation is at most 1e-12 max(1, |mean|): it
         keeps scale 1, so it becomes 0 and never NaN.
-
-        Args:
-            X: inputs, [N, D].
-            rows: those of the training part, [n]; None for all.
-
-        Returns:
-            the standardiser.
 
         Raises:
             DataError: numbers so large that their mean or spread overflows.
@@ -71,15 +64,10 @@ class StandardisedRows:
     """Rows [n, D] of a table in standard units, worked out when they are asked for.
 
     It is indexed by rows as an array is, and NumPy takes it for one: `np.asarray` makes all of it.
-
-    Attributes:
-        table: the table, [N, D].
-        rows: which rows of it these are, [n].
-        standardiser: the columns' mean and scale.
     """
 
-    table: Floats
-    rows: Indices
+    table: Floats  # [N, D]
+    rows: Indices  # which rows of it these are, [n]
     standardiser: Standardiser
 
     @property
@@ -104,44 +92,23 @@ class StandardisedRows:
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A data set split and standardised, ready to train on; its arrays are read-only.
+    """A data set split and standardised, ready to train on; its arrays are read-only."""
 
-    Attributes:
-        X_train: standardised training inputs, [n, D]; the data set's own table is behind them.
-        y_train: training targets, [n]: standardised for regression, class numbers otherwise.
-        X_test: test inputs in the training part's units, [m, D].
-        y_test: test targets in the training part's units, [m].
-        y_mean: what was subtracted from y; 0 for classification.
-        y_scale: what y was divided by; 1 for classification.
-        standardiser: the inputs' mean and scale.
-        fingerprint: the data set's.
-        split_hash: the split's.
-    """
-
-    X_train: StandardisedRows
-    y_train: Floats
-    X_test: StandardisedRows
-    y_test: Floats
-    y_mean: float
-    y_scale: float
-    standardiser: Standardiser
-    fingerprint: str
+    X_train: StandardisedRows  # [n, D]; the data set's own table is behind them
+    y_train: Floats  # [n], standardised for regression, class numbers otherwise
+    X_test: StandardisedRows  # in the training part's units, [m, D]
+    y_test: Floats  # in the training part's units, [m]
+    y_mean: float  # what was subtracted from y; 0 for classification
+    y_scale: float  # what y was divided by; 1 for classification
+    standardiser: Standardiser  # of the inputs
+    fingerprint: str  # the data set's
     split_hash: str
 
 
 def prepare(
     dataset: Dataset, split: Split, *, standardise_x: bool = True, standardise_y: bool = True
 ) -> Prepared:
-    """Split a data set and standardise it with the training part's statistics.
-
-    Args:
-        dataset: the data set, N rows.
-        split: a split of exactly N rows.
-        standardise_x: whether to standardise the inputs.
-        standardise_y: whether to standardise a regression target; labels never are.
-
-    Returns:
-        the training and test parts.
+    """Split a data set of N rows and standardise it with the training part's statistics; labels stay.
 
     Raises:
         DataError: a split made for another number of rows.

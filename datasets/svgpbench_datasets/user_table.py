@@ -45,20 +45,13 @@ def load_user_table(
     outputs: Sequence[str] = (),
     arrays: Sequence[str] = (),
 ) -> Dataset:
-    """Load a file of a table as a data set.
+    """Load a file of a table as a data set: X [N, D] and y [N], N at least 2.
 
-    Args:
-        path: the file; its ending is one of `READERS`, compressed with one of `PACKED` after it.
-        target: the column to predict.
-        task: `regression`; `classification` for a target with two distinct values, which become
-            0 and 1 in sorted order; `multiclass` for one with two or more, 0..K-1.
-        features: the D input columns in the order wanted; None for every column but the target and outputs.
-        name: what to call the data set; None for the file's name without its ending.
-        outputs: where a table has several targets, all of them: none is an input.
-        arrays: of a .mat or .npz file, the arrays to read, which stand side by side; none for all.
-
-    Returns:
-        the data set: X [N, D] and y [N], N at least 2.
+    The file ends in one of `READERS`, and one of `PACKED` after it where it is compressed. The target of
+    `classification` has two distinct values, which become 0 and 1 in sorted order, that of `multiclass`
+    two or more, 0..K-1. `features` are the D inputs in the order wanted, None for every column but the
+    target and `outputs`, the targets of a table of several. `arrays` are those to read of a .mat or
+    .npz file, side by side; none for all.
 
     Raises:
         DataError: anything that keeps the file from being such a table, with file, line (binary

@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from mirror import mirrored_registry
 from wayward_server import Server, wayward_server
 
-from svgpbench_datasets import DatasetEntry
+from svgpbench_datasets import DatasetEntry, Registry
 from svgpbench_datasets.files import DataFile
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -49,6 +50,11 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     with wayward_server() as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def registry(tmp_path_factory: pytest.TempPathFactory) -> Registry:
+    return mirrored_registry(tmp_path_factory.mktemp("cache"))
 
 
 @pytest.fixture

@@ -6,9 +6,15 @@ import csv
 import gzip
 import lzma
 import os
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
+
+from svgpbench_datasets import Registry
+from svgpbench_datasets.sources import Sources
+
+PACKAGE = Path(str(files("svgpbench_datasets")))
 
 WHY = "SVGPBENCH_MIRROR names no folder with copies of the upstream files"
 
@@ -18,6 +24,12 @@ def mirror_folder() -> Path:
     if not named or not Path(named).is_dir():
         pytest.skip(WHY)
     return Path(named)
+
+
+def mirrored_registry(cache: Path) -> Registry:
+    """The package's registry with a cache of its own, fed by the mirror alone."""
+    sources = Sources(PACKAGE / "data", cache=cache, mirrors=(str(mirror_folder()),))
+    return Registry(PACKAGE, sources)
 
 
 def mirrored(path: str) -> bytes:

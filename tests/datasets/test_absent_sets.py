@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import lzma
 from collections.abc import Callable
 from pathlib import Path
@@ -12,10 +11,10 @@ from typing import Any
 import absent_files as made
 import numpy as np
 import pytest
+from declared import read_entry, write_registry
 
 from svgpbench_datasets import REGISTRY, DataError, DataFile, DatasetEntry, Registry
 from svgpbench_datasets.fetch import Unavailable
-from svgpbench_datasets.reading.tables import read_entry
 from svgpbench_datasets.sources import Sources
 
 FILES: dict[str, Callable[[], bytes]] = {
@@ -139,18 +138,7 @@ def test_a_header_that_names_other_columns_is_refused() -> None:
 
 
 def folder_registry(tmp_path: Path, mirror: Path) -> Registry:
-    declared = REGISTRY.describe("kuka").model_dump(exclude_none=True, exclude_defaults=True)
-    columns = ", ".join(json.dumps(name) for name in declared["columns"])
-    features = ", ".join(json.dumps(name) for name in declared["features"])
-    lines = [
-        "[kuka]",
-        'files = [{ path = "kuka/kuka1.csv", at_most = 9999 }]',
-        f"columns = [{columns}]",
-    ]
-    lines += [f"features = [{features}]", f"rows = {made.ROWS}", "header = true", "unseen = true"]
-    for key in ("title", "task", "reader", "target", "upstream", "licence", "citation"):
-        lines.append(f"{key} = {json.dumps(declared[key])}")
-    (tmp_path / "registry.toml").write_text("\n".join(lines), encoding="utf-8")
+    write_registry(tmp_path, smaller("kuka", files=[{"path": "kuka/kuka1.csv", "at_most": 9999}]))
     return Registry(tmp_path, Sources(tmp_path, cache=tmp_path / "cache", mirrors=(str(mirror),)))
 
 

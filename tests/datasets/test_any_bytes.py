@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any, TypeAlias, get_args
+from typing import TypeAlias, get_args
 
 import numpy as np
 import pytest
+from declared import declared, read_entry
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from nearly_good import ARROW, MAT, NEARLY, NPZ, NUMERALS, TEXT, WORKBOOK, XLSX, damaged
@@ -20,7 +21,6 @@ from svgpbench_datasets import DataError, DatasetEntry
 from svgpbench_datasets.reading.formats import READERS
 from svgpbench_datasets.reading.numbers import Places, numbers
 from svgpbench_datasets.reading.table import frames_of_rows
-from svgpbench_datasets.reading.tables import read_entry
 from svgpbench_datasets.reading.text import Lines, plain_numbers, text_rows
 
 CASES = int(os.environ.get("SVGPBENCH_PROPERTY_CASES", "60"))
@@ -29,24 +29,6 @@ MANY = settings(
     deadline=5000,  # milliseconds: a reader that hangs fails
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
-
-
-def entry(reader: str, **changes: Any) -> DatasetEntry:
-    base = {
-        "name": "t",
-        "title": "t",
-        "task": "regression",
-        "files": [{"path": "t", "sha256": "0" * 64}],
-        "unseen": True,
-        "reader": reader,
-        "rows": 2,
-        "columns": ["a", "b", "c"],
-        "target": "c",
-        "upstream": "u",
-        "licence": "l",
-        "citation": "c",
-    }
-    return DatasetEntry.model_validate({**base, **changes})
 
 
 Test: TypeAlias = Callable[..., None]
@@ -96,18 +78,18 @@ def found(reader: str) -> Callable[[Test], Test]:
 @pytest.mark.parametrize("reader", GOOD)
 def test_any_bytes_give_arrays_or_a_data_error(reader: str) -> None:
     whole, changes = GOOD[reader]
-    declared = entry(OTHER.get(reader, reader), **changes)
+    described = declared(reader=OTHER.get(reader, reader), **changes)
 
     @MANY
     @found(reader)
     @given(st.one_of(st.binary(max_size=400), TEXT, damaged(whole), NEARLY[reader], NEARLY[reader]))
     def holds(raw: bytes) -> None:
         try:
-            X, y = read_entry(declared, lambda _: raw)
+            X, y = read_entry(described, lambda _: raw)
         except DataError as error:
             assert len(str(error).splitlines()) == 1
         else:
-            assert X.shape == (2, len(declared.features))
+            assert X.shape == (2, len(described.features))
             assert np.isfinite(X).all()
             assert y.shape == (2,)
 
@@ -117,7 +99,7 @@ def test_any_bytes_give_arrays_or_a_data_error(reader: str) -> None:
 @pytest.mark.parametrize("reader", GOOD)
 def test_the_undamaged_file_is_read(reader: str) -> None:
     whole, changes = GOOD[reader]
-    X, y = read_entry(entry(OTHER.get(reader, reader), **changes), lambda _: whole)
+    X, y = read_entry(declared(reader=OTHER.get(reader, reader), **changes), lambda _: whole)
     expected = (
         [[-3, 1], [1, 0]]
         if reader == "arff"

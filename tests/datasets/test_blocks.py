@@ -8,11 +8,12 @@ from typing import IO, Any
 import absent_files as made
 import numpy as np
 import pytest
+from declared import declared, read_entry
 from test_absent_sets import FILES, PUBLISHED, RAW, smaller
 
 from svgpbench_datasets import DataError, DatasetEntry
 from svgpbench_datasets.reading import table, text
-from svgpbench_datasets.reading.tables import read_blocks, read_entry
+from svgpbench_datasets.reading.tables import read_blocks
 
 ROWS = 400
 
@@ -24,21 +25,8 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def entry(**changes: Any) -> DatasetEntry:
-    base = {
-        "name": "t",
-        "title": "t",
-        "task": "regression",
-        "files": [{"path": "t", "at_most": 1 << 20}],
-        "unseen": True,
-        "reader": "csv",
-        "rows": ROWS,
-        "columns": ["a", "b", "c"],
-        "target": "b",
-        "upstream": "u",
-        "licence": "l",
-        "citation": "c",
-    }
-    return DatasetEntry.model_validate({**base, **changes})
+    own = {"files": [{"path": "t", "at_most": 1 << 20}], "rows": ROWS, "target": "b"}
+    return declared(**{**own, **changes})
 
 
 def opened(raw: bytes) -> Any:
@@ -48,16 +36,16 @@ def opened(raw: bytes) -> Any:
     return open_file
 
 
-def whole(declared: DatasetEntry, raw: bytes) -> tuple[np.ndarray, np.ndarray]:
+def whole(described: DatasetEntry, raw: bytes) -> tuple[np.ndarray, np.ndarray]:
     """What blocks as large as the file give."""
     with pytest.MonkeyPatch.context() as large:
         large.setattr(text, "BYTES_AT_ONCE", len(raw) + 1)
         large.setattr(table, "CELLS_AT_ONCE", len(raw) + 1)
-        return read_entry(declared, lambda _: raw)
+        return read_entry(described, lambda _: raw)
 
 
-def in_blocks(declared: DatasetEntry, raw: bytes) -> tuple[np.ndarray, np.ndarray, int]:
-    parts = list(read_blocks(declared, opened(raw)))
+def in_blocks(described: DatasetEntry, raw: bytes) -> tuple[np.ndarray, np.ndarray, int]:
+    parts = list(read_blocks(described, opened(raw)))
     return np.concatenate([X for X, _ in parts]), np.concatenate([y for _, y in parts]), len(parts)
 
 
@@ -95,8 +83,8 @@ VARIED = {
 
 @pytest.mark.parametrize("how", VARIED)
 def test_blocks_are_the_whole(how: str) -> None:
-    change, declared = VARIED[how]
-    described = entry(**declared)
+    change, own = VARIED[how]
+    described = entry(**own)
     for end in ("\n", "\r\n"):
         raw = (end.join(change(lines())) + end).encode()
         X, y, count = in_blocks(described, raw)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import json
 import re
 import zipfile
 from functools import partial
@@ -13,6 +12,7 @@ from pathlib import Path
 import absent_files as made
 import numpy as np
 import pytest
+from declared import write_registry
 from pydantic import ValidationError
 from wanted_files import FAST, PAGE, ROADS, answers, entry, fetch_file, left_in, unseen, wanted
 from wayward_server import Server
@@ -38,19 +38,8 @@ def packed(*urls: str, content: bytes = PACKED) -> DataFile:
 
 def registry(folder: Path, cache: Path, declared: DatasetEntry) -> Registry:
     """A registry with one data set, no mirror, and a cache."""
-    folder.mkdir(exist_ok=True)
-    table = declared.model_dump(exclude_none=True, exclude_defaults=True)
-    lines = [f"{key} = {_toml(value)}" for key, value in table.items() if key != "name"]
-    (folder / "registry.toml").write_text("\n".join([f"[{declared.name}]", *lines]), "utf-8")
+    write_registry(folder, declared)
     return Registry(folder, Sources(folder, cache=cache, mirrors=(), limits=FAST))
-
-
-def _toml(value: object) -> str:
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{key} = {_toml(one)}" for key, one in value.items()) + " }"
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_toml, value))}]"
-    return json.dumps(value)
 
 
 def why(cache: Path, file: UnseenFile) -> list[str]:
@@ -130,9 +119,10 @@ def test_an_unseen_file_is_taken_for_its_form_and_its_sha256_is_noted(
     known = registry(tmp_path / "sets", cache, entry(file))
     assert not known.at_hand("roads")
     assert sha256_of(file, cache) is None
-    assert known.load("roads").X[1].tolist() == [9.3498487, 56.7408757]
     found = hashlib.sha256(ROADS).hexdigest()
-    assert sha256_of(file, cache) == found
+    sources = Sources(tmp_path, cache=cache, mirrors=(), limits=FAST)
+    assert sources.sha256(file, entry(file)) == sha256_of(file, cache) == found
+    assert known.load("roads").X[1].tolist() == [9.3498487, 56.7408757]
     assert (cache / "roads/roads.txt.sha256").read_text() == f"{found}  roads.txt\n"
     assert left_in(cache) == {"roads/roads.txt", "roads/roads.txt.sha256"}
     assert known.at_hand("roads")
@@ -196,21 +186,26 @@ def test_a_file_given_by_hand_must_have_the_form_too(cache: Path, tmp_path: Path
     assert is_cached(file, cache)
 
 
-def test_a_training_file_told_by_its_form_and_a_test_file_by_its_checksum(
-    cache: Path, tmp_path: Path
+@pytest.mark.parametrize("by_form", [0, 1])
+def test_one_part_told_by_its_form_and_the_other_by_its_checksum(
+    cache: Path, tmp_path: Path, by_form: int
 ) -> None:
-    test = wanted("http://up/test", content=made.sarcos(3), path="arm/test.mat")
-    train = UnseenFile(path="arm/train.mat", at_most=9999)
+    contents = [made.sarcos(6), made.sarcos(3)]
+    files: list[DataFile | UnseenFile] = [
+        wanted("http://up/arm", content=raw, path=f"arm/{at}.mat")
+        for at, raw in enumerate(contents)
+    ]
+    files[by_form] = UnseenFile(path=f"arm/{by_form}.mat", at_most=9999)
     names = [f"x{at}" for at in range(28)]
     arm = entry(
-        train, test, reader="mat", rows=9, parts=[6, 3],
+        *files, reader="mat", rows=9, parts=[6, 3],
         columns=names, features=names[:21], target="x21",
     )  # fmt: skip
-    for rows, path in ((3, test.path), (6, train.path)):
-        (tmp_path / "given").write_bytes(made.sarcos(rows))
+    for at in (1, 0):
+        (tmp_path / "given").write_bytes(contents[at])
         accept = partial(check_form, arm)
         taken = adopt_file(tmp_path / "given", arm.files, cache=cache, accept=accept)
-        assert taken == (cache / path,)
+        assert taken == (cache / files[at].path,)
     X = registry(tmp_path / "sets", cache, arm).load("roads").X
     np.testing.assert_array_equal(X[:, 1], [1, 29, 57, 85, 113, 141, 1, 29, 57])
 

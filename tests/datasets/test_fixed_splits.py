@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from declared import declared
 
 from svgpbench_datasets import REGISTRY, DataError, DatasetEntry
 from svgpbench_datasets.masks import fixed_split
@@ -14,23 +15,7 @@ MASKS = b"1,0\n0,1\n0,0\n0,0\n"
 
 
 def entry(splits: dict[str, Any] | None) -> DatasetEntry:
-    return DatasetEntry.model_validate(
-        {
-            "name": "t",
-            "title": "t",
-            "task": "regression",
-            "files": [{"path": "t", "sha256": "0" * 64}],
-            "unseen": True,
-            "reader": "csv",
-            "rows": 4,
-            "columns": ["a", "b"],
-            "target": "b",
-            "splits": splits,
-            "upstream": "u",
-            "licence": "l",
-            "citation": "c",
-        }
-    )
+    return declared(rows=4, columns=["a", "b"], target="b", splits=splits)
 
 
 MASKED = {"masks": {"path": "t.masks", "sha256": "0" * 64}, "count": 2}

@@ -10,6 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from declared import declared, write_registry
+
 BLOCK, COLUMNS = 10_000, 20
 PARTS = """
 import sys
@@ -45,22 +47,9 @@ print([dataset.X.nbytes, loaded - before, peak() - before])
 
 def declare(folder: Path, times: int) -> None:
     """A table of some blocks of rows and its registry."""
-    folder.mkdir()
-    columns = [f"x{at}" for at in range(COLUMNS)]
-    lines = [
-        "[t]",
-        f"columns = {json.dumps([*columns, 'y'])}",
-        'files = [{ path = "t.csv", at_most = 1000000000 }]',
-    ]
-    lines += [
-        "unseen = true",
-        f"rows = {times * BLOCK}",
-        'task = "regression"',
-        'reader = "csv"',
-        'target = "y"',
-    ]
-    lines += [f'{key} = "t"' for key in ("title", "upstream", "licence", "citation")]
-    (folder / "registry.toml").write_text("\n".join(lines), encoding="utf-8")
+    columns = [*(f"x{at}" for at in range(COLUMNS)), "y"]
+    files = [{"path": "t.csv", "at_most": 10**9}]
+    write_registry(folder, declared(files=files, rows=times * BLOCK, columns=columns, target="y"))
     block = "".join(
         ",".join(str((row * 31 + at * 17) % 997 / 8) for at in range(COLUMNS + 1)) + "\n"
         for row in range(BLOCK)

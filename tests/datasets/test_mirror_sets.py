@@ -8,21 +8,20 @@ from __future__ import annotations
 import gzip
 import hashlib
 import re
-from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
 import pytest
-from mirror import manifest, mirror_folder, mirrored
+from declared import read_entry
+from mirror import PACKAGE, manifest, mirror_folder, mirrored
 
-from svgpbench_datasets import REGISTRY, DataFile, Registry
+from svgpbench_datasets import REGISTRY, DataFile, Registry, fingerprint
 from svgpbench_datasets.audit import audit
 from svgpbench_datasets.declarations import registry_files
 from svgpbench_datasets.masks import read_masks, write_masks
 from svgpbench_datasets.pinning import pins
 from svgpbench_datasets.sources import Sources
 
-PACKAGE = Path(str(files("svgpbench_datasets")))
 ABSENT = {
     "3droad",
     "slice",
@@ -34,14 +33,6 @@ ABSENT = {
     "mujoco",
     "sarcos",
 }
-
-
-@pytest.fixture(scope="module")
-def registry(tmp_path_factory: pytest.TempPathFactory) -> Registry:
-    """The package's registry with a cache of its own, fed by the mirror."""
-    folder = mirror_folder()
-    cache = tmp_path_factory.mktemp("cache")
-    return Registry(PACKAGE, Sources(PACKAGE / "data", cache=cache, mirrors=(str(folder),)))
 
 
 def test_every_fingerprint_is_that_of_the_numbers(registry: Registry) -> None:
@@ -222,3 +213,23 @@ def test_a_leaky_variant_flags_itself_and_its_clean_set_does_not(
         assert "determines-target" in planted
     clean = {flag.kind for flag in audit(registry, name).leaks}
     assert clean <= {"test-inputs-in-training"}
+
+
+def test_a_real_prepared_copy_kept_packed_holds_what_the_unpacked_one_does(cache: Path) -> None:
+    path = "kin40k/kin40k.data.csv.gz"
+    if not (mirror_folder() / path).is_file():
+        pytest.skip(f"the mirror has no {path}")
+    served = (mirror_folder() / path).read_bytes()
+    entry = REGISTRY.describe("kin40k")
+    kept = entry.files[0].model_copy(
+        update={
+            "path": path,
+            "packed": True,
+            "sha256": hashlib.sha256(served).hexdigest(),
+            "bytes": len(served),
+        }
+    )
+    sources = Sources(cache, cache=cache, mirrors=(str(mirror_folder()),))
+    X, y = read_entry(entry, lambda _: sources.read(kept, entry))
+    assert fingerprint(X, y) == entry.fingerprint
+    assert (cache / path).read_bytes() == served

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
 import pytest
-from mirror import mirror_folder
+from mirror import mirrored_registry
 from scipy.io import loadmat
 
 from svgpbench_datasets import REGISTRY, DataError, Registry
@@ -98,9 +97,7 @@ def test_outputs_that_cannot_be_are_refused(
 
 
 def test_the_seven_torques_of_sarcos_are_those_that_scipy_reads(tmp_path: Path) -> None:
-    folder, package = mirror_folder(), Path(str(files("svgpbench_datasets")))
-    mirrored = Sources(package / "data", cache=tmp_path, mirrors=(str(folder),))
-    registry = Registry(package, mirrored)
+    registry = mirrored_registry(tmp_path)
     fingerprints = set()
     for joint in range(1, 8):
         dataset = registry.load(f"sarcos:test-half@torque{joint}")

@@ -7,37 +7,29 @@ from typing import Any
 
 import numpy as np
 import pytest
+from declared import declared, read_entry
 
 from svgpbench_datasets import DataError, DatasetEntry
 from svgpbench_datasets.missing import Missing, count_missing
-from svgpbench_datasets.reading.tables import read_entry
 
 TWO = [{"path": "one", "sha256": "0" * 64}, {"path": "two", "sha256": "1" * 64}]
 ROWS = b"5, red, 1.5, no\n6, ?, 2.5, yes\n7, blue, ?, no\n8, green, 4.5, yes\n"
 
 
 def entry(rows: int, **changes: Any) -> DatasetEntry:
-    base = {
-        "name": "t",
-        "title": "t",
+    own = {
         "task": "classification",
-        "files": [{"path": "t.data", "sha256": "0" * 64}],
-        "unseen": True,
-        "reader": "csv",
         "rows": rows,
         "columns": ["age", "colour", "size", "class"],
         "target": "class",
         "labels": {"no": 0, "yes": 1},
         "categories": {"colour": ["red", "green", "blue"]},
-        "upstream": "u",
-        "licence": "l",
-        "citation": "c",
     }
-    return DatasetEntry.model_validate({**base, **changes})
+    return declared(**{**own, **changes})
 
 
-def read(declared: DatasetEntry, raw: bytes = ROWS) -> tuple[Any, Any]:
-    X, y = read_entry(declared, lambda _: raw)
+def read(described: DatasetEntry, raw: bytes = ROWS) -> tuple[Any, Any]:
+    X, y = read_entry(described, lambda _: raw)
     return X.tolist(), y.tolist()
 
 
@@ -53,8 +45,8 @@ def test_a_missing_value_in_a_column_that_is_not_used_keeps_the_row() -> None:
 
 
 def test_missing_values_are_counted_before_anything_is_done_to_them() -> None:
-    def counted(declared: DatasetEntry, raw: bytes = ROWS) -> Missing:
-        return count_missing(declared, lambda _: io.BytesIO(raw))
+    def counted(described: DatasetEntry, raw: bytes = ROWS) -> Missing:
+        return count_missing(described, lambda _: io.BytesIO(raw))
 
     both = Missing(2, {"colour": 1, "size": 1})
     assert counted(entry(2, missing="drop-row")) == both
@@ -115,9 +107,9 @@ def test_a_label_that_is_not_declared_is_refused_with_its_row() -> None:
 
 
 def test_two_spellings_may_be_one_class() -> None:
-    declared = entry(2, missing="drop-row", labels={"no": 0, "yes": 1, "yes.": 1})
-    assert declared.class_labels == ("no", "yes")
-    assert read(declared, ROWS.replace(b"4.5, yes", b"4.5, yes."))[1] == [0, 1]
+    described = entry(2, missing="drop-row", labels={"no": 0, "yes": 1, "yes.": 1})
+    assert described.class_labels == ("no", "yes")
+    assert read(described, ROWS.replace(b"4.5, yes", b"4.5, yes."))[1] == [0, 1]
 
 
 def test_rows_are_numbered_in_each_file_where_that_is_declared() -> None:

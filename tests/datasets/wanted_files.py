@@ -10,6 +10,7 @@ from typing import Any
 
 import absent_files as made
 import pytest
+from declared import declared
 
 from svgpbench_datasets import DatasetEntry
 from svgpbench_datasets.fetch import Limits, Unavailable, fetch_files
@@ -52,22 +53,15 @@ def answers(cache: Path, file: File, *, limits: Limits = FAST, **how: Any) -> li
 
 def entry(*files: DataFile | UnseenFile, **changes: object) -> DatasetEntry:
     """Six rows of 3droad, from these files."""
-    base = {
+    own = {
         "name": "roads",
-        "title": "t",
-        "task": "regression",
         "files": files,
-        "reader": "csv",
         "rows": made.ROWS,
         "columns": ["road", "x1", "x2", "y"],
         "features": ["x1", "x2"],
         "target": "y",
-        "unseen": True,
-        "upstream": "http://up",
-        "licence": "l",
-        "citation": "c",
     }
-    return DatasetEntry.model_validate({**base, **changes})
+    return declared(**{**own, **changes})
 
 
 def unseen(*urls: str, member: str | None = None, at_most: int = 1000) -> UnseenFile:

@@ -2,7 +2,7 @@
 
 from svgpbench_datasets.audit.facts import Facts, Flag, facts_of
 from svgpbench_datasets.audit.flags import flags_of
-from svgpbench_datasets.audit.report import Audit, audit, audit_dataset, audit_split
+from svgpbench_datasets.audit.report import Audit, audit, audit_dataset
 
 __all__ = [
     "Audit",
@@ -10,7 +10,6 @@ __all__ = [
     "Flag",
     "audit",
     "audit_dataset",
-    "audit_split",
     "facts_of",
     "flags_of",
 ]

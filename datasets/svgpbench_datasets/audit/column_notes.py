@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -20,27 +20,25 @@ UNIT = 0.01
 """How far from 1 a standard deviation may be that was made 1, by n or by n - 1."""
 
 
-def missing(facts: Facts) -> list[Flag]:
+def missing(facts: Facts) -> Iterator[Flag]:
     """Cells of the files that hold no value."""
-    if facts.missing_rows == 0:
-        return []
-    columns = ", ".join(f"{name} ({count})" for name, count in facts.missing_cells.items())
-    cells = sum(facts.missing_cells.values())
-    text = f"{cells} values in {facts.missing_rows} rows of the files are missing: {columns}"
-    return [Flag("missing-values", text)]
+    if facts.missing_rows:
+        columns = ", ".join(f"{name} ({count})" for name, count in facts.missing_cells.items())
+        cells = sum(facts.missing_cells.values())
+        text = f"{cells} values in {facts.missing_rows} rows of the files are missing: {columns}"
+        yield Flag("missing-values", text)
 
 
-def lowest_apart(dataset: Dataset) -> list[Flag]:
+def lowest_apart(dataset: Dataset) -> Iterator[Flag]:
     """A least value far below all others of a column of measurements: zeros or -999 for missing."""
     suspects = [
         f"{name} ({count})"
         for name, column in zip(dataset.feature_names, dataset.X.T, strict=True)
         if (count := _apart(column))
     ]
-    if not suspects:
-        return []
-    listed = _few(suspects, MOST_SUSPECTS)
-    return [Flag("lowest-apart", f"least value far from the others, missing or clipped?: {listed}")]
+    if suspects:
+        text = "least value far from the others, missing or clipped?"
+        yield Flag("lowest-apart", f"{text}: {_few(suspects, MOST_SUSPECTS)}")
 
 
 def _apart(column: Floats) -> int:
@@ -59,23 +57,21 @@ def _apart(column: Floats) -> int:
     return holes if values[0] >= gap and low >= 0.3 * middle else 0
 
 
-def uninformative(dataset: Dataset, facts: Facts) -> list[Flag]:
+def uninformative(dataset: Dataset, facts: Facts) -> Iterator[Flag]:
     """Constant columns, and columns that are equal to another."""
-    flags = []
     constant = facts.constant_columns
     if constant:
-        flags.append(Flag("constant-column", f"constant: {_few(constant, MOST_NAMED)}"))
+        yield Flag("constant-column", f"constant: {_few(constant, MOST_NAMED)}")
     first: dict[bytes, str] = {}
     for name, column in zip(dataset.feature_names, dataset.X.T, strict=True):
         if name in constant:
             continue
         twin = first.setdefault(hashlib.blake2b((column + 0.0).tobytes()).digest(), name)
         if twin != name:
-            flags.append(Flag("equal-columns", f"{twin} and {name} are equal"))
-    return flags
+            yield Flag("equal-columns", f"{twin} and {name} are equal")
 
 
-def centred(dataset: Dataset) -> list[Flag]:
+def centred(dataset: Dataset) -> Iterator[Flag]:
     """Columns that all have mean 0, closer than chance lets any: whoever did it saw all rows.
 
     A column whose values lie symmetrically about 0 may be a design; it says nothing, as a row
@@ -87,13 +83,12 @@ def centred(dataset: Dataset) -> list[Flag]:
         if np.ptp(column) == 0 or _symmetric(column) or counts_rows(column):
             continue
         if abs(column.mean()) > CENTRED * deviation / np.sqrt(column.size):
-            return []
+            return
         deviations.append(deviation)
-    if not deviations:
-        return []
-    unit = max(abs(one - 1.0) for one in deviations) < UNIT
-    done = "mean 0 and deviation 1: standardised" if unit else "mean 0: centred"
-    return [Flag("centred", f"each column has {done} with all rows, test rows included")]
+    if deviations:
+        unit = max(abs(one - 1.0) for one in deviations) < UNIT
+        done = "mean 0 and deviation 1: standardised" if unit else "mean 0: centred"
+        yield Flag("centred", f"each column has {done} with all rows, test rows included")
 
 
 def _symmetric(column: Floats) -> bool:

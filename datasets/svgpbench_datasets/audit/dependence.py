@@ -31,14 +31,9 @@ def signal(dataset: Dataset) -> Floats:
 
 
 def neighbour_ratio(order: Indices, target: Floats) -> Floats:
-    """Von Neumann's ratio of the target along orderings of its rows.
+    """Von Neumann's ratio of a target [n, K] along orderings of its rows, a column each [n, P].
 
-    Args:
-        order: row numbers, a column an ordering, [n, P].
-        target: columns of the target, [n, K].
-
-    Returns:
-        about 1 for an ordering that tells nothing, 0 for one that tells all, [P].
+    It is about 1 for an ordering that tells nothing and 0 for one that tells all, [P].
     """
     spread = 2.0 * float(np.square(target - target.mean(axis=0)).sum()) / len(target)
     if spread == 0.0:
@@ -67,16 +62,10 @@ def single_ratios(X: Floats, *targets: Floats) -> Floats:
 def determining_sums(
     X: Floats, target: Floats, singles: Floats, threshold: float
 ) -> list[tuple[int, int, str]]:
-    """Pairs of features whose sum or difference determines the target, neither doing it alone.
+    """Pairs of features whose sum (`+`) or difference (`-`) determines the target, neither doing it alone.
 
-    Args:
-        X: inputs, [n, D].
-        target: columns of the target, [n, K].
-        singles: the ratio along each feature, [D].
-        threshold: below it an ordering determines the target.
-
-    Returns:
-        each pair and its sign, `+` or `-`.
+    X is [n, D], the target [n, K], `singles` the ratio along each feature [D]; below `threshold` an
+    ordering determines the target.
     """
     candidates = [at for at in np.argsort(singles, kind="stable") if singles[at] >= threshold]
     varying = [at for at in candidates if np.ptp(X[:, at]) > 0]
@@ -98,15 +87,9 @@ def determining_sums(
 
 
 def linear_pairs(X: Floats, y: Floats, unexplained: float) -> list[tuple[int, int]]:
-    """Pairs of features of which y is a linear function, neither explaining it alone.
+    """Pairs of features [n, D] of which y [n] is a linear function, neither explaining it alone.
 
-    Args:
-        X: inputs, [n, D].
-        y: targets, [n].
-        unexplained: the share of the variance of y that may remain.
-
-    Returns:
-        the pairs.
+    `unexplained` is the share of the variance of y that may remain.
     """
     varying = np.flatnonzero(np.ptp(X, axis=0) > 0)
     if varying.size < 2 or np.ptp(y) == 0 or len(y) < 10:
@@ -125,16 +108,9 @@ def linear_pairs(X: Floats, y: Floats, unexplained: float) -> list[tuple[int, in
 
 
 def correlations(X: Floats, target: Floats) -> Floats:
-    """The correlations of features and target columns with each other; 0 for a constant one.
+    """Correlations of features [n, D] and target columns [n, K], [D + K, D + K]; 0 for a constant one.
 
     Rows are taken in blocks, so that no copy of X is made.
-
-    Args:
-        X: inputs, [n, D].
-        target: columns of the target, [n, K].
-
-    Returns:
-        the matrix, [D + K, D + K].
     """
     centre = np.concatenate([X.mean(axis=0), target.mean(axis=0)])
     products = np.zeros((centre.size, centre.size))

@@ -10,87 +10,48 @@ from svgpbench_datasets.audit.dependence import signal
 from svgpbench_datasets.audit.predictability import linear_r2, nearest_ratio, previous_ratio
 from svgpbench_datasets.audit.same_rows import same_rows, with_twins
 from svgpbench_datasets.dataset import Dataset
-from svgpbench_datasets.missing import NONE_MISSING, Missing
+from svgpbench_datasets.missing import Missing
 from svgpbench_datasets.splits import Split
 
 
 @dataclass(frozen=True)
 class Flag:
-    """One thing to know before trusting a result.
-
-    Attributes:
-        kind: a short name.
-        text: what was found, with its numbers.
-        leak: whether it hands test targets to the model; else it is a note.
-    """
+    """One thing to know before trusting a result."""
 
     kind: str
-    text: str
-    leak: bool = False
+    text: str  # what was found, with its numbers
+    leak: bool = False  # whether it hands test targets to the model; else it is a note
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What can be counted in a data set.
-
-    Attributes:
-        rows: N.
-        features: D.
-        distinct_inputs: rows of X that differ.
-        repeated_rows: rows that repeat an earlier row, target included.
-        constant_columns: names of columns with one value only.
-        missing_cells: for each column that is used, the cells without a value in the files.
-        missing_rows: rows of the files with such a cell.
-        target_range: least and greatest target.
-        target_values: how many different targets there are.
-        classes: rows of each class by its label; empty for regression.
-        row_correlation: the absolute correlation of the row number with the target, or with the
-            number of the class.
-        row_correlation_ratio: the correlation ratio of the row number over the classes, from 0 to
-            1, which asks no order of them; for two classes the absolute correlation; for
-            regression 0.
-        previous_ratio: how unlike the target is to that of the row before: 0 alike, 1 as any two.
-        nearest_ratio: the same for the row with the nearest inputs.
-        linear_r2: R² of a linear fit to all rows; over one column a class for classification.
-        test_rows: rows of the test part of the split that was looked at.
-        test_seen: how many of them have their inputs in the training part too.
-        test_told: of how many of those the training part tells the target too, see `with_twins`.
-        split: which split that was.
-    """
+    """What can be counted in a data set."""
 
     rows: int
     features: int
     distinct_inputs: int
-    repeated_rows: int
+    repeated_rows: int  # that repeat an earlier row, target included
     constant_columns: tuple[str, ...]
-    missing_cells: dict[str, int]
-    missing_rows: int
+    missing_cells: dict[str, int]  # of each column that is used, in the files
+    missing_rows: int  # of the files, with such a cell
     target_range: tuple[float, float]
-    target_values: int
-    classes: dict[str, int]
-    row_correlation: float
-    row_correlation_ratio: float
-    previous_ratio: float
-    nearest_ratio: float
-    linear_r2: float
-    test_rows: int
-    test_seen: int
-    test_told: int
+    target_values: int  # that differ
+    classes: dict[str, int]  # rows of each class by its label; empty for regression
+    row_correlation: float  # |correlation| of row number and target, or number of the class
+    row_correlation_ratio: float  # see `row_correlation_ratio`
+    previous_ratio: float  # how unlike the target of the row before is: 0 alike, 1 as any two
+    nearest_ratio: float  # the same for the row with the nearest inputs
+    linear_r2: float  # of a fit to all rows; over one column a class for classification
+    test_rows: int  # of the split that was looked at
+    test_seen: int  # that have their inputs in the training part too
+    test_told: int  # of which the training part tells the target too, see `with_twins`
     split: str
 
 
-def facts_of(dataset: Dataset, split: Split, missing: Missing = NONE_MISSING) -> Facts:
-    """Count.
-
-    Args:
-        dataset: the data set.
-        split: the split whose test part is searched for training rows.
-        missing: what its files lack.
-
-    Returns:
-        the facts.
-    """
+def facts_of(dataset: Dataset, split: Split, missing: Missing | None = None) -> Facts:
+    """Count what is in a data set, in its files, and in training of the test part of a split."""
     X, y, target = dataset.X, dataset.y, signal(dataset)
+    missing = missing or Missing()
     inputs = same_rows(X.T)
     named = zip(dataset.feature_names, np.ptp(X, axis=0) == 0, strict=True)
     twins, agreeing = with_twins(inputs, y, split)
@@ -128,7 +89,10 @@ def row_correlation(dataset: Dataset) -> float:
 
 
 def row_correlation_ratio(dataset: Dataset) -> float:
-    """The correlation ratio of the row number over the classes, from 0 to 1; 0 for regression."""
+    """The correlation ratio of the row number over the classes, from 0 to 1; 0 for regression.
+
+    It asks no order of the classes; of two it is the absolute correlation.
+    """
     if dataset.task == "regression" or np.ptp(dataset.y) == 0:
         return 0.0
     number = np.arange(len(dataset.y), dtype=np.float64)

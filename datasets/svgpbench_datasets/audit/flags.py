@@ -8,15 +8,7 @@ from svgpbench_datasets.dataset import Dataset
 
 
 def flags_of(dataset: Dataset, facts: Facts) -> tuple[Flag, ...]:
-    """Every flag that a data set raises, leaks first.
-
-    Args:
-        dataset: the data set.
-        facts: its facts.
-
-    Returns:
-        the flags.
-    """
+    """Every flag that a data set with these facts raises, leaks first."""
     found = [
         *leaks.row_numbers(dataset),
         *leaks.determined(dataset),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from svgpbench_datasets.dataset import Dataset, Floats
@@ -13,33 +11,15 @@ FEWEST_CELLS = 20
 """Cells from which on equal counts are no chance."""
 
 
-@dataclass(frozen=True)
-class Grid:
-    """Columns whose values occur in every combination, equally often.
+def grid_levels(dataset: Dataset) -> dict[str, int]:
+    """How many values each column of the grid has that target and features make; empty for none.
 
-    Attributes:
-        factors: how many values each column has, by its name.
-        rows: how many rows each combination has.
-    """
-
-    factors: dict[str, int]
-    rows: int
-
-
-def grid_of(dataset: Dataset) -> Grid | None:
-    """The grid that the target and the features make, or None where they make none.
-
-    Columns join one after another while each combination of values has equally many rows.
-
-    Args:
-        dataset: the data set.
-
-    Returns:
-        the grid: of at least two columns and 20 combinations.
+    Columns join one after another while each combination of values has equally many rows. A grid is
+    of at least two columns and 20 combinations.
     """
     n = len(dataset.y)
     cells, number = 1, np.zeros(n, dtype=np.int64)
-    factors: dict[str, int] = {}
+    found: dict[str, int] = {}
     names = (dataset.target_name, *dataset.feature_names)
     for name, column in zip(names, (dataset.y, *dataset.X.T), strict=True):
         levels = _levels(column)
@@ -50,11 +30,8 @@ def grid_of(dataset: Dataset) -> Grid | None:
             continue
         joint = number * count + levels
         if _equally_often(joint, cells * count):
-            cells, number = cells * count, joint
-            factors[name] = count
-    if len(factors) < 2 or cells < FEWEST_CELLS:
-        return None
-    return Grid(factors, n // cells)
+            cells, number, found[name] = cells * count, joint, count
+    return found if len(found) >= 2 and cells >= FEWEST_CELLS else {}
 
 
 def _levels(column: Floats) -> Indices | None:

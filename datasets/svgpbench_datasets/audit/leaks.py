@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from scipy.stats import rankdata
 
@@ -25,17 +27,14 @@ TOLD, FEWEST_TOLD = 0.01, 5
 MOST_NAMED = 4
 
 
-def row_numbers(dataset: Dataset) -> list[Flag]:
+def row_numbers(dataset: Dataset) -> Iterator[Flag]:
     """Features that count the rows."""
-    names = [
-        name
-        for name, column in zip(dataset.feature_names, dataset.X.T, strict=True)
-        if counts_rows(column)
-    ]
-    return [Flag("row-number-input", f"{name} counts the rows", leak=True) for name in names]
+    for name, column in zip(dataset.feature_names, dataset.X.T, strict=True):
+        if counts_rows(column):
+            yield Flag("row-number-input", f"{name} counts the rows", leak=True)
 
 
-def determined(dataset: Dataset) -> list[Flag]:
+def determined(dataset: Dataset) -> Iterator[Flag]:
     """Features, sums of two and linear functions of two that determine the target."""
     regression = dataset.task == "regression"
     threshold = DETERMINED if regression else DETERMINED_CLASS
@@ -44,33 +43,31 @@ def determined(dataset: Dataset) -> list[Flag]:
     ranks = [rankdata(dataset.y)[:, None]] if regression else []
     singles = single_ratios(dataset.X, target, *ranks)
     names = dataset.feature_names
-    flags = []
     for at in np.flatnonzero(singles < threshold)[:MOST_NAMED]:
         text = f"{names[at]} alone determines the target (neighbour ratio {singles[at]:.1e})"
-        flags.append(Flag("determines-target", text, leak=True))
+        yield Flag("determines-target", text, leak=True)
     if len(dataset.y) < 50:  # of few rows some pair fits by chance
-        return flags
+        return
     sums = determining_sums(dataset.X, target, singles, threshold)
     for i, j, sign in sums[:MOST_NAMED]:
         text = f"{names[i]} {sign} {names[j]} determines the target"
-        flags.append(Flag("sum-determines-target", text, leak=True))
+        yield Flag("sum-determines-target", text, leak=True)
     if regression:
         known = [(i, j) for i, j, _ in sums]
         linear = [p for p in linear_pairs(dataset.X, dataset.y, UNEXPLAINED) if p not in known]
         for i, j in linear[:MOST_NAMED]:
             text = f"the target is a linear function of {names[i]} and {names[j]}"
-            flags.append(Flag("pair-determines-target", text, leak=True))
-    return flags
+            yield Flag("pair-determines-target", text, leak=True)
 
 
-def seen(facts: Facts) -> list[Flag]:
+def seen(facts: Facts) -> Iterator[Flag]:
     """Test inputs in the training part: a leak where many come with their target."""
     if facts.test_seen == 0:
-        return []
+        return
     share = facts.test_seen / facts.test_rows
     text = (
         f"{facts.test_seen} of {facts.test_rows} test rows ({share:.1%}) have the inputs of a "
         f"training row, {facts.test_told} with its target ({facts.split})"
     )
     leak = facts.test_told >= max(FEWEST_TOLD, TOLD * facts.test_rows)
-    return [Flag("test-inputs-in-training", text, leak)]
+    yield Flag("test-inputs-in-training", text, leak)

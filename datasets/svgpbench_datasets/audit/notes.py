@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from math import prod
+
 import numpy as np
 
 from svgpbench_datasets.audit.facts import Facts, Flag
-from svgpbench_datasets.audit.grid import grid_of
+from svgpbench_datasets.audit.grid import grid_levels
 from svgpbench_datasets.dataset import Dataset
 
 ORDERED, ALIKE = 0.3, 0.7
@@ -19,83 +22,68 @@ FEW_VALUES, FEWEST_EACH = 100, 10
 FEWEST = 5
 
 
-def ordered(facts: Facts) -> list[Flag]:
+def ordered(facts: Facts) -> Iterator[Flag]:
     """Rows in some order of the target."""
     classes = max(1, sum(count > 0 for count in facts.classes.values()) - 1)
     together = max(facts.row_correlation, facts.row_correlation_ratio)
     by_chance = ERRORS * np.sqrt(classes / facts.rows)
     if together >= max(ORDERED, by_chance):
         text = f"row number and target go together ({together:.2f}): shuffle, never input"
-        return [Flag("ordered-by-target", text)]
-    if facts.previous_ratio < min(ALIKE, 1 - ERRORS / np.sqrt(facts.rows)):
+        yield Flag("ordered-by-target", text)
+    elif facts.previous_ratio < min(ALIKE, 1 - ERRORS / np.sqrt(facts.rows)):
         text = f"rows are like the row before (ratio {facts.previous_ratio:.2f}): shuffle"
-        return [Flag("ordered-rows", text)]
-    return []
+        yield Flag("ordered-rows", text)
 
 
-def without_signal(facts: Facts) -> list[Flag]:
+def without_signal(facts: Facts) -> Iterator[Flag]:
     """A target of which neither a linear fit nor the nearest row tells anything."""
     spare = facts.rows - facts.features - 1
     if facts.rows < FEWEST_ROWS or spare < 1:
-        return []
+        return
     adjusted = 1 - (1 - facts.linear_r2) * (facts.rows - 1) / spare
-    if adjusted >= NO_LINEAR or facts.nearest_ratio <= NO_NEAREST:
-        return []
-    text = (
-        f"no signal: a linear fit explains {facts.linear_r2:.1e} of the variance, and nearest rows "
-        f"are no more alike than any two (ratio {facts.nearest_ratio:.2f})"
-    )
-    return [Flag("no-signal", text)]
+    if adjusted < NO_LINEAR and facts.nearest_ratio > NO_NEAREST:
+        text = (
+            f"no signal: a linear fit explains {facts.linear_r2:.1e} of the variance, and nearest "
+            f"rows are no more alike than any two (ratio {facts.nearest_ratio:.2f})"
+        )
+        yield Flag("no-signal", text)
 
 
-def few_values(dataset: Dataset, facts: Facts) -> list[Flag]:
+def few_values(dataset: Dataset, facts: Facts) -> Iterator[Flag]:
     """A regression target of few values, to which a density can give any height."""
     few = facts.target_values <= min(FEW_VALUES, facts.rows / FEWEST_EACH)
-    if dataset.task != "regression" or not few:
-        return []
-    text = f"the target takes {facts.target_values} values only"
-    return [Flag("few-target-values", text)]
+    if dataset.task == "regression" and few:
+        yield Flag("few-target-values", f"the target takes {facts.target_values} values only")
 
 
-def gridded(dataset: Dataset) -> list[Flag]:
+def gridded(dataset: Dataset) -> Iterator[Flag]:
     """Rows that are a full grid."""
-    found = grid_of(dataset)
-    if found is None:
-        return []
-    factors = " x ".join(f"{name} ({count})" for name, count in found.factors.items())
-    rows = "1 row" if found.rows == 1 else f"{found.rows} rows"
-    return [Flag("full-grid", f"rows are a full grid: {factors}, {rows} each")]
+    if levels := grid_levels(dataset):
+        factors = " x ".join(f"{name} ({count})" for name, count in levels.items())
+        each = len(dataset.y) // prod(levels.values())
+        rows = f"{each} row" + "s" * (each > 1)
+        yield Flag("full-grid", f"rows are a full grid: {factors}, {rows} each")
 
 
-def capped(dataset: Dataset) -> list[Flag]:
+def capped(dataset: Dataset) -> Iterator[Flag]:
     """An end of the range that is the most frequent target by far, of many different ones."""
-    if dataset.task != "regression":
-        return []
     values, counts = np.unique(dataset.y, return_counts=True)
-    if values.size < 20:
-        return []
-    flags = []
+    if dataset.task != "regression" or values.size < 20:
+        return
     for at, end in ((0, "least"), (-1, "greatest")):
         others = np.delete(counts, at).max()
         if counts[at] >= FEWEST and counts[at] >= 1.5 * others:
             text = f"the {end} target {values[at]:g} stands in {counts[at]} rows: capped?"
-            flags.append(Flag("capped-target", text))
-    return flags
+            yield Flag("capped-target", text)
 
 
-def repeated(facts: Facts) -> list[Flag]:
+def repeated(facts: Facts) -> Iterator[Flag]:
     """Rows and inputs that stand there more than once, and classes that hardly do."""
-    flags = []
     if facts.distinct_inputs < 0.9 * facts.rows:
         text = f"{facts.distinct_inputs} of {facts.rows} input rows are distinct"
-        flags.append(Flag("few-distinct-inputs", text))
-    elif facts.repeated_rows:
-        text = f"{facts.repeated_rows} {_rows_repeat(facts.repeated_rows)} an earlier row"
-        flags.append(Flag("repeated-rows", text))
+        yield Flag("few-distinct-inputs", text)
+    elif count := facts.repeated_rows:
+        text = f"{count} {'row repeats' if count == 1 else 'rows repeat'} an earlier row"
+        yield Flag("repeated-rows", text)
     if rare := [f"{label} ({count})" for label, count in facts.classes.items() if count < 10]:
-        flags.append(Flag("rare-class", f"fewer than 10 rows of class {', '.join(rare)}"))
-    return flags
-
-
-def _rows_repeat(count: int) -> str:
-    return "row repeats" if count == 1 else "rows repeat"
+        yield Flag("rare-class", f"fewer than 10 rows of class {', '.join(rare)}")

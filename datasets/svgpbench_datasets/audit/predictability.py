@@ -15,14 +15,9 @@ _NEGLIGIBLE = 1e-12
 
 
 def linear_r2(X: Floats, target: Floats) -> float:
-    """R² of the least-squares fit of the target on all features, over all rows.
+    """R² of the least-squares fit of the target [n, K] on all features [n, D], over all rows, from 0 to 1.
 
-    Args:
-        X: inputs, [n, D].
-        target: columns of the target, [n, K].
-
-    Returns:
-        from 0 to 1; of several columns, the share of their variance in all.
+    Of several target columns it is the share of their variance in all.
     """
     D = X.shape[1]
     whole = correlations(X, target)
@@ -37,16 +32,9 @@ def linear_r2(X: Floats, target: Floats) -> float:
 
 
 def nearest_ratio(X: Floats, target: Floats) -> float:
-    """How unlike the target of a row is to that of its nearest row: 0 for alike, 1 as any two rows.
+    """How unlike the target [n, K] is to that of the row with the nearest inputs: 0 alike, 1 as any two.
 
-    Distances are of standardised features, among a part of the rows.
-
-    Args:
-        X: inputs, [n, D].
-        target: columns of the target, [n, K].
-
-    Returns:
-        the ratio.
+    Distances are of standardised features [n, D], among a part of the rows.
     """
     chosen = np.random.default_rng(2).permutation(len(X))[:SAMPLE]
     some, own = X[chosen], target[chosen]
@@ -61,12 +49,5 @@ def nearest_ratio(X: Floats, target: Floats) -> float:
 
 
 def previous_ratio(target: Floats) -> float:
-    """The same for the row before: below 1 where rows are in some order.
-
-    Args:
-        target: columns of the target, [n, K].
-
-    Returns:
-        von Neumann's ratio along the row number.
-    """
+    """The same for the row before: below 1 where rows are in some order of the target [n, K]."""
     return float(neighbour_ratio(np.arange(len(target))[:, None], target)[0])

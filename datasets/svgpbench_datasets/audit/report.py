@@ -10,7 +10,7 @@ from svgpbench_datasets.audit.facts import Facts, Flag, facts_of
 from svgpbench_datasets.audit.flags import flags_of
 from svgpbench_datasets.dataset import Dataset, Task
 from svgpbench_datasets.entry import DatasetEntry
-from svgpbench_datasets.missing import NONE_MISSING, Missing
+from svgpbench_datasets.missing import Missing
 from svgpbench_datasets.registry import Registry
 from svgpbench_datasets.splits import Split, k_fold
 
@@ -19,18 +19,7 @@ FOLDS = 5
 
 @dataclass(frozen=True)
 class Audit:
-    """What the numbers of a data set are, what they flag, and what is declared of it.
-
-    Attributes:
-        name: of the data set.
-        task: what is predicted.
-        target: the column to predict.
-        feature_names: the D input columns.
-        fingerprint: of the numbers.
-        facts: what is counted.
-        flags: what was noticed, leaks first.
-        entry: what a registry declares; None for a user's own table.
-    """
+    """What the numbers of a data set are, what they flag, and what is declared of it."""
 
     name: str
     task: Task
@@ -38,8 +27,8 @@ class Audit:
     feature_names: tuple[str, ...]
     fingerprint: str
     facts: Facts
-    flags: tuple[Flag, ...]
-    entry: DatasetEntry | None = None
+    flags: tuple[Flag, ...]  # leaks first
+    entry: DatasetEntry | None = None  # what a registry declares; None for a user's own table
 
     @property
     def leaks(self) -> tuple[Flag, ...]:
@@ -63,20 +52,31 @@ class Audit:
 def audit(registry: Registry, name: str) -> Audit:
     """Load a data set of a registry and look at its numbers.
 
+    Training rows are searched in the test part of its first published split, or else of 5 folds.
+
     Raises:
         DataError: a data set that cannot be loaded.
     """
-    dataset = registry.load(name)
-    found = _audit(dataset, audit_split(registry, name), registry.missing(name))
-    return dataclasses.replace(found, entry=registry.describe(name))
+    dataset, entry = registry.load(name), registry.describe(name)
+    split = registry.fixed_split(name, 0) if entry.splits else _folds(entry.rows)
+    return _audit(dataset, split, registry.missing(name), entry)
 
 
 def audit_dataset(dataset: Dataset) -> Audit:
     """Look at the numbers of a data set that no registry declares."""
-    return _audit(dataset, _folds(len(dataset.y)), NONE_MISSING)
+    return _audit(dataset, _folds(len(dataset.y)))
 
 
-def _audit(dataset: Dataset, split: Split, missing: Missing) -> Audit:
+def _folds(rows: int) -> Split:
+    return k_fold(rows, min(FOLDS, rows), 0, 0)
+
+
+def _audit(
+    dataset: Dataset,
+    split: Split,
+    missing: Missing | None = None,
+    entry: DatasetEntry | None = None,
+) -> Audit:
     facts = facts_of(dataset, split, missing)
     return Audit(
         name=dataset.name,
@@ -86,6 +86,7 @@ def _audit(dataset: Dataset, split: Split, missing: Missing) -> Audit:
         fingerprint=dataset.fingerprint,
         facts=facts,
         flags=flags_of(dataset, facts),
+        entry=entry,
     )
 
 
@@ -101,15 +102,3 @@ def _declared(entry: DatasetEntry) -> dict[str, Any]:
         "citation": entry.citation,
         "verified": entry.fingerprint is not None,
     }
-
-
-def audit_split(registry: Registry, name: str) -> Split:
-    """The split to search for training rows in the test part: the first published, or of 5 folds."""
-    entry = registry.describe(name)
-    if entry.splits is not None:
-        return registry.fixed_split(name, 0)
-    return _folds(entry.rows)
-
-
-def _folds(rows: int) -> Split:
-    return k_fold(rows, min(FOLDS, rows), 0, 0)

@@ -14,13 +14,9 @@ ALIKE = 0.1
 
 
 def same_rows(columns: Iterable[Floats]) -> Indices:
-    """Number the distinct rows of a table, equal rows alike; no copy of the table is made.
+    """Number the distinct rows of a table from 0, equal rows alike: from its columns [n] each, to [n].
 
-    Args:
-        columns: the columns, each [n].
-
-    Returns:
-        for each row, from 0, which distinct row it is, [n].
+    No copy of the table is made.
     """
     kept = list(columns)
     order = np.lexsort(kept)
@@ -34,16 +30,10 @@ def same_rows(columns: Iterable[Floats]) -> Indices:
 
 
 def with_twins(distinct: Indices, y: Floats, split: Split) -> tuple[int, int]:
-    """Test rows with the inputs of a training row, and those among them whose target that tells.
+    """How many test rows have the inputs of a training row, and of how many that tells the target y [n].
 
-    Args:
-        distinct: which distinct input each row has, [n].
-        y: targets, [n].
-        split: the parts.
-
-    Returns:
-        how many test rows have training twins, and of how many the target is, within a tenth of
-        the standard deviation, the mean of the twins'.
+    It does where the mean of the twins' targets is within a tenth of the standard deviation.
+    `distinct` is which distinct input each row has, [n].
     """
     most = int(distinct.max()) + 1
     twins = np.bincount(distinct[split.train], minlength=most)

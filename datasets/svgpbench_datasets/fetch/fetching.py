@@ -41,10 +41,8 @@ def fetch_files(
     What the cache holds needs no network and no right to write. Otherwise each of the mirrors is
     asked for `path.xz`, `path.gz` or `path`, then each address of upstream. An archive that several
     files are in is downloaded once. `name` is the data set's, for messages; `accept` reads a file
-    without a known checksum; `failed` is called with a file that no place had.
-
-    Returns:
-        the path of each file that could be had.
+    without a known checksum; `failed` is called with a file that no place had. The path of each file
+    that could be had is returned.
 
     Raises:
         Unavailable: no place had a file, what each answered; where `failed` is not given.
@@ -79,10 +77,8 @@ def adopt_file(
 ) -> tuple[Path, ...]:
     """Take what the cache lacks of some files from a download made by hand, which is left as it is.
 
-    It may be plain, compressed, or upstream's archive: content tells what it is, not its name.
-
-    Returns:
-        the paths of the files that were taken from it.
+    It may be plain, compressed, or upstream's archive: content tells what it is, not its name. The
+    paths of the files that were taken from it are returned.
 
     Raises:
         DataError: it is none of them, or cannot be read; a cache that cannot be used.

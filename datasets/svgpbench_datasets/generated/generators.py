@@ -40,15 +40,10 @@ def gp_sample(rows: int, seed: int) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True)
 class Generator:
-    """How a data set is drawn.
-
-    Attributes:
-        draw: from the number of rows N and a seed, inputs [N, D] and targets [N], not yet rounded.
-        decimals: of the targets.
-    """
+    """How a data set is drawn."""
 
     draw: Callable[[int, int], tuple[Floats, Floats]]
-    decimals: int = 6
+    decimals: int = 6  # of the targets
 
 
 def generate(name: str, rows: int, seed: int) -> tuple[Floats, Floats]:

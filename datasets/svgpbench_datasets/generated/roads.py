@@ -38,15 +38,9 @@ _ROWS_AT_ONCE = 1024  # 2 MiB of features, which stay in a processor's cache
 
 
 def roads(rows: int, seed: int) -> tuple[Floats, Floats]:
-    """Draw roads and the altitude of their points.
+    """Draw roads: number of the road, longitude and latitude in degrees [N, 3], and altitude in metres [N].
 
-    Args:
-        rows: N.
-        seed: a whole number from 0.
-
-    Returns:
-        number of the road, longitude and latitude in degrees [N, 3], and altitude in metres [N], not
-        yet rounded.
+    Altitudes are not yet rounded.
     """
     rng = np.random.default_rng(seed)
     terrain = Terrain.draw(rng)
@@ -64,9 +58,7 @@ def roads(rows: int, seed: int) -> tuple[Floats, Floats]:
 def steps_along(starts: NDArray[np.bool_], rng: np.random.Generator) -> Floats:
     """The step to each point in longitude and latitude, 1e-6 degrees, [N, 2].
 
-    Args:
-        starts: whether a point is the first of its road, whose heading is any, [N].
-        rng: of the turns and the lengths.
+    `starts` [N] marks the first point of a road, whose heading is any.
     """
     rows = len(starts)
     turns = np.where(starts, rng.uniform(-np.pi, np.pi, rows), DRIFT * rng.standard_normal(rows))
@@ -85,17 +77,11 @@ def folded(places: Places) -> Places:
 
 @dataclass(frozen=True)
 class Terrain:
-    """A draw of the GP.
+    """A draw of the GP."""
 
-    Attributes:
-        frequencies: ω, radians a metre, [2, F].
-        phases: b, [F].
-        amplitudes: s r / √F, metres, [F].
-    """
-
-    frequencies: Floats
-    phases: Floats
-    amplitudes: Floats
+    frequencies: Floats  # ω, radians a metre, [2, F]
+    phases: Floats  # b, [F]
+    amplitudes: Floats  # s r / √F, metres, [F]
 
     @classmethod
     def draw(cls, rng: np.random.Generator) -> Terrain:

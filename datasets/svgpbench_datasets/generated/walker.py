@@ -71,15 +71,9 @@ def policy_of(name: str) -> Policy:
 def walk(
     rows: int, seed: int, policy: str = "oscillator", frames: Literal[1, 2] = 2
 ) -> Iterator[tuple[Floats, Floats]]:
-    """Walk one episode after another; fewer rows are the first of more.
+    """Walk one episode after another; `rows` is of all together, and fewer rows are the first of more.
 
     The same seed gives the same numbers on one machine with one version of mujoco.
-
-    Args:
-        rows: N, of all episodes together; the last may be cut.
-        seed: a whole number from 0.
-        policy: a name of `POLICIES`.
-        frames: whose inputs a row has: 1 the frame's, 2 the one before it too. The rows are the same.
 
     Yields:
         of an episode of n rows, X [n, 23 frames] (8 positions and angles, 9 velocities, 6 torques; the

@@ -27,22 +27,12 @@ STANDS_IN_FOR = "MUJOCO1 and MUJOCO2 of Cheng and Boots 2017"
 
 @dataclass(frozen=True)
 class Walk:
-    """What to make; the defaults are the declared data set.
+    """What to make, by default the declared data set; an unknown policy raises `DataError`."""
 
-    Attributes:
-        rows: N.
-        seed: a whole number from 0.
-        policy: see `walker.POLICIES`.
-        frames: 1 for the columns x1..x23 and y1..y9, 2 for x1..x46 and y1..y9.
-
-    Raises:
-        DataError: an unknown policy.
-    """
-
-    rows: int = ROWS
+    rows: int = ROWS  # N
     seed: int = 0
-    policy: str = "oscillator"
-    frames: Literal[1, 2] = 2
+    policy: str = "oscillator"  # of `walker.POLICIES`
+    frames: Literal[1, 2] = 2  # for the columns x1..x23, or x1..x46; and y1..y9
 
     def __post_init__(self) -> None:
         policy_of(self.policy)
@@ -55,12 +45,7 @@ class Walk:
 
 
 def make_walker(path: Path, wanted: Walk, on_rows: Callable[[int], None]) -> None:
-    """Walk and write.
-
-    Args:
-        path: of the file; one that is there is replaced when the new one is whole.
-        wanted: what to make.
-        on_rows: called with the number of rows walked so far.
+    """Walk and write a file, which replaces one that is there; `on_rows` is told the rows walked so far.
 
     Raises:
         DataError: a package that is not installed, a file that cannot be written.

@@ -83,15 +83,10 @@ def mat_table(stream: IO[bytes], where: str, layout: Layout) -> Table:
 
 
 def of_arrays(found: Mapping[str, Array | str], where: str, layout: Layout) -> Table:
-    """A table of the arrays that are asked for, or of all that can be one.
+    """A table of the arrays that the layout names, or of all that can be one; a text says what is none.
 
     A single one names no columns. Of several, which must have the same number of rows, the columns of
     X [N, D] are X1..XD, and that of y [N], [N, 1] or [1, N] is y. Scalars are passed over.
-
-    Args:
-        found: each array by name, or what it is that makes it none.
-        where: the file, for messages.
-        layout: `arrays` names those to read.
 
     Raises:
         DataError: an array that is not there or no real numbers in one or two axes; several that do not
@@ -145,15 +140,12 @@ def _column(one: Array, rows: int) -> Array:
 
 
 def _checked_npy(raw: bytes) -> Array:
-    """The array of an .npy file, on the file's own bytes."""
+    """The array of an .npy file, of which it is all."""
     stream = io.BytesIO(raw)
-    first = np.lib.format.read_magic(stream) == (1, 0)
-    read = np.lib.format.read_array_header_1_0 if first else np.lib.format.read_array_header_2_0
-    shape, by_columns, kind = read(stream)
-    at = stream.tell()
-    if prod(shape) * kind.itemsize != len(raw) - at:
-        raise ValueError(f"{len(raw) - at} bytes for the shape {shape} of {kind}")
-    return np.frombuffer(raw, kind, offset=at).reshape(shape, order="F" if by_columns else "C")
+    array: Array = np.lib.format.read_array(stream, allow_pickle=False)
+    if more := len(raw) - stream.tell():
+        raise ValueError(f"{more} bytes follow the array")
+    return array
 
 
 def _table(names: tuple[str, ...] | None, *columns: Array) -> Table:

@@ -71,12 +71,9 @@ def arrow_table(stream: IO[bytes], where: str, layout: Layout) -> Table:
 def write_numbers(
     path: Path, groups: Iterable[Mapping[str, Floats]], metadata: Mapping[str, str] | None = None
 ) -> None:
-    """Write a new Parquet file that takes its name when it is whole; nothing is left of one that fails.
+    """Write row groups of columns [n] by name as a Parquet file, which takes its name when it is whole.
 
-    Args:
-        path: of the file; one that is there is replaced, unless there is no row group.
-        groups: the columns of each row group by name, [n] each.
-        metadata: of the schema.
+    A file that is there is replaced, unless there is no row group.
 
     Raises:
         OSError: it cannot be written.

@@ -16,9 +16,8 @@ from svgpbench_datasets.reading.numbers import (
     Block,
     Numbers,
     Places,
-    class_numbers,
     gathered,
-    numbers,
+    inputs_and_target,
 )
 from svgpbench_datasets.reading.table import Table
 
@@ -43,13 +42,8 @@ def read_columns(
 ) -> Columns:
     """Read columns of a table; where it does not name them they are x1, ..., xC.
 
-    Args:
-        table: the table.
-        where: the file, for messages.
-        target: the column to predict.
-        features: the inputs in the order wanted; None for every column but the target and outputs.
-        outputs: columns that are no input, whichever of them is the target.
-        labelled: whether the target is a label.
+    `features` are the inputs in the order wanted, None for every column but the target and the outputs;
+    a target that is `labelled` becomes class numbers in the order of appearance.
 
     Raises:
         DataError: as `choose_features`; a cell that is no finite number, with its place.
@@ -63,21 +57,18 @@ def read_columns(
         names = tuple(f"x{at + 1}" for at in range(first.shape[1]))
         frames = chain([first], frames)
     chosen = choose_features(names, target=target, features=features, outputs=outputs, where=where)
-    known: dict[str, int] = {}
+    labels: dict[str, int] = {}
     places = Places(where, {name: at for at, name in enumerate(names, start=1)})
 
     def blocks() -> Iterator[Block]:
         wanted = {names.index(name) for name in (*chosen, target)}
         for frame in table.frames(wanted) if frames is None else frames:
             named = frame.set_axis([names[int(at)] for at in frame.columns], axis=1)
-            X = numbers(named, chosen, places)
-            if labelled:
-                yield X, class_numbers(named, target, places, known, more=True)
-            else:
-                yield X, numbers(named, [target], places)[:, 0]
+            known = labels if labelled else None
+            yield inputs_and_target(named, chosen, target, places, known, more=True)
 
     X, y = gathered(blocks(), len(chosen))
-    return Columns(chosen, X, y, known)
+    return Columns(chosen, X, y, labels)
 
 
 def read_numbers(file: Path, *, target: str, features: Sequence[str] | None) -> Block:
@@ -99,39 +90,25 @@ def choose_features(
     outputs: Collection[str] = (),
     where: str,
 ) -> tuple[str, ...]:
-    """Check a table's column names and name its input columns.
-
-    Args:
-        names: every column of the table, in its order.
-        target: the column to predict.
-        features: the inputs in the order wanted; None for every column but the target and outputs.
-        outputs: columns that are no input.
-        where: the file, for messages.
-
-    Returns:
-        the D feature names.
+    """Check a table's column names, and name its D input columns; arguments as of `read_columns`.
 
     Raises:
         DataError: names that are empty or repeated, a target, output or feature that is not there,
             a target or output among the features, no feature at all.
     """
     _check_names(names, where)
-    predicted = (target, *(output for output in outputs if output != target))
+    there = f"(columns: {listed(map(repr, names), 12)})"
+    predicted = dict.fromkeys([target, *outputs])
     for one in predicted:
         if one not in names:
-            raise DataError(
-                f"{where}: no column {one!r} for the target{_hint(one, names)} "
-                f"(columns: {listed(map(repr, names), 12)})"
-            )
+            raise DataError(f"{where}: no column {one!r} for the target{_hint(one, names)} {there}")
     chosen = features if features is not None else [x for x in names if x not in predicted]
     if not chosen:
         raise DataError(f"{where}: no feature columns beside the target {target!r}; add some")
     for name, times in Counter(chosen).items():
         if name not in names:
-            raise DataError(
-                f"{where}: no feature column {name!r}{did_you_mean(name, names)} "
-                f"(columns: {listed(map(repr, names), 12)})"
-            )
+            near = did_you_mean(name, names)
+            raise DataError(f"{where}: no feature column {name!r}{near} {there}")
         if times > 1:
             raise DataError(f"{where}: feature {name!r} is named {times} times; name it once")
         if name in predicted:
@@ -140,12 +117,10 @@ def choose_features(
 
 
 def _check_names(names: Sequence[str], where: str) -> None:
-    for number, name in enumerate(names, start=1):
-        if not name:
-            raise DataError(
-                f"{where}: column {number} has no name (a saved row index?); "
-                "name it or remove the column"
-            )
+    if "" in names:
+        number = names.index("") + 1
+        why = "(a saved row index?); name it or remove the column"
+        raise DataError(f"{where}: column {number} has no name {why}")
     for name, times in Counter(names).items():
         if times > 1:
             at = names.index(name) + 1

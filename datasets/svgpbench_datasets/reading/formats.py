@@ -28,12 +28,7 @@ READERS: dict[str, Callable[[IO[bytes], str, Layout], Table]] = {
 
 
 def open_table(stream: IO[bytes], where: str, layout: Layout) -> Table:
-    """Begin to read a file.
-
-    Args:
-        stream: its uncompressed content.
-        where: its name, for messages.
-        layout: how it is laid out.
+    """Begin to read a file from its uncompressed content; `where` is its name, for messages.
 
     Raises:
         DataError: anything that keeps it from being such a table, with line or row and column; also while

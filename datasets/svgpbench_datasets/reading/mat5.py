@@ -33,11 +33,7 @@ _COMPLEX = 0x0800
 
 
 def mat_arrays(raw: bytes, wanted: Collection[str]) -> dict[str, NDArray[Any] | str]:
-    """The variables of a file by name: numbers as float64, of any other what it is.
-
-    Args:
-        raw: the file.
-        wanted: the variables whose values are read; none for all.
+    """The variables of a file by name: numbers as float64, of any other, or one not wanted, what it is.
 
     Raises:
         DataError: bytes that are not such a file, in few words.

@@ -38,6 +38,22 @@ class Places(NamedTuple):
         return f"{self.where}: {unit} {number}, column {self.positions[name]} ({name!r})"
 
 
+def inputs_and_target(
+    frame: pd.DataFrame,
+    features: Sequence[str],
+    target: str,
+    places: Places,
+    labels: dict[str, int] | None,
+    *,
+    more: bool = False,
+) -> Block:
+    """X [n, D] and y [n] of a frame; arguments of labels and errors as `class_numbers`."""
+    X = numbers(frame, features, places)
+    if labels is None:
+        return X, numbers(frame, [target], places)[:, 0]
+    return X, class_numbers(frame, target, places, labels, more=more)
+
+
 def numbers(frame: pd.DataFrame, names: Sequence[str], places: Places) -> Numbers:
     """Some columns of a frame, [n, F]: bytes where all are bytes, else float64.
 
@@ -63,14 +79,7 @@ def numbers(frame: pd.DataFrame, names: Sequence[str], places: Places) -> Number
 def class_numbers(
     frame: pd.DataFrame, name: str, places: Places, known: dict[str, int], *, more: bool
 ) -> Floats:
-    """The label column of a frame as class numbers, [n].
-
-    Args:
-        frame: the rows.
-        name: the column.
-        places: for messages.
-        known: the number of each label; new ones are added to it where that is allowed.
-        more: whether it is allowed.
+    """The label column of a frame as class numbers, [n]; where `more` are allowed, new ones join `known`.
 
     Raises:
         DataError: a missing label, or one that is not known.
@@ -94,16 +103,9 @@ def class_numbers(
 def sorted_classes(
     y: Floats, known: Mapping[str, int], where: str, *, task: Task
 ) -> tuple[Floats, tuple[str, ...]]:
-    """Class numbers in the order in which labels were found, to that of the labels.
+    """Class numbers [N] in the order in which labels were found, to 0..K-1 in the order of the labels.
 
-    Args:
-        y: class numbers as found, [N].
-        known: the number of each label.
-        where: the file and column, for messages.
-        task: `classification` for exactly two classes, `multiclass` for two or more.
-
-    Returns:
-        y [N] in 0..K-1, and the labels in order: numbers by value, else as text.
+    Labels are in order of their values where all are numbers, else as text.
 
     Raises:
         DataError: another number of distinct labels than the task takes.
@@ -111,13 +113,12 @@ def sorted_classes(
     numeric = all(finite_number(label) is not None for label in known)
     classes = tuple(sorted(known, key=float if numeric else str))
     if len(classes) < 2 or (task == "classification" and len(classes) > 2):
-        few = ", ".join([shown(label) for label in classes[:5]] + ["..."] * (len(classes) > 5))
-        values = "value" if len(classes) == 1 else "values"
-        other = "'multiclass'" if len(classes) > 2 else "'regression'"
+        few = ", ".join([*map(shown, classes[:5]), *["..."] * (len(classes) > 5)])
+        other = "multiclass" if len(classes) > 2 else "regression"
         needs = "exactly two" if task == "classification" else "at least two"
         raise DataError(
-            f"{where} has {len(classes)} distinct {values} ({few}); "
-            f"{task} needs {needs}: choose another target or task {other}"
+            f"{where} has {len(classes)} distinct value{'s' * (len(classes) != 1)} ({few}); "
+            f"{task} needs {needs}: choose another target or task {other!r}"
         )
     place = np.empty(len(classes))
     place[[known[label] for label in classes]] = np.arange(len(classes))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from svgpbench_datasets.dataset import Floats
@@ -37,24 +38,16 @@ def parsed_path(entry: DatasetEntry, hashes: Sequence[str], cache: Path) -> Path
 
 
 def read_or_parse(path: Path, parse: Callable[[], Iterable[Block]]) -> tuple[Floats, Floats]:
-    """The numbers that are kept at a path; parsed and kept where none are, or damaged ones.
+    """X [N, D] and y [N] that are kept at a path, sealed; parsed and kept where none are, or damaged ones.
 
     Block after block goes from the text to the file, and row group after row group from the file to the
     arrays: they are held once.
 
-    Args:
-        path: see `parsed_path`.
-        parse: reads the text.
-
-    Returns:
-        X [N, D] and y [N], sealed.
-
     Raises:
-        DataError: what `parse` raises; a cache that cannot be written or keeps nothing.
+        DataError: what `parse` raises; a cache that cannot be written.
     """
-    kept = _read(path) if path.is_file() else None
-    if kept is not None:
-        return kept
+    with suppress(DataError):  # nothing is kept yet, or the file is damaged
+        return read_numbers(path, target="y", features=None)
     try:
         write_numbers(path, map(_columns, parse()))
     except OSError as error:
@@ -62,20 +55,9 @@ def read_or_parse(path: Path, parse: Callable[[], Iterable[Block]]) -> tuple[Flo
             f"{path} cannot be written ({error.strerror or error}); name another folder with "
             "SVGPBENCH_DATA"
         ) from None
-    kept = _read(path)
-    if kept is None:
-        raise DataError(f"{path} does not hold what was just written to it; check that disk")
-    return kept
+    return read_numbers(path, target="y", features=None)
 
 
 def _columns(block: Block) -> dict[str, Floats]:
     X, y = block
     return {**{f"x{at}": column for at, column in enumerate(X.T)}, "y": y}
-
-
-def _read(path: Path) -> tuple[Floats, Floats] | None:
-    """X and y; None where the file is damaged."""
-    try:
-        return read_numbers(path, target="y", features=None)
-    except DataError:
-        return None

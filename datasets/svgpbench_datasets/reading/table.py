@@ -29,12 +29,10 @@ def check_unpacked(archive: zipfile.ZipFile) -> None:
 
 
 class Table(NamedTuple):
-    """A file that is being read.
+    """A file that is being read: the names of its columns, if it has any, and its rows as frames.
 
-    Attributes:
-        names: what it calls its columns; None where it does not.
-        frames: its rows some at a time, of all columns or of those wanted, by number from 0. Columns are
-            numbers from 0; the index is the number of each row in the file, and is named `line` or `row`.
+    `frames` gives some rows at a time, of all columns or of those wanted, by number from 0. Columns are
+    numbers from 0; the index is the number of each row in the file, and is named `line` or `row`.
     """
 
     names: tuple[str, ...] | None
@@ -44,13 +42,7 @@ class Table(NamedTuple):
 def frames_of_rows(
     rows: Iterable[Row], where: str, unit: str, width: int | None
 ) -> Iterator[pd.DataFrame]:
-    """Rows as frames of objects.
-
-    Args:
-        rows: the rows.
-        where: the file, for messages.
-        unit: what their numbers count: `line` or `row`.
-        width: how many cells each must have; None for as many as the first.
+    """Rows as frames of objects, numbered by `unit`: `line` or `row`; no width is that of the first row.
 
     Raises:
         DataError: a row of another width.

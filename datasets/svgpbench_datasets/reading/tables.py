@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from typing import IO, TypeAlias
@@ -15,58 +14,37 @@ from svgpbench_datasets.files import File
 from svgpbench_datasets.reading.cells import shown
 from svgpbench_datasets.reading.formats import open_table
 from svgpbench_datasets.reading.layout import Layout
-from svgpbench_datasets.reading.numbers import Block, class_numbers, gathered, numbers
+from svgpbench_datasets.reading.numbers import Block, Places, gathered, inputs_and_target
 from svgpbench_datasets.reading.table import Table
 from svgpbench_datasets.reading.treatments import file_columns, places_of, spread_out, treated
 
 Open: TypeAlias = Callable[[File], AbstractContextManager[IO[bytes]]]
 
 
-def read_entry(entry: DatasetEntry, content: Callable[[File], bytes]) -> Block:
-    """Read every file of an entry.
-
-    Args:
-        entry: what is declared.
-        content: gives the uncompressed content of a file.
-
-    Returns:
-        X [N, D] and y [N], sealed.
+def read_entry(entry: DatasetEntry, open_file: Open) -> Block:
+    """Read every file of an entry: X [N, D] and y [N], sealed.
 
     Raises:
         DataError: as `read_blocks`.
     """
-    blocks = read_blocks(entry, lambda file: io.BytesIO(content(file)))
-    return gathered(blocks, len(entry.features))
+    return gathered(read_blocks(entry, open_file), len(entry.features))
 
 
 def read_blocks(entry: DatasetEntry, open_file: Open) -> Iterator[Block]:
-    """Read every file of an entry, some rows at a time.
-
-    Args:
-        entry: what is declared.
-        open_file: opens the uncompressed content of a file.
-
-    Yields:
-        X [n, D] and y [n].
+    """Read every file of an entry, some rows at a time: X [n, D] and y [n].
 
     Raises:
         DataError: anything that keeps a file from holding what is declared, with file, line
             (binary formats: row) and column.
     """
-    for files, rows in zip(_files_of_parts(entry), entry.part_rows, strict=True):
-        where, found = _named(entry, files), 0
-        places = places_of(entry, where)
-        for written in _as_written(entry, files, open_file):
+    for files, rows, places in _parts(entry):
+        found = 0
+        for written in _as_written(entry, files, places, open_file):
             frame = treated(written, entry, places)
-            X = numbers(frame, entry.features, places)
-            if entry.labels is None:
-                y = numbers(frame, [entry.target], places)[:, 0]
-            else:
-                y = class_numbers(frame, entry.target, places, entry.labels, more=False)
-            found += len(y)
-            yield X, y
+            found += len(frame)
+            yield inputs_and_target(frame, entry.features, entry.target, places, entry.labels)
         if found != rows:
-            raise DataError(f"{where} has {found} rows where {rows} are declared")
+            raise DataError(f"{places.where} has {found} rows where {rows} are declared")
 
 
 def rows_as_written(entry: DatasetEntry, open_file: Open) -> Iterator[pd.DataFrame]:
@@ -75,25 +53,23 @@ def rows_as_written(entry: DatasetEntry, open_file: Open) -> Iterator[pd.DataFra
     Raises:
         DataError: a file that is not what is declared.
     """
-    for files in _files_of_parts(entry):
-        yield from _as_written(entry, files, open_file)
+    for files, _, places in _parts(entry):
+        yield from _as_written(entry, files, places, open_file)
 
 
-def _files_of_parts(entry: DatasetEntry) -> list[range]:
-    """The files of each stacked part, by their places in `files`."""
+def _parts(entry: DatasetEntry) -> Iterator[tuple[range, int, Places]]:
+    """Of each stacked part its files by their places in `files`, its rows, and its columns' places."""
     width = len(entry.files) // len(entry.part_rows)
-    return [range(at, at + width) for at in range(0, len(entry.files), width)]
-
-
-def _named(entry: DatasetEntry, files: Sequence[int]) -> str:
-    return " + ".join(entry.files[at].path for at in files)
+    for at, rows in enumerate(entry.part_rows):
+        files = range(at * width, (at + 1) * width)
+        yield files, rows, places_of(entry, " + ".join(entry.files[one].path for one in files))
 
 
 def _as_written(
-    entry: DatasetEntry, files: Sequence[int], open_file: Open
+    entry: DatasetEntry, files: range, places: Places, open_file: Open
 ) -> Iterator[pd.DataFrame]:
     """One stacked part: files side by side, a column for each of `entry.columns`."""
-    where, columns, before = _named(entry, files), file_columns(entry), 0
+    where, columns, before = places.where, file_columns(entry), 0
     with ExitStack() as opened:
         tables = [
             _table(entry, at, opened.enter_context(open_file(entry.files[at])), len(files) == 1)
@@ -104,8 +80,7 @@ def _as_written(
                 raise DataError(
                     f"{where} has {frame.shape[1]} columns where {len(columns)} are declared"
                 )
-            named = frame.set_axis(list(columns), axis=1)
-            yield spread_out(named, entry, places_of(entry, where), before)
+            yield spread_out(frame.set_axis(list(columns), axis=1), entry, places, before)
             before += len(frame)
 
 

@@ -30,8 +30,7 @@ _ATTRIBUTE = re.compile(r"""@attribute\s+(?:'([^']+)'|"([^"]+)"|([^\s'"{}%,]+))[
 class Lines:
     """The lines of a stream of UTF-8, without its byte order mark and its comments.
 
-    Attributes:
-        number: of the last line, from 1.
+    `number` is that of the last line, from 1.
     """
 
     def __init__(
@@ -192,23 +191,14 @@ def _table(names: tuple[str, ...] | None, body: _Body, layout: Layout) -> Table:
 
 @dataclass(frozen=True)
 class _Body:
-    """The rows below a header.
-
-    Attributes:
-        stream: where they come from.
-        line: the last line of the header.
-        where: the file, for messages.
-        separator: what stands between cells.
-        width: how many columns there are; None for as many as in the first row.
-        arff: whether `%` begins a comment and `{` a sparse row.
-    """
+    """The rows below a header."""
 
     stream: IO[bytes]
-    line: int
+    line: int  # the last one of the header
     where: str
     separator: str | None
-    width: int | None
-    arff: bool = False
+    width: int | None  # how many columns there are; None for as many as in the first row
+    arff: bool = False  # whether `%` begins a comment and `{` a sparse row
 
     def block_by_block(self) -> Iterator[pd.DataFrame]:
         """Numbers as long as there is nothing else, then `row_by_row`."""

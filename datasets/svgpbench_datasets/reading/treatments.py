@@ -33,11 +33,7 @@ def spread_out(
 ) -> pd.DataFrame:
     """Number rows and split cells as declared: a column for each of `entry.columns`.
 
-    Args:
-        frame: rows of a file, its columns as in the file.
-        entry: what is declared.
-        places: for messages.
-        before: how many rows of the file came before.
+    `before` is how many rows of the file came before.
 
     Raises:
         DataError: a cell that does not split as declared.
