@@ -6,17 +6,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+import small_cell
 
 from svgpbench.cells.cell import run_cell
 from svgpbench.config import (
-    BackendConfig,
     CellConfig,
     DataConfig,
     InducingConfig,
     KernelConfig,
     LikelihoodConfig,
     MethodConfig,
-    SplitConfig,
     TrainingConfig,
 )
 from svgpbench.errors import UserError
@@ -26,18 +25,15 @@ TWO = InducingConfig(count=6, gamma=9, init="random")
 
 
 def config(method: str, **changes: Any) -> CellConfig:
+    """Boston by a method with two bases."""
+    training = TrainingConfig(em_iterations=3, e_rate=0.05, m_steps=2, m_rate=0.01)
+    chosen = MethodConfig(name=method, options=changes.pop("options", {}))
     parts: dict[str, Any] = {
-        "experiment": "test",
-        "data": DataConfig(name="boston"),
-        "split": SplitConfig(),
         "kernel": KernelConfig(lengthscale=3.0),
-        "likelihood": LikelihoodConfig(),
         "inducing": TWO,
-        "training": TrainingConfig(em_iterations=3, e_rate=0.05, m_steps=2, m_rate=0.01),
-        "method": MethodConfig(name=method, options=changes.pop("options", {})),
-        "backend": BackendConfig(name="numpy"),
+        "training": training,
     }
-    return CellConfig(**(parts | changes))
+    return small_cell.config(method=chosen, **(parts | changes))
 
 
 @pytest.mark.parametrize("init", ["k-means", "random"])

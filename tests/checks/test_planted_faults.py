@@ -179,8 +179,8 @@ FAULTS = {
     ),
     "prior's pull missing from the weights": (
         full,
-        "return x - root * _cholesky_solve",
-        "return x - 0.5 * root * _cholesky_solve",
+        "return x - root * cholesky_solve",
+        "return x - 0.5 * root * cholesky_solve",
         "t-vgp negative sites",
     ),
     "residual variance missing from the collapsed bound": (

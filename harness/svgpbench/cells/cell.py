@@ -23,7 +23,7 @@ from svgpbench.ops import Tree
 from svgpbench.plugins import load_backend, registry_of
 from svgpbench.start.growing_basis import Growth
 from svgpbench.start.hyperparameters import MEDIAN_ROWS, mean_gaps, median_lengthscale
-from svgpbench.start.inducing_inputs import initial_bases, windows
+from svgpbench.start.inducing_inputs import Inputs, initial_bases, windows
 from svgpbench.training.batches import TrainingData
 from svgpbench.training.checkpoints import EVERY_S, Checkpoint
 from svgpbench.training.chunked import trainer_class
@@ -34,7 +34,6 @@ from svgpbench_datasets import (
     Dataset,
     Prepared,
     Split,
-    StandardisedRows,
     k_fold,
     load_user_table,
     prepare,
@@ -42,7 +41,6 @@ from svgpbench_datasets import (
 )
 
 Floats = npt.NDArray[np.float64]
-Inputs = Floats | StandardisedRows
 
 
 @functools.lru_cache

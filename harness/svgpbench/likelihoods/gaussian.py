@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple
 
 from svgpbench.config import Positive
 from svgpbench.likelihoods.likelihood import Likelihood
+from svgpbench.numerics.gaussian import LOG_2PI
 from svgpbench.ops import Array, Ops, Tree
-
-LOG_2PI = math.log(2.0 * math.pi)
 
 
 class GaussianParameters(NamedTuple):

@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from svgpbench.likelihoods import Conditional, GaussianLikelihood, Likelihood
-from svgpbench.likelihoods.gaussian import LOG_2PI
 from svgpbench.methods.data_term import DataTerm
 from svgpbench.methods.dual import DualPosterior, factorised
 from svgpbench.methods.facts import Facts
 from svgpbench.methods.tying import DualState
-from svgpbench.numerics.gaussian import Factor, Prior, log_determinant, matvec
+from svgpbench.numerics.gaussian import LOG_2PI, Factor, Prior, log_determinant, matvec
 from svgpbench.ops import Array, Ops
 
 

@@ -9,9 +9,9 @@ from svgpbench.likelihoods import Likelihood
 from svgpbench.methods.collapsed import gaussian_only
 from svgpbench.methods.data_term import DataTerm
 from svgpbench.methods.facts import Facts
-from svgpbench.methods.full import LOG_2PI, FullFactor, SitePosterior
+from svgpbench.methods.full import FullFactor, SitePosterior
 from svgpbench.methods.tying import Sites
-from svgpbench.numerics.gaussian import log_determinant
+from svgpbench.numerics.gaussian import LOG_2PI, log_determinant
 from svgpbench.ops import Array, Ops
 
 

@@ -12,7 +12,6 @@ is what the step control watches. That takes a few times as long, so it is an op
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -24,10 +23,14 @@ from svgpbench.methods.method import Method
 from svgpbench.methods.step_control import halve_until_positive
 from svgpbench.methods.tying import Sites, at_precision, moved_sites, per_unit_precision
 from svgpbench.model.covariance import Covariance
-from svgpbench.numerics.gaussian import log_determinant, lower_inverse, matvec
+from svgpbench.numerics.gaussian import (
+    LOG_2PI,
+    cholesky_solve,
+    log_determinant,
+    lower_inverse,
+    matvec,
+)
 from svgpbench.ops import Array, Ops, Tree
-
-LOG_2PI = math.log(2.0 * math.pi)
 
 
 class FullPrior(NamedTuple):
@@ -98,14 +101,14 @@ class SitePosterior(Method[FullPrior, FullFactor, Sites, FactorisedSites]):
         L_B = ops.cholesky(ops.eye(K.shape[-1]) + scaled * root[..., None, :])
 
         def weigh(x: Array) -> Array:  # K⁻¹(K⁻¹ + D)⁻¹x = x − D^½B⁻¹D^½Kx
-            return x - root * _cholesky_solve(ops, L_B, matvec(scaled, x))
+            return x - root * cholesky_solve(ops, L_B, matvec(scaled, x))
 
         weights = weigh(state.lambda1)
         if not self.indefinite:
             return FactorisedSites(root, L_B, matvec(K, weights), weights, ())
         out = _withdraw(ops, K, L_B, scaled, _root(ops, ops.where(beta < 0.0, -beta, nothing)))
         # Sλ₁ = S₊x with x = λ₁ + D₋^½C⁻¹D₋^½S₊λ₁
-        inner = _cholesky_solve(ops, out.L_C, out.root * matvec(K, weights))
+        inner = cholesky_solve(ops, out.L_C, out.root * matvec(K, weights))
         weights = weigh(state.lambda1 + out.root * inner)
         return FactorisedSites(root, L_B, matvec(K, weights), weights, out)
 
@@ -266,9 +269,3 @@ def _withdraw(ops: Ops, K: Array, L_B: Array, scaled: Array, root: Array) -> Wit
     S = K - ops.matrix_transpose(half) @ half
     C = ops.eye(K.shape[-1]) - root[..., None] * S * root[..., None, :]
     return Withdrawn(root, half, ops.cholesky(C))
-
-
-def _cholesky_solve(ops: Ops, chol: Array, x: Array) -> Array:
-    """A⁻¹x [..., n] from A's factor."""
-    half = ops.solve_triangular(chol, x[..., None])
-    return ops.solve_triangular(chol, half, transpose=True)[..., 0]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple, Protocol
 
 from svgpbench.ops import Array, Ops
+
+LOG_2PI = math.log(2.0 * math.pi)
 
 
 class Prior(NamedTuple):

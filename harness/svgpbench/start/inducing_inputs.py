@@ -11,7 +11,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -26,12 +26,13 @@ from svgpbench.plugins import INDUCING, load
 from svgpbench_datasets import StandardisedRows
 
 Floats = npt.NDArray[np.float64]
+Inputs: TypeAlias = Floats | StandardisedRows
 MOST_ROWS = 1 << 16
 """Rows among which points are chosen, drawn at random of more: their distances to all points are held."""
 
 
 def initial_bases(
-    X: Floats | StandardisedRows,
+    X: Inputs,
     inducing: InducingConfig,
     seed: int,
     covariance: Covariance | None = None,
@@ -63,11 +64,7 @@ class Initialisation(ABC):
 
     @abstractmethod
     def choose(
-        self,
-        X: Floats | StandardisedRows,
-        count: int,
-        rng: np.random.Generator,
-        covariance: Covariance | None,
+        self, X: Inputs, count: int, rng: np.random.Generator, covariance: Covariance | None
     ) -> Floats:
         """Z [count, D] from the training inputs X [n, D]; all chance comes from `rng`.
 
@@ -80,11 +77,7 @@ class RandomRows(Initialisation):
     """Training inputs drawn at random, each at most once."""
 
     def choose(
-        self,
-        X: Floats | StandardisedRows,
-        count: int,
-        rng: np.random.Generator,
-        covariance: Covariance | None,
+        self, X: Inputs, count: int, rng: np.random.Generator, covariance: Covariance | None
     ) -> Floats:
         return np.array(X[rng.choice(len(X), count, replace=False)])
 
@@ -94,11 +87,7 @@ class KMeans(Initialisation):
     """Centres of k-means, from a k-means++ start."""
 
     def choose(
-        self,
-        X: Floats | StandardisedRows,
-        count: int,
-        rng: np.random.Generator,
-        covariance: Covariance | None,
+        self, X: Inputs, count: int, rng: np.random.Generator, covariance: Covariance | None
     ) -> Floats:
         rows = candidates(X, rng)
         with warnings.catch_warnings():
@@ -115,11 +104,7 @@ class GreedyVariance(Initialisation):
     leads: ClassVar[bool] = True
 
     def choose(
-        self,
-        X: Floats | StandardisedRows,
-        count: int,
-        rng: np.random.Generator,
-        covariance: Covariance | None,
+        self, X: Inputs, count: int, rng: np.random.Generator, covariance: Covariance | None
     ) -> Floats:
         if covariance is None:
             raise ValueError("greedy-variance chooses by a covariance, and none was given")
@@ -136,13 +121,13 @@ def initialisation(name: str, options: Mapping[str, Any] | None = None) -> Initi
     return with_options(cls, f"inducing.init {name!r}", options or {}, InducingConfig.model_fields)
 
 
-def candidates(X: Floats | StandardisedRows, rng: np.random.Generator) -> Floats:
+def candidates(X: Inputs, rng: np.random.Generator) -> Floats:
     """The rows to choose among [≤ `MOST_ROWS`, D]: all of X, or as many at random where it has more."""
     return X[rng.choice(len(X), MOST_ROWS, replace=False)] if len(X) > MOST_ROWS else X[:]
 
 
 def initial_inducing_inputs(
-    X: Floats | StandardisedRows,
+    X: Inputs,
     count: int,
     init: str | Initialisation,
     seed: int,
