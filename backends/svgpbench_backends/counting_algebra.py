@@ -20,7 +20,9 @@ from svgpbench_backends.counting_tape import Node
 def cholesky(a: ShapeArray) -> ShapeArray:
     """n³/3 FLOPs; its adjoint is a product and two solves."""
     _check_square(a)
-    flops = math.prod(a.shape[:-2]) * a.shape[-1] ** 3 // 3
+    matrices = math.prod(a.shape[:-2])
+    flops = matrices * a.shape[-1] ** 3 // 3
+    a.ledger.factorised(matrices)
     out = record(a.ledger, (a,), a.shape, a.dtype, flops)
     L = constant(out)
 

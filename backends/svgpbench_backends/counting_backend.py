@@ -53,11 +53,12 @@ class CountingOps:
         self._ledger, self._dtype = Ledger(), np.dtype(dtype)
         self._differentiating = False
 
-    def count(self, f: Callable[[], S]) -> tuple[S, tuple[int, int, int]]:
-        """The result of `f()` and its FLOPs, bytes moved, and peak bytes alive, earlier arrays too."""
+    def count(self, f: Callable[[], S]) -> tuple[S, tuple[int, int, int, int]]:
+        """The result of `f()` and its FLOPs, bytes moved, peak bytes alive (earlier ones too), Choleskys."""
         self._ledger.restart()
         out = f()
-        return out, (self._ledger.flops, self._ledger.moved, self._ledger.peak)
+        ledger = self._ledger
+        return out, (ledger.flops, ledger.moved, ledger.peak, ledger.choleskys)
 
     def _new(self, shape: Sequence[int], dtype: np.dtype[Any] | None = None) -> ShapeArray:
         return record(self._ledger, (), tuple(shape), dtype or self._dtype)

@@ -1,4 +1,4 @@
-"""What the counting backend writes down: FLOPs, bytes moved, and memory while arrays are referenced."""
+"""What the counting backend writes down: FLOPs, bytes, Choleskys, and memory while arrays are referenced."""
 
 from __future__ import annotations
 
@@ -7,16 +7,20 @@ from contextlib import contextmanager
 
 
 class Ledger:
-    """FLOPs and bytes so far, bytes alive now and at most; operations in a loop count many times."""
+    """FLOPs, bytes and Choleskys so far, bytes alive now and at most; loops count many times."""
 
     def __init__(self) -> None:
-        self.flops = self.moved = self.live = self.peak = 0
+        self.flops = self.moved = self.choleskys = self.live = self.peak = 0
         self._times = 1
 
     def operation(self, flops: int, moved: int) -> None:
         """One operation of so many FLOPs and bytes read and written."""
         self.flops += self._times * flops
         self.moved += self._times * moved
+
+    def factorised(self, matrices: int) -> None:
+        """So many matrices went through a Cholesky."""
+        self.choleskys += self._times * matrices
 
     @contextmanager
     def repeated(self, times: int) -> Iterator[None]:
@@ -29,7 +33,7 @@ class Ledger:
 
     def restart(self) -> None:
         """Count from here; what is alive stays in the peak."""
-        self.flops = self.moved = 0
+        self.flops = self.moved = self.choleskys = 0
         self.peak = self.live
 
     def hold(self, size: int) -> None:

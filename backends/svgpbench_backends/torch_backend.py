@@ -95,9 +95,10 @@ class TorchOps:
     def solve_triangular(
         self, a: Array, b: Array, *, lower: bool = True, transpose: bool = False
     ) -> Array:
-        if transpose:
+        if not transpose:
             a, lower = a.mT, not lower
-        return torch.linalg.solve_triangular(a, b, upper=not lower)
+        # xᵀaᵀ = bᵀ: the same solve, without copies into LAPACK's layout and with rows for a result
+        return torch.linalg.solve_triangular(a, b.mT, upper=not lower, left=False).mT
 
     def softplus(self, x: Array) -> Array:
         # torch's own softplus turns linear at 20, where it is still off by 2e-9

@@ -24,7 +24,8 @@ from svgpbench.model.kernels import KernelParameters
 from svgpbench.numerics.adam import adam_start
 from svgpbench.ops import Array, Ops, Tree
 from svgpbench.plugins import new_backend
-from svgpbench.training.steps import Batch, compile_steps, learnable, learned
+from svgpbench.training.blocks import Batch, learnable, learned
+from svgpbench.training.steps import compile_steps
 from svgpbench.tree import leaves, tree_map
 
 T = TypeVar("T")
@@ -36,6 +37,7 @@ class Tally(NamedTuple):
     flops: int
     bytes: int
     peak_bytes: int
+    choleskys: int  # matrices factorised, one for each kernel and latent that has its own
 
 
 class Cost(NamedTuple):
@@ -73,8 +75,8 @@ class Size:
 class CountingBackend(Ops, Protocol):
     """The counting backend: an `Ops` that says what a call cost."""
 
-    def count(self, f: Callable[[], T]) -> tuple[T, tuple[int, int, int]]:
-        """The result, and FLOPs, bytes moved and peak bytes alive."""
+    def count(self, f: Callable[[], T]) -> tuple[T, tuple[int, int, int, int]]:
+        """The result, and FLOPs, bytes moved, peak bytes alive and Choleskys."""
 
 
 @functools.lru_cache

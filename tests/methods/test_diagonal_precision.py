@@ -27,8 +27,8 @@ from svgpbench.model.kernels import KernelParameters, kernel
 from svgpbench.ops import Ops
 from svgpbench.plugins import load_backend
 from svgpbench.training.batches import TrainingData
+from svgpbench.training.blocks import factor_at, prior_at
 from svgpbench.training.em import Trained, Trainer
-from svgpbench.training.steps import factor_at, prior_at
 from svgpbench.tree import tree_map
 from svgpbench_datasets import REGISTRY
 

@@ -22,8 +22,8 @@ from svgpbench.methods.tying import Sites
 from svgpbench.ops import Ops
 from svgpbench.plugins import load_backend
 from svgpbench.training.batches import TrainingData
+from svgpbench.training.blocks import data_term
 from svgpbench.training.em import Trainer
-from svgpbench.training.steps import data_term
 
 PROBLEM = small_problem()
 

@@ -21,7 +21,7 @@ from svgpbench.model.bases import Decoupled
 from svgpbench.numerics.adam import adam_ascent, adam_start
 from svgpbench.ops import Array, Ops
 from svgpbench.plugins import load_backend
-from svgpbench.training.steps import data_term
+from svgpbench.training.blocks import data_term
 
 PROBLEM = small_problem()
 

@@ -26,7 +26,8 @@ from svgpbench.model import Theta, unconstrain
 from svgpbench.model.kernels import KernelParameters
 from svgpbench.plugins import load_backend
 from svgpbench.start.inducing_inputs import initial_bases
-from svgpbench.training.steps import Batch, compile_steps
+from svgpbench.training.blocks import Batch
+from svgpbench.training.steps import compile_steps
 from svgpbench.tree import tree_map
 from svgpbench_datasets import REGISTRY
 

@@ -17,7 +17,8 @@ from svgpbench.likelihoods import GaussianParameters
 from svgpbench.methods import build_method
 from svgpbench.model import Theta, unconstrain
 from svgpbench.plugins import load_backend
-from svgpbench.training.steps import Batch, compile_steps
+from svgpbench.training.blocks import Batch
+from svgpbench.training.steps import compile_steps
 
 ops, rng = load_backend("numpy"), np.random.default_rng(0)
 options = dict(coupled="q-svgp natgrad", gamma_rate=0.01, subset={SUBSET})

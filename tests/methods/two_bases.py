@@ -11,7 +11,7 @@ from svgpbench.checks.cases import build_model, small_problem
 from svgpbench.methods import AnyMethod, DataTerm
 from svgpbench.model import constrain, unconstrain
 from svgpbench.ops import Array, Ops, Tree
-from svgpbench.training.steps import factor_at, prior_at
+from svgpbench.training.blocks import factor_at, prior_at
 from svgpbench.tree import tree_map
 
 PROBLEM = small_problem()

@@ -21,7 +21,7 @@ from svgpbench.model import Model, Theta
 from svgpbench.model.bases import Decoupled
 from svgpbench.model.kernels import KernelParameters, kernel, kernels
 from svgpbench.ops import Ops, Tree
-from svgpbench.training.steps import factor_at, prior_at
+from svgpbench.training.blocks import factor_at, prior_at
 
 UNWHITENED = "q-svgp natgrad unwhitened"
 DENSE_JITTER = 1e-6

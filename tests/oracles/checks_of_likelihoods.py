@@ -26,7 +26,7 @@ from svgpbench.likelihoods import (
 )
 from svgpbench.likelihoods.quadrature import gauss_hermite
 from svgpbench.ops import Ops
-from svgpbench.training.steps import factor_at
+from svgpbench.training.blocks import factor_at
 
 
 def row_likelihood(row: Mapping[str, object]) -> str:

@@ -22,7 +22,7 @@ from svgpbench.methods.dual import DualSVGP
 from svgpbench.methods.tying import DualState, Sites
 from svgpbench.numerics.gaussian import matvec
 from svgpbench.ops import Array, Ops, Tree
-from svgpbench.training.steps import factor_at, prior_at
+from svgpbench.training.blocks import factor_at, prior_at
 
 
 def check_natgrad(method: AnyMethod, ops: Ops, oracle: Oracle) -> None:

@@ -21,7 +21,7 @@ from svgpbench.methods.dual import DualSVGP
 from svgpbench.methods.mean_covariance import MeanCholesky, QState
 from svgpbench.methods.tying import DualState
 from svgpbench.ops import Array, Ops, Tree
-from svgpbench.training.steps import factor_at, prior_at
+from svgpbench.training.blocks import factor_at, prior_at
 
 
 def check_kernel(ops: Ops, oracle: Oracle) -> None:

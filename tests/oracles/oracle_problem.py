@@ -31,7 +31,7 @@ from svgpbench.model import Model, Theta
 from svgpbench.model.kernels import KernelParameters, kernel, kernels
 from svgpbench.numerics.gaussian import Factor, Prior
 from svgpbench.ops import Array, Ops, Tree
-from svgpbench.training.steps import factor_at, prior_at
+from svgpbench.training.blocks import factor_at, prior_at
 
 Floats = npt.NDArray[np.float64]
 

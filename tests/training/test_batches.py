@@ -16,7 +16,7 @@ from svgpbench.model.kernels import kernel
 from svgpbench.ops import Ops
 from svgpbench.plugins import load_backend
 from svgpbench.training.batches import Batches, TrainingData
-from svgpbench.training.steps import Batch
+from svgpbench.training.blocks import Batch
 from svgpbench.tree import leaves
 
 PROBLEM = small_problem()

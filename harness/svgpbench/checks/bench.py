@@ -17,12 +17,9 @@ from svgpbench.config import LEARN
 from svgpbench.methods import AnyMethod, build_method
 from svgpbench.model import Model, Theta, constrain, unconstrain
 from svgpbench.ops import Array, Ops, Tree
-from svgpbench.training.steps import (
-    Batch,
-    compile_steps,
-    learned,
-    m_objective,
-)
+from svgpbench.training.blocks import Batch
+from svgpbench.training.m_step import MStep
+from svgpbench.training.steps import compile_steps
 from svgpbench.tree import leaves, tree_map
 
 Floats = npt.NDArray[np.float64]
@@ -38,6 +35,7 @@ class Bench:
         self.n = len(problem.X)
         self.raw: Theta = tree_map(ops.asarray, unconstrain(problem.theta(model, method.basis)))
         self.steps = compile_steps(ops, model, method, 1, 1, LEARN)
+        self.m_step = MStep(ops, model, method, LEARN)
         self.prior = self.steps.prior(self.raw)
         self.start = method.initial_state(ops, self.prior, model.latents, self.n)
         self.one = self.number(1.0)
@@ -102,11 +100,7 @@ class Bench:
         likelihood = self.model.conditional(constrain(ops, self.raw))
         held = self.method.hold(ops, self.prior, likelihood, state)
 
-        def f(part: Tree) -> Array:
-            moved = at._replace(**dict(zip(LEARN, part, strict=True)))
-            return m_objective(ops, self.model, self.method, moved, held, self.full, self.one)
-
-        value, gradient = ops.value_and_grad(f)(learned(at, LEARN))
+        value, gradient = self.m_step.value_and_gradient(at, held, self.full, self.one)
         return float(ops.to_numpy(value)), [ops.to_numpy(g) for g in leaves(gradient)]
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from svgpbench.checks.cases import Case
-from svgpbench.checks.evaluate import Arrays
+from svgpbench.checks.evaluate import REFERENCE, Arrays
 from svgpbench.checks.identities import IDENTITIES
 from svgpbench.checks.matrix import GROUPS
 from svgpbench.config import BackendConfig
 
-REFERENCE = "numpy"
 SOURCE = "source"
 """The array of a case that names the backend which computed it."""
 

@@ -14,20 +14,14 @@ from svgpbench.model import Model, Theta, constrain, unconstrain
 from svgpbench.numerics.adam import adam_start
 from svgpbench.ops import Array, Ops, Tree
 from svgpbench.plugins import load_backend
-from svgpbench.training.steps import (
-    Batch,
-    compile_steps,
-    data_term,
-    factor_at,
-    learnable,
-    learned,
-    m_objective,
-    prior_at,
-)
+from svgpbench.training.blocks import Batch, data_term, factor_at, learnable, learned, prior_at
+from svgpbench.training.m_step import MStep
+from svgpbench.training.steps import compile_steps
 from svgpbench.tree import named_leaves, tree_map
 
 Arrays = dict[str, npt.NDArray[Any]]
 RATE, ADAM_RATE, STEPS = 0.6, 0.02, 50
+REFERENCE = "numpy"
 
 
 class Values(NamedTuple):
@@ -93,7 +87,7 @@ def evaluate(
         last = run.e_phase_batches(raw, prior, batch(batches), start, rate, scale)
         adam = adam_start(ops, learned(raw, learn))
         m_rate = ops.asarray(np.float64(ADAM_RATE))
-        moved_to, _, _ = run.m_phase(raw, prior, state, adam, full, m_rate, one)
+        moved_to = run.m_phase(raw, prior, state, adam, full, m_rate, one)[0].raw
         out |= {f"e_trajectory/{k}": x for k, x in named_leaves(values(raw, last, first, scale))}
         out |= {f"m_trajectory/{k}": x for k, x in named_leaves(moved_to)}
         if hasattr(last, "halvings"):  # backends must damp the same steps
@@ -133,14 +127,18 @@ def _values(ops: Ops, model: Model, method: AnyMethod) -> Any:
 
 
 def _gradients(ops: Ops, model: Model, method: AnyMethod) -> Any:
-    """A function (raw, moved, state, batch, scale) → M-step objective at the moved θ and its slope."""
+    """A function (raw, moved, state, batch, scale) → M-step objective at the moved θ and its gradient.
+
+    The reference's is autodiff's, through every step of the bound, so that adjoints are held to it.
+    """
+    m_step = MStep(ops, model, method, LEARN)
+    at_held = m_step.by_autodiff if ops.name == REFERENCE else m_step.value_and_gradient
 
     def gradients(raw: Theta, moved: Theta, state: Tree, batch: Batch, scale: Array) -> Any:
         theta = constrain(ops, raw)
         p = prior_at(ops, model, method, theta)
         held = method.hold(ops, p, model.conditional(theta), state)
-        return ops.value_and_grad(
-            lambda at: m_objective(ops, model, method, at, held, batch, scale)
-        )(moved)
+        value, parts = at_held(moved, held, batch, scale)
+        return value, Theta(*parts)
 
     return gradients

@@ -16,12 +16,7 @@ from svgpbench.checks.matrix import SMALLEST_SLOPE, difference
 from svgpbench.methods.diagonal_precision import DiagonalState
 from svgpbench.model import Theta, constrain
 from svgpbench.ops import Array, Ops, Tree
-from svgpbench.training.steps import (
-    Batch,
-    data_term,
-    factor_at,
-    prior_at,
-)
+from svgpbench.training.blocks import Batch, data_term, factor_at, prior_at
 from svgpbench.tree import leaves
 
 

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from svgpbench.checks.cases import Case, cases, small_problem
-from svgpbench.checks.completeness import REFERENCE, arrays_of, omissions
+from svgpbench.checks.completeness import arrays_of, omissions
 from svgpbench.checks.dense import dense_arrays, without_dense
-from svgpbench.checks.evaluate import Arrays
+from svgpbench.checks.evaluate import REFERENCE, Arrays
 from svgpbench.checks.identities import IDENTITIES, Identity, statement
 from svgpbench.checks.matrix import compare
 from svgpbench.checks.report import Report

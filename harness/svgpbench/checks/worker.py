@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from svgpbench.checks.cases import Case, small_problem
-from svgpbench.checks.completeness import REFERENCE, SOURCE
-from svgpbench.checks.evaluate import evaluate
+from svgpbench.checks.completeness import SOURCE
+from svgpbench.checks.evaluate import REFERENCE, evaluate
 from svgpbench.checks.identities import identities
 from svgpbench.checks.rounding import trajectory
 from svgpbench.ops import Ops

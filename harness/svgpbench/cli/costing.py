@@ -126,6 +126,7 @@ def _table(rows: dict[str, dict[str, Any]]) -> Table:
 
 def _cells(row: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "FLOPs", _scaled(row["flops"])
+    yield "Choleskys", str(row["choleskys"])
     yield "bytes moved", f"{_scaled(row['bytes'])}B"
     yield "FLOPs/byte", f"{row['flops'] / row['bytes']:.3g}"
     yield "peak memory", f"{_scaled(row['peak_bytes'])}B"

@@ -2,7 +2,7 @@
 
 from svgpbench.likelihoods.bernoulli import BernoulliLogit, BernoulliProbit
 from svgpbench.likelihoods.gaussian import GaussianLikelihood, GaussianParameters
-from svgpbench.likelihoods.likelihood import Conditional, Likelihood, NoParameters
+from svgpbench.likelihoods.likelihood import Conditional, Expectations, Likelihood, NoParameters
 from svgpbench.likelihoods.poisson import Poisson
 from svgpbench.likelihoods.registry import build_likelihood, likelihoods
 from svgpbench.likelihoods.robust_max import RobustMax
@@ -13,6 +13,7 @@ __all__ = [
     "BernoulliLogit",
     "BernoulliProbit",
     "Conditional",
+    "Expectations",
     "GaussianLikelihood",
     "GaussianParameters",
     "Likelihood",

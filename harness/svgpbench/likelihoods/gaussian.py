@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple
 
 from svgpbench.config import Positive
-from svgpbench.likelihoods.likelihood import Likelihood
+from svgpbench.likelihoods.likelihood import Expectations, Likelihood
 from svgpbench.numerics.gaussian import LOG_2PI
 from svgpbench.ops import Array, Ops, Tree
 
@@ -38,6 +38,14 @@ class GaussianLikelihood(Likelihood):
     def gradients(self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array) -> tuple[Array, Array]:
         precision = 1.0 / p.noise_variance
         return (y - mu) * precision, ops.broadcast_to(precision, mu.shape)
+
+    def expectations(self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array) -> Expectations:
+        s2 = p.noise_variance
+        V = self.variational_expectations(ops, p, y, mu, v)
+        alpha, beta = self.gradients(ops, p, y, mu, v)
+        error = y - mu
+        slope = ops.sum((error * error + v) / s2 - 1.0) / (2.0 * s2)
+        return Expectations(ops.sum(V), GaussianParameters(slope), alpha, beta)
 
     def log_predictive_density(self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array) -> Array:
         total = v + p.noise_variance

@@ -14,6 +14,7 @@ from pydantic import Field
 
 from svgpbench.errors import unknown
 from svgpbench.ops import Array, Ops, Tree
+from svgpbench.tree import tree_map
 
 NEGATIVE_BETA = ("damp", "clip", "raw")
 """Where log p is not concave, β may be negative. `damp` keeps it and halves a natural-gradient step
@@ -27,6 +28,15 @@ Squash = Annotated[float, Field(ge=0, lt=0.5)]
 
 class NoParameters(NamedTuple):
     """The parameters of a likelihood that has none."""
+
+
+class Expectations(NamedTuple):
+    """Σ_i V_i and its exact gradient."""
+
+    value: Array  # []
+    parameters: Tree  # ∂/∂parameters
+    alpha: Array  # [P, b], ∂/∂μ
+    beta: Array  # [P, b], −2 ∂/∂v
 
 
 @dataclass(frozen=True)
@@ -72,6 +82,10 @@ class Likelihood(ABC):
         """What V depends on besides y, μ and v: the parameters, and a batch's noise if it samples."""
         return parameters
 
+    def unbind(self, gradient: Tree) -> Tree:
+        """The parameters' part of a gradient in what `bind` made."""
+        return gradient
+
     def initial_parameters(self) -> Tree:
         """Starting parameters as plain floats in a NamedTuple."""
         return NoParameters()
@@ -83,6 +97,18 @@ class Likelihood(ABC):
     @abstractmethod
     def gradients(self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array) -> tuple[Array, Array]:
         """(α, β), each [P, b]."""
+
+    def expectations(self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array) -> Expectations:
+        """Σ_i V_i and its gradient, what an M-step needs; by autodiff of V unless a likelihood says more.
+
+        Where V is sampled, `gradients` may be another estimate: this one is V̂'s own.
+        """
+
+        def summed(at: Tree) -> Array:
+            return ops.sum(self.variational_expectations(ops, at[0], y, at[1], at[2]))
+
+        value, (own, slope_mu, slope_v) = ops.value_and_grad(summed)((p, mu, v))
+        return Expectations(value, self.unbind(own), slope_mu, -2.0 * slope_v)
 
     @abstractmethod
     def log_predictive_density(self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array) -> Array:
@@ -99,6 +125,12 @@ class Likelihood(ABC):
     def site_precision(self, ops: Ops, p: Tree) -> Array:
         """Factor [] of every site that the parameters alone determine: 1/σ² for Gaussian noise."""
         return ops.zeros(()) + 1.0
+
+    def pull_site_precision(self, ops: Ops, p: Tree, bar: Array) -> Tree:
+        """The gradient of bar · site_precision, bar [], in the parameters."""
+        if type(self).site_precision is Likelihood.site_precision:  # which is no function of them
+            return tree_map(lambda x: 0.0 * x, self.unbind(p))
+        return self.unbind(ops.value_and_grad(lambda at: bar * self.site_precision(ops, at))(p)[1])
 
 
 @dataclass(frozen=True)
@@ -129,6 +161,10 @@ class Conditional:
             beta = ops.maximum(beta, 0.0)
         return alpha, beta
 
+    def expectations(self, ops: Ops, y: Array, mu: Array, v: Array) -> Expectations:
+        """Σ_i V_i and its gradient, β of any sign."""
+        return self.likelihood.expectations(ops, self.parameters, y, mu, v)
+
     def count_negative_beta(self, ops: Ops, y: Array, mu: Array, v: Array) -> Array:
         """Number [] of data with β < 0 in some latent, before any clipping."""
         _, beta = self.likelihood.gradients(ops, self.parameters, y, mu, v)
@@ -151,3 +187,7 @@ class Conditional:
     def site_precision(self, ops: Ops) -> Array:
         """Factor [] of every site."""
         return self.likelihood.site_precision(ops, self.parameters)
+
+    def pull_site_precision(self, ops: Ops, bar: Array) -> Tree:
+        """The gradient of bar · site_precision, bar [], in the likelihood's parameters."""
+        return self.likelihood.pull_site_precision(ops, self.parameters, bar)

@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from svgpbench.likelihoods.likelihood import Likelihood
+from svgpbench.likelihoods.likelihood import Expectations, Likelihood
 from svgpbench.ops import Array, Ops, Tree
+from svgpbench.tree import leaves
 
 NodeCount = Annotated[int, Field(ge=2, le=400)]
 """How many nodes a quadrature has."""
@@ -86,6 +87,12 @@ class QuadratureLikelihood(Likelihood):
 
     def variational_expectations(self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array) -> Array:
         return with_known_slopes(ops, lambda m, s: self._at_nodes(ops, p, y, m, s), mu, v)
+
+    def expectations(self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array) -> Expectations:
+        if leaves(p):
+            return super().expectations(ops, p, y, mu, v)
+        V, alpha, beta = self._at_nodes(ops, p, y, mu, v)
+        return Expectations(ops.sum(V), p, alpha, beta)
 
     def log_predictive_density(self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array) -> Array:
         t, w = rule(ops, self.nodes)

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from svgpbench.likelihoods.likelihood import Squash
+from svgpbench.likelihoods.likelihood import Expectations, Squash
 from svgpbench.likelihoods.multiclass import MulticlassLikelihood
 from svgpbench.likelihoods.quadrature import NodeCount, rule, with_known_slopes
 from svgpbench.numerics.normal import squashed_log_ndtr
@@ -81,6 +81,10 @@ class RobustMax(MulticlassLikelihood):
 
     def variational_expectations(self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array) -> Array:
         return with_known_slopes(ops, lambda m, s: self._expectations(ops, y, m, s), mu, v)
+
+    def expectations(self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array) -> Expectations:
+        V, alpha, beta = self._expectations(ops, y, mu, v)
+        return Expectations(ops.sum(V), p, alpha, beta)
 
     def gradients(self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array) -> tuple[Array, Array]:
         _, alpha, beta = self._expectations(ops, y, mu, v)

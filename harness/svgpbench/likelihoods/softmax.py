@@ -7,6 +7,7 @@ from typing import ClassVar, NamedTuple
 
 from pydantic import PositiveInt
 
+from svgpbench.likelihoods.likelihood import NoParameters
 from svgpbench.likelihoods.multiclass import MulticlassLikelihood
 from svgpbench.likelihoods.quadrature import log_sum_exp
 from svgpbench.ops import Array, Ops, Tree
@@ -34,6 +35,9 @@ class Softmax(MulticlassLikelihood):
         if isinstance(noise, tuple):  # for what does not look at the data
             return parameters
         return WeightedNoise(noise, 0.0 * noise[:, 0] + 1.0 / noise.shape[0])
+
+    def unbind(self, gradient: Tree) -> Tree:
+        return NoParameters()
 
     def _log_probabilities(self, ops: Ops, p: Tree, mu: Array, v: Array) -> Array:
         """Log p(c | f) [C, b, S] at every draw."""

@@ -22,6 +22,13 @@ from typing import ClassVar, NamedTuple
 
 from svgpbench.errors import UserError, unknown
 from svgpbench.likelihoods import Conditional
+from svgpbench.methods.adjoint import (
+    AtBatch,
+    FactorGradient,
+    Whitened,
+    projected_held,
+    weights_held,
+)
 from svgpbench.methods.data_term import DataTerm
 from svgpbench.methods.dual import DualSVGP, FactorisedDual
 from svgpbench.methods.facts import Facts
@@ -166,6 +173,14 @@ class DiagonalPrecision(CoupledMethod[DiagonalState, FactorisedDual]):
         """Mean Kμ and covariance LB⁻¹Lᵀ (Kobe 2021, Eq. 3.5)."""
         return DUAL.posterior(ops, at, q)
 
+    def whitened(self, ops: Ops, q: FactorisedDual) -> Whitened:
+        return DUAL.whitened(ops, q)
+
+    def adjoint(
+        self, ops: Ops, f: Factor, data: DataTerm, at: AtBatch, state: DiagonalState
+    ) -> FactorGradient:
+        return (weights_held if self.tying == "weights" else projected_held)(ops, f, at)
+
     def hold(
         self, ops: Ops, p: Whitener, likelihood: Conditional, state: DiagonalState
     ) -> DiagonalState:
@@ -176,14 +191,14 @@ class DiagonalPrecision(CoupledMethod[DiagonalState, FactorisedDual]):
         return state._replace(mu=state.mu + state.g * m)
 
     def tie(
-        self, ops: Ops, f: Factor, likelihood: Conditional, held: DiagonalState
+        self, ops: Ops, at: Whitener, likelihood: Conditional, held: DiagonalState
     ) -> DiagonalState:
         """The state itself, or μ = θ₁ − g∘m with m = LB⁻¹Lᵀθ₁ from the θ₁ = S⁻¹m that is held."""
         if self.tying == "weights":
             return held
-        L_B = ops.cholesky(_whitened_precision(ops, f.L, held.g))
-        half = ops.solve_triangular(L_B, ops.matrix_transpose(f.L) @ held.mu[..., None])
-        m = f.L @ ops.solve_triangular(L_B, half, transpose=True)
+        L_B = ops.cholesky(_whitened_precision(ops, at.L, held.g))
+        half = ops.solve_triangular(L_B, ops.matrix_transpose(at.L) @ held.mu[..., None])
+        m = at.L @ ops.solve_triangular(L_B, half, transpose=True)
         return held._replace(mu=held.mu - held.g * m[..., 0])
 
 

@@ -9,10 +9,11 @@ no step at fixed θ solves against K.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from svgpbench.errors import UserError, unknown
 from svgpbench.likelihoods import Conditional
+from svgpbench.methods.adjoint import AtBatch, FactorGradient, Whitened
 from svgpbench.methods.data_term import DataTerm
 from svgpbench.methods.facts import Facts
 from svgpbench.methods.larger_basis import padded
@@ -68,6 +69,12 @@ class DualPosterior(CoupledMethod[DualState, FactorisedDual]):
             + log_determinant(ops, q.L_B)
         )
         return 0.5 * ops.sum(terms)
+
+    def whitened(self, ops: Ops, q: FactorisedDual) -> Whitened:
+        """S = B⁻¹ and m = B⁻¹c."""
+        inverse = lower_inverse(ops, q.L_B)
+        transposed = ops.matrix_transpose(inverse)
+        return Whitened(matvec(transposed, q.c_half), transposed @ inverse)
 
     def posterior(self, ops: Ops, at: Whitener, q: FactorisedDual) -> tuple[Array, Array]:
         """M = L B⁻¹c, S = L B⁻¹Lᵀ (Adam et al. 2021, App. C, Eqs. 47–48)."""
@@ -175,8 +182,13 @@ class DualSVGP(DualPosterior):
         (P, _), M = state.c.shape, p.L.shape[-1]
         return state._replace(c=padded(ops, state.c, (P, M)), C=padded(ops, state.C, (P, M, M)))
 
-    def hold(self, ops: Ops, p: Whitener, likelihood: Conditional, state: DualState) -> DualState:
+    def hold(self, ops: Ops, p: Whitener, likelihood: Conditional, state: DualState) -> Any:
         return TYINGS[self.tying].hold(ops, p.L, likelihood, state)
 
-    def tie(self, ops: Ops, f: Factor, likelihood: Conditional, held: DualState) -> DualState:
-        return TYINGS[self.tying].tie(ops, f, likelihood, held)
+    def tie(self, ops: Ops, at: Prior | Factor, likelihood: Conditional, held: Any) -> DualState:
+        return TYINGS[self.tying].tie(ops, at, likelihood, held)
+
+    def adjoint(
+        self, ops: Ops, f: Factor, data: DataTerm, at: AtBatch, state: DualState
+    ) -> FactorGradient:
+        return TYINGS[self.tying].adjoint(ops, f, data, at, state)

@@ -162,7 +162,9 @@ class SitePosterior(Method[FullPrior, FullFactor, Sites, FactorisedSites]):
         """The sites, which is the `untied` M-step (Adam et al. 2021, Eq. 15)."""
         return per_unit_precision(ops, likelihood, state)
 
-    def tie(self, ops: Ops, f: FullFactor, likelihood: Conditional, held: Sites) -> Sites:
+    def tie(
+        self, ops: Ops, at: FullPrior | FullFactor, likelihood: Conditional, held: Sites
+    ) -> Sites:
         return at_precision(ops, likelihood, held)
 
 

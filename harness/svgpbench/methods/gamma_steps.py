@@ -87,7 +87,7 @@ def explained(ops: Ops, at: TwoPartBlocks, a: Array) -> Array:
     return ops.solve_triangular(at.coupled.L, matvec(at.K_bg, a)[..., None])[..., 0]
 
 
-def pulled_back(ops: Ops, at: TwoPartBlocks, x: Array) -> Array:
+def at_gamma(ops: Ops, at: TwoPartBlocks, x: Array) -> Array:
     """K_γβL⁻ᵀx [P, M_γ], the adjoint of `explained`, of x [P, M_β]."""
     half = ops.solve_triangular(at.coupled.L, x[..., None], transpose=True)[..., 0]
     return vecmat(half, at.K_bg)

@@ -41,6 +41,10 @@ class HybridSVGP(OrthogonalSVGP):
         },
     )
 
+    @property
+    def has_adjoint(self) -> bool:
+        return False
+
     def _residue(self, ops: Ops, K: Array, V: Array, W: Array) -> Array:
         return K
 

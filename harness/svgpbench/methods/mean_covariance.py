@@ -12,6 +12,13 @@ from typing import ClassVar, NamedTuple
 
 from svgpbench.errors import unknown
 from svgpbench.likelihoods import Conditional, Likelihood
+from svgpbench.methods.adjoint import (
+    AtBatch,
+    FactorGradient,
+    Whitened,
+    posterior_held,
+    whitened_held,
+)
 from svgpbench.methods.data_term import DataTerm
 from svgpbench.methods.facts import Facts
 from svgpbench.methods.larger_basis import (
@@ -205,6 +212,14 @@ class MeanCholeskySVGP(CoupledMethod[QState, MeanCholesky]):
             - log_determinant(ops, q.chol)
         )
         return 0.5 * ops.sum(terms)
+
+    def whitened(self, ops: Ops, q: MeanCholesky) -> Whitened:
+        return Whitened(q.mean, q.chol @ ops.matrix_transpose(q.chol))
+
+    def adjoint(
+        self, ops: Ops, f: Factor, data: DataTerm, at: AtBatch, state: QState
+    ) -> FactorGradient:
+        return (whitened_held if self.whiten else posterior_held)(ops, f, at)
 
     def posterior(self, ops: Ops, at: Whitener, q: MeanCholesky) -> tuple[Array, Array]:
         """Mean L m_v and covariance L S_v Lᵀ of q(u)."""

@@ -15,9 +15,18 @@ from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from svgpbench.errors import UserError
 from svgpbench.likelihoods import Conditional, Likelihood
+from svgpbench.methods.adjoint import (
+    AtBatch,
+    BoundGradient,
+    FactorGradient,
+    Whitened,
+    at_batch,
+    pulled_back,
+)
 from svgpbench.methods.data_term import DataTerm
 from svgpbench.methods.facts import Facts
 from svgpbench.model.covariance import Covariance
+from svgpbench.model.pullback import DifferentiableCovariance
 from svgpbench.numerics import gaussian
 from svgpbench.numerics.gaussian import Factor, Prior
 from svgpbench.ops import Array, Ops, Tree
@@ -136,13 +145,34 @@ class Method(ABC, Generic[PriorBlocks, BatchBlocks, State, Factorised]):
         """
         raise UserError(self.refuses_growth())
 
-    def hold(self, ops: Ops, p: PriorBlocks, likelihood: Conditional, state: State) -> State:
+    def hold(self, ops: Ops, p: PriorBlocks, likelihood: Conditional, state: State) -> Any:
         """What the M-step keeps fixed while θ moves; the state itself unless a method says more."""
         return state
 
-    def tie(self, ops: Ops, f: BatchBlocks, likelihood: Conditional, held: State) -> State:
-        """The state at another θ from what is held fixed."""
-        return held
+    def tie(
+        self, ops: Ops, at: PriorBlocks | BatchBlocks, likelihood: Conditional, held: Any
+    ) -> State:
+        """The state at another θ from what is held fixed; `at` are the batch's where all data are needed."""
+        state: State = held
+        return state
+
+    @property
+    def has_adjoint(self) -> bool:
+        """Whether `bound_gradient` is there; without it M-steps differentiate the bound itself."""
+        return False
+
+    def bound_gradient(
+        self,
+        ops: Ops,
+        cov: DifferentiableCovariance,
+        inducing: Tree,
+        X: Array,
+        f: BatchBlocks,
+        data: DataTerm,
+        state: State,
+    ) -> BoundGradient:
+        """The bound's gradient at the blocks `f` of X [b, D], where `state` moves with θ as `tie` says."""
+        raise NotImplementedError(f"method {self.name!r} has no adjoint")
 
 
 AnyMethod: TypeAlias = Method[Any, Any, Any, Any]
@@ -166,3 +196,32 @@ class CoupledMethod(Method[Prior, Factor, State, Factorised], Generic[State, Fac
         basis_points: Array | tuple[()],
     ) -> Factor:
         return gaussian.factor(ops, p, cov.cross(inducing, X), cov.diagonal(X))
+
+    @property
+    def has_adjoint(self) -> bool:
+        """Whether a method says what its q(v) is, and how that moves with L."""
+        return type(self).adjoint is not CoupledMethod.adjoint
+
+    def whitened(self, ops: Ops, q: Factorised) -> Whitened:
+        """q(v) of u = Lv, from a factorised state."""
+        raise NotImplementedError
+
+    def adjoint(
+        self, ops: Ops, f: Factor, data: DataTerm, at: AtBatch, state: State
+    ) -> FactorGradient:
+        """The bound's gradient in W and K(Z, Z), from how q(v) moves with L."""
+        raise NotImplementedError
+
+    def bound_gradient(
+        self,
+        ops: Ops,
+        cov: DifferentiableCovariance,
+        inducing: Tree,
+        X: Array,
+        f: Factor,
+        data: DataTerm,
+        state: State,
+    ) -> BoundGradient:
+        at = at_batch(ops, f, data, self.whitened(ops, self.factorise(ops, f, state)))
+        bar = self.adjoint(ops, f, data, at, state)
+        return pulled_back(ops, cov, inducing, X, f, at, bar)

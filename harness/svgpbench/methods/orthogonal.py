@@ -22,6 +22,14 @@ from typing import Any, ClassVar
 
 from svgpbench.errors import UserError, unknown
 from svgpbench.likelihoods import Conditional, Likelihood
+from svgpbench.methods.adjoint import (
+    BoundGradient,
+    at_batch,
+    outer,
+    over_latents,
+    paired,
+    pulled_back,
+)
 from svgpbench.methods.data_term import DataTerm
 from svgpbench.methods.facts import Facts
 from svgpbench.methods.gamma_steps import (
@@ -34,15 +42,16 @@ from svgpbench.methods.gamma_steps import (
     TwoPartFactor,
     TwoPartPrior,
     TwoPartState,
+    at_gamma,
     explained,
-    pulled_back,
 )
 from svgpbench.methods.gram_columns import all_columns, drawn_columns, no_columns, product
-from svgpbench.methods.method import AnyMethod, Method
+from svgpbench.methods.method import CoupledMethod, Method
 from svgpbench.methods.registry import build_named
 from svgpbench.methods.residual import shifted
 from svgpbench.model.bases import Decoupled
 from svgpbench.model.covariance import Covariance
+from svgpbench.model.pullback import DifferentiableCovariance, total
 from svgpbench.numerics.adam import adam_start
 from svgpbench.numerics.gaussian import Factor, matvec, vecmat
 from svgpbench.ops import Array, Ops, Tree
@@ -103,11 +112,6 @@ class OrthogonalSVGP(Method[TwoPartPrior, TwoPartFactor, TwoPartState, Factorise
                 f"gamma_step {self.gamma_step!r} of method {self.name!r} solves against all of D_γ: "
                 "leave subset at 0, or take adam or scaled"
             )
-        if self.part.basis != "inducing":
-            raise UserError(
-                f"option coupled = {self.coupled!r} of method {self.name!r} is no coupled method on "
-                "inducing inputs; take q-svgp or t-svgp"
-            )
         if self.part.needs_all_data:
             raise UserError(
                 f"option coupled = {self.coupled!r} of method {self.name!r} keeps sites that depend on "
@@ -115,9 +119,15 @@ class OrthogonalSVGP(Method[TwoPartPrior, TwoPartFactor, TwoPartState, Factorise
             )
 
     @functools.cached_property
-    def part(self) -> AnyMethod:
+    def part(self) -> CoupledMethod[Any, Any]:
         """The coupled method on β."""
-        return build_named(self.coupled)
+        part = build_named(self.coupled)
+        if not isinstance(part, CoupledMethod) or part.basis != "inducing":
+            raise UserError(
+                f"option coupled = {self.coupled!r} of method {self.name!r} is no coupled method on "
+                "inducing inputs; take q-svgp or t-svgp"
+            )
+        return part
 
     @property
     def first_order(self) -> bool:
@@ -233,7 +243,7 @@ class OrthogonalSVGP(Method[TwoPartPrior, TwoPartFactor, TwoPartState, Factorise
         alpha, beta = data.likelihood.gradients(ops, data.y, *self.marginals(ops, f, q))
         alpha, beta = data.scale * alpha, data.scale * beta
         g = matvec(f.K_gx, alpha) - product(ops, f.columns, q.a)
-        return g - pulled_back(ops, f, self._through_beta(ops, f, q, alpha)), beta
+        return g - at_gamma(ops, f, self._through_beta(ops, f, q, alpha)), beta
 
     def _through_beta(self, ops: Ops, f: TwoPartFactor, q: Factorised, alpha: Array) -> Array:
         """sWα − L⁻¹K_βγa [P, M_β] of sα: pulled back, what sK_γxα − K_γa exceeds sK_⊥ᵀα − D_γa by."""
@@ -245,6 +255,48 @@ class OrthogonalSVGP(Method[TwoPartPrior, TwoPartFactor, TwoPartState, Factorise
         """The blocks and the data that the coupled method's E-step gets."""
         return f.coupled, shifted(data, self._mean(f, a, explained(ops, f, a)))
 
+    @property
+    def has_adjoint(self) -> bool:
+        return self.part.has_adjoint and not self.subset
+
+    def bound_gradient(
+        self,
+        ops: Ops,
+        cov: DifferentiableCovariance,
+        inducing: Decoupled,
+        X: Array,
+        f: TwoPartFactor,
+        data: DataTerm,
+        state: TwoPartState,
+    ) -> BoundGradient:
+        """The coupled method's, with e = L⁻¹K_βγa in W̄ = … − e(sα)ᵀ and H = … + egᵀ + geᵀ − eeᵀ."""
+        (gamma, beta), a, part = inducing, state.a, self.part
+        e = explained(ops, f, a)
+        q = part.whitened(ops, part.factorise(ops, f.coupled, state.coupled))
+        data = shifted(data, self._mean(f, a, e))
+        at = at_batch(ops, f.coupled, data, q)
+        bar = part.adjoint(ops, f.coupled, data, at, state.coupled)
+        bar = bar._replace(
+            W=bar.W - outer(e, at.alpha), square=bar.square + 0.5 * paired(e, at.g - 0.5 * e)
+        )
+        coupled = pulled_back(ops, cov, beta, X, f.coupled, at, bar)
+        kernels = f.K_bg.shape[0]
+        at_beta = ops.solve_triangular(f.coupled.L, (e - at.g)[..., None], transpose=True)[..., 0]
+        between = over_latents(ops, outer(at_beta, a), kernels)
+        of_beta = cov.pull_cross(beta, gamma, between)
+        of_gamma = cov.pull_cross(gamma, beta, ops.matrix_transpose(between))
+        square = cov.pull_square(gamma, over_latents(ops, -0.5 * outer(a, a), kernels))
+        cross = cov.pull_cross(gamma, X, over_latents(ops, outer(a, at.alpha), kernels))
+        return coupled._replace(
+            kernel=total(
+                ops, coupled.kernel, of_beta.parameters, square.parameters, cross.parameters
+            ),
+            inducing=Decoupled(
+                total(ops, of_gamma.basis, square.basis, cross.basis),
+                total(ops, coupled.inducing, of_beta.basis),
+            ),
+        )
+
     def hold(
         self, ops: Ops, p: TwoPartPrior, likelihood: Conditional, state: TwoPartState
     ) -> TwoPartState:
@@ -252,7 +304,7 @@ class OrthogonalSVGP(Method[TwoPartPrior, TwoPartFactor, TwoPartState, Factorise
         return state._replace(coupled=held)
 
     def tie(
-        self, ops: Ops, f: TwoPartFactor, likelihood: Conditional, held: TwoPartState
+        self, ops: Ops, at: TwoPartBlocks, likelihood: Conditional, held: TwoPartState
     ) -> TwoPartState:
-        tied = self.part.tie(ops, f.coupled, likelihood, held.coupled)
+        tied = self.part.tie(ops, at.coupled, likelihood, held.coupled)
         return held._replace(coupled=tied)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from svgpbench.likelihoods import Conditional
+from svgpbench.likelihoods import Conditional, Expectations
 from svgpbench.methods.data_term import DataTerm
 from svgpbench.numerics.gaussian import Factor
 from svgpbench.ops import Array, Ops
@@ -25,6 +25,9 @@ class Shifted(Conditional):
 
     def gradients(self, ops: Ops, y: Array, mu: Array, v: Array) -> tuple[Array, Array]:
         return super().gradients(ops, y, mu + self.shift, v)
+
+    def expectations(self, ops: Ops, y: Array, mu: Array, v: Array) -> Expectations:
+        return super().expectations(ops, y, mu + self.shift, v)
 
 
 def shifted(data: DataTerm, shift: Array) -> DataTerm:

@@ -18,8 +18,17 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from svgpbench.likelihoods import Conditional
+from svgpbench.methods.adjoint import (
+    AtBatch,
+    FactorGradient,
+    posterior_held,
+    projected_held,
+    sites_held,
+    sums_held,
+    whitened_held,
+)
 from svgpbench.methods.data_term import DataTerm
-from svgpbench.numerics.gaussian import Factor, matvec
+from svgpbench.numerics.gaussian import Factor, Whitener, matvec
 from svgpbench.ops import Array, Ops
 
 
@@ -68,33 +77,43 @@ class DualState(NamedTuple):
     halvings: Array  # [], halvings of the E-step's rate since the start
 
 
+class Held(NamedTuple):
+    """A state and the factor L of K(Z, Z) at which it was held: together they say what is fixed."""
+
+    state: DualState
+    L: Array  # [Q, M, M]
+
+
 @dataclass(frozen=True)
 class Tying:
     """`hold` at the old θ gives what stays fixed; `tie` gives the state at a new θ."""
 
-    hold: Callable[[Ops, Array, Conditional, DualState], DualState]
-    tie: Callable[[Ops, Factor, Conditional, DualState], DualState]
+    hold: Callable[[Ops, Array, Conditional, DualState], Any]
+    tie: Callable[[Ops, Any, Conditional, Any], DualState]  # from a Factor where sites are kept
+    adjoint: Callable[[Ops, Factor, DataTerm, AtBatch, DualState], FactorGradient]
     keeps_sites: bool = False
 
 
-def _hold_projected(ops: Ops, L: Array, _: Conditional, s: DualState) -> DualState:
-    T1 = ops.solve_triangular(L, s.c[..., None], transpose=True)[..., 0]  # K⁻¹λ̄₁ = L⁻ᵀc
-    return s._replace(c=T1, C=_unwhiten_precision(ops, L, s.C))
+def _hold_at(ops: Ops, L: Array, _: Conditional, s: DualState) -> Held:
+    return Held(s, L)
 
 
-def _tie_projected(ops: Ops, f: Factor, _: Conditional, h: DualState) -> DualState:
-    c = matvec(ops.matrix_transpose(f.L), h.c)
-    return h._replace(c=c, C=_whiten_precision(ops, f.L, h.C))
+def _tie_projected(ops: Ops, f: Whitener, _: Conditional, h: Held) -> DualState:
+    R = ops.solve_triangular(h.L, f.L)  # L⁻¹L': near I, as T₁ and T₂ themselves are not
+    transposed = ops.matrix_transpose(R)
+    return h.state._replace(c=matvec(transposed, h.state.c), C=transposed @ h.state.C @ R)
 
 
-def _hold_tied(ops: Ops, L: Array, _: Conditional, s: DualState) -> DualState:
-    return s._replace(c=matvec(L, s.c), C=L @ s.C @ ops.matrix_transpose(L))
+def _tie_tied(ops: Ops, f: Whitener, _: Conditional, h: Held) -> DualState:
+    R = ops.solve_triangular(f.L, h.L)  # L'⁻¹L
+    C = R @ h.state.C @ ops.matrix_transpose(R)
+    return h.state._replace(c=matvec(R, h.state.c), C=C)
 
 
-def _tie_tied(ops: Ops, f: Factor, _: Conditional, h: DualState) -> DualState:
-    c = ops.solve_triangular(f.L, h.c[..., None])[..., 0]
-    half = ops.solve_triangular(f.L, h.C)  # L⁻¹Λ̄₂
-    return h._replace(c=c, C=ops.solve_triangular(f.L, ops.matrix_transpose(half)))
+def _tie_standard(ops: Ops, f: Whitener, p: Conditional, h: Held) -> DualState:
+    identity = ops.eye(h.state.c.shape[-1])
+    s = _tie_projected(ops, f, p, h._replace(state=h.state._replace(C=identity + h.state.C)))
+    return s._replace(C=s.C - identity)
 
 
 def _hold_untied(ops: Ops, L: Array, p: Conditional, s: DualState) -> DualState:
@@ -107,31 +126,23 @@ def _tie_untied(ops: Ops, f: Factor, p: Conditional, h: DualState) -> DualState:
     return h._replace(c=matvec(f.W, sites.lambda1), C=C, sites=sites)
 
 
-def _hold_standard(ops: Ops, L: Array, p: Conditional, s: DualState) -> DualState:
-    B = ops.eye(s.c.shape[-1]) + s.C
-    return _hold_projected(ops, L, p, s._replace(C=B))  # S⁻¹m and S⁻¹
-
-
-def _tie_standard(ops: Ops, f: Factor, p: Conditional, h: DualState) -> DualState:
-    s = _tie_projected(ops, f, p, h)
-    return s._replace(C=s.C - ops.eye(s.c.shape[-1]))
-
-
-def _unwhiten_precision(ops: Ops, L: Array, C: Array) -> Array:
-    """L⁻ᵀ C L⁻¹ of a symmetric C."""
-    half = ops.solve_triangular(L, C, transpose=True)
-    return ops.solve_triangular(L, ops.matrix_transpose(half), transpose=True)
-
-
-def _whiten_precision(ops: Ops, L: Array, T: Array) -> Array:
-    """Lᵀ T L."""
-    return ops.matrix_transpose(L) @ T @ L
-
-
 TYINGS: dict[str, Tying] = {
-    "tied-projected": Tying(_hold_projected, _tie_projected),
-    "tied": Tying(_hold_tied, _tie_tied),
-    "untied": Tying(_hold_untied, _tie_untied, keeps_sites=True),
-    "whitened": Tying(lambda ops, L, p, s: s, lambda ops, f, p, h: h),
-    "standard": Tying(_hold_standard, _tie_standard),
+    "tied-projected": Tying(
+        _hold_at, _tie_projected, lambda ops, f, data, at, s: projected_held(ops, f, at)
+    ),
+    "tied": Tying(_hold_at, _tie_tied, lambda ops, f, data, at, s: sums_held(ops, f, at, s.c, s.C)),
+    "untied": Tying(
+        _hold_untied,
+        _tie_untied,
+        lambda ops, f, data, at, s: sites_held(ops, f, data, at, *s.sites),
+        keeps_sites=True,
+    ),
+    "whitened": Tying(
+        lambda ops, L, p, s: s,
+        lambda ops, f, p, h: h,
+        lambda ops, f, data, at, s: whitened_held(ops, f, at),
+    ),
+    "standard": Tying(
+        _hold_at, _tie_standard, lambda ops, f, data, at, s: posterior_held(ops, f, at)
+    ),
 }

@@ -24,10 +24,14 @@ class KernelParameters(NamedTuple):
 
 
 def squared_distance(ops: Ops, a: Array, b: Array) -> Array:
-    """‖a_i − b_j‖² [Q, n, m] of a [Q, n, D] and b [Q, m, D] by one matrix product, never below 0."""
-    aa = ops.sum(a * a, axis=-1)[..., :, None]
-    bb = ops.sum(b * b, axis=-1)[..., None, :]
-    return ops.maximum(aa + bb - 2.0 * (a @ ops.matrix_transpose(b)), 0.0)
+    """‖a_i − b_j‖² [Q, n, m] of a [Q, n, D] and b [Q, m, D], never below 0.
+
+    One matrix product of (−2a, aᵀa, 1) and (b, 1, bᵀb): nothing else passes over n × m numbers.
+    """
+    aa, bb = (ops.sum(x * x, axis=-1, keepdims=True) for x in (a, b))
+    left = ops.concat([-2.0 * a, aa, 0.0 * aa + 1.0], axis=-1)
+    right = ops.concat([b, 0.0 * bb + 1.0, bb], axis=-1)
+    return ops.maximum(left @ ops.matrix_transpose(right), 0.0)
 
 
 @dataclass(frozen=True)
@@ -41,16 +45,25 @@ class Kernel(ABC):
     def shape(self, ops: Ops, d2: Array) -> Array:
         """Correlation at squared scaled distance d2."""
 
+    def shape_and_slope(self, ops: Ops, d2: Array) -> tuple[Array, Array]:
+        """Correlation and its derivative in d2; by autodiff where a kernel does not say it."""
+        _, slope = ops.value_and_grad(lambda at: ops.sum(self.shape(ops, at)))(d2)
+        return self.shape(ops, d2), slope
+
     def cross(self, ops: Ops, p: KernelParameters, A: Tree, B: Tree) -> Array:
-        """Covariances [Q, n, m] of A [n, D] and B [m, D].
+        """Covariances [Q, n, m] of A and B, each of them inputs [n, D] or `Features`.
 
         Raises `UserError` for `Features` where the kernel does not know their covariances.
         """
         if isinstance(A, Features) or isinstance(B, Features):
-            raise self.no_features()
+            return p.variance[:, None, None] * self.correlation(ops, p, A, B)
         scale = p.lengthscales[:, None, :]
         d2 = squared_distance(ops, A[None] / scale, B[None] / scale)
         return p.variance[:, None, None] * self.shape(ops, d2)
+
+    def correlation(self, ops: Ops, p: KernelParameters, A: Tree, B: Tree) -> Array:
+        """Correlations [Q, n, m] where A or B are `Features`; raises `UserError` where not known."""
+        raise self.no_features()
 
     def diagonal(self, ops: Ops, p: KernelParameters, A: Tree) -> Array:
         """Variances [Q, n] at A [n, D]; raises `UserError` as `cross` does."""
@@ -78,18 +91,17 @@ class SquaredExponential(Kernel):
     def shape(self, ops: Ops, d2: Array) -> Array:
         return ops.exp(-0.5 * d2)
 
-    def cross(self, ops: Ops, p: KernelParameters, A: Tree, B: Tree) -> Array:
-        """Covariances [Q, n, m] of A and B, each of them inputs [n, D] or `Features`."""
-        if not isinstance(A, Features) and not isinstance(B, Features):
-            return super().cross(ops, p, A, B)
+    def shape_and_slope(self, ops: Ops, d2: Array) -> tuple[Array, Array]:
+        shape = self.shape(ops, d2)
+        return shape, -0.5 * shape
+
+    def correlation(self, ops: Ops, p: KernelParameters, A: Tree, B: Tree) -> Array:
         l2 = p.lengthscales * p.lengthscales
         if isinstance(A, Features) and isinstance(B, Features):
-            correlation = function_with_function(ops, l2, A, B)
-        elif isinstance(A, Features):
-            correlation = function_with_point(ops, l2, A, B)
-        else:
-            correlation = ops.matrix_transpose(function_with_point(ops, l2, B, A))
-        return p.variance[:, None, None] * correlation
+            return function_with_function(ops, l2, A, B)
+        if isinstance(A, Features):
+            return function_with_point(ops, l2, A, B)
+        return ops.matrix_transpose(function_with_point(ops, l2, B, A))
 
 
 # A naive square root has an infinite slope at coincident points, which autodiff turns into NaN.
@@ -106,6 +118,12 @@ class Matern32(Kernel):
         r = ops.sqrt(ops.maximum(3.0 * d2, SMALLEST_SQUARED_DISTANCE))
         return (1.0 + r) * ops.exp(-r)
 
+    def shape_and_slope(self, ops: Ops, d2: Array) -> tuple[Array, Array]:
+        """The slope is −(3/2) e⁻ʳ: finite where points coincide, and no root is differentiated."""
+        r = ops.sqrt(3.0 * d2)
+        decay = ops.exp(-r)
+        return (1.0 + r) * decay, -1.5 * decay
+
 
 @dataclass(frozen=True)
 class Matern52(Kernel):
@@ -116,6 +134,12 @@ class Matern52(Kernel):
     def shape(self, ops: Ops, d2: Array) -> Array:
         r = ops.sqrt(ops.maximum(5.0 * d2, SMALLEST_SQUARED_DISTANCE))
         return (1.0 + r + r * r / 3.0) * ops.exp(-r)
+
+    def shape_and_slope(self, ops: Ops, d2: Array) -> tuple[Array, Array]:
+        """The slope is −(5/6)(1 + r) e⁻ʳ."""
+        r = ops.sqrt(5.0 * d2)
+        decay, linear = ops.exp(-r), 1.0 + r
+        return (linear + (5.0 / 3.0) * d2) * decay, (-5.0 / 6.0) * (linear * decay)
 
 
 def kernels() -> dict[str, type[Kernel]]:

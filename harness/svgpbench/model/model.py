@@ -15,6 +15,7 @@ from svgpbench.errors import UserError
 from svgpbench.likelihoods import Conditional, Likelihood
 from svgpbench.model.covariance import Covariance
 from svgpbench.model.kernels import Kernel, KernelParameters
+from svgpbench.model.pullback import DifferentiableCovariance
 from svgpbench.ops import Array, Ops
 from svgpbench.tree import tree_map
 
@@ -37,6 +38,19 @@ def constrain(ops: Ops, raw: Theta) -> Theta:
         return SMALLEST_POSITIVE + ops.softplus(x)
 
     return Theta(tree_map(positive, raw.kernel), tree_map(positive, raw.likelihood), raw.inducing)
+
+
+def pull_constrain(ops: Ops, theta: Theta, gradient: Theta) -> Theta:
+    """The gradient in raw θ from that in θ: softplus has slope 1 − exp(−softplus)."""
+
+    def positive(bar: Array, x: Array) -> Array:
+        return bar * (1.0 - ops.exp(SMALLEST_POSITIVE - x))
+
+    return Theta(
+        tree_map(positive, gradient.kernel, theta.kernel),
+        tree_map(positive, gradient.likelihood, theta.likelihood),
+        gradient.inducing,
+    )
 
 
 def unconstrain(theta: Theta) -> Theta:
@@ -71,6 +85,10 @@ class Model:
     def covariance(self, ops: Ops, theta: Theta) -> Covariance:
         """The kernel at θ."""
         return Covariance(ops, self.kernel, theta.kernel, self.jitter)
+
+    def differentiable_covariance(self, ops: Ops, theta: Theta) -> DifferentiableCovariance:
+        """The kernel at θ, with the gradients of its blocks."""
+        return DifferentiableCovariance(ops, self.kernel, theta.kernel, self.jitter)
 
     def conditional(self, theta: Theta, noise: Array | tuple[()] = ()) -> Conditional:
         """The likelihood bound to its parameters, and to a batch's noise where it samples."""

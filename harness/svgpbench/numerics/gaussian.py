@@ -69,6 +69,12 @@ def lower_inverse(ops: Ops, chol: Array) -> Array:
     return ops.solve_triangular(chol, ops.broadcast_to(ops.eye(chol.shape[-1]), chol.shape))
 
 
+def unwhitened_precision(ops: Ops, L: Array, C: Array) -> Array:
+    """L⁻ᵀCL⁻¹ of a symmetric C."""
+    half = ops.solve_triangular(L, C, transpose=True)
+    return ops.solve_triangular(L, ops.matrix_transpose(half), transpose=True)
+
+
 def cholesky_solve(ops: Ops, chol: Array, x: Array) -> Array:
     """A⁻¹x [..., n] from the lower Cholesky factor of A."""
     half = ops.solve_triangular(chol, x[..., None])

@@ -23,15 +23,8 @@ from svgpbench.numerics.adam import adam_start
 from svgpbench.ops import Array, Ops, Tree
 from svgpbench.plugins import METHODS, load, plugins, whole
 from svgpbench.speed.problems import Problem
-from svgpbench.training.steps import (
-    Batch,
-    MPhase,
-    Predicted,
-    Steps,
-    compile_steps,
-    learnable,
-    learned,
-)
+from svgpbench.training.blocks import Batch, learnable, learned
+from svgpbench.training.steps import MPhase, Predicted, Steps, compile_steps
 from svgpbench.tree import tree_map
 
 HELD = 8
@@ -194,7 +187,9 @@ def build_case(ops: Ops, problem: Problem, method_title: str, step: str) -> Case
         adam = adam_start(ops, learned(raw, learnable(method, LEARN)))
         batches = tree_map(lambda x: x[None], batch)
         arguments = (raw, prior, state, adam, batches, m_rate, scale)
-        return Case(ops, compiled.m_step, arguments, lambda moved: bound(moved[0], moved[2]))
+        return Case(
+            ops, compiled.m_step, arguments, lambda moved: bound(moved[0].raw, moved[0].state)
+        )
     new = np.arange(len(problem.y_new))
     arguments = (raw, state, Batch(*map(ops.asarray, (problem.X_new, problem.y_new, new))))
     return Case(

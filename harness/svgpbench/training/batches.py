@@ -17,7 +17,7 @@ import numpy.typing as npt
 from svgpbench.methods.method import AnyMethod
 from svgpbench.model import Model
 from svgpbench.ops import Ops
-from svgpbench.training.steps import Batch
+from svgpbench.training.blocks import Batch
 from svgpbench.tree import leaves
 from svgpbench_datasets import StandardisedRows
 

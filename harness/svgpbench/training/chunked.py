@@ -17,9 +17,9 @@ from svgpbench.methods.method import AnyMethod
 from svgpbench.methods.tying import DualState
 from svgpbench.model import Model, Theta, constrain
 from svgpbench.ops import Array, Ops, Tree
+from svgpbench.training.blocks import Batch, factor_at, learned, prior_at, with_learned
 from svgpbench.training.em import Trainer
 from svgpbench.training.place import Place
-from svgpbench.training.steps import Batch, factor_at, learned, prior_at, with_learned
 from svgpbench.tree import leaves, tree_map
 
 

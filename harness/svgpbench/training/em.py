@@ -22,10 +22,11 @@ from svgpbench.numerics.adam import adam_start
 from svgpbench.numerics.lbfgs import Evaluations, lbfgs_ascent
 from svgpbench.ops import Array, Ops, Tree
 from svgpbench.training.batches import Batches, TrainingData
+from svgpbench.training.blocks import Batch, learnable, learned, with_learned
 from svgpbench.training.checkpoints import NO_CHECKPOINT, Checkpoint
 from svgpbench.training.place import End, Place, TracePoint
 from svgpbench.training.schedules import rate_at
-from svgpbench.training.steps import Batch, compile_steps, learnable, learned, with_learned
+from svgpbench.training.steps import compile_steps
 from svgpbench.training.trace_point import hyperparameters, scores
 from svgpbench.tree import leaves, named_leaves, tree_map
 
@@ -120,8 +121,7 @@ class Trainer:
 
     def m_phase(self, at: Place) -> Place:
         """S M-steps on the learned parts of θ."""
-        at = self.climb_phase(at) if self.settings.optimiser == "l-bfgs" else self.adam_phase(at)
-        return self.moved(at, at.raw)
+        return self.climb_phase(at) if self.settings.optimiser == "l-bfgs" else self.adam_phase(at)
 
     def moved(self, at: Place, raw: Theta) -> Place:
         """The same place at another θ."""
@@ -136,8 +136,8 @@ class Trainer:
         else:
             batch = self.batches.minibatches(s.m_steps, at.raw.inducing)
             run, scale = self.steps.m_phase_batches, self.scale
-        raw, adam, state = run(at.raw, at.prior, at.state, at.adam, batch, self.m_rate, scale)
-        return at._replace(raw=raw, adam=adam, state=state)
+        moved, adam = run(at.raw, at.prior, at.state, at.adam, batch, self.m_rate, scale)
+        return at._replace(**moved._asdict(), adam=adam)
 
     def climb_phase(self, at: Place) -> Place:
         """S iterations of L-BFGS, which starts anew in every phase, as its function does."""
@@ -148,7 +148,7 @@ class Trainer:
             lambda raw: self.steps.objective_and_gradient(raw, held, batch, self.one),
             self.settings.m_steps,
         )
-        return at._replace(raw=raw, state=self.steps.retie(raw, held, batch.X))
+        return at._replace(**self.steps.tied(raw, held, batch.X)._asdict())
 
     def ascended(
         self,

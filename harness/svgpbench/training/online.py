@@ -32,11 +32,11 @@ from svgpbench.model.bases import Decoupled, centres
 from svgpbench.ops import Ops
 from svgpbench.start.growing_basis import Growth
 from svgpbench.training.batches import Batches, TrainingData
+from svgpbench.training.blocks import learned
 from svgpbench.training.checkpoints import NO_CHECKPOINT, Checkpoint
 from svgpbench.training.em import Trained, Trainer
 from svgpbench.training.place import Place, TracePoint
 from svgpbench.training.schedules import rate_at
-from svgpbench.training.steps import learned
 from svgpbench.training.trace_point import hyperparameters
 from svgpbench.tree import tree_map
 
@@ -118,10 +118,10 @@ class OnlineTrainer(Trainer):
         f = self.steps.factor(at.raw, at.prior, batch)
         at = at._replace(state=self.steps.e_phase(at.raw, f, batch, at.state, rate, self.scale))
         if self.settings.learn:
-            raw, adam, state = self.steps.m_phase(
+            moved, adam = self.steps.m_phase(
                 at.raw, at.prior, at.state, at.adam, batch, rate, self.scale
             )
-            at = self.moved(at, raw)._replace(adam=adam, state=state)
+            at = at._replace(**moved._asdict(), adam=adam)
         self.ops.sync((at.prior, at.state))
         return at._replace(seconds=at.seconds + (self.clock() - since), draws=self.batches.place())
 

@@ -11,22 +11,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from svgpbench.config import Learnable
-from svgpbench.methods.data_term import DataTerm
-from svgpbench.methods.method import AnyMethod, BatchBlocks, Method, PriorBlocks
+from svgpbench.methods.method import AnyMethod
 from svgpbench.model import Model, Theta, constrain
 from svgpbench.numerics.adam import AdamState, adam_ascent
-from svgpbench.ops import Array, Ops, Tree
-
-
-class Batch(NamedTuple):
-    """Rows of the data and the draws that go with them; stacked batches have one more leading axis."""
-
-    X: Array  # [b, D]
-    y: Array  # [b]
-    index: Array  # [b], row numbers
-    noise: Any = ()  # [S, P], where the likelihood samples
-    basis_points: Any = ()  # [r], those that are sampled, where the method samples them
+from svgpbench.ops import Array, Ops, S, Tree
+from svgpbench.training.blocks import (
+    Batch,
+    data_term,
+    factor_at,
+    learned,
+    prior_at,
+    with_learned,
+)
+from svgpbench.training.m_step import AtTheta, MStep
+from svgpbench.tree import tree_map
 
 
 class EPhase(Protocol):
@@ -50,7 +48,7 @@ class MPhase(Protocol):
         rate: Array,
         scale: Array,
         /,
-    ) -> tuple[Theta, AdamState, Tree]: ...
+    ) -> tuple[AtTheta, AdamState]: ...
 
 
 class Objective(Protocol):
@@ -93,64 +91,10 @@ class Steps:
     m_phase_batches: MPhase
     hold: Callable[[Theta, Any, Tree], Tree]  # (raw, p, state) -> held
     objective_and_gradient: Objective
-    retie: Callable[[Theta, Tree, Array], Tree]  # (raw, held, X) -> state
+    tied: Callable[[Theta, Tree, Array], AtTheta]  # (raw, held, X)
     bound: Bound
     predict: Prediction
     negative_beta: Callable[[Theta, Any, Tree, Batch], Array]  # (raw, p, state, batch) -> rows []
-
-
-def learned(raw: Theta, names: tuple[str, ...]) -> tuple[Any, ...]:
-    """The parts of θ that an M-step moves."""
-    return tuple(getattr(raw, name) for name in names)
-
-
-def with_learned(raw: Theta, names: tuple[str, ...], parts: tuple[Any, ...]) -> Theta:
-    """θ with those parts replaced."""
-    return raw._replace(**dict(zip(names, parts, strict=True)))
-
-
-def learnable(method: AnyMethod, names: tuple[Learnable, ...]) -> tuple[Learnable, ...]:
-    """The parts that may be learned: where the basis is the data, it stays where the data are."""
-    return tuple(x for x in names if not (x == "inducing" and method.basis == "data"))
-
-
-def prior_at(
-    ops: Ops, model: Model, method: Method[PriorBlocks, Any, Any, Any], theta: Theta
-) -> PriorBlocks:
-    """The method's blocks at θ."""
-    return method.prior(ops, model.covariance(ops, theta), theta.inducing)
-
-
-def factor_at(
-    ops: Ops,
-    model: Model,
-    method: Method[PriorBlocks, BatchBlocks, Any, Any],
-    theta: Theta,
-    p: PriorBlocks,
-    X: Array,
-    basis_points: Any = (),
-) -> BatchBlocks:
-    """The method's blocks at θ and inputs X [b, D]."""
-    return method.factor(ops, model.covariance(ops, theta), theta.inducing, p, X, basis_points)
-
-
-def data_term(model: Model, theta: Theta, batch: Batch, scale: Array) -> DataTerm:
-    """What the method sees of a batch at θ."""
-    return DataTerm(model.conditional(theta, batch.noise), batch.y, batch.index, scale)
-
-
-def m_objective(
-    ops: Ops, model: Model, method: AnyMethod, raw: Theta, held: Tree, batch: Batch, scale: Array
-) -> Array:
-    """The bound [] at θ with `held` fixed, so that q moves with θ as the method's tying says.
-
-    Source: Adam et al. 2021, Eq. 15 (dual), Eq. 14 (standard).
-    """
-    theta = constrain(ops, raw)
-    p = prior_at(ops, model, method, theta)
-    f = factor_at(ops, model, method, theta, p, batch.X, batch.basis_points)
-    data = data_term(model, theta, batch, scale)
-    return method.bound(ops, f, data, method.tie(ops, f, data.likelihood, held))
 
 
 @functools.lru_cache
@@ -158,6 +102,7 @@ def compile_steps(
     ops: Ops, model: Model, method: AnyMethod, e_steps: int, m_steps: int, learn: tuple[str, ...]
 ) -> Steps:
     """The steps of a method on a backend, compiled lazily at their first call with each shape."""
+    m_step = MStep(ops, model, method, learn)
 
     def prior(raw: Theta) -> Any:
         return prior_at(ops, model, method, constrain(ops, raw))
@@ -171,7 +116,7 @@ def compile_steps(
         def step(s: Tree, _: Tree) -> Tree:
             return method.e_step(ops, f, data, s, rate)
 
-        return step(state, ()) if e_steps == 1 else ops.scan(step, state, (), length=e_steps)
+        return _fold(ops, step, state, (), e_steps)
 
     def e_phase_batches(
         raw: Theta, p: Any, batches: Batch, state: Tree, rate: Array, scale: Array
@@ -182,59 +127,50 @@ def compile_steps(
             f = factor_at(ops, model, method, theta, p, batch.X, batch.basis_points)
             return method.e_step(ops, f, data_term(model, theta, batch, scale), s, rate)
 
-        return ops.scan(step, state, batches, length=e_steps)
-
-    def objective_and_gradient(
-        raw: Theta, held: Tree, batch: Batch, scale: Array
-    ) -> tuple[Array, Tree]:
-        def objective(parts: Tree) -> Array:
-            moved = with_learned(raw, learn, parts)
-            return m_objective(ops, model, method, moved, held, batch, scale)
-
-        return ops.value_and_grad(objective)(learned(raw, learn))
-
-    def ascend(
-        raw: Theta, adam: AdamState, held: Tree, batch: Batch, rate: Array, scale: Array
-    ) -> tuple[Theta, AdamState]:
-        _, gradient = objective_and_gradient(raw, held, batch, scale)
-        parts, adam = adam_ascent(ops, adam, learned(raw, learn), gradient, rate)
-        return with_learned(raw, learn, parts), adam
+        return _fold(ops, step, state, batches, e_steps)
 
     def hold(raw: Theta, p: Any, state: Tree) -> Tree:
         return method.hold(ops, p, model.conditional(constrain(ops, raw)), state)
 
-    def retie(raw: Theta, held: Tree, X: Array) -> Tree:
-        theta = constrain(ops, raw)
-        f = factor_at(ops, model, method, theta, prior_at(ops, model, method, theta), X)
-        return method.tie(ops, f, model.conditional(theta), held)
-
     def m_phase(
         raw: Theta, p: Any, state: Tree, adam: AdamState, batch: Batch, rate: Array, scale: Array
-    ) -> tuple[Theta, AdamState, Tree]:
-        held = hold(raw, p, state)
-
-        def step(carry: tuple[Theta, AdamState], _: Tree) -> tuple[Theta, AdamState]:
-            return ascend(carry[0], carry[1], held, batch, rate, scale)
-
-        raw, adam = ops.scan(step, (raw, adam), (), length=m_steps)
-        return raw, adam, retie(raw, held, batch.X)
+    ) -> tuple[AtTheta, AdamState]:
+        return ascent(raw, p, state, adam, lambda _: batch, (), rate, scale)
 
     def m_phase_batches(
+        raw: Theta, p: Any, state: Tree, adam: AdamState, batches: Batch, rate: Array, scale: Array
+    ) -> tuple[AtTheta, AdamState]:
+        return ascent(raw, p, state, adam, lambda batch: batch, batches, rate, scale)
+
+    def ascent(
         raw: Theta,
         p: Any,
         state: Tree,
         adam: AdamState,
-        batches: Batch,
+        batch_of: Callable[[Tree], Batch],
+        xs: Tree,
         rate: Array,
         scale: Array,
-    ) -> tuple[Theta, AdamState, Tree]:
+    ) -> tuple[AtTheta, AdamState]:
         held = hold(raw, p, state)
 
-        def step(carry: tuple[Theta, AdamState], batch: Batch) -> tuple[Theta, AdamState]:
-            return ascend(carry[0], carry[1], held, batch, rate, scale)
+        def moved(raw: Theta, adam: AdamState, gradient: Tree) -> tuple[Theta, AdamState]:
+            parts, adam = adam_ascent(ops, adam, learned(raw, learn), gradient, rate)
+            return with_learned(raw, learn, parts), adam
 
-        raw, adam = ops.scan(step, (raw, adam), batches, length=m_steps)
-        return raw, adam, retie(raw, held, batches.X[0])
+        def by_adjoint(c: tuple[AtTheta, AdamState], x: Tree) -> tuple[AtTheta, AdamState]:
+            at, adam = c
+            raw, adam = moved(at.raw, adam, m_step.by_adjoint(at, batch_of(x), scale))
+            return m_step.tied(raw, held, batch_of(x).X), adam
+
+        def by_autodiff(c: tuple[Theta, AdamState], x: Tree) -> tuple[Theta, AdamState]:
+            return moved(*c, m_step.by_autodiff(c[0], held, batch_of(x), scale)[1])
+
+        if method.has_adjoint:
+            return _fold(ops, by_adjoint, (AtTheta(raw, p, state), adam), xs, m_steps)
+        raw, adam = _fold(ops, by_autodiff, (raw, adam), xs, m_steps)
+        last = batch_of(tree_map(lambda x: x[0], xs)).X
+        return m_step.tied(raw, held, last), adam
 
     def bound(raw: Theta, f: Any, batch: Batch, state: Tree, scale: Array) -> Array:
         return method.bound(ops, f, data_term(model, constrain(ops, raw), batch, scale), state)
@@ -265,9 +201,16 @@ def compile_steps(
         m_phase=ops.jit(m_phase),
         m_phase_batches=ops.jit(m_phase_batches),
         hold=ops.jit(hold),
-        objective_and_gradient=ops.jit(objective_and_gradient),
-        retie=ops.jit(retie),
+        objective_and_gradient=ops.jit(m_step.value_and_gradient),
+        tied=ops.jit(m_step.tied),
         bound=ops.jit(bound),
         predict=ops.jit(predict),
         negative_beta=ops.jit(negative_beta),
     )
+
+
+def _fold(ops: Ops, step: Callable[[S, Tree], S], carry: S, xs: Tree, length: int) -> S:
+    """`ops.scan`, and no loop around a single step."""
+    if length == 1:
+        return step(carry, tree_map(lambda x: x[0], xs))
+    return ops.scan(step, carry, xs, length=length)

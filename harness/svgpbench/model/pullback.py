@@ -1,0 +1,135 @@
+"""From the gradient in blocks of the Gram matrix to the gradient in θ and the bases.
+
+A scalar's gradient K̄ in a block K = k(A, B) is all that a method has to know; what follows is between
+the kernel and its parameters. For a stationary kernel one evaluation of shape and slope gives K and
+K̄∘∂k/∂d², and the gradients in inputs and lengthscales are thin products with it, so that no autodiff
+passes through an n × m array. Inducing functions, and a kernel with its own `cross`, go by autodiff.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from svgpbench.model.bases import Features
+from svgpbench.model.covariance import Covariance
+from svgpbench.model.kernels import Kernel, KernelParameters, squared_distance
+from svgpbench.ops import Array, Ops, Tree
+from svgpbench.tree import tree_map
+
+
+class BlockGradient(NamedTuple):
+    """The gradient in what a block of the Gram matrix is made of."""
+
+    parameters: KernelParameters
+    basis: Tree  # as the block's first argument
+
+
+class Shapes(NamedTuple):
+    """A stationary block and what its gradient needs."""
+
+    a: Array  # [Q, n, D], A in units of the lengthscales
+    b: Array  # [Q, m, D]
+    shape: Array  # [Q, n, m], correlations
+    slope: Array  # [Q, n, m], their derivatives in d²
+
+
+@dataclass(frozen=True)
+class DifferentiableCovariance(Covariance):
+    """The kernel at one θ, to which gradients in its blocks are pulled back.
+
+    A block that it has given is remembered with its slopes: asked for its gradient, nothing of it is
+    computed twice.
+    """
+
+    given: dict[tuple[int, int], tuple[Tree, Tree, Shapes]] = field(
+        default_factory=dict, compare=False
+    )  # by identity; the arrays are kept, so that no identity is used again
+
+    def cross(self, A: Tree, B: Tree) -> Array:
+        """Covariances [Q, n, m] of A and B."""
+        if not self._stationary(A, B):
+            return super().cross(A, B)
+        shapes = self._shapes(A, B)
+        self.given[id(A), id(B)] = (A, B, shapes)
+        return self.parameters.variance[:, None, None] * shapes.shape
+
+    def pull_cross(self, A: Tree, B: Tree, bar: Array) -> BlockGradient:
+        """The gradient of ⟨bar, k(A, B)⟩, bar [Q, n, m], in the parameters and in A; B is held."""
+        if self._stationary(A, B):
+            return self._pull_stationary(A, B, bar)
+
+        def paired(at: BlockGradient) -> Array:
+            return self.ops.sum(bar * self.kernel.cross(self.ops, at.parameters, at.basis, B))
+
+        return self._by_autodiff(paired, A)
+
+    def pull_square(self, A: Tree, bar: Array) -> BlockGradient:
+        """The gradient of ⟨bar, k(A, A)⟩ for a symmetric bar [Q, n, n]."""
+        if self._stationary(A, A):
+            one = self._pull_stationary(A, A, bar)
+            return one._replace(basis=2.0 * one.basis)  # A on either side
+
+        def paired(at: BlockGradient) -> Array:
+            K = self.kernel.cross(self.ops, at.parameters, at.basis, at.basis)
+            return self.ops.sum(bar * K)
+
+        return self._by_autodiff(paired, A)
+
+    def pull_diagonal(self, X: Tree, bar: Array) -> KernelParameters:
+        """The gradient of ⟨bar, k(x_i, x_i)⟩, bar [Q, n], in the parameters; X is held."""
+        if type(self.kernel).diagonal is Kernel.diagonal:
+            zeros = self.ops.zeros(self.parameters.lengthscales.shape)
+            return KernelParameters(self.ops.sum(bar, axis=-1), zeros)
+
+        def paired(parameters: KernelParameters) -> Array:
+            return self.ops.sum(bar * self.kernel.diagonal(self.ops, parameters, X))
+
+        gradient: KernelParameters = self.ops.value_and_grad(paired)(self.parameters)[1]
+        return gradient
+
+    def _stationary(self, A: Tree, B: Tree) -> bool:
+        """Whether k(A, B) is variance · shape(d²): not of inducing functions, nor of a kernel's own."""
+        own = type(self.kernel).cross is not Kernel.cross
+        return not (own or isinstance(A, Features) or isinstance(B, Features))
+
+    def _shapes(self, A: Array, B: Array) -> Shapes:
+        scale = self.parameters.lengthscales[:, None, :]
+        a, b = A[None] / scale, B[None] / scale
+        return Shapes(
+            a, b, *self.kernel.shape_and_slope(self.ops, squared_distance(self.ops, a, b))
+        )
+
+    def _pull_stationary(self, A: Array, B: Array, bar: Array) -> BlockGradient:
+        """With G = bar∘∂k/∂d²: Ā = 2 Σ_j G_ij (a_i − b_j)/ℓ, ℓ̄ = −2 Σ_ij G_ij (a_i − b_j)²/ℓ, a = A/ℓ."""
+        ops, (variance, lengthscales) = self.ops, self.parameters
+        *_, known = self.given.pop((id(A), id(B)), (A, B, None))
+        a, b, shape, slope = known or self._shapes(A, B)
+        G = bar * slope
+        rows, columns = ops.sum(G, axis=-1)[..., None], ops.sum(G, axis=-2)[..., None]
+        Gb = G @ b  # [Q, n, D]
+        moved = rows * a - Gb
+        spread = ops.sum(a * (moved - Gb), axis=-2) + ops.sum(columns * b * b, axis=-2)  # [Q, D]
+        if lengthscales.shape[-1] == 1:
+            spread = ops.sum(spread, axis=-1, keepdims=True)
+        twice = 2.0 * variance
+        parameters = KernelParameters(
+            ops.sum(bar * shape, axis=(-2, -1)), -twice[:, None] * spread / lengthscales
+        )
+        return BlockGradient(
+            parameters, ops.sum(twice[:, None, None] * moved / lengthscales[:, None, :], axis=0)
+        )
+
+    def _by_autodiff(self, paired: Callable[[BlockGradient], Array], A: Tree) -> BlockGradient:
+        at = BlockGradient(self.parameters, A)
+        gradient: BlockGradient = self.ops.value_and_grad(paired)(at)[1]
+        return gradient
+
+
+def total(ops: Ops, *gradients: Tree) -> Tree:
+    """The sum of trees."""
+    first, *rest = gradients
+    for other in rest:
+        first = tree_map(lambda x, y: x + y, first, other)
+    return first

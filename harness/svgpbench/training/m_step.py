@@ -1,0 +1,89 @@
+"""What M-steps go up, and its gradient: the method's own adjoint, or autodiff where it has none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from svgpbench.methods.method import AnyMethod
+from svgpbench.model import Model, Theta, constrain, pull_constrain
+from svgpbench.ops import Array, Ops, Tree
+from svgpbench.training.blocks import (
+    Batch,
+    data_term,
+    factor_at,
+    learned,
+    prior_at,
+    with_learned,
+)
+
+
+def m_objective(
+    ops: Ops, model: Model, method: AnyMethod, raw: Theta, held: Tree, batch: Batch, scale: Array
+) -> Array:
+    """The bound [] at θ with `held` fixed, so that q moves with θ as the method's tying says.
+
+    Source: Adam et al. 2021, Eq. 15 (dual), Eq. 14 (standard).
+    """
+    theta = constrain(ops, raw)
+    p = prior_at(ops, model, method, theta)
+    f = factor_at(ops, model, method, theta, p, batch.X, batch.basis_points)
+    data = data_term(model, theta, batch, scale)
+    return method.bound(ops, f, data, method.tie(ops, f, data.likelihood, held))
+
+
+class AtTheta(NamedTuple):
+    """θ, its blocks, and the state that is tied to it."""
+
+    raw: Theta
+    prior: Any
+    state: Tree
+
+
+@dataclass(frozen=True)
+class MStep:
+    """The M-step objective of a method and the learned parts of θ."""
+
+    ops: Ops
+    model: Model
+    method: AnyMethod
+    learn: tuple[str, ...]
+
+    def tied(self, raw: Theta, held: Tree, X: Array) -> AtTheta:
+        """The blocks and the state at θ; X [b, D] are all data where the method needs them."""
+        ops, model, method = self.ops, self.model, self.method
+        theta = constrain(ops, raw)
+        p = at = prior_at(ops, model, method, theta)
+        if method.needs_all_data:
+            at = factor_at(ops, model, method, theta, p, X)
+        return AtTheta(raw, p, method.tie(ops, at, model.conditional(theta), held))
+
+    def value_and_gradient(
+        self, raw: Theta, held: Tree, batch: Batch, scale: Array
+    ) -> tuple[Array, Tree]:
+        """The objective [] and its gradient in the learned parts."""
+        if not self.method.has_adjoint:
+            return self.by_autodiff(raw, held, batch, scale)
+        at, theta = self.tied(raw, held, batch.X), constrain(self.ops, raw)
+        f = factor_at(self.ops, self.model, self.method, theta, at.prior, batch.X)
+        data = data_term(self.model, theta, batch, scale)
+        value = self.method.bound(self.ops, f, data, at.state)
+        return value, self.by_adjoint(at, batch, scale)
+
+    def by_autodiff(self, raw: Theta, held: Tree, batch: Batch, scale: Array) -> tuple[Array, Tree]:
+        """The objective [] and its gradient, through every step of the bound."""
+
+        def objective(parts: Tree) -> Array:
+            moved = with_learned(raw, self.learn, parts)
+            return m_objective(self.ops, self.model, self.method, moved, held, batch, scale)
+
+        return self.ops.value_and_grad(objective)(learned(raw, self.learn))
+
+    def by_adjoint(self, at: AtTheta, batch: Batch, scale: Array) -> Tree:
+        """The gradient where the state is tied, from the method's own."""
+        ops, theta = self.ops, constrain(self.ops, at.raw)
+        cov, Z = self.model.differentiable_covariance(ops, theta), theta.inducing
+        f = self.method.factor(ops, cov, Z, at.prior, batch.X, batch.basis_points)
+        data = data_term(self.model, theta, batch, scale)
+        gradient = self.method.bound_gradient(ops, cov, Z, batch.X, f, data, at.state)
+        return learned(pull_constrain(ops, theta, Theta(*gradient)), self.learn)
