@@ -60,4 +60,4 @@ $(PEER_VENV)/.installed:
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(PEER_VENV) build *.egg-info
+	rm -rf $(VENV) $(PEER_VENV) .pytest_cache build *.egg-info

@@ -48,10 +48,10 @@ class JaxOps:
         return np.asarray(x)
 
     def zeros(self, shape: Sequence[int]) -> Array:
-        return jnp.zeros(shape, self.dtype)
+        return jnp.zeros(shape, self.dtype, device=self._device)
 
     def eye(self, n: int) -> Array:
-        return jnp.eye(n, dtype=self.dtype)
+        return jnp.eye(n, dtype=self.dtype, device=self._device)
 
     exp = staticmethod(jnp.exp)
     log = staticmethod(jnp.log)

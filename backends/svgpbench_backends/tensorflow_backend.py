@@ -30,6 +30,8 @@ class TensorFlowOps:
             raise UserError(
                 "backend 'tensorflow' has no device 'cuda' here; see `svgpbench doctor`"
             )
+        # it would join sums into one that adds in the order in which buffers come free
+        tf.config.optimizer.set_experimental_options({"arithmetic_optimization": False})
         self.mode, self.dtype, self.device = mode, dtype, device
         self._dtype = getattr(tf, dtype)
         self._place = "/GPU:0" if device == "cuda" else "/CPU:0"
@@ -103,11 +105,19 @@ class TensorFlowOps:
 
     def value_and_grad(self, f: Callable[..., Array]) -> Callable[..., tuple[Array, Tree]]:
         def call(tree: Tree, *rest: Tree) -> tuple[Array, Tree]:
-            flat = leaves(tree)
-            with tf.GradientTape(watch_accessed_variables=False) as tape:
-                tape.watch(flat)
-                value = f(tree, *rest)
-            grads = tape.gradient(value, flat, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+            flat, zero = [tf.identity(x) for x in leaves(tree)], tf.UnconnectedGradients.ZERO
+            if tf.executing_eagerly():
+                with tf.GradientTape(watch_accessed_variables=False) as tape:
+                    tape.watch(flat)
+                    value = f(rebuild(tree, iter(flat)), *rest)
+                grads = tape.gradient(value, flat, unconnected_gradients=zero)
+            else:
+                value = f(rebuild(tree, iter(flat)), *rest)
+                # a graph adds more than two in the order in which their buffers come free
+                by_two = tf.AggregationMethod.EXPERIMENTAL_TREE
+                grads = tf.gradients(
+                    value, flat, aggregation_method=by_two, unconnected_gradients=zero
+                )
             return value, rebuild(tree, iter(grads))
 
         return call

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,15 +12,29 @@ import pytest
 from command_line import Cli
 from own_experiment import write_own
 
+from svgpbench.cells.cell import load_data
+from svgpbench.cli.application import exit_code
 from svgpbench.config import CellConfig
 from svgpbench.runner.records import Record, read_records, write_record
 from svgpbench.runner.verification import MARGIN, ROUNDING, difference, drawn, judged, verify
 
 
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The experiment, its data and its records."""
+    folder = tmp_path_factory.mktemp("ran")
+    write_own(folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        load_data.cache_clear()
+        assert exit_code(["run", "mine.toml", "--results", "r"]) == 0
+    return folder
+
+
 @pytest.fixture
-def results(cli: Cli, tmp_path: Path) -> Path:
-    write_own(tmp_path)
-    assert cli("run", "mine.toml", "--results", "r").code == 0
+def results(cli: Cli, ran: Path, tmp_path: Path) -> Path:
+    """Those records in a folder of the test's own, where `cli` runs."""
+    shutil.copytree(ran, tmp_path, dirs_exist_ok=True)
     return tmp_path / "r"
 
 

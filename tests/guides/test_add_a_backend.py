@@ -39,8 +39,7 @@ def test_it_is_listed_without_being_imported(guide: Guide) -> None:
 
 
 def test_a_framework_that_is_missing_is_named_with_what_installs_it(guide: Guide) -> None:
-    file = guide.folder / "steady" / "framework.py"
-    file.write_text(file.read_text("utf-8").replace('module="torch"', 'module="no_such_module"'))
+    guide.changed("steady/framework.py", ('module="torch"', 'module="no_such_module"'))
     refused = guide.run("check", "--backend", "steady")
     assert refused.returncode == 2
     assert refused.stderr == (
@@ -68,11 +67,3 @@ print("CUBLAS_WORKSPACE_CONFIG" in worker_environment("cpu", 1))
 def test_its_worker_has_its_variables_and_threads(guide: Guide) -> None:
     done = guide.run(program=PINNED)
     assert done.stdout.split() == ["1", "1", "True", "False"], done.stderr
-
-
-def test_the_check_holds_it_to_the_reference(guide: Guide) -> None:
-    done = guide.run("check", "--backend", "steady", "--json")
-    assert done.returncode == 0, done.stderr
-    report = json.loads(done.stdout)
-    assert report["backends"] == ["numpy", "steady"]
-    assert {tuple(row["pair"]) for row in report["matrix"]} >= {("numpy", "steady")}

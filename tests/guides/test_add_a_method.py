@@ -22,10 +22,9 @@ def guide(tmp_path: Path) -> Guide:
 
 @needs_torch
 def test_the_experiment_of_the_page_runs_alike_on_its_backends(guide: Guide) -> None:
-    for command in guide.commands:
-        done = guide.run(*command)
-        assert done.returncode == 0, done.stderr
-    assert "half steps" in done.stdout
+    ran = guide.run_each(*guide.commands)
+    assert [done.returncode for done in ran] == [0, 0], [done.stderr for done in ran]
+    assert "half steps" in ran[-1].stdout
     records = [read_record(path) for path in record_files(guide.folder / "runs")]
     assert all(record.config.method.options == {"damping": 0.5} for record in records)
     bounds = [record.metrics["elbo"] for record in records if record.config.split.fold == 0]
@@ -40,27 +39,14 @@ def test_its_facts_and_refusals_are_listed(guide: Guide) -> None:
     assert "student-t" in row["refused"]["its Newton step needs a log-concave likelihood"]
 
 
-@needs_torch
-def test_the_check_has_its_variants_and_says_that_it_has_no_dense_column(guide: Guide) -> None:
-    done = guide.run("check", "--backend", "torch", "--json")
-    assert done.returncode == 0, done.stderr
-    report = json.loads(done.stdout)
-    mine = [row for row in report["matrix"] if row["case"].startswith("prior-covariance")]
-    assert {row["case"].split(" | ")[0] for row in mine} == {
-        "prior-covariance",
-        "prior-covariance damped",
-    }
-    assert {"values", "e_trajectory", "m_trajectory"} <= {row["group"] for row in mine}
-    assert "dense" not in {row["group"] for row in mine}
-    assert [note for note in report["notes"] if note.startswith("method 'prior-covariance' has no")]
-
-
 def test_its_steps_are_counted_and_timed(guide: Guide) -> None:
-    counted = guide.run("cost", "prior-covariance", "--M", "500", "--json")
-    assert counted.returncode == 0, counted.stderr
     name = ("--method", "prior-covariance", "--method", "prior-covariance damped")
     sizes = ("--problem", "tiny", "--repeats", "1", "--threads", "1", "--max-other-cores", "99")
-    timed = guide.run("speed", *name, *sizes, "--backend", "numpy", "--method", "t-svgp", "--json")
+    counted, timed = guide.run_each(
+        ["cost", "prior-covariance", "--M", "500", "--json"],
+        ["speed", *name, *sizes, "--backend", "numpy", "--method", "t-svgp", "--json"],
+    )
+    assert counted.returncode == 0, counted.stderr
     assert timed.returncode == 0, timed.stderr
     cells = json.loads(timed.stdout)["cells"]
     assert len(cells) == 12

@@ -21,7 +21,7 @@ def guide(tmp_path: Path) -> Guide:
 
 
 def test_it_is_listed_with_the_package_and_the_reason_beside_all_others(guide: Guide) -> None:
-    done = guide.run("list", "--json")
+    done, of_methods = guide.run_each(["list", "--json"], ["list", "methods"])
     assert done.returncode == 0, done.stderr
     listed = json.loads(done.stdout)
     for section, other in (
@@ -35,7 +35,7 @@ def test_it_is_listed_with_the_package_and_the_reason_beside_all_others(guide: G
         rows = {row["name"]: row for row in listed[section]}
         assert LINE in rows["shaky"]["about"], section
         assert other in rows
-    assert " ".join(guide.run("list", "methods").stdout.split()).count(LINE) == 1
+    assert " ".join(of_methods.stdout.split()).count(LINE) == 1
 
 
 def test_the_doctor_names_it_and_finds_nothing_wrong_with_the_rest(guide: Guide) -> None:
@@ -52,33 +52,33 @@ def test_others_run_beside_it(guide: Guide) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ('name = "t-svgp"', 'name = "shaky"'),
-        ('name = "rational-quadratic"\nalpha = 0.5', 'name = "shaky"'),
-        ('init = "along-column"\ncolumn = 2', 'init = "shaky"'),
-        ('{ name = "logistic", rate = 3.0 }', '{ name = "shaky", rate = 3.0 }'),
-        ('["numpy", "torch"]', '["shaky"]'),
-    ],
-    ids=["method", "kernel", "initialisation", "likelihood", "backend"],
-)
-def test_asked_for_by_name_it_is_one_line(guide: Guide, old: str, new: str) -> None:
-    file = guide.folder / "rivers.toml"
-    text = file.read_text("utf-8")
-    assert old in text
-    file.write_text(text.replace(old, new), "utf-8")
-    refused = guide.run("run", "rivers.toml")
-    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1), refused.stderr
-    assert refused.stderr.startswith("error: rivers.toml: ")
-    assert LINE in refused.stderr
+ASKED_FOR = {
+    "method": ('name = "t-svgp"', 'name = "shaky"'),
+    "kernel": ('name = "rational-quadratic"\nalpha = 0.5', 'name = "shaky"'),
+    "initialisation": ('init = "along-column"\ncolumn = 2', 'init = "shaky"'),
+    "likelihood": ('{ name = "logistic", rate = 3.0 }', '{ name = "shaky", rate = 3.0 }'),
+    "backend": ('["numpy", "torch"]', '["shaky"]'),
+}
 
 
-@pytest.mark.parametrize("command", [("check", "--backend"), ("speed", "--method"), ("cost",)])
-def test_so_it_is_on_the_command_line(guide: Guide, command: tuple[str, ...]) -> None:
-    refused = guide.run(*command, "shaky")
-    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1), refused.stderr
-    assert LINE in refused.stderr
+def test_asked_for_by_name_it_is_one_line(guide: Guide) -> None:
+    files = [
+        guide.changed("rivers.toml", change, to=f"{kind}.toml")
+        for kind, change in ASKED_FOR.items()
+    ]
+    for file, refused in zip(
+        files, guide.run_each(*(["run", file] for file in files)), strict=True
+    ):
+        assert (refused.returncode, refused.stderr.count("\n")) == (2, 1), refused.stderr
+        assert refused.stderr.startswith(f"error: {file}: ")
+        assert LINE in refused.stderr
+
+
+def test_so_it_is_on_the_command_line(guide: Guide) -> None:
+    commands = (("check", "--backend"), ("speed", "--method"), ("cost",))
+    for refused in guide.run_each(*([*command, "shaky"] for command in commands)):
+        assert (refused.returncode, refused.stderr.count("\n")) == (2, 1), refused.stderr
+        assert LINE in refused.stderr
 
 
 def test_a_name_of_ours_stays_ours_and_its_turn_stays_the_same(guide: Guide) -> None:

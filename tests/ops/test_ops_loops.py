@@ -86,6 +86,19 @@ def test_second_call_with_the_same_shape_does_not_trace_again(ops: Ops) -> None:
     assert len(traces) == 2
 
 
+@pytest.mark.parametrize("start", ["zeros", "eye"])
+def test_a_state_is_compiled_once_be_it_the_first_or_the_next(start: str) -> None:
+    """JAX compiles anew where an array is on no device in particular, as its own zeros are."""
+    if missing := framework_missing("jax"):
+        pytest.skip(missing)
+    ops = load_backend("jax", "jit")
+    state = ops.zeros((3, 3)) if start == "zeros" else ops.eye(3)
+    step: Any = ops.jit(lambda state, X: state @ X)
+    X = ops.asarray(numbers(3, 3))
+    step(step(state, X), X)
+    assert step._cache_size() == 1
+
+
 def test_compiled_and_plain_functions_agree(typed: Ops) -> None:
     A = typed.asarray(positive_definite(2, 4, 4))
 
