@@ -14,7 +14,6 @@ from jax import lax
 from svgpbench.errors import UserError
 from svgpbench.ops import Array, Capabilities, Tree
 from svgpbench.tree import leaves
-from svgpbench_backends import jax_triangular
 
 F = TypeVar("F", bound=Callable[..., Any])
 S = TypeVar("S")
@@ -95,8 +94,6 @@ class JaxOps:
         batch = jnp.broadcast_shapes(a.shape[:-2], b.shape[:-2])
         a = jnp.broadcast_to(a, batch + a.shape[-2:])
         b = jnp.broadcast_to(b, batch + b.shape[-2:])
-        if self.device == "cpu":
-            return jax_triangular.solve(a, b, lower=lower, transpose=transpose)
         return lax.linalg.triangular_solve(a, b, left_side=True, lower=lower, transpose_a=transpose)
 
     def index_add(self, x: Array, indices: Array, values: Array) -> Array:

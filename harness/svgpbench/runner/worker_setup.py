@@ -44,8 +44,8 @@ def worker_environment(device: str, threads: int) -> dict[str, str]:
         "VECLIB_MAXIMUM_THREADS": count,
         "NVIDIA_TF32_OVERRIDE": "0",  # float32 means float32 on every framework
         "PYTHONHASHSEED": "0",  # frameworks build graphs from sets
-        # glibc gives arrays of megabytes back and faults them in again at every operation
-        "MALLOC_MMAP_THRESHOLD_": str(32 << 20),  # as high as it goes
+        # glibc gives arrays of megabytes back to the system, and each operation faults them in again
+        "MALLOC_MMAP_MAX_": "0",
         "MALLOC_TRIM_THRESHOLD_": str(1 << 30),
     }
     for framework in frameworks().values():

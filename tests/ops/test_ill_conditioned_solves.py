@@ -1,0 +1,31 @@
+"""Triangular solves against factors of ill-conditioned kernel matrices."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from svgpbench.ops import Ops
+
+Floats = npt.NDArray[np.float64]
+RNG = np.random.default_rng(3)
+EPS = float(np.finfo(np.float64).eps)
+
+
+def factor(n: int, jitter: float) -> Floats:
+    """The Cholesky factor of a smooth kernel's matrix, as ill-conditioned as the jitter lets it be."""
+    x = np.linspace(0.0, 8.0, n)
+    K = np.exp(-0.5 * (x[:, None] - x) ** 2) + jitter * np.eye(n)
+    L: Floats = np.linalg.cholesky(K)
+    return L
+
+
+@pytest.mark.parametrize("transpose", [True, False])
+def test_the_residual_of_an_ill_conditioned_solve_is_rounding(ops: Ops, transpose: bool) -> None:
+    L, b = factor(300, 1e-10), RNG.standard_normal((300, 64))
+    assert np.linalg.cond(L @ L.T) > 1e10
+    x = ops.to_numpy(ops.solve_triangular(ops.asarray(L), ops.asarray(b), transpose=transpose))
+    a = L.T if transpose else L
+    scale = np.abs(a) @ np.abs(x) + np.abs(b)
+    assert np.max(np.abs(a @ x - b) / scale) < 300 * EPS
