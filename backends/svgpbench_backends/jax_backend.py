@@ -94,7 +94,12 @@ class JaxOps:
         batch = jnp.broadcast_shapes(a.shape[:-2], b.shape[:-2])
         a = jnp.broadcast_to(a, batch + a.shape[-2:])
         b = jnp.broadcast_to(b, batch + b.shape[-2:])
-        return lax.linalg.triangular_solve(a, b, left_side=True, lower=lower, transpose_a=transpose)
+        # xᵀaᵀ = bᵀ: the same solve, without copies into LAPACK's layout and back
+        aT, bT = jnp.matrix_transpose(a), jnp.matrix_transpose(b)
+        xT = lax.linalg.triangular_solve(
+            aT, bT, left_side=False, lower=not lower, transpose_a=transpose
+        )
+        return jnp.matrix_transpose(xT)
 
     def index_add(self, x: Array, indices: Array, values: Array) -> Array:
         return x.at[..., indices].add(values, unique_indices=True)

@@ -101,7 +101,7 @@ def test_m_step_and_predict_cases_are_those_of_training(ops: Ops, method: str) -
     predicted = loop.steps.predict(loop.at.raw, loop.at.prior, loop.at.state, loop.batches.test())
     assert_same(ops, build_case(ops, TINY, method, "predict").call(), predicted)
     loop.at = loop.m_phase(loop.at)
-    expected = (loop.at.raw, loop.at.adam, loop.at.state)
+    expected = (loop.at.raw, loop.at.prior, loop.at.state, loop.at.adam)
     assert_same(ops, build_case(ops, TINY, method, "m_step").call(), expected)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.stats import rankdata
+import pandas as pd
 
 from svgpbench_datasets.audit.dependence import (
     counts_rows,
@@ -40,7 +40,7 @@ def determined(dataset: Dataset) -> Iterator[Flag]:
     threshold = DETERMINED if regression else DETERMINED_CLASS
     target = signal(dataset)
     # of few rows the gaps in the tails of y are wide, those of its ranks are not
-    ranks = [rankdata(dataset.y)[:, None]] if regression else []
+    ranks = [np.asarray(pd.Series(dataset.y).rank(), np.float64)[:, None]] if regression else []
     singles = single_ratios(dataset.X, target, *ranks)
     names = dataset.feature_names
     for at in np.flatnonzero(singles < threshold)[:MOST_NAMED]:
