@@ -8,6 +8,7 @@ PEER_VENV = .venv-gpflow
 RESULTS ?= runs
 JOBS    ?=
 ONLY    ?=
+BENCH   ?=
 BIN      = $(VENV)/bin
 
 .PHONY: demo test mutants mutants-drawn lint check bench peers paper clean
@@ -36,7 +37,7 @@ check: $(VENV)/.installed
 	$(BIN)/svgpbench check
 
 bench: $(VENV)/.installed
-	$(BIN)/pytest tests/speed/bench_steps.py --benchmark-only
+	$(BIN)/pytest tests/speed/bench_steps.py --benchmark-only --benchmark-disable-gc --benchmark-autosave $(BENCH)
 
 # GPflow's figures next to ours, in an environment of its own that has GPflow's own dependencies
 peers: $(VENV)/.installed $(PEER_VENV)/.installed
