@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ from svgpbench.checks.cases import VARIANTS, build_model, likelihoods_of, small_
 from svgpbench.config import TrainingConfig
 from svgpbench.methods import build_method
 from svgpbench.ops import Ops
+from svgpbench.plugins import framework_missing, load_backend
 from svgpbench.speed.compilations import compilations
 from svgpbench.training.batches import TrainingData
 from svgpbench.training.em import Trainer
@@ -63,3 +66,42 @@ def test_phases_of_every_method_are_compiled_once(ops: Ops, title: str) -> None:
     assert set(counts.values()) == {1}, counts
     assert len(counts) >= 3 and len(rates) == 3
     assert all(np.all(np.isfinite(ops.to_numpy(x))) for x in at.raw.kernel)
+
+
+@pytest.mark.parametrize(
+    "backend", ["jax", "tensorflow", pytest.param("torch:compile", marks=pytest.mark.slow)]
+)
+def test_a_run_compiles_nothing_after_its_second_iteration(backend: str) -> None:
+    """Trace points too, and on JAX what it compiles of itself for work outside any step."""
+    name, _, mode = backend.partition(":")
+    if missing := framework_missing(name):
+        pytest.skip(missing)
+    ops = load_backend(name, mode)
+    run, seen = trainer(ops, "t-svgp tied-projected", "gaussian"), list[str]()
+    for _ in range(2):
+        run.at = run.iterated(run.at)
+    before = compiled(run)
+    with watched(ops, seen):
+        for _ in range(2):
+            run.at = run.iterated(run.at)
+    assert (compiled(run), seen) == (before, [])
+    assert {"factor", "bound", "predict"} < set(before) and len(run.at.trace) == 4
+
+
+@contextlib.contextmanager
+def watched(ops: Ops, seen: list[str]) -> Iterator[None]:
+    """Every program that JAX compiles meanwhile is seen."""
+    if ops.name != "jax":
+        yield
+        return
+    import jax
+
+    def see(event: str, _: float, **what: Any) -> None:
+        if event == "/jax/core/compile/backend_compile_duration":
+            seen.append(str(what))
+
+    jax.monitoring.register_event_duration_secs_listener(see)
+    try:
+        yield
+    finally:
+        jax.monitoring.unregister_event_duration_listener(see)
