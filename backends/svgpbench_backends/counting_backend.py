@@ -120,6 +120,10 @@ class CountingOps:
             (y, lambda g: elementwise(condition, g, dtype=g.dtype)),
         )
 
+    def erfc(self, x: Array) -> Array:
+        held = constant(x)
+        return attach(elementwise(x), (x, lambda g: g * elementwise(held)))  # its density
+
     def lgamma(self, x: Array) -> Array:
         return elementwise(x)
 
