@@ -21,7 +21,8 @@ from svgpbench.speed.cases import STEPS, timed_method, usual_methods
 from svgpbench.speed.peers import PEERS
 from svgpbench.speed.problems import SHAPES, make_problem, save_problem
 from svgpbench.speed.process import ProcessFailed, TimedProcess
-from svgpbench.speed.report import Cell, Round, SpeedReport, check_agreement
+from svgpbench.speed.report import Cell, SpeedReport, check_agreement
+from svgpbench.speed.rounds import Round
 
 ROUND_S = 0.4
 FEWEST_CALLS, MOST_CALLS = 3, 1000
