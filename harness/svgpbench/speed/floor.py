@@ -3,9 +3,9 @@
 FLOPs are those of the code that is timed, counted on shapes by the counting backend: every product in
 full, 2mnk, a symmetric result too, where a routine that makes half of it would need half; Cholesky n³/3,
 triangular solve n²k; K(Z, Z), its factor and the blocks of the batch are inside unless the step holds
-them. Elementwise work (kernel functions of distances, quadrature, Adam) has no rate of its own: it is
-counted and left out of the least time. Bytes are those that must move, whatever is fused: each argument
-read once, each result written once.
+them. Elementwise work (kernel functions of distances, quadrature, Monte Carlo, Adam) has no rate of its
+own: it is counted and left out of the least time. Bytes are those that must move, whatever is fused: each
+argument read once, each result written once.
 """
 
 from __future__ import annotations

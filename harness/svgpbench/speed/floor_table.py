@@ -9,7 +9,7 @@ from svgpbench.speed.report import SpeedReport, milliseconds
 
 CONVENTION = (
     "floor: products 2mnk, each in full, Choleskys n³/3 and triangular solves n²k at the best rates seen, "
-    "or arguments and results moved, whichever is longer; elementwise work and quadrature are outside it.\n"
+    "or arguments and results moved, whichever is longer; elementwise work and quadrature are outside.\n"
     "own rates: what the backend's own slower products, Choleskys and solves take more; dispatch: the step "
     "at tiny shapes; rest: memory, elementwise work, small operations. P C S E: FLOPs in products, "
     "Choleskys, solves, elementwise"
