@@ -14,12 +14,11 @@ import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from svgpbench.errors import UserError
 from svgpbench.report.figure import check_figure_path
 from svgpbench.report.palette import line_styles
-from svgpbench.report.panel import STYLE, grid
+from svgpbench.report.panel import STYLE, grid, plain_powers
 from svgpbench.speed import SpeedReport
 from svgpbench.speed.rates import Rates, best_of
 from svgpbench.speed.report import Cell
@@ -124,7 +123,5 @@ def _draw_panel(
         )  # fmt: skip
     panel.set_xscale("log")
     panel.set_yscale("log")
-    panel.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    panel.yaxis.set_minor_formatter(NullFormatter())
+    plain_powers(panel.yaxis)
     panel.set_xlim(x[0], x[-1])

@@ -105,7 +105,7 @@ def run_speed(
                     for process, cell in cells:
                         cell.error = dead.get(process.name, "")
                     report.cells += [cell for _, cell in cells]
-                    _time_step(cells, path, repeats, max_other_cores, on_progress)
+                    time_step(cells, path, repeats, max_other_cores, on_progress)
     except KeyboardInterrupt:
         report.interrupted = True
     return report
@@ -152,7 +152,7 @@ def _wait(processes: Sequence[TimedProcess], environment: dict[str, Any]) -> dic
     return dead
 
 
-def _time_step(
+def time_step(
     cells: Sequence[tuple[TimedProcess, Cell]],
     path: Path,
     repeats: int,

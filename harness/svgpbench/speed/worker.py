@@ -6,7 +6,8 @@ Requests: `{"do": "prepare", "problem": FILE, "method": NAME, "step": NAME}` ans
 `call_s`, `figure` and, where a likelihood samples, the figure `as_peers` estimate it;
 `{"do": "round", "calls": K}` answers `seconds`, one a call, of the case prepared under that `method`
 and `step`. A failure answers `error`. The peers speak the same; a backend also answers
-`{"do": "rates", "through": "ops" or "blas", "sizes": [M, b, P]}` with `rates`.
+`{"do": "rates", "through": "ops" or "blas", "sizes": [M, b, P]}` with `rates` and `{"do": "memory"}` with
+`peak_bytes`, resident since the process started.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import numpy as np
 from svgpbench.environment import describe
 from svgpbench.plugins import load_backend
 from svgpbench.runner.worker import die_with, listen, one_line, take_pipes
-from svgpbench.runner.worker_setup import pin
+from svgpbench.runner.worker_setup import peak_memory_bytes, pin
 from svgpbench.speed.cases import Case, build_case
 from svgpbench.speed.problems import Problem
 from svgpbench.speed.rates import Sizes, measure_blas, measure_ops
@@ -52,7 +53,9 @@ def main(arguments: list[str] | None = None) -> None:
         request = json.loads(line)
         key = (request.get("method"), request.get("step"))
         try:
-            if request["do"] == "rates":
+            if request["do"] == "memory":
+                say({"peak_bytes": peak_memory_bytes()})
+            elif request["do"] == "rates":
                 sizes = Sizes(*request["sizes"])
                 if request["through"] == "ops":
                     rates = measure_ops(load_backend(name, mode), sizes)
