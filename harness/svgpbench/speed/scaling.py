@@ -19,7 +19,7 @@ from svgpbench.runner.cores import job_cores
 from svgpbench.speed.cases import timed_method
 from svgpbench.speed.compare import MAX_OTHER_CORES, time_step
 from svgpbench.speed.floor import work_of
-from svgpbench.speed.problems import Shape, problem_of, save_problem
+from svgpbench.speed.problems import SHAPES, Shape, problem_of, save_problem
 from svgpbench.speed.process import ProcessFailed, TimedProcess
 from svgpbench.speed.report import Cell, SpeedReport
 
@@ -91,11 +91,14 @@ class ScalingReport:
 def rungs(centre: Shape, axes: Sequence[str], count: int) -> dict[str, Shape]:
     """The shapes of all ladders by title, the centre first.
 
-    Raises `UserError` for an unknown axis, fewer than three rungs, a size below 1, more rows in a batch
-    than in the data, and an axis P where a likelihood has one latent function.
+    Raises `UserError` for an unknown axis or likelihood, fewer than three rungs, a size below 1, more rows
+    in a batch than in the data, and an axis P where a likelihood has one latent function.
     """
     if count < 3:
         raise UserError(f"--rungs {count}: a slope and its interval need at least 3")
+    known = {shape.likelihood for shape in SHAPES.values()}
+    if centre.likelihood not in known:
+        raise unknown("likelihood of scaling", centre.likelihood, known)
     found = {title_of(centre): centre}
     for axis in axes:
         if axis not in AXES:
