@@ -100,6 +100,16 @@ def _through_ops(ops: Ops, sizes: Sizes) -> Iterator[_Work]:
     M, b, P = sizes
     A, L, W, V = (ops.asarray(x) for x in _operands(sizes))
 
+    def work(kind: str, amount: float, f: Callable[..., Array], *given: Array) -> _Work:
+        run = ops.jit(f)
+
+        def call() -> Array:
+            result = run(*given)
+            ops.sync(result)
+            return result
+
+        return _Work(kind, amount, call)
+
     def chained(kind: str, amount: float, step: Callable[..., Array], *given: Array) -> _Work:
         """`amount` is of one step; the last of `given` is what the chain starts from."""
 
@@ -107,14 +117,7 @@ def _through_ops(ops: Ops, sizes: Sizes) -> Iterator[_Work]:
             *held, start = arrays
             return ops.scan(lambda c, _: step(*held, c), start, (), length=CHAIN)
 
-        run = ops.jit(chain)
-
-        def call() -> Array:
-            result = run(*given)
-            ops.sync(result)
-            return result
-
-        return _Work(kind, CHAIN * amount, call)
+        return work(kind, CHAIN * amount, chain, *given)
 
     for leading in dict.fromkeys(((), (P,) if P > 1 else ())):
         copies = P if leading else 1
@@ -134,7 +137,7 @@ def _through_ops(ops: Ops, sizes: Sizes) -> Iterator[_Work]:
     for kind, x in (("cached", W), ("memory", ops.zeros((LARGE,)))):
         entries = M * b if kind == "cached" else LARGE
         moved = 2 * entries * np.dtype(ops.dtype).itemsize
-        yield chained(kind, moved, lambda c: c + 1.0, x)
+        yield work(kind, moved, lambda c: c + 1.0, x)  # a chain might be fused into one pass
 
 
 def _through_blas(sizes: Sizes, threads: int) -> Iterator[_Work]:
