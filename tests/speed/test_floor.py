@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from svgpbench.errors import UserError
 from svgpbench.ops import Ops
 from svgpbench.plugins import load_backend, new_backend
 from svgpbench.speed import SpeedReport, run_speed
@@ -17,6 +18,7 @@ from svgpbench.speed.floor import Work, least_seconds, spend, work_of
 from svgpbench.speed.floor_run import BLAS, add_floor, tiny_problem
 from svgpbench.speed.floor_table import floor_table, rates_table
 from svgpbench.speed.problems import SHAPES, make_problem
+from svgpbench.speed.process import ProcessFailed, TimedProcess
 from svgpbench.speed.rates import (
     CHAIN,
     Rates,
@@ -164,6 +166,30 @@ def test_the_floor_is_below_every_measured_time(small_run: SpeedReport) -> None:
     assert held < tiny.dispatch_s  # of one of the steps in a call
     assert tiny.work is not None and small.work is not None
     assert small.work.flops > 100 * tiny.work.flops
+
+
+def test_what_has_no_floor_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> Work:
+        raise UserError("shapes have no numbers")
+
+    def die(self: TimedProcess) -> None:
+        raise ProcessFailed("the process ended")
+
+    monkeypatch.setattr("svgpbench.speed.floor_run.work_of", refuse)
+    monkeypatch.setattr(TimedProcess, "wait_until_ready", die)
+    cell = Cell("tiny", "e_step", "numpy", "t-svgp", "t-svgp", False)
+    report = SpeedReport([cell], {"threads": 1, "max_other_cores": 0.1}, {})
+    add_floor(report)
+    assert report.without_floor == {
+        "tiny e_step t-svgp": "shapes have no numbers",
+        BLAS: "the process ended",
+        "numpy": "the process ended",
+    }
+    assert "numpy: no floor: the process ended" in report.notes()
+    assert SpeedReport.from_json(report.to_json()).without_floor == report.without_floor
+    stopped = replace(report, interrupted=True, without_floor={})
+    add_floor(stopped)
+    assert stopped.without_floor == {}
 
 
 def test_floors_stand_under_their_headings(small_run: SpeedReport) -> None:

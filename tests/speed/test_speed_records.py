@@ -85,3 +85,4 @@ def test_a_roofline_needs_rates_and_a_place(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"name a file ending in \.png"):
         draw_roofline([record], tmp_path / "x.txt")
     assert exit_code(["speed", "--from-records", str(tmp_path / "none.json")]) == 2
+    assert exit_code(["speed", "--from-records", str(path), "--json"]) == 2

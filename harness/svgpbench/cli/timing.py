@@ -53,6 +53,9 @@ def speed_command(
         float,
         typer.Option("--max-other-cores", min=0, help="CPU of others that a round may lose."),
     ] = MAX_OTHER_CORES,
+    floor: Annotated[
+        bool, typer.Option(help="Measure the machine's rates and each step's least time.")
+    ] = True,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="Write a JSON record.")
     ] = None,
@@ -69,6 +72,8 @@ def speed_command(
     ] = None,
 ) -> None:
     """Time the steps of training, next to peer libraries and to the least that their arithmetic takes."""
+    if from_records and (out is not None or as_json):
+        raise UserError("--from-records prints what was timed before: leave out --out and --json")
     if from_records:
         show_records(from_records, roofline)
         return
@@ -90,7 +95,8 @@ def speed_command(
         methods=method or (),
         max_other_cores=max_other_cores,
     )
-    add_floor(report, say)
+    if floor:
+        add_floor(report, say)
     text = json.dumps(report.to_json(), indent=2, ensure_ascii=False, allow_nan=False)
     if out is not None:
         out.write_text(text + "\n", encoding="utf-8")

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from svgpbench.errors import UserError
 from svgpbench.runner.cores import job_cores
 from svgpbench.speed.cases import STEPS
 from svgpbench.speed.floor import work_of
@@ -30,8 +31,11 @@ TRIES = 3
 def add_floor(report: SpeedReport, on_progress: Callable[[str], None] = lambda text: None) -> None:
     """Add rates, work and dispatch to the report of a run that has just been timed.
 
-    After Ctrl-C the report is marked `interrupted` and holds what had been measured.
+    What cannot be counted or does not answer stays without a floor, and the report says why. After Ctrl-C it
+    is marked `interrupted` and holds what had been measured; of an interrupted run nothing is measured.
     """
+    if report.interrupted:
+        return
     cells = [cell for cell in report.cells if not cell.peer and not cell.error]
     sources = list(dict.fromkeys(cell.source for cell in cells))
     problems = list(dict.fromkeys(cell.problem for cell in cells))
@@ -39,17 +43,30 @@ def add_floor(report: SpeedReport, on_progress: Callable[[str], None] = lambda t
         made = make_problem(problem)
         for cell in cells:
             if cell.problem == problem:
-                cell.work = work_of(made, cell.method, cell.step)
+                _count(report, cell, made)
     try:
         for source in [BLAS, *sources] if cells else []:
             on_progress(f"floor: {source}")
-            with _process(report, source) as process:
-                for problem in problems:
-                    found = _rates(process, source, make_problem(problem), report.settings)
-                    report.rates.setdefault(problem, {})[source] = found
-                _add_dispatch(process, [cell for cell in cells if cell.source == source])
+            try:
+                with _process(report, source) as process:
+                    for problem in problems:
+                        found = _rates(process, source, make_problem(problem), report.settings)
+                        report.rates.setdefault(problem, {})[source] = found
+                    _add_dispatch(process, [cell for cell in cells if cell.source == source])
+            except ProcessFailed as failure:
+                report.without_floor[source] = str(failure)
     except KeyboardInterrupt:
         report.interrupted = True
+
+
+def _count(report: SpeedReport, cell: Cell, problem: Problem) -> None:
+    try:
+        cell.work = work_of(problem, cell.method, cell.step)
+    except (
+        UserError,
+        NotImplementedError,
+    ) as error:  # a method decides by numbers, which shapes lack
+        report.without_floor[f"{cell.problem} {cell.step} {cell.method}"] = str(error)
 
 
 @contextmanager

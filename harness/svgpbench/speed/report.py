@@ -114,6 +114,7 @@ class SpeedReport:
     environment: dict[str, Any]  # of the parent, of each backend and of each peer
     interrupted: bool = False
     rates: dict[str, dict[str, Rates]] = field(default_factory=dict)  # problem -> who measured
+    without_floor: dict[str, str] = field(default_factory=dict)  # who or what, and why
 
     @property
     def ok(self) -> bool:
@@ -187,6 +188,7 @@ class SpeedReport:
                 lines.append(f"{where}: {cell.error}")
             elif cell.rounds and cell.times() is None:
                 lines.append(f"{where}: every round disturbed, no time to show")
+        lines += [f"{what}: no floor: {why}" for what, why in self.without_floor.items()]
         return lines
 
     def to_json(self) -> dict[str, Any]:
@@ -201,6 +203,7 @@ class SpeedReport:
                 problem: {who: rates._asdict() for who, rates in found.items()}
                 for problem, found in self.rates.items()
             },
+            "without_floor": self.without_floor,
             "cells": [self._cell_json(cell) for cell in self.cells],
         }
 
@@ -244,6 +247,7 @@ class SpeedReport:
                 problem: {who: Rates(**rates) for who, rates in found.items()}
                 for problem, found in record.get("rates", {}).items()
             },
+            without_floor=record.get("without_floor", {}),
         )
 
 
