@@ -11,11 +11,10 @@ from svgpbench.speed.report import (
     M_TOLERANCE,
     TOLERANCE,
     Cell,
-    Round,
     SpeedReport,
     check_agreement,
-    spread,
 )
+from svgpbench.speed.rounds import Round, spread
 
 
 def cell(

@@ -13,7 +13,8 @@ import pytest
 from svgpbench.errors import UserError
 from svgpbench.speed import locate_peers, run_speed
 from svgpbench.speed.peers import PEERS
-from svgpbench.speed.report import Cell, Round, SpeedReport, check_agreement
+from svgpbench.speed.report import Cell, SpeedReport, check_agreement
+from svgpbench.speed.rounds import Round
 
 
 @pytest.fixture

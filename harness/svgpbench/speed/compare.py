@@ -21,7 +21,8 @@ from svgpbench.speed.cases import STEPS, timed_method, usual_methods
 from svgpbench.speed.peers import PEERS
 from svgpbench.speed.problems import SHAPES, make_problem, save_problem
 from svgpbench.speed.process import ProcessFailed, TimedProcess
-from svgpbench.speed.report import Cell, Round, SpeedReport, check_agreement
+from svgpbench.speed.report import Cell, SpeedReport, check_agreement
+from svgpbench.speed.rounds import Round
 
 ROUND_S = 0.4
 FEWEST_CALLS, MOST_CALLS = 3, 1000
@@ -104,7 +105,7 @@ def run_speed(
                     for process, cell in cells:
                         cell.error = dead.get(process.name, "")
                     report.cells += [cell for _, cell in cells]
-                    _time_step(cells, path, repeats, max_other_cores, on_progress)
+                    time_step(cells, path, repeats, max_other_cores, on_progress)
     except KeyboardInterrupt:
         report.interrupted = True
     return report
@@ -151,7 +152,7 @@ def _wait(processes: Sequence[TimedProcess], environment: dict[str, Any]) -> dic
     return dead
 
 
-def _time_step(
+def time_step(
     cells: Sequence[tuple[TimedProcess, Cell]],
     path: Path,
     repeats: int,

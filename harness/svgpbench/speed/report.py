@@ -3,46 +3,23 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import numpy as np
 from rich.table import Table
 
 from svgpbench.speed.cases import OF_FAMILY
+from svgpbench.speed.floor import Spent, Work, spend
+from svgpbench.speed.rates import Rates
+from svgpbench.speed.rounds import KeptRound, Round, Spread, spread
 
 TOLERANCE = 1e-8
 """Largest relative difference of two figures of one step."""
 
 M_TOLERANCE = 1e-6
 """The same after an M-step, because Keras rounds Adam's rate and decays to float32."""
-
-
-class Round(NamedTuple):
-    """Some calls in a row."""
-
-    seconds: tuple[float, ...]  # a step
-    other_cores: float  # cores' worth of CPU that other processes used
-    clean: bool
-
-
-class Spread(NamedTuple):
-    """Median and quartiles of something, its least value, and of how many."""
-
-    median: float
-    q1: float
-    q3: float
-    least: float
-    of: int
-
-
-def spread(values: Sequence[float]) -> Spread | None:
-    """Order statistics; None of nothing."""
-    if not values:
-        return None
-    q1, median, q3 = np.quantile(values, (0.25, 0.5, 0.75))
-    return Spread(float(median), float(q1), float(q3), min(values), len(values))
 
 
 @dataclass
@@ -59,9 +36,12 @@ class Cell:
     figure: float = float("nan")
     as_peers: float | None = None  # the figure with the peers' estimates, where theirs are others
     difference: float | None = None  # relative, from the median of those it must agree with
-    rounds: list[Round] = field(default_factory=list)
+    rounds: list[Round | KeptRound] = field(default_factory=list)
     error: str = ""
     alone: bool = False  # whether no other method shows the same figure
+    work: Work | None = None  # None of a peer, whose code is not counted
+    dispatch_s: float | None = None  # the fastest step where every array is tiny
+    kept_times: Spread | None = None  # of a record, which has no single calls
 
     @property
     def title(self) -> str:
@@ -81,14 +61,14 @@ class Cell:
 
     def times(self) -> Spread | None:
         """Seconds a step over every call of the clean rounds; None where no round is clean."""
-        return spread([s for r in self.rounds if r.clean for s in r.seconds])
+        return self.kept_times or spread([s for r in self.rounds if r.clean for s in r.seconds])
 
     def ratio_to(self, other: Cell) -> Spread | None:
         """How many times faster this is than `other`, from the rounds where both are clean."""
         pairs = zip(self.rounds, other.rounds, strict=False)
         return spread(
             [
-                statistics.median(theirs.seconds) / statistics.median(ours.seconds)
+                theirs.median_s / ours.median_s
                 for ours, theirs in pairs
                 if ours.clean and theirs.clean
             ]
@@ -133,6 +113,8 @@ class SpeedReport:
     settings: dict[str, Any]
     environment: dict[str, Any]  # of the parent, of each backend and of each peer
     interrupted: bool = False
+    rates: dict[str, dict[str, Rates]] = field(default_factory=dict)  # problem -> who measured
+    without_floor: dict[str, str] = field(default_factory=dict)  # who or what, and why
 
     @property
     def ok(self) -> bool:
@@ -145,6 +127,13 @@ class SpeedReport:
             return []
         same = (cell.problem, cell.step)
         return [c for c in self.cells if c.peer and (c.problem, c.step) == same and not c.error]
+
+    def spent(self, cell: Cell) -> Spent | None:
+        """Where the median of a cell's time goes; None where that was not measured."""
+        times, rates = cell.times(), self.rates.get(cell.problem, {})
+        if times is None or cell.work is None or cell.source not in rates or cell.error:
+            return None
+        return spend(times.median, cell.work, rates, cell.source, cell.dispatch_s)
 
     def discarded(self) -> tuple[int, int]:
         """Contaminated rounds, and all."""
@@ -171,7 +160,8 @@ class SpeedReport:
         clean = sum(r.clean for r in cell.rounds)
         row = [
             *(cell.problem, cell.step, cell.title),
-            *(_ms(times.median), _ms(times.least), f"{_ms(times.q1)}–{_ms(times.q3)}"),
+            *(milliseconds(seconds) for seconds in (times.median, times.least)),
+            f"{milliseconds(times.q1)}–{milliseconds(times.q3)}",
             f"{cell.first_call_s:.2f}",
             f"{clean}/{len(cell.rounds)}",
         ]
@@ -198,6 +188,7 @@ class SpeedReport:
                 lines.append(f"{where}: {cell.error}")
             elif cell.rounds and cell.times() is None:
                 lines.append(f"{where}: every round disturbed, no time to show")
+        lines += [f"{what}: no floor: {why}" for what, why in self.without_floor.items()]
         return lines
 
     def to_json(self) -> dict[str, Any]:
@@ -208,17 +199,25 @@ class SpeedReport:
             "interrupted": self.interrupted,
             "environment": self.environment,
             "rounds": {"total": total, "discarded": bad},
+            "rates": {
+                problem: {who: rates._asdict() for who, rates in found.items()}
+                for problem, found in self.rates.items()
+            },
+            "without_floor": self.without_floor,
             "cells": [self._cell_json(cell) for cell in self.cells],
         }
 
     def _cell_json(self, cell: Cell) -> dict[str, Any]:
         times = cell.times()
         ratios = {c.title: cell.ratio_to(c) for c in self.baselines(cell)}
+        spent = self.spent(cell)
         return {
             "problem": cell.problem,
             "step": cell.step,
             "source": cell.source,
             "method": cell.method,
+            "family": cell.family,
+            "alone": cell.alone,
             "peer": cell.peer,
             "error": cell.error,
             "figure": _finite(cell.figure),
@@ -227,21 +226,60 @@ class SpeedReport:
             "first_call_s": _finite(cell.first_call_s),
             "seconds": times._asdict() if times else None,
             "faster_than": {name: r._asdict() for name, r in ratios.items() if r},
+            "work": cell.work._asdict() if cell.work else None,
+            "dispatch_s": cell.dispatch_s,
+            "spent_s": asdict(spent) if spent else None,
             "rounds": [
-                {
-                    "median_s": statistics.median(r.seconds),
-                    "min_s": min(r.seconds),
-                    "calls": len(r.seconds),
-                    "other_cores": r.other_cores,
-                    "clean": r.clean,
-                }
+                KeptRound(r.median_s, r.min_s, r.calls, r.other_cores, r.clean)._asdict()
                 for r in cell.rounds
             ],
         }
 
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> SpeedReport:
+        """The report that `to_json` wrote, now or before there were rates and work."""
+        return cls(
+            cells=[_cell_of(found) for found in record["cells"]],
+            settings=record["settings"],
+            environment=record["environment"],
+            interrupted=record["interrupted"],
+            rates={
+                problem: {who: Rates(**rates) for who, rates in found.items()}
+                for problem, found in record.get("rates", {}).items()
+            },
+            without_floor=record.get("without_floor", {}),
+        )
 
-def _ms(seconds: float) -> str:
+
+def _cell_of(found: Mapping[str, Any]) -> Cell:
+    work, times = found.get("work"), found["seconds"]
+    return Cell(
+        problem=found["problem"],
+        step=found["step"],
+        source=found["source"],
+        method=found["method"],
+        family=found.get("family", found["method"]),
+        peer=found["peer"],
+        first_call_s=_number(found["first_call_s"]),
+        figure=_number(found["figure"]),
+        as_peers=found.get("as_peers"),
+        difference=found["difference"],
+        rounds=[KeptRound(**kept) for kept in found["rounds"]],
+        error=found["error"],
+        alone=found.get("alone", False),
+        work=Work(**work) if work else None,
+        dispatch_s=found.get("dispatch_s"),
+        kept_times=Spread(**times) if times else None,
+    )
+
+
+def milliseconds(seconds: float) -> str:
+    """Three digits."""
     return f"{1000 * seconds:.3g}" if seconds < 1 else f"{1000 * seconds:.0f}"
+
+
+def _number(x: float | None) -> float:
+    return float("nan") if x is None else x
 
 
 def _finite(x: float) -> float | None:
