@@ -11,11 +11,11 @@ from rich.console import Console
 
 from svgpbench.cli.printing import printer
 from svgpbench.errors import UserError
-from svgpbench.plugins import framework_missing, frameworks
+from svgpbench.plugins import PEERS, framework_missing, frameworks, plugins
 from svgpbench.runner.cores import usable_cores
 from svgpbench.speed.cases import STEPS
 from svgpbench.speed.compare import MAX_OTHER_CORES, run_speed
-from svgpbench.speed.peers import PEERS, locate_peers
+from svgpbench.speed.peers import locate_peers
 from svgpbench.speed.problems import TIMED
 
 FAILED, INTERRUPTED = 1, 130
@@ -37,8 +37,17 @@ def speed_command(
     step: Annotated[
         list[str] | None, typer.Option("--step", help=f"{', '.join(STEPS)}; repeat for several.")
     ] = None,
+    peers: Annotated[
+        bool,
+        typer.Option("--peers", help="Beside every peer; environments are made where none is."),
+    ] = False,
     peer: Annotated[
-        list[str] | None, typer.Option("--peer", help=f"{', '.join(PEERS)}; repeat for several.")
+        list[str] | None,
+        typer.Option(
+            "--peer",
+            metavar="NAME[@PATH]",
+            help=f"{', '.join(plugins(PEERS))}; with a wheel or source folder, that candidate too.",
+        ),
     ] = None,
     peer_python: Annotated[
         str | None,
@@ -60,15 +69,21 @@ def speed_command(
     """Time the steps of training, next to peer libraries."""
     if out is not None and not out.absolute().parent.is_dir():
         raise UserError(f"--out {out}: its folder does not exist; make it first")
-    progress = Console(stderr=True)
+    console = Console(stderr=True)
+
+    def progress(text: str) -> None:
+        console.print(text, markup=False, highlight=False, style="dim")
+
     report = run_speed(
         problem or TIMED,
         backend or [b for b in frameworks() if framework_missing(b) is None],
         step or tuple(STEPS),
-        locate_peers(peer, peer_python),
+        locate_peers(
+            [*(plugins(PEERS) if peers else ()), *(peer or ())] or None, peer_python, progress
+        ),
         repeats,
         threads or min(2, len(usable_cores())),
-        lambda text: progress.print(text, markup=False, highlight=False, style="dim"),
+        progress,
         methods=method or (),
         max_other_cores=max_other_cores,
     )
