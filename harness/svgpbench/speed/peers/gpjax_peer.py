@@ -49,47 +49,31 @@ class Step:
         self.q, self.theta = partition_variational(family(joint_model(p), jnp.asarray(p["Z"])))
         if name in ("m_step", "predict"):
             self.q = jax.jit(self.e_step)(self.q, self.theta, self.batch)
-        self.modes: dict[str, Callable[[], Any]] = {
-            mode: self.awaited(jax.jit(function), arguments)
-            for mode, (function, arguments) in self.steps().items()
-        }
+        function, arguments = self.step()
+        compiled = jax.jit(function)
+        self.modes = {"jit": lambda: jax.block_until_ready(compiled(*arguments))}
 
-    def steps(self) -> dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]:
-        """The functions that are compiled, and what they are called with."""
-        e_arguments = (self.q, self.theta, self.batch)
+    def step(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        """The function that is compiled, and what it is called with."""
         if self.name == "e_step":
-            return {"jit": (self.e_step, e_arguments)}
+            return self.e_step, (self.q, self.theta, self.batch)
         if self.name == "e_step_held":
-            # unrolled, XLA sees that K(Z, Z) stays as it is
-            return {
-                "loop": (self.e_steps_in_a_loop, e_arguments),
-                "unrolled": (self.e_steps, e_arguments),
-            }
+            return self.e_steps, (self.q, self.theta, self.batch)
+        if self.name == "predict":
+            return self.predict, (self.q, self.theta, *self.new)
         adam = optax.adam(self.m_rate, b1=0.9, b2=0.999, eps=ADAM_EPSILON)
-        m_arguments = (self.q, self.theta, adam.init(self.theta))
+        start = (self.q, self.theta, adam.init(self.theta))
         if self.name == "m_step":
-            return {"jit": (self.m_step(adam), (*m_arguments, self.batch))}
-        if self.name == "em_step":
-            batches = [self.batch, *self.later[:-1]]
-            return {"jit": (self.em_step(adam), (*m_arguments, batches, self.later[-1]))}
-        return {"jit": (self.predict, (self.q, self.theta, *self.new))}
-
-    def awaited(self, step: Callable[..., Any], arguments: tuple[Any, ...]) -> Callable[[], Any]:
-        """The step, with the device's work in it."""
-        return lambda: jax.block_until_ready(step(*arguments))
+            return self.m_step(adam), (*start, self.batch)
+        batches = [self.batch, *self.later[:-1]]
+        return self.em_step(adam), (*start, batches, self.later[-1])
 
     def e_step(self, q: Any, theta: Any, batch: Any) -> Any:
         """One natural-gradient step; none here leaves the cone, so the search for shorter ones is off."""
         return natural_gradient_step(q, theta, batch, self.loss, self.e_rate, max_backoff=0)[0]
 
     def e_steps(self, q: Any, theta: Any, batch: Any) -> Any:
-        """Some steps on one batch, one after another."""
-        for _ in range(HELD):
-            q = self.e_step(q, theta, batch)
-        return q
-
-    def e_steps_in_a_loop(self, q: Any, theta: Any, batch: Any) -> Any:
-        """The same as a loop on the device, as `fit_natgrads` has it."""
+        """Some steps on one batch; XLA takes K(Z, Z) and its factor out of the loop."""
         return jax.lax.fori_loop(0, HELD, lambda _, q: self.e_step(q, theta, batch), q)
 
     def m_step(self, adam: optax.GradientTransformation) -> Callable[..., Any]:

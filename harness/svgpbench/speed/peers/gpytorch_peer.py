@@ -25,6 +25,9 @@ VERSIONS = ("gpytorch", "linear_operator", "torch", "numpy")
 HELD = 8
 SMALLEST_POSITIVE = 1e-6  # θ = floor + softplus(raw), as in svgpbench
 ADAM_EPSILON = 1e-8
+FUSED = 100_000
+"""Entries of K(Z, X) from which torch.compile is tried; with fewer a step is all dispatch."""
+
 Call = Callable[[], Any]
 Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
@@ -60,6 +63,8 @@ class Step:
             if method == "tril-ngd":
                 self.model = self.model.with_triangular_factor(p)
         self.modes = {"eager": awaited(self.call())}
+        if len(p["Z"]) * len(p["X"]) >= FUSED:
+            self.modes["compiled"] = awaited(self.model.with_compiled_parts(self.call()))
         self.start = [x.detach().clone() for x in self.model.parameters()]
 
     def call(self) -> Call:
@@ -150,6 +155,24 @@ class Model(gpytorch.models.ApproximateGP):
                 predicted.mean if self.likelihood.has_analytic_marginal else predicted.probs.mean(0)
             )
             return self.likelihood.log_marginal(y, f), mean
+
+    def with_compiled_parts(self, step: Call) -> Call:
+        """The step with kernel and quadrature compiled: the rest breaks torch's graph at every line."""
+        parts = [(self.covar_module.base_kernel, "forward")]
+        if isinstance(self.likelihood, SquashedProbit):
+            parts.append((self.likelihood, "expected_log_prob"))
+        compiled = [(part, name, torch.compile(getattr(part, name))) for part, name in parts]
+
+        def call() -> Any:
+            for part, name, function in compiled:
+                setattr(part, name, function)
+            try:
+                return step()
+            finally:
+                for part, name, _ in compiled:
+                    delattr(part, name)
+
+        return call
 
     def with_triangular_factor(self, p: dict[str, Any]) -> Model:
         """The same q by a triangular factor of its precision."""
