@@ -81,6 +81,24 @@ def test_a_cell_is_compared_with_peers_of_its_own_problem_and_step() -> None:
     assert whole.baselines(right) == []
 
 
+def test_a_column_is_of_the_peers_fastest_method() -> None:
+    ours, slow, fast = (
+        cell("jax", 1.0),
+        cell("gpjax", 4.0, peer=True),
+        cell("gpjax", 3.0, peer=True),
+    )
+    without = cell("gpjax", peer=True)
+    whole = report(ours, fast, slow, without)
+    assert whole.fastest("gpjax", ours) is fast
+    assert report(ours, slow, fast).fastest("gpjax", ours) is fast
+    assert (
+        whole.fastest("gpflow", ours) is None
+        and report(ours, without).fastest("gpjax", ours) is None
+    )
+    table = whole.table()
+    assert next(iter(table.columns[-1].cells)).startswith("3.00")
+
+
 def test_every_number_stands_under_its_heading() -> None:
     ours, theirs = cell("jax", 0.001, 0.002, 0.004), cell("gpflow", 0.003, 0.004, 0.04, peer=True)
     ours.rounds.append(Round((9.0,), 1.0, False))

@@ -11,12 +11,12 @@ from rich.console import Console
 
 from svgpbench.cli.speed_records import draw_roofline, print_report, show_records
 from svgpbench.errors import UserError
-from svgpbench.plugins import framework_missing, frameworks
+from svgpbench.plugins import PEERS, framework_missing, frameworks, plugins
 from svgpbench.runner.cores import usable_cores
 from svgpbench.speed.cases import STEPS
 from svgpbench.speed.compare import MAX_OTHER_CORES, run_speed
 from svgpbench.speed.floor_run import add_floor
-from svgpbench.speed.peers import PEERS, locate_peers
+from svgpbench.speed.peers import locate_peers
 from svgpbench.speed.problems import TIMED
 
 FAILED, INTERRUPTED = 1, 130
@@ -38,8 +38,17 @@ def speed_command(
     step: Annotated[
         list[str] | None, typer.Option("--step", help=f"{', '.join(STEPS)}; repeat for several.")
     ] = None,
+    peers: Annotated[
+        bool,
+        typer.Option("--peers", help="Beside every peer; environments are made where none is."),
+    ] = False,
     peer: Annotated[
-        list[str] | None, typer.Option("--peer", help=f"{', '.join(PEERS)}; repeat for several.")
+        list[str] | None,
+        typer.Option(
+            "--peer",
+            metavar="NAME[@PATH]",
+            help=f"{', '.join(plugins(PEERS))}; with a wheel or source folder, that candidate too.",
+        ),
     ] = None,
     peer_python: Annotated[
         str | None,
@@ -79,24 +88,26 @@ def speed_command(
         return
     if out is not None and not out.absolute().parent.is_dir():
         raise UserError(f"--out {out}: its folder does not exist; make it first")
-    progress = Console(stderr=True)
+    console = Console(stderr=True)
 
-    def say(text: str) -> None:
-        progress.print(text, markup=False, highlight=False, style="dim")
+    def progress(text: str) -> None:
+        console.print(text, markup=False, highlight=False, style="dim")
 
     report = run_speed(
         problem or TIMED,
         backend or [b for b in frameworks() if framework_missing(b) is None],
         step or tuple(STEPS),
-        locate_peers(peer, peer_python),
+        locate_peers(
+            [*(plugins(PEERS) if peers else ()), *(peer or ())] or None, peer_python, progress
+        ),
         repeats,
         threads or min(2, len(usable_cores())),
-        say,
+        progress,
         methods=method or (),
         max_other_cores=max_other_cores,
     )
     if floor:
-        add_floor(report, say)
+        add_floor(report, progress)
     text = json.dumps(report.to_json(), indent=2, ensure_ascii=False, allow_nan=False)
     if out is not None:
         out.write_text(text + "\n", encoding="utf-8")

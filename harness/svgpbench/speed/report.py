@@ -37,7 +37,10 @@ class Cell:
     as_peers: float | None = None  # the figure with the peers' estimates, where theirs are others
     difference: float | None = None  # relative, from the median of those it must agree with
     rounds: list[Round | KeptRound] = field(default_factory=list)
+    mode: str = ""  # of a peer's, the fastest of `modes`
+    modes: Mapping[str, float | str] = field(default_factory=dict)  # seconds a call, or why none
     error: str = ""
+    refused: str = ""  # why a peer has no such step
     alone: bool = False  # whether no other method shows the same figure
     work: Work | None = None  # None of a peer, whose code is not counted
     dispatch_s: float | None = None  # the fastest step where every array is tiny
@@ -53,6 +56,11 @@ class Cell:
         """Cells of one group must show the same figure."""
         family = self.family if self.step in OF_FAMILY or self.alone else ""
         return (self.problem, self.step, family)
+
+    @property
+    def untimed(self) -> bool:
+        """Whether there is no time to show."""
+        return bool(self.error or self.refused)
 
     @property
     def comparable(self) -> float:
@@ -81,7 +89,7 @@ def check_agreement(cells: Sequence[Cell]) -> None:
     Where sampled expectations are estimated otherwise than by peers, backends must agree on ours as well.
     """
     for group in dict.fromkeys(cell.group for cell in cells):
-        members = [cell for cell in cells if cell.group == group and not cell.error]
+        members = [cell for cell in cells if cell.group == group and not cell.untimed]
         _mark(members, [cell.comparable for cell in members])
     ours = [cell for cell in cells if cell.as_peers is not None]
     for method in dict.fromkeys((cell.problem, cell.step, cell.method) for cell in ours):
@@ -126,7 +134,13 @@ class SpeedReport:
         if cell.peer:
             return []
         same = (cell.problem, cell.step)
-        return [c for c in self.cells if c.peer and (c.problem, c.step) == same and not c.error]
+        return [c for c in self.cells if c.peer and (c.problem, c.step) == same and not c.untimed]
+
+    def fastest(self, peer: str, cell: Cell) -> Cell | None:
+        """A peer's fastest method in what `cell` did; None where it has no time to show."""
+        timed = [(c.times(), c) for c in self.baselines(cell) if c.source == peer]
+        medians = [(times.median, c) for times, c in timed if times]
+        return min(medians, key=lambda pair: pair[0])[1] if medians else None
 
     def spent(self, cell: Cell) -> Spent | None:
         """Where the median of a cell's time goes; None where that was not measured."""
@@ -141,7 +155,7 @@ class SpeedReport:
         return sum(not r.clean for r in rounds), len(rounds)
 
     def table(self) -> Table:
-        """Times in milliseconds a step; ratios above 1 mean faster than the peer."""
+        """Times in milliseconds a step; ratios above 1 mean faster than a peer's fastest method."""
         peers = list(dict.fromkeys(c.source for c in self.cells if c.peer))
         table = Table(box=None, padding=(0, 2, 0, 0))
         for name in ("problem", "step", "who"):
@@ -152,7 +166,7 @@ class SpeedReport:
             table.add_column(f"× {peer}", justify="right", no_wrap=True)
         for cell in self.cells:
             times = cell.times()
-            if times is not None and not cell.error:
+            if times is not None and not cell.untimed:
                 table.add_row(*self._row(cell, times, peers))
         return table
 
@@ -165,9 +179,9 @@ class SpeedReport:
             f"{cell.first_call_s:.2f}",
             f"{clean}/{len(cell.rounds)}",
         ]
-        ratios = {c.source: cell.ratio_to(c) for c in self.baselines(cell)}
         for peer in peers:
-            ratio = ratios.get(peer)
+            fastest = self.fastest(peer, cell)
+            ratio = cell.ratio_to(fastest) if fastest else None
             row.append(f"{ratio.median:.2f} ({ratio.q1:.2f}–{ratio.q3:.2f})" if ratio else "")
         return row
 
@@ -186,6 +200,8 @@ class SpeedReport:
             where = f"{cell.problem} {cell.step} {cell.title}"
             if cell.error:
                 lines.append(f"{where}: {cell.error}")
+            elif cell.refused:
+                lines.append(f"{where}: refused: {cell.refused}")
             elif cell.rounds and cell.times() is None:
                 lines.append(f"{where}: every round disturbed, no time to show")
         lines += [f"{what}: no floor: {why}" for what, why in self.without_floor.items()]
@@ -219,7 +235,10 @@ class SpeedReport:
             "family": cell.family,
             "alone": cell.alone,
             "peer": cell.peer,
+            "mode": cell.mode,
+            "modes": dict(cell.modes),
             "error": cell.error,
+            "refused": cell.refused,
             "figure": _finite(cell.figure),
             "as_peers": None if cell.as_peers is None else _finite(cell.as_peers),
             "difference": None if cell.difference is None else _finite(cell.difference),
@@ -265,7 +284,10 @@ def _cell_of(found: Mapping[str, Any]) -> Cell:
         as_peers=found.get("as_peers"),
         difference=found["difference"],
         rounds=[KeptRound(**kept) for kept in found["rounds"]],
+        mode=found.get("mode", ""),
+        modes=found.get("modes", {}),
         error=found["error"],
+        refused=found.get("refused", ""),
         alone=found.get("alone", False),
         work=Work(**work) if work else None,
         dispatch_s=found.get("dispatch_s"),

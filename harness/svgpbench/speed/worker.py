@@ -5,9 +5,9 @@
 Requests: `{"do": "prepare", "problem": FILE, "method": NAME, "step": NAME}` answers `first_call_s`,
 `call_s`, `figure` and, where a likelihood samples, the figure `as_peers` estimate it;
 `{"do": "round", "calls": K}` answers `seconds`, one a call, of the case prepared under that `method`
-and `step`. A failure answers `error`. The peers speak the same; a backend also answers
-`{"do": "rates", "through": "ops" or "blas", "sizes": [M, b, P]}` with `rates` and `{"do": "memory"}` with
-`peak_bytes`, resident since the process started.
+and `step`. A failure answers `error`. The peers speak the same, by `svgpbench/speed/peers/serve.py`; a
+backend also answers `{"do": "rates", "through": "ops" or "blas", "sizes": [M, b, P]}` with `rates` and
+`{"do": "memory"}` with `peak_bytes`, resident since the process started.
 """
 
 from __future__ import annotations
