@@ -37,9 +37,9 @@ ABSENT = {
 
 def test_every_fingerprint_is_that_of_the_numbers(registry: Registry) -> None:
     found = [Path(str(file)) for file in registry_files(PACKAGE)]
-    looked = list(pins(lambda _: registry, found))
-    assert [pin.name for pin in looked if not pin.agrees] == []
-    seen = {pin.name for pin in looked} | {"diabetes"}
+    pinned = list(pins(lambda _: registry, found))
+    assert [pin.name for pin in pinned if not pin.agrees] == []
+    seen = {pin.name for pin in pinned} | {"diabetes"}
     seen |= {name for name in registry.names() if registry.describe(name).made}
     missing = {name for name in registry.names() if name not in seen}
     assert missing == {name for name in registry.names() if registry.describe(name).unseen}

@@ -22,9 +22,9 @@ _NOTED = re.compile(r"([0-9a-f]{64})  .+\n")  # as sha256sum writes and checks i
 Tell = Callable[[str], None]
 
 
-def cache_folder(given: str | Path | None = None) -> Path:
-    """The folder of downloaded files: the one given, SVGPBENCH_DATA, or the system's cache."""
-    chosen = given or os.environ.get(CACHE_VARIABLE)
+def cache_folder(folder: str | Path | None = None) -> Path:
+    """The folder of downloaded files: the one named, SVGPBENCH_DATA, or the system's cache."""
+    chosen = folder or os.environ.get(CACHE_VARIABLE)
     if chosen:
         return Path(chosen).expanduser()
     return user_cache_path("svgpbench", appauthor=False) / "data"

@@ -68,7 +68,7 @@ def fetch_files(
 
 
 def adopt_file(
-    given: Path,
+    source: Path,
     files: Sequence[File],
     *,
     cache: Path,
@@ -83,20 +83,20 @@ def adopt_file(
     Raises:
         DataError: it is none of them, or cannot be read; a cache that cannot be used.
     """
-    if not given.is_file():
-        raise DataError(f"--from {given}: no such file; name what you downloaded")
+    if not source.is_file():
+        raise DataError(f"--from {source}: no such file; name what you downloaded")
     missing = [file for file in files if not is_cached(file, cache)]
     taken, reasons = [], []
     for file in missing:
         wanted = _Wanted(file, cache, limits, accept)
         for member in dict.fromkeys([None, *(each.member for each in file.addresses)]):
             try:
-                taken.append(wanted.place(partial(wanted.unpack, given, member)))
+                taken.append(wanted.place(partial(wanted.unpack, source, member)))
                 break
             except WrongContent as error:
                 reasons.append(f"as {member or file.path}: {error}")
     if missing and not taken:
-        raise DataError(f"--from {given} is not what is wanted ({'; '.join(reasons)})")
+        raise DataError(f"--from {source} is not what is wanted ({'; '.join(reasons)})")
     return tuple(taken)
 
 

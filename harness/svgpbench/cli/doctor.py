@@ -152,9 +152,9 @@ def _blas() -> Iterator[Finding]:
 
 
 def _thread_variables() -> Iterator[Finding]:
-    given = {key: os.environ[key] for key in sorted(os.environ) if key.endswith("_NUM_THREADS")}
-    if given:
-        text = ", ".join(f"{key}={value}" for key, value in given.items())
+    threads = {key: os.environ[key] for key in sorted(os.environ) if key.endswith("_NUM_THREADS")}
+    if threads:
+        text = ", ".join(f"{key}={value}" for key, value in threads.items())
         yield Finding(what="threads", state="ok", found=f"{text} (workers set their own)")
 
 

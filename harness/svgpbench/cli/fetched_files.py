@@ -58,8 +58,8 @@ class Row:
         """The state in words."""
         if self.state == State.WANTED and not self.places:
             return f"by hand: svgpbench fetch {self.name} --from FILE"
-        told = ", told by its form" if self.found else ""
-        return f"{_MEANING[self.state]}{told}"
+        by_form = ", told by its form" if self.found else ""
+        return f"{_MEANING[self.state]}{by_form}"
 
     @property
     def found(self) -> bool:
