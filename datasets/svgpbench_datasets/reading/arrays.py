@@ -145,6 +145,8 @@ def _checked_npy(raw: bytes) -> Array:
     array: Array = np.lib.format.read_array(stream, allow_pickle=False)
     if more := len(raw) - stream.tell():
         raise ValueError(f"{more} bytes follow the array")
+    if array.size > len(raw):  # texts of no width: any number of them is no byte
+        raise ValueError(f"it announces {array.size:,} values in {len(raw)} bytes")
     return array
 
 
