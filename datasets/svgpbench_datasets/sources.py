@@ -15,21 +15,12 @@ from typing import IO
 
 from svgpbench_datasets.entry import DatasetEntry
 from svgpbench_datasets.errors import DataError
-from svgpbench_datasets.fetch import (
-    Bounded,
-    Limits,
-    OnProgress,
-    WrongContent,
-    cache_folder,
-    content,
-    fetch_files,
-    is_cached,
-    mirrors_from_environment,
-    places,
-    proof_of,
-    sha256_of,
-    silent,
-)
+from svgpbench_datasets.fetch.cache import cache_folder, is_cached, sha256_of
+from svgpbench_datasets.fetch.fetching import fetch_files
+from svgpbench_datasets.fetch.limits import Limits, OnProgress, silent
+from svgpbench_datasets.fetch.places import mirrors_from_environment, places
+from svgpbench_datasets.fetch.proof import WrongContent
+from svgpbench_datasets.fetch.unpacking import Bounded, content
 from svgpbench_datasets.files import File
 from svgpbench_datasets.form import check_form
 
@@ -63,13 +54,12 @@ class Sources:
             return
         self.fetch([file], entry)
         path = self.cache_folder() / file.path
-        packed = proof_of(file).packed
-        with self._unpacked(path, file, entry) if packed else path.open("rb") as stream:
+        with self._unpacked(path, file, entry) if file.packed else path.open("rb") as stream:
             yield stream
 
     def sha256(self, file: File, entry: DatasetEntry) -> str:
         """The hash that tells a file's content: the declared one, or that of what was accepted."""
-        if proof_of(file).by == "form":
+        if file.known_by == "form":
             self.fetch([file], entry)
         return str(sha256_of(file, self.cache_folder()))
 
@@ -121,7 +111,7 @@ class Sources:
             raw = lzma.decompress(self.shipped.joinpath(file.path).read_bytes())
         except (OSError, EOFError, lzma.LZMAError) as error:
             raise DataError(f"shipped file {file.path} cannot be read ({error}); {again}") from None
-        found, declared = hashlib.sha256(raw).hexdigest(), proof_of(file).checksums["sha256"]
+        found, declared = hashlib.sha256(raw).hexdigest(), file.checksums["sha256"]
         if found != declared:
             raise DataError(
                 f"shipped file {file.path} has changed: sha256 {found} where {declared} is "

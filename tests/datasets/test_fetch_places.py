@@ -18,12 +18,8 @@ from wanted_files import CONTENT, FAST, IMPATIENT, ROADS, fetch_file, left_in, w
 from wayward_server import Server, until
 
 from svgpbench_datasets import DataError
-from svgpbench_datasets.fetch import (
-    Unavailable,
-    cache_folder,
-    mirrors_from_environment,
-    places,
-)
+from svgpbench_datasets.fetch.cache import cache_folder
+from svgpbench_datasets.fetch.places import Unavailable, mirrors_from_environment, places
 
 HERE = Path(__file__).parent
 

@@ -16,7 +16,8 @@ import pytest
 from wanted_files import CONTENT, FAST, IMPATIENT, answers, fetch_file, left_in, wanted
 from wayward_server import Server
 
-from svgpbench_datasets.fetch import Limits, Progress, Unavailable
+from svgpbench_datasets.fetch.limits import Limits, Progress
+from svgpbench_datasets.fetch.places import Unavailable
 
 SIZE = len(CONTENT)
 

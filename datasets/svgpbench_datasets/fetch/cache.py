@@ -13,7 +13,6 @@ from filelock import FileLock, Timeout
 from platformdirs import user_cache_path
 
 from svgpbench_datasets.errors import DataError
-from svgpbench_datasets.fetch.proof import proof_of
 from svgpbench_datasets.files import File
 
 CACHE_VARIABLE = "SVGPBENCH_DATA"
@@ -33,7 +32,7 @@ def cache_folder(folder: str | Path | None = None) -> Path:
 def sha256_of(file: File, cache: Path) -> str | None:
     """What a file is declared to hold; of one told by its form, what it held when it was accepted."""
     with usable(cache):
-        return proof_of(file).checksums.get("sha256") or _noted(_beside(cache / file.path))
+        return file.checksums.get("sha256") or _noted(_beside(cache / file.path))
 
 
 def is_cached(file: File, cache: Path) -> bool:
@@ -57,7 +56,7 @@ def place_file(file: File, cache: Path, write: Callable[[Path], None], tell: Tel
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
             write(unverified)
-            if proof_of(file).by == "form":  # a later change of the file shows
+            if file.known_by == "form":  # a later change of the file shows
                 line = f"{_sha256(unverified)}  {target.name}\n"
                 _beside(target).write_text(line, "utf-8")
             unverified.replace(target)

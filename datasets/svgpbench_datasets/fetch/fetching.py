@@ -17,7 +17,6 @@ from svgpbench_datasets.fetch.proof import (
     Refusal,
     WrongContent,
     nothing_accepted,
-    proof_of,
     write_verified,
 )
 from svgpbench_datasets.fetch.transfer import Partial, download
@@ -123,7 +122,7 @@ class _Wanted:
 
     def place(self, write: Callable[[Path], None]) -> Path:
         """See `place_file`."""
-        if self.file.shipped or not proof_of(self.file).most:
+        if self.file.shipped or not self.file.most:
             why = "declares no address and size: it is not to be downloaded"
             raise DataError(f"{self.file.path} {why}")
         return place_file(self.file, self.cache, write, self.tell)
@@ -158,7 +157,7 @@ class _Wanted:
 
     def download(self, url: str, member: str | None, output: Path) -> None:
         """Unpack what an address sends; pieces that turn out wrong together get one fresh start."""
-        bound = self.limits.transfer_bound(proof_of(self.file).most, member)
+        bound = self.limits.transfer_bound(self.file.most, member)
         with locked(self.cache, url, self.tell):
             held = Partial(self.cache, url)
             for is_last in (False, True):
@@ -176,9 +175,8 @@ class _Wanted:
 
     def unpack(self, source: Path, member: str | None, output: Path) -> None:
         """Write the verified content of what was downloaded or found; `WrongContent` if it is not."""
-        proof = proof_of(self.file, self.accept)
-        if proof.by == "form":
+        if self.file.known_by == "form":
             self.tell("reading it, as no checksum is known")
-        bound = self.limits.transfer_bound(proof.most, member) * self.limits.unpacked_factor
-        inside = chunks(source, member, bound, as_served=proof.packed)
-        write_verified(inside, output, proof)
+        bound = self.limits.transfer_bound(self.file.most, member) * self.limits.unpacked_factor
+        inside = chunks(source, member, bound, as_served=self.file.packed)
+        write_verified(inside, output, self.file, self.accept)

@@ -10,7 +10,6 @@ from typing import NamedTuple
 from urllib.parse import quote, urlsplit
 
 from svgpbench_datasets.errors import DataError
-from svgpbench_datasets.fetch.proof import proof_of
 from svgpbench_datasets.files import File
 
 MIRROR_VARIABLE = "SVGPBENCH_MIRROR"
@@ -59,7 +58,7 @@ def places(file: File, mirrors: Sequence[str]) -> tuple[Place, ...]:
     Raises:
         DataError: a mirror that is neither a folder nor an http(s) address.
     """
-    endings = ("",) if proof_of(file).packed else MIRRORED_AS
+    endings = ("",) if file.packed else MIRRORED_AS
     found = [
         Place(f"mirror {mirror}", tuple(_below(mirror, f"{file.path}{end}") for end in endings))
         for mirror in mirrors

@@ -28,7 +28,8 @@ from svgpbench.plugins import (
 )
 from svgpbench.runner.cores import usable_cores
 from svgpbench_datasets import DataError, Registry
-from svgpbench_datasets.fetch import cache_folder, mirrors_from_environment
+from svgpbench_datasets.fetch.cache import cache_folder
+from svgpbench_datasets.fetch.places import mirrors_from_environment
 
 OLDEST_PYTHON = (3, 11)
 IMPORT_LIMIT_S = 120

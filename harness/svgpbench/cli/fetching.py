@@ -51,7 +51,8 @@ def fetch_command(
     as_json: AsJson = False,
 ) -> None:
     """Download data sets, each file verified by its checksum, or by its form where none is known."""
-    from svgpbench_datasets.fetch import cache_folder, mirrors_from_environment
+    from svgpbench_datasets.fetch.cache import cache_folder
+    from svgpbench_datasets.fetch.places import mirrors_from_environment
 
     if downloads and dry_run:
         raise UserError("--from downloads nothing: leave --dry-run out")
@@ -97,7 +98,7 @@ def _chosen(names: Iterable[str], experiments: Iterable[str], every: bool) -> di
 def _adopt(
     downloads: Sequence[Path], chosen: Mapping[str, Any], rows: Sequence[Row], cache: Path
 ) -> None:
-    from svgpbench_datasets.fetch import adopt_file
+    from svgpbench_datasets.fetch.fetching import adopt_file
     from svgpbench_datasets.form import check_form
 
     if len(chosen) != 1:
@@ -117,7 +118,8 @@ def _adopt(
 
 def _download(rows: Sequence[Row], cache: Path, mirrors: Sequence[str]) -> None:
     """Fetch each file once; one that cannot be had does not keep the next from being fetched."""
-    from svgpbench_datasets.fetch import Unavailable, fetch_files
+    from svgpbench_datasets.fetch.fetching import fetch_files
+    from svgpbench_datasets.fetch.places import Unavailable
     from svgpbench_datasets.form import check_form
 
     files = wanted(rows)

@@ -45,7 +45,7 @@ def make_command(
 
 def _checked(name: str, wanted: Walk, out: Path | None) -> Path:
     """The file to make."""
-    from svgpbench_datasets.fetch import cache_folder
+    from svgpbench_datasets.fetch.cache import cache_folder
 
     entry = registry_of(name).describe(name)
     if getattr(entry, "made", None) is None:
