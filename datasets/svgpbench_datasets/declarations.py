@@ -16,11 +16,7 @@ _OF_THE_FILES = frozenset({"splits", "unseen", "fingerprint"})
 
 
 def read_entries(folder: Traversable) -> dict[str, DatasetEntry]:
-    """The entries of `registry.toml` and of `registry/*.toml` in a folder, in that order.
-
-    Raises:
-        DataError: a file that is not TOML, an entry that is not of the form, a name given twice.
-    """
+    """The entries of `registry.toml` and of `registry/*.toml` in a folder, in that order."""
     entries: dict[str, DatasetEntry] = {}
     for file in registry_files(folder):
         try:

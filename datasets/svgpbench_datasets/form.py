@@ -9,11 +9,7 @@ from svgpbench_datasets.files import UnseenFile
 
 
 def check_form(entry: DatasetEntry, file: UnseenFile, path: Path) -> None:
-    """Read all of an uncompressed file: its header, its rows, and every column, input or not.
-
-    Raises:
-        DataError: anything that keeps it from holding what is declared, with line and column.
-    """
+    """Read all of an uncompressed file: its header, its rows, and every column, input or not."""
     from svgpbench_datasets.reading.tables import read_blocks
 
     at = entry.files.index(file)  # one file makes one part: the entry says so

@@ -17,8 +17,8 @@ from svgpbench_datasets.sources import Sources
 from svgpbench_datasets.splits import Split
 
 if TYPE_CHECKING:  # what reads files imports pandas, which takes a while
-    from svgpbench_datasets.missing import Missing
     from svgpbench_datasets.reading.numbers import Block
+    from svgpbench_datasets.reading.tables import Missing
 
 
 class Registry:
@@ -68,11 +68,7 @@ class Registry:
         return dataset
 
     def load_unverified(self, name: str) -> Dataset:
-        """Load a data set whatever its fingerprint; its files are still what is declared.
-
-        Raises:
-            DataError: as `load`, but for the fingerprint.
-        """
+        """Load a data set whatever its fingerprint; its files are still what is declared."""
         entry = self.describe(name)
         X, y = self._numbers(entry)
         return Dataset(
@@ -117,12 +113,8 @@ class Registry:
         return X, y
 
     def missing(self, name: str) -> Missing:
-        """What the files of a data set lack, before what is declared is done to them.
-
-        Raises:
-            DataError: as `load_unverified`.
-        """
-        from svgpbench_datasets.missing import count_missing
+        """What the files of a data set lack, before what is declared is done to them."""
+        from svgpbench_datasets.reading.tables import count_missing
 
         entry = self.describe(name)
         return count_missing(entry, partial(self._sources.opened, entry=entry))

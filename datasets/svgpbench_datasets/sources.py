@@ -38,11 +38,7 @@ class Sources:
     on_progress: OnProgress = silent
 
     def read(self, file: File, entry: DatasetEntry) -> bytes:
-        """The uncompressed content of a file of a data set, verified.
-
-        Raises:
-            DataError: it is nowhere to be had, or is not what is declared.
-        """
+        """The uncompressed content of a file of a data set, verified."""
         with self.opened(file, entry) as stream:
             return stream.read()
 
@@ -64,11 +60,7 @@ class Sources:
         return str(sha256_of(file, self.cache_folder()))
 
     def fetch(self, files: Sequence[File], entry: DatasetEntry) -> None:
-        """Bring what is not shipped of these files of a data set into the cache, archives once.
-
-        Raises:
-            DataError: one of them is nowhere to be had.
-        """
+        """Bring what is not shipped of these files of a data set into the cache, archives once."""
         fetch_files(
             [file for file in files if not file.shipped],
             cache=self.cache_folder(),

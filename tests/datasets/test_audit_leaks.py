@@ -11,7 +11,7 @@ import pytest
 from planted import Arrays, added, changed, leaks, notes, raised, unchanged
 
 from svgpbench_datasets import REGISTRY, k_fold
-from svgpbench_datasets.audit import facts_of
+from svgpbench_datasets.audit.facts import facts_of
 
 
 @pytest.mark.parametrize("name", ["airfoil", "boston", "sonar", "pima", "banana"])

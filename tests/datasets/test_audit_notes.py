@@ -10,8 +10,8 @@ import pytest
 from planted import Arrays, changed, notes, raised, unchanged
 
 from svgpbench_datasets import REGISTRY, Dataset, k_fold
-from svgpbench_datasets.audit import audit, facts_of
-from svgpbench_datasets.audit.same_rows import same_rows
+from svgpbench_datasets.audit.facts import facts_of, same_rows
+from svgpbench_datasets.audit.report import audit
 
 
 def test_a_capped_target_is_noted_at_either_end() -> None:

@@ -17,7 +17,7 @@ import pytest
 from mirror import manifest, mirrored
 
 from svgpbench_datasets import REGISTRY, Registry
-from svgpbench_datasets.audit import Audit, audit
+from svgpbench_datasets.audit.report import Audit, audit
 
 
 @cache

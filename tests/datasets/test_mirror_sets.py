@@ -16,7 +16,7 @@ from declared import read_entry
 from mirror import PACKAGE, manifest, mirror_folder, mirrored
 
 from svgpbench_datasets import REGISTRY, DataFile, Registry, fingerprint
-from svgpbench_datasets.audit import audit
+from svgpbench_datasets.audit.report import audit
 from svgpbench_datasets.declarations import registry_files
 from svgpbench_datasets.masks import read_masks, write_masks
 from svgpbench_datasets.pinning import pins

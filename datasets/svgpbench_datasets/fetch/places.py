@@ -53,11 +53,7 @@ def mirrors_from_environment() -> tuple[str, ...]:
 
 
 def places(file: File, mirrors: Sequence[str]) -> tuple[Place, ...]:
-    """Every place to ask, in order: the user's mirrors first, then the addresses of upstream.
-
-    Raises:
-        DataError: a mirror that is neither a folder nor an http(s) address.
-    """
+    """Every place to ask, in order: the user's mirrors first, then the addresses of upstream."""
     endings = ("",) if file.packed else MIRRORED_AS
     found = [
         Place(f"mirror {mirror}", tuple(_below(mirror, f"{file.path}{end}") for end in endings))

@@ -56,11 +56,7 @@ POLICIES: dict[str, Policy] = {
 
 
 def policy_of(name: str) -> Policy:
-    """The policy of a name.
-
-    Raises:
-        DataError: an unknown name.
-    """
+    """The policy of a name."""
     if name not in POLICIES:
         raise DataError(
             f"unknown policy {name!r}{did_you_mean(name, POLICIES)} (known: {', '.join(POLICIES)})"
@@ -78,9 +74,6 @@ def walk(
     Yields:
         of an episode of n rows, X [n, 23 frames] (8 positions and angles, 9 velocities, 6 torques; the
         same of the frame before) and the changes of the velocities to the next frame, Y [n, 9].
-
-    Raises:
-        DataError: an unknown policy; gymnasium or mujoco not installed.
     """
     chosen, environment = policy_of(policy), _environment()
     left, number = rows, 0
@@ -93,11 +86,7 @@ def walk(
 
 
 def versions() -> dict[str, str]:
-    """The versions of what simulates, by name.
-
-    Raises:
-        DataError: it is not installed.
-    """
+    """The versions of what simulates, by name."""
     try:
         import gymnasium
         import mujoco

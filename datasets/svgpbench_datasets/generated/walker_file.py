@@ -45,11 +45,7 @@ class Walk:
 
 
 def make_walker(path: Path, wanted: Walk, on_rows: Callable[[int], None]) -> None:
-    """Walk and write a file, which replaces one that is there; `on_rows` is told the rows walked so far.
-
-    Raises:
-        DataError: a package that is not installed, a file that cannot be written.
-    """
+    """Walk and write a file, which replaces one that is there; `on_rows` is told the rows walked so far."""
     from svgpbench_datasets.reading.arrow import write_numbers
 
     metadata = {

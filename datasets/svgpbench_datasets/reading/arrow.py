@@ -23,11 +23,7 @@ _NAMES = {"parquet": "Parquet", "feather": "Feather"}
 
 
 def arrow_table(stream: IO[bytes], where: str, layout: Layout) -> Table:
-    """Read a Parquet file, or a Feather file of version 2.
-
-    Raises:
-        DataError: a file that cannot be read or is damaged; a column that is neither numbers nor text.
-    """
+    """Read a Parquet file, or a Feather file of version 2."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -74,9 +70,6 @@ def write_numbers(
     """Write row groups of columns [n] by name as a Parquet file, which takes its name when it is whole.
 
     A file that is there is replaced, unless there is no row group.
-
-    Raises:
-        OSError: it cannot be written.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from typing import IO, TypeAlias
+from typing import IO, NamedTuple, TypeAlias
 
 import pandas as pd
 
@@ -16,17 +16,29 @@ from svgpbench_datasets.reading.formats import open_table
 from svgpbench_datasets.reading.layout import Layout
 from svgpbench_datasets.reading.numbers import Block, Places, gathered, inputs_and_target
 from svgpbench_datasets.reading.table import Table
-from svgpbench_datasets.reading.treatments import file_columns, places_of, spread_out, treated
+from svgpbench_datasets.reading.treatments import (
+    file_columns,
+    missing_cells,
+    places_of,
+    spread_out,
+    treated,
+)
 
 Open: TypeAlias = Callable[[File], AbstractContextManager[IO[bytes]]]
 
 
-def read_entry(entry: DatasetEntry, open_file: Open) -> Block:
-    """Read every file of an entry: X [N, D] and y [N], sealed.
+class Missing(NamedTuple):
+    """How many values of the features and the target are missing."""
 
-    Raises:
-        DataError: as `read_blocks`.
-    """
+    rows: int = 0  # with one or more
+    cells: Mapping[str, int] = {}  # of each column that lacks some, in order
+
+
+NONE_MISSING = Missing()
+
+
+def read_entry(entry: DatasetEntry, open_file: Open) -> Block:
+    """Read every file of an entry: X [N, D] and y [N], sealed; errors as `read_blocks`."""
     return gathered(read_blocks(entry, open_file), len(entry.features))
 
 
@@ -47,14 +59,17 @@ def read_blocks(entry: DatasetEntry, open_file: Open) -> Iterator[Block]:
             raise DataError(f"{places.where} has {found} rows where {rows} are declared")
 
 
-def rows_as_written(entry: DatasetEntry, open_file: Open) -> Iterator[pd.DataFrame]:
-    """The rows of an entry's files with missing values and words left as they are, some at a time.
-
-    Raises:
-        DataError: a file that is not what is declared.
-    """
-    for files, _, places in _parts(entry):
-        yield from _as_written(entry, files, places, open_file)
+def count_missing(entry: DatasetEntry, open_file: Open) -> Missing:
+    """Count what the files of an entry lack; where missing values are refused they were read without one."""
+    if entry.missing == "refuse":
+        return NONE_MISSING
+    lacking = pd.concat(
+        missing_cells(frame, entry)
+        for files, _, places in _parts(entry)
+        for frame in _as_written(entry, files, places, open_file)
+    )
+    cells = {str(name): int(count) for name, count in lacking.sum().items() if count}
+    return Missing(int(lacking.any(axis=1).sum()), cells)
 
 
 def _parts(entry: DatasetEntry) -> Iterator[tuple[range, int, Places]]:

@@ -34,9 +34,6 @@ def spread_out(
     """Number rows and split cells as declared: a column for each of `entry.columns`.
 
     `before` is how many rows of the file came before.
-
-    Raises:
-        DataError: a cell that does not split as declared.
     """
     if entry.number_rows:
         frame.insert(0, entry.columns[0], before + np.arange(1.0, len(frame) + 1.0))
@@ -54,11 +51,7 @@ def spread_out(
 
 
 def treated(frame: pd.DataFrame, entry: DatasetEntry, places: Places) -> pd.DataFrame:
-    """Drop rows with missing values and code categories as declared.
-
-    Raises:
-        DataError: a word that is no declared category.
-    """
+    """Drop rows with missing values and code categories as declared."""
     if entry.missing == "drop-row":
         frame = frame[~missing_cells(frame, entry).any(axis=1)]
     for name, words in entry.categories.items():
