@@ -162,6 +162,21 @@ def test_figures_agree_relative_to_the_median_of_their_step() -> None:
     assert errors(alone) == [False] and alone.difference is None
 
 
+def test_where_expectations_are_sampled_peers_are_held_to_their_estimate_and_ours_to_ours() -> None:
+    def cells(*figures: tuple[float, float | None]) -> list[Cell]:
+        made = [with_figure(own) for own, _ in figures]
+        for cell, (_, theirs) in zip(made, figures, strict=True):
+            cell.as_peers = theirs
+        check_agreement(made)
+        return made
+
+    right = cells((7.0, 5.0), (7.0, 5.0), (5.0, None))
+    assert not any(cell.error for cell in right)
+    assert [bool(c.error) for c in cells((7.0, 5.0), (7.0, 5.0), (5.1, None))] == [0, 0, 1]
+    assert [bool(c.error) for c in cells((7.0, 5.1), (7.0, 5.0), (5.0, None))] == [1, 0, 0]
+    assert [bool(c.error) for c in cells((7.0, 5.0), (7.0, 5.0), (7.1, 5.0))] == [0, 0, 1]
+
+
 def test_m_steps_have_a_wider_tolerance_within_their_family_only() -> None:
     near = 1000.0 * (1 + 0.5 * M_TOLERANCE)
     same = [with_figure(x, step="m_step") for x in (1000.0, 1000.0, near)]

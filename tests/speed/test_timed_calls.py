@@ -79,11 +79,18 @@ def test_warm_up_lasts_long_enough_and_tells_the_fastest_call(clock: Clock) -> N
 @pytest.mark.parametrize("step", STEPS)
 def test_a_timed_call_awaits_its_work(clock: Clock, step: str) -> None:
     """On a device that computes later, what is not awaited would take no time at all."""
-    cost = {"e_step": 3.0, "e_step_held": 5.0, "m_phase_batches": 7.0, "predict": 11.0}
+    cost = {
+        "e_step": 3.0,
+        "e_step_held": 5.0,
+        "m_phase_batches": 7.0,
+        "predict": 11.0,
+        "e_phase_batches": 13.0,
+    }
     ops = LazyOps(clock, cost)
     case = build_case(ops, make_problem("tiny"), "t-svgp", step)
     ops.sync(())
-    expected = cost["m_phase_batches" if step == "m_step" else step]
+    parts = {"m_step": ["m_phase_batches"], "em_step": ["e_phase_batches", "m_phase_batches"]}
+    expected = sum(cost[part] for part in parts.get(step, [step]))
     assert time_calls(case.call, 2) == [expected] * 2
     assert ops.pending == 0.0
 
@@ -93,6 +100,8 @@ class Compiled:
 
     def __init__(self, clock: Clock) -> None:
         self.call = taking(clock, 50.0, 2.0, 3.0)
+
+        self.as_peers: Callable[[], float] | None = None
 
     def figure(self, result: float) -> float:
         return -result
@@ -105,6 +114,9 @@ def test_the_first_call_is_told_apart_from_warm_ones(clock: Clock) -> None:
         "figure": -50.0,  # of the first result
     }
     assert clock.now < 60.0 and time.perf_counter() == clock.now
+    sampled = Compiled(clock)
+    sampled.as_peers = lambda: -3.0
+    assert prepare(sampled)["as_peers"] == -3.0  # type: ignore[arg-type]
 
 
 def test_a_process_is_pinned_as_asked_and_answers_with_every_call_of_a_round(

@@ -171,6 +171,7 @@ def _time_step(
             cell.error = str(failure)
             continue
         cell.first_call_s, cell.figure = answer["first_call_s"], answer["figure"]
+        cell.as_peers = answer.get("as_peers")
         wanted = round(ROUND_S / answer["call_s"])
         calls[index] = min(max(wanted, FEWEST_CALLS), MOST_CALLS)
     check_agreement([cell for _, cell in cells])

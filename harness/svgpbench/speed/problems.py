@@ -6,6 +6,7 @@ A step's cost depends on shapes alone, so the inputs are synthetic. A peer gets 
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,9 +20,13 @@ from svgpbench.model import Model, Theta
 from svgpbench.model.bases import Decoupled
 from svgpbench.model.kernels import KernelParameters, kernel
 from svgpbench.ops import Tree
+from svgpbench.speed.pathwise import PathwiseSoftmax
 from svgpbench.tree import tree_map
 
 Floats = npt.NDArray[np.float64]
+
+LATER = 4
+"""Minibatches beside the first: an EM iteration takes E-steps on four, its M-step on a fifth."""
 
 JITTER = 1e-6
 SQUASH = 1e-3
@@ -37,6 +42,13 @@ class Shape(NamedTuple):
     M: int
     b: int
     t: int = 1024
+    classes: int = 1
+    samples: int = 0  # of a Monte Carlo likelihood
+
+    @property
+    def pool(self) -> int:
+        """Rows that batches and inducing inputs are drawn from: no more are made."""
+        return min(self.n, 12_000)
 
 
 SHAPES: dict[str, Shape] = {
@@ -44,21 +56,26 @@ SHAPES: dict[str, Shape] = {
     "reg-M500": Shape("gaussian", 11934, 16, 500, 1024),
     "bern-M100": Shape("bernoulli-probit", 7400, 20, 100, 1024),
     "bern-M500": Shape("bernoulli-probit", 7400, 20, 500, 1024),
+    "softmax10-M100": Shape("softmax", 60000, 784, 100, 200, classes=10, samples=100),
     "tiny": Shape("gaussian", 60, 3, 7, 16, 20),
     "tiny-bern": Shape("bernoulli-probit", 60, 3, 7, 16, 20),
+    "tiny-softmax": Shape("softmax", 60, 3, 7, 16, 20, classes=3, samples=12),
 }
-TIMED = ("reg-M100", "reg-M500", "bern-M100", "bern-M500")
+TIMED = ("reg-M100", "reg-M500", "bern-M100", "bern-M500", "softmax10-M100")
 """The problems of a speed run that names none."""
 
 
 class Problem(NamedTuple):
-    """One batch of the data, rows to predict, inducing inputs and θ: float64, on the host."""
+    """Minibatches of the data, rows to predict, inducing inputs and θ: float64, on the host."""
 
     likelihood: npt.NDArray[np.str_]  # []
     n: npt.NDArray[np.int64]  # [], number of data
     X: Floats  # [b, D]
-    y: Floats  # [b]
+    y: Floats  # [b]; class numbers where there are several
     rows: npt.NDArray[np.int64]  # [b], row numbers
+    X_later: Floats  # [LATER, b, D]
+    y_later: Floats  # [LATER, b]
+    rows_later: npt.NDArray[np.int64]  # [LATER, b]
     X_new: Floats  # [t, D]
     y_new: Floats  # [t]
     Z: Floats  # [M, D]
@@ -67,16 +84,32 @@ class Problem(NamedTuple):
     noise_variance: Floats  # [], Gaussian only
     jitter: Floats  # []
     squash: Floats  # [], Bernoulli only
+    classes: npt.NDArray[np.int64]  # [], latent functions
+    noise: Floats  # [S, classes], standard normal draws of every batch, where a likelihood samples
     e_rate: Floats  # []
     m_rate: Floats  # []
+
+    @property
+    def sampled(self) -> bool:
+        """Whether the likelihood draws."""
+        return len(self.noise) > 0
 
     def model(self) -> Model:
         """Matérn-5/2 with a lengthscale a dimension, and the likelihood."""
         name = str(self.likelihood)
-        option = "noise_variance" if name == "gaussian" else "squash"
-        keys = {"name": name, option: float(getattr(self, option))}
+        options: dict[str, dict[str, float]] = {
+            "gaussian": {"noise_variance": float(self.noise_variance)},
+            "bernoulli-probit": {"squash": float(self.squash)},
+            "softmax": {"classes": int(self.classes), "samples": len(self.noise)},
+        }
+        keys = {"name": name} | options[name]
         likelihood = build_likelihood(LikelihoodConfig.model_validate(keys))
         return Model(kernel("matern52"), likelihood, float(self.jitter))
+
+    def model_of_peers(self) -> Model:
+        """The same with the peers' estimates of sampled expectations."""
+        likelihood = PathwiseSoftmax(classes=int(self.classes), samples=len(self.noise))
+        return replace(self.model(), likelihood=likelihood)
 
     def theta(self, model: Model, basis: str = "inducing") -> Theta:
         """θ of the model on the host, with the bases of the kind that a method has."""
@@ -96,27 +129,39 @@ def make_problem(name: str) -> Problem:
         raise unknown("speed problem", name, SHAPES)
     s = SHAPES[name]
     rng = np.random.default_rng([2021, s.n, s.D, s.M, s.b])
-    X = rng.standard_normal((s.n + s.t, s.D))
+    X = rng.standard_normal((s.pool + s.t, s.D))
     direction = rng.standard_normal(s.D) / np.sqrt(s.D)
-    noise = rng.standard_normal(s.n + s.t)
-    rows = rng.choice(s.n, s.b, replace=False)
-    Z = X[rng.choice(s.n, s.M, replace=False)]
-    f = np.sin(2.0 * (X @ direction)) + 0.5 * X[:, 0]
-    y = f + 0.4 * noise if s.likelihood == "gaussian" else (f + 0.4 * noise > 0).astype(np.float64)
+    noise = rng.standard_normal(s.pool + s.t)
+    rows = rng.choice(s.pool, s.b, replace=False)
+    Z = X[rng.choice(s.pool, s.M, replace=False)]
+    rows_later = np.stack([rng.choice(s.pool, s.b, replace=False) for _ in range(LATER)])
+    f = np.sin(2.0 * (X @ direction)) + 0.5 * X[:, 0] + 0.4 * noise
+    if s.likelihood == "bernoulli-probit":
+        y = (f > 0).astype(np.float64)
+    elif s.likelihood == "softmax":
+        y = np.argmax(X @ rng.standard_normal((s.D, s.classes)), axis=1).astype(np.float64)
+    else:
+        y = f
+    new = slice(s.pool, None)
     return Problem(
         likelihood=np.array(s.likelihood),
         n=np.array(s.n),
         X=X[rows],
         y=y[rows],
         rows=rows,
-        X_new=X[s.n :],
-        y_new=y[s.n :],
+        X_later=X[rows_later],
+        y_later=y[rows_later],
+        rows_later=rows_later,
+        X_new=X[new],
+        y_new=y[new],
         Z=Z,
         variance=np.array(1.3),
-        lengthscales=np.geomspace(2.0, 6.0, s.D),
+        lengthscales=np.geomspace(2.0, 6.0, s.D) * max(1.0, np.sqrt(s.D / 20)),
         noise_variance=np.array(0.2),
         jitter=np.array(JITTER),
         squash=np.array(SQUASH),
+        classes=np.array(s.classes),
+        noise=rng.standard_normal((s.samples, s.classes)),
         e_rate=np.array(0.5),
         m_rate=np.array(0.01),
     )

@@ -10,11 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from rich.table import Table
 
+from svgpbench.speed.cases import OF_FAMILY
+
 TOLERANCE = 1e-8
 """Largest relative difference of two figures of one step."""
 
 M_TOLERANCE = 1e-6
-"""The same for an M-step, because Keras rounds Adam's rate and decays to float32."""
+"""The same after an M-step, because Keras rounds Adam's rate and decays to float32."""
 
 
 class Round(NamedTuple):
@@ -55,6 +57,7 @@ class Cell:
     peer: bool
     first_call_s: float = float("nan")  # trace and compile included
     figure: float = float("nan")
+    as_peers: float | None = None  # the figure with the peers' estimates, where theirs are others
     difference: float | None = None  # relative, from the median of those it must agree with
     rounds: list[Round] = field(default_factory=list)
     error: str = ""
@@ -68,8 +71,13 @@ class Cell:
     @property
     def group(self) -> tuple[str, str, str]:
         """Cells of one group must show the same figure."""
-        family = self.family if self.step == "m_step" or self.alone else ""
+        family = self.family if self.step in OF_FAMILY or self.alone else ""
         return (self.problem, self.step, family)
+
+    @property
+    def comparable(self) -> float:
+        """The figure that peers must show too."""
+        return self.figure if self.as_peers is None else self.as_peers
 
     def times(self) -> Spread | None:
         """Seconds a step over every call of the clean rounds; None where no round is clean."""
@@ -88,22 +96,33 @@ class Cell:
 
 
 def check_agreement(cells: Sequence[Cell]) -> None:
-    """Mark every cell whose figure is not that of its group: its speed is not to be shown."""
+    """Mark every cell whose figure is not that of its group: its speed is not to be shown.
+
+    Where sampled expectations are estimated otherwise than by peers, backends must agree on ours as well.
+    """
     for group in dict.fromkeys(cell.group for cell in cells):
         members = [cell for cell in cells if cell.group == group and not cell.error]
-        if not members:
-            continue
-        tolerance = M_TOLERANCE if group[1] == "m_step" else TOLERANCE
-        middle = statistics.median([cell.figure for cell in members])
-        for cell in members:
-            difference = abs(cell.figure - middle) / max(abs(middle), 1e-300)
-            if len(members) > 1:
-                cell.difference = difference
-            if not difference <= tolerance:  # NaN too
-                cell.error = (
-                    f"not timed: {cell.figure:.12g} is {difference:.1e} off the median of "
-                    f"{len(members)}, tolerance {tolerance:g}"
-                )
+        _mark(members, [cell.comparable for cell in members])
+    ours = [cell for cell in cells if cell.as_peers is not None]
+    for method in dict.fromkeys((cell.problem, cell.step, cell.method) for cell in ours):
+        members = [c for c in ours if (c.problem, c.step, c.method) == method and not c.error]
+        _mark(members, [cell.figure for cell in members])
+
+
+def _mark(members: Sequence[Cell], figures: Sequence[float]) -> None:
+    if not members:
+        return
+    tolerance = M_TOLERANCE if members[0].step in OF_FAMILY else TOLERANCE
+    middle = statistics.median(figures)
+    for cell, figure in zip(members, figures, strict=True):
+        difference = abs(figure - middle) / max(abs(middle), 1e-300)
+        if len(members) > 1:
+            cell.difference = max(difference, cell.difference or 0.0)
+        if not difference <= tolerance:  # NaN too
+            cell.error = (
+                f"not timed: {figure:.12g} is {difference:.1e} off the median of "
+                f"{len(members)}, tolerance {tolerance:g}"
+            )
 
 
 @dataclass
@@ -203,6 +222,7 @@ class SpeedReport:
             "peer": cell.peer,
             "error": cell.error,
             "figure": _finite(cell.figure),
+            "as_peers": None if cell.as_peers is None else _finite(cell.as_peers),
             "difference": None if cell.difference is None else _finite(cell.difference),
             "first_call_s": _finite(cell.first_call_s),
             "seconds": times._asdict() if times else None,

@@ -3,8 +3,9 @@
     python -m svgpbench.speed.worker --backend torch --threads 1 --cores 0
 
 Requests: `{"do": "prepare", "problem": FILE, "method": NAME, "step": NAME}` answers `first_call_s`,
-`call_s` and `figure`; `{"do": "round", "calls": K}` answers `seconds`, one a call, of the case
-prepared under that `method` and `step`. A failure answers `error`. The peers speak the same.
+`call_s`, `figure` and, where a likelihood samples, the figure `as_peers` estimate it;
+`{"do": "round", "calls": K}` answers `seconds`, one a call, of the case prepared under that `method`
+and `step`. A failure answers `error`. The peers speak the same.
 """
 
 from __future__ import annotations
@@ -62,11 +63,12 @@ def main(arguments: list[str] | None = None) -> None:
 def prepare(case: Case) -> dict[str, float]:
     """First call, figure, and the fastest warm call."""
     first_s, result = first_call(case.call)
-    return {
+    answer = {
         "first_call_s": first_s,
         "figure": case.figure(result),
         "call_s": warm_up(case.call),
     }
+    return answer | ({"as_peers": case.as_peers()} if case.as_peers else {})
 
 
 def load_problem(path: Path) -> Problem:

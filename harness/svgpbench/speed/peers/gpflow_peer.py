@@ -96,22 +96,31 @@ class Step:
         with np.load(path, allow_pickle=False) as arrays:
             p = dict(arrays)
         self.model = build_model(p)
-        self.batch = (tf.constant(p["X"]), tf.constant(p["y"][:, None]))
-        self.new = (tf.constant(p["X_new"]), tf.constant(p["y_new"][:, None]))
+        kind = tf.int64 if str(p["likelihood"]) == "softmax" else tf.float64
+
+        def rows(X: Any, y: Any) -> tuple[Any, Any]:
+            return tf.constant(X), tf.constant(y[:, None].astype(kind.as_numpy_dtype))
+
+        self.batch = rows(p["X"], p["y"])
+        later = list(map(rows, p["X_later"], p["y_later"]))
+        new = rows(p["X_new"], p["y_new"])
         self.name = name
-        e_step = compile_e_step(self.model, float(p["e_rate"]), 1)
+        e_rate, m_rate = float(p["e_rate"]), float(p["m_rate"])
         if name in ("m_step", "predict"):
-            e_step(*self.batch)
+            compile_e_step(self.model, e_rate, 1)(*self.batch)
+        self.arguments: tuple[Any, ...] = self.batch
         if name == "e_step":
-            self.function, self.arguments = e_step, self.batch
+            self.function = compile_e_step(self.model, e_rate, 1)
         elif name == "e_step_held":
-            self.function = compile_e_step(self.model, float(p["e_rate"]), HELD)
-            self.arguments = self.batch
+            self.function = compile_e_step(self.model, e_rate, HELD)
         elif name == "m_step":
-            self.function = compile_m_step(self.model, float(p["m_rate"]))
-            self.arguments = self.batch
+            self.function = compile_m_step(self.model, m_rate)
+        elif name == "em_step":
+            self.function = compile_em_step(self.model, e_rate, m_rate)
+            self.arguments = ([self.batch, *later[:-1]], later[-1])
+            self.batch = later[-1]  # the bound after it is of the M-step's batch
         else:
-            self.function, self.arguments = compile_predict(self.model), self.new
+            self.function, self.arguments = compile_predict(self.model), new
         self.start = [(v, v.numpy()) for v in self.model.variables]
 
     def call(self) -> Any:
@@ -163,32 +172,90 @@ def build_model(p: dict[str, Any]) -> Any:
     kernel = gpflow.kernels.Matern52(variance=float(p["variance"]), lengthscales=p["lengthscales"])
     if str(p["likelihood"]) == "gaussian":
         likelihood = gpflow.likelihoods.Gaussian(variance=float(p["noise_variance"]))
+    elif str(p["likelihood"]) == "softmax":
+        likelihood = softmax(p["noise"])
     else:
         likelihood = gpflow.likelihoods.Bernoulli()  # its link is the problem's squashed probit
-    return gpflow.models.SVGP(kernel, likelihood, p["Z"], num_data=int(p["n"]), whiten=True)
+    options = {"num_data": int(p["n"]), "whiten": True, "num_latent_gps": int(p["classes"])}
+    return gpflow.models.SVGP(kernel, likelihood, p["Z"], **options)
 
 
-def compile_e_step(model: Any, rate: float, count: int) -> Callable[..., Any]:
-    """`count` natural-gradient steps on one batch in one call."""
+def softmax(noise: Any) -> Any:
+    """GPflow's softmax with the problem's draws, one set for all rows, in place of fresh ones."""
     import gpflow
     import tensorflow as tf
+
+    samples, classes = noise.shape
+    draws = tf.constant(noise)
+
+    class Softmax(gpflow.likelihoods.Softmax):  # type: ignore[misc]
+        def _mc_quadrature(
+            self, funcs: Any, mean: Any, variance: Any, *rest: Any, **more: Any
+        ) -> Any:
+            rows = tf.broadcast_to(draws[:, None, :], [samples, tf.shape(mean)[0], classes])
+            return super()._mc_quadrature(funcs, mean, variance, *rest, **{**more, "epsilon": rows})
+
+    likelihood = Softmax(classes)
+    likelihood.num_monte_carlo_points = samples
+    return likelihood
+
+
+def natural_step(model: Any, rate: float) -> Callable[..., None]:
+    """A natural-gradient step on a batch."""
+    import gpflow
 
     natural = gpflow.optimizers.NaturalGradient(gamma=rate)
     parameters = [(model.q_mu, model.q_sqrt)]
 
     def e_step(X: Any, y: Any) -> None:
+        natural.minimize(lambda: model.training_loss((X, y)), parameters)
+
+    return e_step
+
+
+def compile_e_step(model: Any, rate: float, count: int) -> Callable[..., Any]:
+    """`count` natural-gradient steps on one batch in one call."""
+    import tensorflow as tf
+
+    step = natural_step(model, rate)
+
+    def e_steps(X: Any, y: Any) -> None:
         if count == 1:
-            natural.minimize(lambda: model.training_loss((X, y)), parameters)
+            step(X, y)
         else:
             for _ in tf.range(count):
-                natural.minimize(lambda: model.training_loss((X, y)), parameters)
+                step(X, y)
 
-    compiled: Callable[..., Any] = tf.function(e_step)
+    compiled: Callable[..., Any] = tf.function(e_steps)
+    return compiled
+
+
+def compile_em_step(model: Any, e_rate: float, m_rate: float) -> Callable[..., Any]:
+    """Natural-gradient steps, each on a minibatch of its own, and one of Adam on another, in one call."""
+    import tensorflow as tf
+
+    natural = natural_step(model, e_rate)
+    adam = adam_step(model, m_rate)
+
+    def em_step(batches: Any, last: Any) -> None:
+        for batch in batches:
+            natural(*batch)
+        adam(*last)
+
+    compiled: Callable[..., Any] = tf.function(em_step)
     return compiled
 
 
 def compile_m_step(model: Any, rate: float) -> Callable[..., Any]:
     """One step of Adam on kernel, likelihood and inducing inputs; q stands still."""
+    import tensorflow as tf
+
+    compiled: Callable[..., Any] = tf.function(adam_step(model, rate))
+    return compiled
+
+
+def adam_step(model: Any, rate: float) -> Callable[..., None]:
+    """A step of Adam on a batch; q is no longer among the trainable variables."""
     import gpflow
     import tensorflow as tf
 
@@ -204,8 +271,7 @@ def compile_m_step(model: Any, rate: float) -> Callable[..., Any]:
             loss = model.training_loss((X, y))
         adam.apply_gradients(zip(tape.gradient(loss, variables), variables))  # noqa: B905
 
-    compiled: Callable[..., Any] = tf.function(m_step)
-    return compiled
+    return m_step
 
 
 def compile_predict(model: Any) -> Callable[..., Any]:
