@@ -48,14 +48,10 @@ def _entries_of(declared: dict[str, Any], where: str) -> Iterator[tuple[str, Dat
             yield alias, _validated(alias, {**base, "title": f"another name of {name}"}, where)
         for variant, changes in table.get("variants", {}).items():
             full_name = f"{name}:{variant}"
-            yield full_name, _validated(full_name, _varied(base, changes), where)
-
-
-def _varied(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
-    """A variant; what belongs to the files of the data set goes where others take their place."""
-    if "files" in changes:
-        base = {key: value for key, value in base.items() if key not in _OF_THE_FILES}
-    return {**base, **changes}
+            # what belongs to the files of the data set goes where others take their place
+            gone = _OF_THE_FILES if "files" in changes else ()
+            kept = {key: value for key, value in base.items() if key not in gone}
+            yield full_name, _validated(full_name, {**kept, **changes}, where)
 
 
 def _validated(name: str, table: dict[str, Any], where: str) -> DatasetEntry:

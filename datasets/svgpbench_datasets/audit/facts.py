@@ -58,6 +58,7 @@ def facts_of(dataset: Dataset, split: Split, missing: Missing = NONE_MISSING) ->
     X, y, target = dataset.X, dataset.y, signal(dataset)
     inputs = same_rows(X.T)
     named = zip(dataset.feature_names, np.ptp(X, axis=0) == 0, strict=True)
+    seed = "" if split.kind == "fixed" else f", seed {split.seed}"
     twins, agreeing = with_twins(inputs, y, split)
     return Facts(
         rows=len(y),
@@ -81,7 +82,7 @@ def facts_of(dataset: Dataset, split: Split, missing: Missing = NONE_MISSING) ->
         test_rows=len(split.test),
         test_seen=twins,
         test_told=agreeing,
-        split=_title(split),
+        split=f"{split.kind}, fold {split.fold} of {split.folds}" + seed,
     )
 
 
@@ -133,8 +134,3 @@ def with_twins(distinct: Indices, y: Floats, split: Split) -> tuple[int, int]:
     has = twins[at] > 0
     agrees = np.abs(y[split.test][has] - totals[at[has]] / twins[at[has]]) <= ALIKE * y.std()
     return int(has.sum()), int(agrees.sum())
-
-
-def _title(split: Split) -> str:
-    which = f"fold {split.fold} of {split.folds}"
-    return f"{split.kind}, {which}" + ("" if split.kind == "fixed" else f", seed {split.seed}")

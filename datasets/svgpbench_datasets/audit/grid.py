@@ -29,7 +29,8 @@ def grid_levels(dataset: Dataset) -> dict[str, int]:
         if cells * count > n:
             continue
         joint = number * count + levels
-        if _equally_often(joint, cells * count):
+        counts = np.bincount(joint, minlength=cells * count)
+        if counts.min() == counts.max():
             cells, number, found[name] = cells * count, joint, count
     return found if len(found) >= 2 and cells >= FEWEST_CELLS else {}
 
@@ -42,8 +43,3 @@ def _levels(column: Floats) -> Indices | None:
     if counts.min() != counts.max() or values.size > column.size // 2:
         return None
     return np.searchsorted(values, column)
-
-
-def _equally_often(numbers: Indices, most: int) -> bool:
-    counts = np.bincount(numbers, minlength=most)
-    return bool(counts.min() == counts.max())

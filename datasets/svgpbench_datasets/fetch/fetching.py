@@ -61,8 +61,11 @@ def fetch_files(
                 failed(file, error)
     finally:
         archives = {each.url for file in files for each in file.addresses if each.member}
-        for url in archives:  # kept until now for the next file in them
-            _drop_if_complete(url, cache)
+        with usable(cache):
+            for url in archives:  # kept until now for the next file in them
+                if Partial(cache, url).is_complete():
+                    with locked(cache, url, lambda _: None):
+                        Partial(cache, url).drop()
     return tuple(paths)
 
 
@@ -97,13 +100,6 @@ def adopt_file(
     if missing and not taken:
         raise DataError(f"--from {source} is not what is wanted ({'; '.join(reasons)})")
     return tuple(taken)
-
-
-def _drop_if_complete(url: str, cache: Path) -> None:
-    with usable(cache):
-        if Partial(cache, url).is_complete():
-            with locked(cache, url, lambda _: None):
-                Partial(cache, url).drop()
 
 
 @dataclass(frozen=True)

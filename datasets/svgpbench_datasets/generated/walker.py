@@ -75,7 +75,11 @@ def walk(
         of an episode of n rows, X [n, 23 frames] (8 positions and angles, 9 velocities, 6 torques; the
         same of the frame before) and the changes of the velocities to the next frame, Y [n, 9].
     """
-    chosen, environment = policy_of(policy), _environment()
+    chosen = policy_of(policy)
+    versions()
+    import gymnasium
+
+    environment = gymnasium.make(ENVIRONMENT, max_episode_steps=LONGEST, disable_env_checker=True)
     left, number = rows, 0
     while left > 0:
         own = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,)))
@@ -95,13 +99,6 @@ def versions() -> dict[str, str]:
             "the walker needs gymnasium and mujoco; install them: pip install 'svgpbench[walker]'"
         ) from None
     return {"gymnasium": str(gymnasium.__version__), "mujoco": str(mujoco.__version__)}
-
-
-def _environment() -> Any:
-    versions()
-    import gymnasium
-
-    return gymnasium.make(ENVIRONMENT, max_episode_steps=LONGEST, disable_env_checker=True)
 
 
 def _episode(environment: Any, policy: Policy, rng: np.random.Generator) -> tuple[Floats, Floats]:
