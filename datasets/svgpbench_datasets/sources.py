@@ -21,10 +21,26 @@ from svgpbench_datasets.fetch.limits import Limits, OnProgress, silent
 from svgpbench_datasets.fetch.places import mirrors_from_environment, places
 from svgpbench_datasets.fetch.proof import WrongContent
 from svgpbench_datasets.fetch.unpacking import Bounded, content
-from svgpbench_datasets.files import File
-from svgpbench_datasets.form import check_form
+from svgpbench_datasets.files import File, UnseenFile
 
 _MOST_OF_A_CELL = 32  # bytes: every digit of a float64, its sign, its exponent and a comma
+
+
+def check_form(entry: DatasetEntry, file: UnseenFile, path: Path) -> None:
+    """Read all of an uncompressed file: its header, its rows, and every column, input or not."""
+    from svgpbench_datasets.reading.tables import read_blocks
+
+    at = entry.files.index(file)  # one file makes one part: the entry says so
+    alone = {
+        "files": (file,),
+        "parts": (),
+        "rows": entry.part_rows[at],
+        "reader": entry.reader_of(at),
+        "skip_lines": entry.skipped_of(at),
+        "features": tuple(column for column in entry.columns if column != entry.target),
+    }
+    for _ in read_blocks(entry.model_copy(update=alone), lambda _: path.open("rb")):
+        pass
 
 
 @dataclass(frozen=True)

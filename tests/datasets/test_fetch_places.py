@@ -158,7 +158,7 @@ from pathlib import Path
 from functools import partial
 from wanted_files import FAST, entry, fetch_file, unseen, wanted
 from svgpbench_datasets import DataError
-from svgpbench_datasets.form import check_form
+from svgpbench_datasets.sources import check_form
 def tell(progress):
     print(progress.doing, flush=True)
 cache, url, readers_id, kind = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4]

@@ -17,9 +17,9 @@ from mirror import PACKAGE, manifest, mirror_folder, mirrored
 
 from svgpbench_datasets import REGISTRY, DataFile, Registry, fingerprint
 from svgpbench_datasets.audit.report import audit
-from svgpbench_datasets.declarations import registry_files
 from svgpbench_datasets.masks import read_masks, write_masks
 from svgpbench_datasets.pinning import pins
+from svgpbench_datasets.registry import registry_files
 from svgpbench_datasets.sources import Sources
 
 ABSENT = {

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from svgpbench_datasets.audit.dependence import signal
-from svgpbench_datasets.audit.predictability import linear_r2, nearest_ratio, previous_ratio
+from svgpbench_datasets.audit.dependence import linear_r2, nearest_ratio, previous_ratio, signal
 from svgpbench_datasets.dataset import Dataset, Floats
 from svgpbench_datasets.reading.tables import NONE_MISSING, Missing
 from svgpbench_datasets.splits import Indices, Split

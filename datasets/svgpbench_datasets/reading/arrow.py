@@ -19,8 +19,6 @@ from svgpbench_datasets.reading.layout import Layout
 from svgpbench_datasets.reading.table import Table
 from svgpbench_datasets.whole_files import whole_file
 
-_NAMES = {"parquet": "Parquet", "feather": "Feather"}
-
 
 def arrow_table(stream: IO[bytes], where: str, layout: Layout) -> Table:
     """Read a Parquet file, or a Feather file of version 2."""
@@ -99,10 +97,9 @@ def _in_one_line(where: str, layout: Layout) -> Iterator[None]:
     except DataError:
         raise
     except (pa.ArrowException, OSError, ValueError) as error:
-        kind = _NAMES[layout.reader]
-        raise DataError(
-            f"{where} is not a {kind} file that can be read ({reason(error)})"
-        ) from None
+        kind = layout.reader.capitalize()
+        why = f"{where} is not a {kind} file that can be read ({reason(error)})"
+        raise DataError(why) from None
 
 
 def _column(column: Any, place: str) -> pd.Series[Any]:

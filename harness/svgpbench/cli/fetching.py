@@ -99,7 +99,7 @@ def _adopt(
     downloads: Sequence[Path], chosen: Mapping[str, Any], rows: Sequence[Row], cache: Path
 ) -> None:
     from svgpbench_datasets.fetch.fetching import adopt_file
-    from svgpbench_datasets.form import check_form
+    from svgpbench_datasets.sources import check_form
 
     if len(chosen) != 1:
         raise UserError(f"--from is for one data set, not for {len(chosen)}; name one")
@@ -120,7 +120,7 @@ def _download(rows: Sequence[Row], cache: Path, mirrors: Sequence[str]) -> None:
     """Fetch each file once; one that cannot be had does not keep the next from being fetched."""
     from svgpbench_datasets.fetch.fetching import fetch_files
     from svgpbench_datasets.fetch.places import Unavailable
-    from svgpbench_datasets.form import check_form
+    from svgpbench_datasets.sources import check_form
 
     files = wanted(rows)
     if not files:

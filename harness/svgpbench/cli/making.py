@@ -15,7 +15,7 @@ from svgpbench.cells.data_errors import data_errors_are_the_users
 from svgpbench.errors import UserError
 from svgpbench.plugins import registry_of
 from svgpbench_datasets import REGISTRY
-from svgpbench_datasets.generated.walker_file import Walk, make_walker
+from svgpbench_datasets.generated.walker import Walk, make_walker
 
 
 def make_command(
