@@ -4,7 +4,6 @@
 # make mutants-drawn   200 mutants drawn by a seed; survivors go to tests/mutants/survivors.toml to be read
 PYTHON  ?= python3
 VENV    ?= .venv
-PEER_VENV = .venv-gpflow
 RESULTS ?= runs
 JOBS    ?=
 ONLY    ?=
@@ -39,9 +38,10 @@ check: $(VENV)/.installed
 bench: $(VENV)/.installed
 	$(BIN)/pytest tests/speed/bench_steps.py --benchmark-only --benchmark-disable-gc --benchmark-autosave $(BENCH)
 
-# GPflow's figures next to ours, in an environment of its own that has GPflow's own dependencies
-peers: $(VENV)/.installed $(PEER_VENV)/.installed
-	SVGPBENCH_GPFLOW_PYTHON=$(CURDIR)/$(PEER_VENV)/bin/python $(BIN)/pytest tests/speed -k gpflow
+# peers' figures next to ours, in environments of their own (3 GB) in a folder of the user's cache
+peers: $(VENV)/.installed
+	$(BIN)/svgpbench speed --peers --problem tiny --backend numpy --step predict --repeats 1 --max-other-cores 99
+	$(BIN)/pytest tests/speed/test_peers.py
 
 # the full figure: 600 cells, about half an hour on two cores; its records are committed
 paper: $(VENV)/.installed
@@ -55,10 +55,5 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[all,dev]'
 	touch $@
 
-$(PEER_VENV)/.installed:
-	$(PYTHON) -m venv $(PEER_VENV)
-	$(PEER_VENV)/bin/python -m pip install --quiet 'gpflow==2.11.2' tensorflow-cpu 'setuptools<81'
-	touch $@
-
 clean:
-	rm -rf $(VENV) $(PEER_VENV) .pytest_cache build *.egg-info
+	rm -rf $(VENV) .pytest_cache build *.egg-info

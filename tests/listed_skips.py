@@ -17,6 +17,7 @@ import pytest
 
 from svgpbench.plugins import framework_missing
 from svgpbench.runner.cores import usable_cores
+from svgpbench.speed.peers import peer_python
 
 Found = re.Match[str]
 
@@ -42,7 +43,7 @@ CONDITIONS: dict[str, Callable[[Found], bool]] = {
     "the mirror lacks it": lambda found: _mirror_lacks(found["path"]),
     "no framework": lambda found: framework_missing(found["backend"]) is not None,
     "no walker": lambda _: _absent("gymnasium") or _absent("mujoco"),
-    "no peer": lambda _: not os.environ.get("SVGPBENCH_GPFLOW_PYTHON"),
+    "no peer": lambda found: peer_python(found["peer"]) is None,
     "own reference values": lambda _: bool(os.environ.get("SVGPBENCH_ORACLES")),
     "axes asked for": lambda _: bool(os.environ.get("SVGPBENCH_AXES")),
     "one core": lambda _: len(usable_cores()) < 2,

@@ -63,6 +63,7 @@ FORWARD: dict[str, tuple[Callable[[Ops, Array], Array], Callable[[Floats], Any],
         lambda x: np.concatenate((x[1:], x)),
         X,
     ),
+    "erfc": (lambda ops, x: ops.erfc(x), scipy.special.erfc, X),
     "lgamma": (lambda ops, x: ops.lgamma(x), scipy.special.gammaln, POSITIVE),
     "reshape": (lambda ops, x: ops.reshape(x, (4, -1)), lambda x: x.reshape(4, -1), X),
     "broadcast_to": (

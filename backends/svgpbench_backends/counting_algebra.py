@@ -23,7 +23,7 @@ def cholesky(a: ShapeArray) -> ShapeArray:
     matrices = math.prod(a.shape[:-2])
     flops = matrices * a.shape[-1] ** 3 // 3
     a.ledger.factorised(matrices)
-    out = record(a.ledger, (a,), a.shape, a.dtype, flops)
+    out = record(a.ledger, (a,), a.shape, a.dtype, flops, kind="cholesky")
     L = constant(out)
 
     def rule(g: ShapeArray) -> ShapeArray:
@@ -43,7 +43,8 @@ def solve_triangular(
     if b.ndim < 2 or b.shape[-2] != a.shape[-1]:
         raise ValueError(f"no solve of shapes {a.shape} and {b.shape}")
     shape = (*broadcast(a.shape[:-2], b.shape[:-2]), *b.shape[-2:])
-    out = record(a.ledger, (a, b), shape, b.dtype, math.prod(shape) * a.shape[-1])
+    flops = math.prod(shape) * a.shape[-1]
+    out = record(a.ledger, (a, b), shape, b.dtype, flops, kind="solve")
     nodes = [x.node for x in (a, b) if x.node is not None]
     if nodes:
         held, a_shape = constant(a), a.shape

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from svgpbench.errors import UserError
-from svgpbench_backends.counting_ledger import Buffer, Ledger
+from svgpbench_backends.counting_ledger import Buffer, Kind, Ledger
 from svgpbench_backends.counting_tape import Node
 
 Shape: TypeAlias = tuple[int, ...]
@@ -140,6 +140,7 @@ def record(
     dtype: np.dtype[Any],
     flops: int = 0,
     *,
+    kind: Kind = "elementwise",
     read: int | None = None,
 ) -> ShapeArray:
     """One operation and its result in new memory; `read` replaces the bytes of the whole inputs."""
@@ -148,7 +149,7 @@ def record(
     out = ShapeArray(shape, dtype, Buffer(ledger, size), distinct)
     if read is None:
         read = sum(x.moved for x in {id(x): x for x in inputs}.values())
-    ledger.operation(flops, read + size)
+    ledger.operation(flops, read + size, kind)
     return out
 
 
@@ -195,7 +196,7 @@ def matmul(a: ShapeArray, b: ShapeArray) -> ShapeArray:
     batch = broadcast(a.shape[:-2], b.shape[:-2])
     m, k, n = a.shape[-2], a.shape[-1], b.shape[-1]
     flops = 2 * math.prod(batch) * m * n * k
-    out = record(a.ledger, (a, b), (*batch, m, n), a.dtype, flops)
+    out = record(a.ledger, (a, b), (*batch, m, n), a.dtype, flops, kind="product")
     left, right = constant(a), constant(b)
     return attach(out, (a, lambda g: g @ transpose(right)), (b, lambda g: transpose(left) @ g))
 

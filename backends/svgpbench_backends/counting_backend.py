@@ -33,7 +33,7 @@ from svgpbench_backends.counting_arrays import (
     transpose,
     view,
 )
-from svgpbench_backends.counting_ledger import Ledger
+from svgpbench_backends.counting_ledger import Counted, Ledger
 from svgpbench_backends.counting_tape import Node, reverse_pass
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -53,12 +53,11 @@ class CountingOps:
         self._ledger, self._dtype = Ledger(), np.dtype(dtype)
         self._differentiating = False
 
-    def count(self, f: Callable[[], S]) -> tuple[S, tuple[int, int, int, int]]:
-        """The result of `f()` and its FLOPs, bytes moved, peak bytes alive (earlier ones too), Choleskys."""
+    def count(self, f: Callable[[], S]) -> tuple[S, Counted]:
+        """The result of `f()` and what it cost; bytes alive before it are in its peak."""
         self._ledger.restart()
         out = f()
-        ledger = self._ledger
-        return out, (ledger.flops, ledger.moved, ledger.peak, ledger.choleskys)
+        return out, self._ledger.counted()
 
     def _new(self, shape: Sequence[int], dtype: np.dtype[Any] | None = None) -> ShapeArray:
         return record(self._ledger, (), tuple(shape), dtype or self._dtype)
@@ -119,6 +118,10 @@ class CountingOps:
             (x, lambda g: elementwise(condition, g, dtype=g.dtype)),
             (y, lambda g: elementwise(condition, g, dtype=g.dtype)),
         )
+
+    def erfc(self, x: Array) -> Array:
+        held = constant(x)
+        return attach(elementwise(x), (x, lambda g: g * elementwise(held)))  # its density
 
     def lgamma(self, x: Array) -> Array:
         return elementwise(x)

@@ -65,6 +65,7 @@ class JaxOps:
     tril = staticmethod(jnp.tril)
     matrix_transpose = staticmethod(jnp.matrix_transpose)
     softplus = staticmethod(jax.nn.softplus)
+    erfc = staticmethod(lax.erfc)
     lgamma = staticmethod(lax.lgamma)
 
     def sum(

@@ -14,6 +14,7 @@ import autograd.numpy as anp
 import numpy as np
 import numpy.typing as npt
 from autograd.extend import defvjp, primitive
+from autograd.scipy.special import erfc
 from scipy.linalg import lapack
 from scipy.special import gammaln
 
@@ -139,6 +140,9 @@ class NumpyOps:
         self, x: Array, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False
     ) -> Array:
         return anp.sum(x, axis=axis, keepdims=keepdims)
+
+    def erfc(self, x: Array) -> Array:
+        return erfc(x)
 
     def lgamma(self, x: Array) -> Array:
         return gammaln(x)

@@ -61,6 +61,7 @@ class TensorFlowOps:
     broadcast_to = staticmethod(tf.broadcast_to)
     matrix_transpose = staticmethod(tf.linalg.matrix_transpose)
     softplus = staticmethod(tf.math.softplus)
+    erfc = staticmethod(tf.math.erfc)
     lgamma = staticmethod(tf.math.lgamma)
 
     def sum(

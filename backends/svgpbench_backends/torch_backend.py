@@ -52,6 +52,7 @@ class TorchOps:
     abs = staticmethod(torch.abs)
     where = staticmethod(torch.where)
     tril = staticmethod(torch.tril)
+    erfc = staticmethod(torch.erfc)
     lgamma = staticmethod(torch.lgamma)
 
     def maximum(self, x: Array, y: Array | float) -> Array:
@@ -90,7 +91,7 @@ class TorchOps:
         factor, info = torch.linalg.cholesky_ex(a)
         # NaN by a product, not by `where`, so that the gradient of a failed factor is NaN too
         one = torch.ones((), dtype=factor.dtype, device=factor.device)
-        return torch.tril(factor * torch.where(info == 0, one, torch.nan)[..., None, None])
+        return factor * torch.where(info == 0, one, torch.nan)[..., None, None]
 
     def solve_triangular(
         self, a: Array, b: Array, *, lower: bool = True, transpose: bool = False

@@ -1,4 +1,4 @@
-"""Data sets for the benchmark: shipped and the user's own, splits, standardisation."""
+"""Data sets, shipped and the user's own, splits, standardisation; a mistake in any is a `DataError`."""
 
 from svgpbench_datasets.dataset import Dataset, Task, fingerprint
 from svgpbench_datasets.entry import DatasetEntry

@@ -57,8 +57,7 @@ class Dataset:
     def __post_init__(self) -> None:
         object.__setattr__(self, "X", _read_only(self.X))
         object.__setattr__(self, "y", _read_only(self.y))
-        _check_shapes(self)
-        _check_values(self)
+        _check(self)
         object.__setattr__(self, "fingerprint", fingerprint(self.X, self.y))
 
 
@@ -76,7 +75,7 @@ def _read_only(values: ArrayLike) -> Floats:
     return sealed(np.array(values, dtype=np.float64, order="C"))
 
 
-def _check_shapes(dataset: Dataset) -> None:
+def _check(dataset: Dataset) -> None:
     X, y, name = dataset.X, dataset.y, dataset.name
     if X.ndim != 2 or y.ndim != 1 or X.shape[0] != y.shape[0] or 0 in X.shape:
         raise DataError(
@@ -87,10 +86,6 @@ def _check_shapes(dataset: Dataset) -> None:
             f"data set {name!r}: {len(dataset.feature_names)} feature names for "
             f"{X.shape[1]} columns; give one name a column"
         )
-
-
-def _check_values(dataset: Dataset) -> None:
-    X, y, name = dataset.X, dataset.y, dataset.name
     if not (np.isfinite(X).all() and np.isfinite(y).all()):
         raise DataError(f"data set {name!r} holds NaN or infinity; fill in or remove those rows")
     if dataset.task == "regression":

@@ -154,9 +154,9 @@ class DatasetEntry(Strict):
         if count % len(parts):
             raise ValueError(f"{count} files cannot make {len(parts)} parts")
         for key in ("reader", "skip_lines"):
-            given = getattr(self, key)
-            if isinstance(given, tuple) and len(given) != count:
-                raise ValueError(f"{key} for {len(given)} files where {count} are declared")
+            of_each = getattr(self, key)
+            if isinstance(of_each, tuple) and len(of_each) != count:
+                raise ValueError(f"{key} for {len(of_each)} files where {count} are declared")
         if self.splits and (self.splits.train_rows or 0) >= self.rows:
             raise ValueError("splits.train_rows leaves no test row")
         return self

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, ClassVar, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, model_validator
 
@@ -32,6 +32,7 @@ class DataFile(Strict):
     it is packed). Without addresses it is shipped with the package, xz-compressed.
     """
 
+    known_by: ClassVar[str] = "sha256"
     path: FilePath
     sha256: Sha256
     bytes: PositiveInt | None = None  # of what is hashed; required where it is downloaded
@@ -54,6 +55,17 @@ class DataFile(Strict):
         """Whether it comes with the package."""
         return not self.addresses
 
+    @property
+    def most(self) -> int:
+        """The bytes that it has; 0 where none are declared."""
+        return self.bytes or 0
+
+    @property
+    def checksums(self) -> dict[str, str]:
+        """Published ones, by algorithm."""
+        known = {"sha256": self.sha256, "md5": self.md5, "sha1": self.sha1}
+        return {name: value for name, value in known.items() if value is not None}
+
 
 class UnseenFile(Strict):
     """A file of which no copy has been seen, so that no checksum is known: it is told by its form.
@@ -62,14 +74,18 @@ class UnseenFile(Strict):
     its name in the cache and below a mirror. Without addresses the user has to bring it.
     """
 
+    known_by: ClassVar[str] = "form"
+    shipped: ClassVar[bool] = False
+    packed: ClassVar[bool] = False
+    checksums: ClassVar[dict[str, str]] = {}
     path: FilePath
     at_most: PositiveInt  # bytes of the uncompressed content
     addresses: tuple[Address, ...] = ()
 
     @property
-    def shipped(self) -> bool:
-        """It does not come with the package."""
-        return False
+    def most(self) -> int:
+        """The bytes that it may have."""
+        return self.at_most
 
 
 File: TypeAlias = DataFile | UnseenFile

@@ -25,11 +25,7 @@ _ZERO, _COMMA, _END = np.frombuffer(b"0,\n", dtype=np.uint8)
 
 
 def fixed_split(entry: DatasetEntry, fold: int, open_file: Callable[[File], bytes]) -> Split:
-    """Read one published split of a data set, folds from 0; `open_file` gives the content of a file.
-
-    Raises:
-        DataError: no published splits, a fold out of range, a mask that is none.
-    """
+    """Read one published split of a data set, folds from 0; `open_file` gives the content of a file."""
     splits = entry.splits
     if splits is None:
         raise DataError(
@@ -50,11 +46,7 @@ def fixed_split(entry: DatasetEntry, fold: int, open_file: Callable[[File], byte
 
 
 def read_masks(raw: bytes, rows: int, count: int, where: str) -> Masks:
-    """Read masks, [rows, count].
-
-    Raises:
-        DataError: text that is not so many rows and columns of 0 and 1.
-    """
+    """Read masks, [rows, count]."""
     table = plain_numbers(raw, ",")
     if table is None or table.shape != (rows, count) or not np.isin(table, (0, 1)).all():
         shape = "not a table of numbers" if table is None else f"of shape {table.shape}"
@@ -63,11 +55,7 @@ def read_masks(raw: bytes, rows: int, count: int, where: str) -> Masks:
 
 
 def write_masks(path: Path, splits: Sequence[Split]) -> None:
-    """Write splits that each take every row of one data set; a file that is there is replaced.
-
-    Raises:
-        DataError: the file cannot be written.
-    """
+    """Write splits that each take every row of one data set; a file that is there is replaced."""
     rows = len(splits[0].train) + len(splits[0].test)
     text = np.full((rows, 2 * len(splits)), _COMMA)
     text[:, ::2], text[:, -1] = _ZERO, _END

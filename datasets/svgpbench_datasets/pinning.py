@@ -33,9 +33,6 @@ def pins(registry_of: Callable[[str], Registry], files: Iterable[Path]) -> Itera
     """Compute the fingerprint of each data set that is at hand and has one written, in order of the files.
 
     `registry_of` finds what loads a data set.
-
-    Raises:
-        DataError: a file of a data set that does not hold what is declared.
     """
     for file in files:
         for _, name, written in _fingerprints(file.read_text(encoding="utf-8").splitlines()):
@@ -46,11 +43,7 @@ def pins(registry_of: Callable[[str], Registry], files: Iterable[Path]) -> Itera
 
 
 def write(pin: Pin) -> None:
-    """Put the computed fingerprint into the registry file.
-
-    Raises:
-        DataError: the file has no such line any more, or cannot be written.
-    """
+    """Put the computed fingerprint into the registry file."""
     try:
         lines = pin.file.read_text(encoding="utf-8").splitlines(keepends=True)
         for at, name, written in _fingerprints(lines):

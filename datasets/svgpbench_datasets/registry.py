@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import tomllib
+from collections.abc import Iterator
 from functools import cached_property, partial
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
 
 from svgpbench_datasets.dataset import Dataset
-from svgpbench_datasets.declarations import read_entries
 from svgpbench_datasets.entry import DatasetEntry
 from svgpbench_datasets.errors import DataError, did_you_mean, listed
 from svgpbench_datasets.generated.generators import generate
@@ -17,8 +20,58 @@ from svgpbench_datasets.sources import Sources
 from svgpbench_datasets.splits import Split
 
 if TYPE_CHECKING:  # what reads files imports pandas, which takes a while
-    from svgpbench_datasets.missing import Missing
     from svgpbench_datasets.reading.numbers import Block
+    from svgpbench_datasets.reading.tables import Missing
+
+_OF_THE_FILES = frozenset({"splits", "unseen", "fingerprint"})
+
+
+def read_entries(folder: Traversable) -> dict[str, DatasetEntry]:
+    """The entries of `registry.toml` and of `registry/*.toml` in a folder, in that order."""
+    entries: dict[str, DatasetEntry] = {}
+    for file in registry_files(folder):
+        try:
+            declared = tomllib.loads(file.read_text("utf-8"))
+        except (OSError, ValueError) as error:
+            raise DataError(f"{file.name} cannot be read: {error}") from None
+        for name, entry in _entries_of(declared, file.name):
+            if name in entries:
+                raise DataError(f"{file.name}: [{name}] is declared twice; rename one")
+            entries[name] = entry
+    return entries
+
+
+def registry_files(folder: Traversable) -> list[Traversable]:
+    """The registry files of a folder: its `registry.toml`, then `registry/*.toml` by name."""
+    more = folder.joinpath("registry")
+    split = [one for one in more.iterdir() if one.name.endswith(".toml")] if more.is_dir() else []
+    return [folder.joinpath("registry.toml"), *sorted(split, key=lambda file: file.name)]
+
+
+def _entries_of(declared: dict[str, Any], where: str) -> Iterator[tuple[str, DatasetEntry]]:
+    """Each data set, then each of its variants: the data set with some keys replaced."""
+    for name, table in declared.items():
+        if not isinstance(table, dict):
+            raise DataError(f"{where}: {name!r} is not a table")
+        base = {key: value for key, value in table.items() if key not in ("variants", "aliases")}
+        yield name, _validated(name, base, where)
+        for alias in table.get("aliases", ()):
+            yield alias, _validated(alias, {**base, "title": f"another name of {name}"}, where)
+        for variant, changes in table.get("variants", {}).items():
+            full_name = f"{name}:{variant}"
+            # what belongs to the files of the data set goes where others take their place
+            gone = _OF_THE_FILES if "files" in changes else ()
+            kept = {key: value for key, value in base.items() if key not in gone}
+            yield full_name, _validated(full_name, {**kept, **changes}, where)
+
+
+def _validated(name: str, table: dict[str, Any], where: str) -> DatasetEntry:
+    try:
+        return DatasetEntry.model_validate({**table, "name": name})
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        raise DataError(f"{where}: [{name}] {key}: {first['msg']}") from None
 
 
 class Registry:
@@ -68,11 +121,7 @@ class Registry:
         return dataset
 
     def load_unverified(self, name: str) -> Dataset:
-        """Load a data set whatever its fingerprint; its files are still what is declared.
-
-        Raises:
-            DataError: as `load`, but for the fingerprint.
-        """
+        """Load a data set whatever its fingerprint; its files are still what is declared."""
         entry = self.describe(name)
         X, y = self._numbers(entry)
         return Dataset(
@@ -117,12 +166,8 @@ class Registry:
         return X, y
 
     def missing(self, name: str) -> Missing:
-        """What the files of a data set lack, before what is declared is done to them.
-
-        Raises:
-            DataError: as `load_unverified`.
-        """
-        from svgpbench_datasets.missing import count_missing
+        """What the files of a data set lack, before what is declared is done to them."""
+        from svgpbench_datasets.reading.tables import count_missing
 
         entry = self.describe(name)
         return count_missing(entry, partial(self._sources.opened, entry=entry))

@@ -15,25 +15,32 @@ from typing import IO
 
 from svgpbench_datasets.entry import DatasetEntry
 from svgpbench_datasets.errors import DataError
-from svgpbench_datasets.fetch import (
-    Bounded,
-    Limits,
-    OnProgress,
-    WrongContent,
-    cache_folder,
-    content,
-    fetch_files,
-    is_cached,
-    mirrors_from_environment,
-    places,
-    proof_of,
-    sha256_of,
-    silent,
-)
-from svgpbench_datasets.files import File
-from svgpbench_datasets.form import check_form
+from svgpbench_datasets.fetch.cache import cache_folder, is_cached, sha256_of
+from svgpbench_datasets.fetch.fetching import fetch_files
+from svgpbench_datasets.fetch.limits import Limits, OnProgress, silent
+from svgpbench_datasets.fetch.places import mirrors_from_environment, places
+from svgpbench_datasets.fetch.proof import WrongContent
+from svgpbench_datasets.fetch.unpacking import Bounded, content
+from svgpbench_datasets.files import File, UnseenFile
 
 _MOST_OF_A_CELL = 32  # bytes: every digit of a float64, its sign, its exponent and a comma
+
+
+def check_form(entry: DatasetEntry, file: UnseenFile, path: Path) -> None:
+    """Read all of an uncompressed file: its header, its rows, and every column, input or not."""
+    from svgpbench_datasets.reading.tables import read_blocks
+
+    at = entry.files.index(file)  # one file makes one part: the entry says so
+    alone = {
+        "files": (file,),
+        "parts": (),
+        "rows": entry.part_rows[at],
+        "reader": entry.reader_of(at),
+        "skip_lines": entry.skipped_of(at),
+        "features": tuple(column for column in entry.columns if column != entry.target),
+    }
+    for _ in read_blocks(entry.model_copy(update=alone), lambda _: path.open("rb")):
+        pass
 
 
 @dataclass(frozen=True)
@@ -47,11 +54,7 @@ class Sources:
     on_progress: OnProgress = silent
 
     def read(self, file: File, entry: DatasetEntry) -> bytes:
-        """The uncompressed content of a file of a data set, verified.
-
-        Raises:
-            DataError: it is nowhere to be had, or is not what is declared.
-        """
+        """The uncompressed content of a file of a data set, verified."""
         with self.opened(file, entry) as stream:
             return stream.read()
 
@@ -63,22 +66,17 @@ class Sources:
             return
         self.fetch([file], entry)
         path = self.cache_folder() / file.path
-        packed = proof_of(file).packed
-        with self._unpacked(path, file, entry) if packed else path.open("rb") as stream:
+        with self._unpacked(path, file, entry) if file.packed else path.open("rb") as stream:
             yield stream
 
     def sha256(self, file: File, entry: DatasetEntry) -> str:
         """The hash that tells a file's content: the declared one, or that of what was accepted."""
-        if proof_of(file).by == "form":
+        if file.known_by == "form":
             self.fetch([file], entry)
         return str(sha256_of(file, self.cache_folder()))
 
     def fetch(self, files: Sequence[File], entry: DatasetEntry) -> None:
-        """Bring what is not shipped of these files of a data set into the cache, archives once.
-
-        Raises:
-            DataError: one of them is nowhere to be had.
-        """
+        """Bring what is not shipped of these files of a data set into the cache, archives once."""
         fetch_files(
             [file for file in files if not file.shipped],
             cache=self.cache_folder(),
@@ -121,7 +119,7 @@ class Sources:
             raw = lzma.decompress(self.shipped.joinpath(file.path).read_bytes())
         except (OSError, EOFError, lzma.LZMAError) as error:
             raise DataError(f"shipped file {file.path} cannot be read ({error}); {again}") from None
-        found, declared = hashlib.sha256(raw).hexdigest(), proof_of(file).checksums["sha256"]
+        found, declared = hashlib.sha256(raw).hexdigest(), file.checksums["sha256"]
         if found != declared:
             raise DataError(
                 f"shipped file {file.path} has changed: sha256 {found} where {declared} is "

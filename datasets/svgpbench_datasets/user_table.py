@@ -96,11 +96,7 @@ def load_user_table(
 
 
 def layout_of(file: Path, arrays: Sequence[str] = ()) -> Layout:
-    """How a file is laid out: by its ending and, of text, by its first line.
-
-    Raises:
-        DataError: no such file, or one that is not read.
-    """
+    """How a file is laid out: by its ending and, of text, by its first line."""
     from svgpbench_datasets.reading.text import layout_found
 
     _check_file(file)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
@@ -213,6 +214,15 @@ class DataConfig(Strict):
         if self.path is not None and (self.target is None or self.task is None):
             raise ValueError(f"data {self.name!r} has a path, so it needs `target` and `task` too")
         return self
+
+
+def data_sets_by_name(names: Collection[str]) -> dict[str, list[str]]:
+    """What a name stands for: a data set for itself; NAME, where none is so called, for each NAME@OUTPUT."""
+    found = {name: [name] for name in names}
+    for name in names:
+        if (table := name.partition("@")[0]) not in names:
+            found.setdefault(table, []).append(name)
+    return found
 
 
 class SplitConfig(Strict):

@@ -38,6 +38,14 @@ class Tally(NamedTuple):
     bytes: int
     peak_bytes: int
     choleskys: int  # matrices factorised, one for each kernel and latent that has its own
+    product_flops: int
+    cholesky_flops: int
+    solve_flops: int
+
+    @property
+    def elementwise_flops(self) -> int:
+        """What is left: one an entry, sums, exponentials and log Φ too."""
+        return self.flops - self.product_flops - self.cholesky_flops - self.solve_flops
 
 
 class Cost(NamedTuple):
@@ -75,8 +83,8 @@ class Size:
 class CountingBackend(Ops, Protocol):
     """The counting backend: an `Ops` that says what a call cost."""
 
-    def count(self, f: Callable[[], T]) -> tuple[T, tuple[int, int, int, int]]:
-        """The result, and FLOPs, bytes moved, peak bytes alive and Choleskys."""
+    def count(self, f: Callable[[], T]) -> tuple[T, tuple[int, ...]]:
+        """The result, and the fields of `Tally` in their order."""
 
 
 @functools.lru_cache

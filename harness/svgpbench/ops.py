@@ -126,6 +126,9 @@ class Ops(Protocol):
     def where(self, condition: Array, x: Array, y: Array) -> Array:
         """`x` where `condition`, else `y`."""
 
+    def erfc(self, x: Array) -> Array:
+        """1 − erf(x), accurate relative to itself while it is a normal number."""
+
     def lgamma(self, x: Array) -> Array:
         """Log Γ(x) for x > 0. Not differentiated."""
 

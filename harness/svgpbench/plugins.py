@@ -14,6 +14,7 @@ from svgpbench.ops import Framework, Ops
 BACKENDS, METHODS, DATASETS = "svgpbench.backends", "svgpbench.methods", "svgpbench.datasets"
 FRAMEWORKS = "svgpbench.frameworks"
 FIGURES, TABLES = "svgpbench.figures", "svgpbench.tables"
+PEERS = "svgpbench.peers"
 LIKELIHOODS, KERNELS, INDUCING = "svgpbench.likelihoods", "svgpbench.kernels", "svgpbench.inducing"
 GROUPS = {
     BACKENDS: "backend",
@@ -25,6 +26,7 @@ GROUPS = {
     FRAMEWORKS: "framework",
     FIGURES: "kind of figure",
     TABLES: "kind of table",
+    PEERS: "peer",
 }
 """Every group of entry points, and what a message calls one of it."""
 

@@ -128,11 +128,11 @@ def test_pin_finds_and_mends_a_fingerprint(cli: Cli, tmp_path: Path) -> None:
     assert right
     wrong = "sha256:" + "0" * 64
     copy.write_text(before.replace(right, wrong), encoding="utf-8")
-    looked = cli("data", "pin", copy)
-    assert looked.code == 1
-    assert f"DIFFERS concrete:5 {right}" in looked.out
-    assert looked.out.count("DIFFERS") == 1
-    assert looked.out.count("same") == 9
+    pin = cli("data", "pin", copy)
+    assert pin.code == 1
+    assert f"DIFFERS concrete:5 {right}" in pin.out
+    assert pin.out.count("DIFFERS") == 1
+    assert pin.out.count("same") == 9
     assert wrong in copy.read_text(encoding="utf-8")
     assert cli("data", "pin", copy, "--write").code == 0
     assert copy.read_text(encoding="utf-8") == before

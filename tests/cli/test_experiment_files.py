@@ -51,6 +51,32 @@ def test_fig3_has_the_settings_of_the_paper() -> None:
             assert (training.e_steps, training.e_rate) == ((1, 1.0) if regression else (8, 0.7))
 
 
+def test_a_name_selects_each_output_of_a_table_unless_it_is_a_data_sets_own(tmp_path: Path) -> None:
+    own = '{ name = "arm", path = "rows.csv", target = ["y", "z"], task = "regression" }'
+    registered = '"kuka", "kuka@torque2"'
+    file = write_own(
+        tmp_path,
+        (
+            '{ name = "rows", path = "rows.csv", target = "y", task = "regression" }',
+            f"{own}, {registered}",
+        ),
+        ("run_folds = [0, 1]", "run_folds = [0]"),
+        ('name = "t-svgp"\n', 'name = "t-svgp"\n[presets.arms]\ndata = ["arm"]\n'),
+    )
+    experiment = load_experiment(str(file))
+    assert [cell.data.name for cell in resolve(experiment, "arms")] == ["arm@y", "arm@z"]
+    for name, expected in (
+        ("arm", ["arm@y", "arm@z"]),
+        ("arm@z", ["arm@z"]),
+        ("kuka", ["kuka"]),
+        ("kuka@torque2", ["kuka@torque2"]),
+    ):
+        cells = resolve(experiment, "arms", Selection(data=(name,)))
+        assert [cell.data.name for cell in cells] == expected
+    with pytest.raises(UserError, match="data set of mine 'arn'; did you mean 'arm'"):
+        resolve(experiment, None, Selection(data=("arn",)))
+
+
 @pytest.mark.parametrize("name", shipped_experiments())
 def test_every_preset_of_every_shipped_experiment_resolves_to_distinct_cells(name: str) -> None:
     experiment = load_experiment(name)

@@ -150,6 +150,8 @@ def test_several_targets_are_outputs_of_which_none_is_an_input(cli: Cli, tmp_pat
     assert (ran.code, json.loads(ran.out)["counts"]) == (0, {"ok": 2}), ran.err
     rows = json.loads(cli("table", "mine.toml", "--json").out)["rows"]
     assert [row["data"] for row in rows] == ["rows@y", "rows@z"]
+    again = cli("run", "mine.toml", "--dataset", "rows", "--force", "--jobs", "1", "--json")
+    assert (again.code, json.loads(again.out)["counts"]) == (0, {"ok": 2}), again.err
     audited = cli("data", "audit", "rows.csv", "--target", "y", "--target", "z", "--json")
     found = [(one["name"], one["target"], one["feature_names"]) for one in json.loads(audited.out)]
     assert found == [("rows.csv@y", "y", ["x"]), ("rows.csv@z", "z", ["x"])]

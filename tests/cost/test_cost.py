@@ -61,6 +61,16 @@ def test_e_step_of_t_svgp_by_hand() -> None:
     assert cost.e_step.peak_bytes == pytest.approx(8 * (5 * n * M), rel=0.02)
 
 
+def test_e_step_of_t_svgp_by_kind_by_hand() -> None:
+    """Distances for K; L and the factor of B; W, and a solve with it; W diag(β) Wᵀ; five times a vector."""
+    n, M, D = 1000, 50, 4
+    e_step = count(built("t-svgp tied-projected"), GAUSSIAN, Size(n=n, M=M, D=D)).e_step
+    assert e_step.cholesky_flops == 2 * (M**3 // 3)
+    assert e_step.solve_flops == 2 * M**2 * n + M**2
+    assert e_step.product_flops == 2 * D * M * (M + n) + 2 * n * M**2 + 6 * M * n + 4 * M**2
+    assert 0 < e_step.elementwise_flops < 0.2 * e_step.flops
+
+
 def test_an_m_step_is_less_than_two_e_steps_and_keeps_three_arrays_more() -> None:
     cost = count(built("t-svgp tied-projected"), GAUSSIAN, Size(n=10_000, M=100, D=8))
     assert 1.0 < cost.m_step.flops / cost.e_step.flops < 2.0

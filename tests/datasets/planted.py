@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from svgpbench_datasets import REGISTRY, Dataset, k_fold
-from svgpbench_datasets.audit import Flag, facts_of, flags_of
+from svgpbench_datasets.audit.facts import Flag, facts_of
+from svgpbench_datasets.audit.report import flags_of
 
 Arrays = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
 

@@ -11,7 +11,7 @@ import pytest
 from planted import Arrays, added, changed, leaks, notes, raised, unchanged
 
 from svgpbench_datasets import REGISTRY, k_fold
-from svgpbench_datasets.audit import facts_of
+from svgpbench_datasets.audit.facts import facts_of
 
 
 @pytest.mark.parametrize("name", ["airfoil", "boston", "sonar", "pima", "banana"])
@@ -135,19 +135,19 @@ def test_training_rows_in_the_test_part_are_flagged() -> None:
 
 
 def test_shared_inputs_are_a_leak_only_where_they_come_with_the_target() -> None:
-    def doubled(told: bool) -> Callable[[Any, Any, Any], Arrays]:
+    def doubled(with_target: bool) -> Callable[[Any, Any, Any], Arrays]:
         def change(X: Any, y: Any, random: Any) -> Arrays:
             again = random.permutation(len(y))[: len(y) // 10]
-            more = y[again] if told else random.permutation(y)[: len(again)]
+            more = y[again] if with_target else random.permutation(y)[: len(again)]
             return np.concatenate([X, X[again]]), np.concatenate([y, more])
 
         return change
 
-    for told in (True, False):
-        dataset = changed("airfoil", doubled(told))
+    for with_target in (True, False):
+        dataset = changed("airfoil", doubled(with_target))
         facts = facts_of(dataset, k_fold(len(dataset.y), 5, 0, 0))
         assert facts.test_seen > 20
-        assert (facts.test_told == facts.test_seen) == told
+        assert (facts.test_told == facts.test_seen) == with_target
     assert leaks(changed("airfoil", doubled(True))) == {"test-inputs-in-training"}
     one = changed("sonar", lambda X, y, random: (np.vstack([X, X[:1]]), np.append(y, y[0])))
     assert leaks(one) == set()

@@ -10,8 +10,8 @@ import pytest
 from planted import Arrays, changed, notes, raised, unchanged
 
 from svgpbench_datasets import REGISTRY, Dataset, k_fold
-from svgpbench_datasets.audit import audit, facts_of
-from svgpbench_datasets.audit.same_rows import same_rows
+from svgpbench_datasets.audit.facts import facts_of, same_rows
+from svgpbench_datasets.audit.report import audit
 
 
 def test_a_capped_target_is_noted_at_either_end() -> None:
@@ -63,10 +63,10 @@ def test_the_row_correlation_is_the_textbook_one() -> None:
 
 
 def test_an_audit_names_its_split_and_its_classes() -> None:
-    looked = audit(REGISTRY, "pima")
-    assert looked.facts.split == "k-fold, fold 0 of 5, seed 0"
-    assert looked.facts.classes == {"0": 500, "1": 268}
-    assert looked.to_json()["fingerprint"] == REGISTRY.describe("pima").fingerprint
+    audited = audit(REGISTRY, "pima")
+    assert audited.facts.split == "k-fold, fold 0 of 5, seed 0"
+    assert audited.facts.classes == {"0": 500, "1": 268}
+    assert audited.to_json()["fingerprint"] == REGISTRY.describe("pima").fingerprint
 
 
 def test_the_linear_fit_is_that_of_least_squares() -> None:

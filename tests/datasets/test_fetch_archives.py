@@ -20,7 +20,8 @@ import pytest
 from wanted_files import CONTENT, FAST, answers, fetch_file, left_in, wanted
 from wayward_server import Server
 
-from svgpbench_datasets.fetch import Limits, fetch_files
+from svgpbench_datasets.fetch.fetching import fetch_files
+from svgpbench_datasets.fetch.limits import Limits
 
 MEMBER = "A set/data.txt"
 TEXT = b"1.0 2.0 3.0\n" * 20_000

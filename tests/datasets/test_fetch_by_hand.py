@@ -11,9 +11,7 @@ import pytest
 from wanted_files import left_in, wanted
 
 from svgpbench_datasets import DataError
-from svgpbench_datasets.fetch import (
-    adopt_file,
-)
+from svgpbench_datasets.fetch.fetching import adopt_file
 from svgpbench_datasets.files import DataFile
 
 

@@ -18,12 +18,8 @@ from wanted_files import CONTENT, FAST, IMPATIENT, ROADS, fetch_file, left_in, w
 from wayward_server import Server, until
 
 from svgpbench_datasets import DataError
-from svgpbench_datasets.fetch import (
-    Unavailable,
-    cache_folder,
-    mirrors_from_environment,
-    places,
-)
+from svgpbench_datasets.fetch.cache import cache_folder
+from svgpbench_datasets.fetch.places import Unavailable, mirrors_from_environment, places
 
 HERE = Path(__file__).parent
 
@@ -162,7 +158,7 @@ from pathlib import Path
 from functools import partial
 from wanted_files import FAST, entry, fetch_file, unseen, wanted
 from svgpbench_datasets import DataError
-from svgpbench_datasets.form import check_form
+from svgpbench_datasets.sources import check_form
 def tell(progress):
     print(progress.doing, flush=True)
 cache, url, readers_id, kind = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4]

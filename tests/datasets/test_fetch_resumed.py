@@ -13,7 +13,8 @@ import pytest
 from wanted_files import CONTENT, FAST, fetch_file, left_in, wanted
 from wayward_server import Server
 
-from svgpbench_datasets.fetch import Progress, Unavailable
+from svgpbench_datasets.fetch.limits import Progress
+from svgpbench_datasets.fetch.places import Unavailable
 
 SIZE = len(CONTENT)
 OLD = bytes(reversed(CONTENT))

@@ -16,7 +16,8 @@ import pytest
 from wanted_files import CONTENT, FAST, IMPATIENT, answers, fetch_file, left_in, wanted
 from wayward_server import Server
 
-from svgpbench_datasets.fetch import Limits, Progress, Unavailable
+from svgpbench_datasets.fetch.limits import Limits, Progress
+from svgpbench_datasets.fetch.places import Unavailable
 
 SIZE = len(CONTENT)
 
@@ -133,21 +134,21 @@ def test_a_trickle_is_given_up_though_it_is_never_silent(server: Server, cache: 
 
 
 @pytest.mark.parametrize(
-    ("how", "said"),
+    ("how", "refusal"),
     [
         ({"failures": [500] * 9}, "HTTP 500 Internal Server Error (attempts: 4)"),
         ({}, "sent nothing (attempts: 4)"),
     ],
 )
 def test_what_does_not_pass_is_given_up(
-    server: Server, cache: Path, how: dict[str, Any], said: str
+    server: Server, cache: Path, how: dict[str, Any], refusal: str
 ) -> None:
-    assert why(cache, server.serve("/f", **how)) == said
+    assert why(cache, server.serve("/f", **how)) == refusal
     assert len(server.requests) == 4
 
 
 @pytest.mark.parametrize(
-    ("url", "said"),
+    ("url", "refusal"),
     [
         ("http://127.0.0.1:9/f", "connection failed (Failed to establish a new connection: "),
         ("http://nowhere.invalid/f", "connection failed (Failed to resolve 'nowhere.invalid' "),
@@ -155,10 +156,10 @@ def test_what_does_not_pass_is_given_up(
     ids=["no server", "no network"],
 )
 def test_where_nobody_answers_nobody_waits(
-    cache: Path, monkeypatch: pytest.MonkeyPatch, url: str, said: str
+    cache: Path, monkeypatch: pytest.MonkeyPatch, url: str, refusal: str
 ) -> None:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    assert why(cache, url, limits=replace(FAST, pause_s=60)).startswith(said)
+    assert why(cache, url, limits=replace(FAST, pause_s=60)).startswith(refusal)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a full queue drops connections on Linux")

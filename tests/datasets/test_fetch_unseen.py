@@ -18,14 +18,10 @@ from wanted_files import FAST, PAGE, ROADS, answers, entry, fetch_file, left_in,
 from wayward_server import Server
 
 from svgpbench_datasets import DataError, DataFile, DatasetEntry, Registry
-from svgpbench_datasets.fetch import (
-    adopt_file,
-    is_cached,
-    sha256_of,
-)
+from svgpbench_datasets.fetch.cache import is_cached, sha256_of
+from svgpbench_datasets.fetch.fetching import adopt_file
 from svgpbench_datasets.files import UnseenFile
-from svgpbench_datasets.form import check_form
-from svgpbench_datasets.sources import Sources
+from svgpbench_datasets.sources import Sources, check_form
 
 TABLE = made.prepared(3)
 PACKED = gzip.compress(TABLE, mtime=0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import struct
+import tracemalloc
 from datetime import date
 from typing import Any
 
@@ -232,6 +233,21 @@ def test_a_damaged_matrix_is_refused_with_what_is_wrong(at: int, byte: int, mess
 )
 def test_bytes_that_are_no_array_are_refused(raw: bytes) -> None:
     refused(raw, "numpy", "t is not a NumPy file that can be read")
+
+
+@pytest.mark.parametrize("kind", ["<U0", "|S0"])
+@pytest.mark.parametrize("packed", [False, True])
+def test_texts_of_no_width_are_refused_before_there_is_room_made_for_them(
+    kind: str, packed: bool
+) -> None:
+    texts = np.ndarray(20_000_000, kind)
+    announced = "it announces 20,000,000 values in 128 bytes"
+    tracemalloc.start()
+    try:
+        refused(npz(a=texts) if packed else npy(texts), "numpy", announced)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 22
+    finally:
+        tracemalloc.stop()
 
 
 def test_what_unpacks_to_far_more_than_it_is_is_refused() -> None:

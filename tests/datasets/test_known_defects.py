@@ -17,20 +17,20 @@ import pytest
 from mirror import manifest, mirrored
 
 from svgpbench_datasets import REGISTRY, Registry
-from svgpbench_datasets.audit import Audit, audit
+from svgpbench_datasets.audit.report import Audit, audit
 
 
 @cache
-def looked(registry: Registry, name: str) -> Audit:
+def audited(registry: Registry, name: str) -> Audit:
     return audit(registry, name)
 
 
 def flags(registry: Registry, name: str) -> dict[str, str]:
-    return {flag.kind: flag.text for flag in looked(registry, name).flags}
+    return {flag.kind: flag.text for flag in audited(registry, name).flags}
 
 
 def leaks(registry: Registry, name: str) -> set[str]:
-    return {flag.kind for flag in looked(registry, name).leaks}
+    return {flag.kind for flag in audited(registry, name).leaks}
 
 
 ROW_NUMBERS = [
@@ -61,7 +61,7 @@ def test_rows_in_the_order_of_their_class_are_found(
     registry: Registry, name: str, correlation: float
 ) -> None:
     # within the rounding of what is listed
-    assert looked(registry, name).facts.row_correlation == pytest.approx(correlation, abs=0.005)
+    assert audited(registry, name).facts.row_correlation == pytest.approx(correlation, abs=0.005)
     assert "ordered-by-target" in flags(registry, name)
 
 
@@ -69,7 +69,7 @@ def test_two_columns_that_add_up_to_the_target_are_found(registry: Registry) -> 
     assert flags(registry, "bike:leaky")["sum-determines-target"].startswith("x16 + x17 ")
     assert leaks(registry, "bike") == set()
     assert flags(registry, "bike")["lowest-apart"].endswith(": x14 (22)")
-    equal = [f.text for f in looked(registry, "bike").flags if f.kind == "equal-columns"]
+    equal = [f.text for f in audited(registry, "bike").flags if f.kind == "equal-columns"]
     assert equal == ["x1 and x5 are equal", "x2 and x6 are equal"]
 
 
@@ -80,7 +80,7 @@ def test_two_columns_that_add_up_to_the_target_are_found(registry: Registry) -> 
 def test_inputs_that_a_published_split_shares_are_found(
     registry: Registry, name: str, distinct: int, seen: int, test: int
 ) -> None:
-    facts = looked(registry, name).facts
+    facts = audited(registry, name).facts
     assert (facts.distinct_inputs, facts.test_seen, facts.test_rows) == (distinct, seen, test)
     assert leaks(registry, name) == {"test-inputs-in-training"}
     assert "few-distinct-inputs" in flags(registry, name)
@@ -90,7 +90,7 @@ def test_inputs_that_a_published_split_shares_are_found(
 def test_rows_that_repeat_an_earlier_one_are_found(
     registry: Registry, name: str, repeated: int
 ) -> None:
-    assert looked(registry, name).facts.repeated_rows == repeated
+    assert audited(registry, name).facts.repeated_rows == repeated
     assert flags(registry, name)["repeated-rows"] == f"{repeated} rows repeat an earlier row"
     dataset = registry.load(name)
     joined = np.column_stack([dataset.X, dataset.y])
@@ -100,17 +100,17 @@ def test_rows_that_repeat_an_earlier_one_are_found(
 def test_a_target_without_signal_is_found_and_one_without_a_linear_signal_is_not(
     registry: Registry,
 ) -> None:
-    assert looked(registry, "tamielectric").facts.linear_r2 == pytest.approx(1e-4, abs=5e-5)
+    assert audited(registry, "tamielectric").facts.linear_r2 == pytest.approx(1e-4, abs=5e-5)
     assert "no-signal" in flags(registry, "tamielectric")
     assert leaks(registry, "tamielectric") == set()
     for bent in ("kin40k", "pumadyn32nm", "sinc"):
-        assert looked(registry, bent).facts.linear_r2 < 1e-3
+        assert audited(registry, bent).facts.linear_r2 < 1e-3
         assert "no-signal" not in flags(registry, bent)
 
 
 def test_naval_is_found_to_be_a_grid_with_columns_that_tell_nothing(registry: Registry) -> None:
     found = flags(registry, "naval")
-    assert looked(registry, "naval").facts.target_values == 51
+    assert audited(registry, "naval").facts.target_values == 51
     grid = "rows are a full grid: compressor_decay (51) x lever_position (9), 26 rows each"
     assert found["full-grid"] == grid
     assert found["constant-column"] == (
@@ -129,7 +129,7 @@ def test_zeros_for_missing_values_are_found_where_they_are_standardised(registry
 
 @pytest.mark.parametrize("name", ["adult", "adult:complete"])
 def test_missing_values_are_counted_in_the_files(registry: Registry, name: str) -> None:
-    facts = looked(registry, name).facts
+    facts = audited(registry, name).facts
     assert facts.missing_cells == {"workclass": 2799, "occupation": 2809, "native_country": 857}
     assert facts.missing_rows == 3620
     assert "missing-values" in flags(registry, name)

@@ -16,10 +16,10 @@ from declared import read_entry
 from mirror import PACKAGE, manifest, mirror_folder, mirrored
 
 from svgpbench_datasets import REGISTRY, DataFile, Registry, fingerprint
-from svgpbench_datasets.audit import audit
-from svgpbench_datasets.declarations import registry_files
+from svgpbench_datasets.audit.report import audit
 from svgpbench_datasets.masks import read_masks, write_masks
 from svgpbench_datasets.pinning import pins
+from svgpbench_datasets.registry import registry_files
 from svgpbench_datasets.sources import Sources
 
 ABSENT = {
@@ -37,9 +37,9 @@ ABSENT = {
 
 def test_every_fingerprint_is_that_of_the_numbers(registry: Registry) -> None:
     found = [Path(str(file)) for file in registry_files(PACKAGE)]
-    looked = list(pins(lambda _: registry, found))
-    assert [pin.name for pin in looked if not pin.agrees] == []
-    seen = {pin.name for pin in looked} | {"diabetes"}
+    pinned = list(pins(lambda _: registry, found))
+    assert [pin.name for pin in pinned if not pin.agrees] == []
+    seen = {pin.name for pin in pinned} | {"diabetes"}
     seen |= {name for name in registry.names() if registry.describe(name).made}
     missing = {name for name in registry.names() if name not in seen}
     assert missing == {name for name in registry.names() if registry.describe(name).unseen}

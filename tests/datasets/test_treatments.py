@@ -10,7 +10,7 @@ import pytest
 from declared import declared, read_entry
 
 from svgpbench_datasets import DataError, DatasetEntry
-from svgpbench_datasets.missing import Missing, count_missing
+from svgpbench_datasets.reading.tables import Missing, count_missing
 
 TWO = [{"path": "one", "sha256": "0" * 64}, {"path": "two", "sha256": "1" * 64}]
 ROWS = b"5, red, 1.5, no\n6, ?, 2.5, yes\n7, blue, ?, no\n8, green, 4.5, yes\n"

@@ -13,9 +13,8 @@ import pytest
 
 from svgpbench_datasets import REGISTRY, DataError, Registry, load_user_table
 from svgpbench_datasets.dataset import Floats
-from svgpbench_datasets.generated import walker_file
-from svgpbench_datasets.generated.walker import INPUTS, POSITIONS, STATE, walk
-from svgpbench_datasets.generated.walker_file import Walk, make_walker
+from svgpbench_datasets.generated import walker
+from svgpbench_datasets.generated.walker import INPUTS, POSITIONS, STATE, Walk, make_walker, walk
 from svgpbench_datasets.reading.arrow import write_numbers
 from svgpbench_datasets.sources import Sources
 
@@ -124,7 +123,7 @@ def test_rows_are_written_group_after_group(
 ) -> None:
     import pyarrow.parquet as pq
 
-    monkeypatch.setattr(walker_file, "GROUP", 100)
+    monkeypatch.setattr(walker, "GROUP", 100)
     make_walker(tmp_path / "w.parquet", Walk(ROWS), lambda done: None)
     with pq.ParquetFile(tmp_path / "w.parquet") as file:
         groups = [file.metadata.row_group(at).num_rows for at in range(file.num_row_groups)]

@@ -13,7 +13,9 @@ import pytest
 from declared import declared
 
 from svgpbench_datasets import DatasetEntry
-from svgpbench_datasets.fetch import Limits, Unavailable, fetch_files
+from svgpbench_datasets.fetch.fetching import fetch_files
+from svgpbench_datasets.fetch.limits import Limits
+from svgpbench_datasets.fetch.places import Unavailable
 from svgpbench_datasets.files import Address, DataFile, File, UnseenFile
 
 CONTENT = random.Random(0).randbytes(300_000)  # nothing compresses it

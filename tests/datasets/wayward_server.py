@@ -143,8 +143,8 @@ class _Handler(BaseHTTPRequestHandler):
             return
         request.status = 200 if start is None else 206
         self.send_response(request.status)
-        said = {"ETag": tag, "Last-Modified": how.modified, "Content-Encoding": how.encoding}
-        for name, value in said.items():
+        headers = {"ETag": tag, "Last-Modified": how.modified, "Content-Encoding": how.encoding}
+        for name, value in headers.items():
             if value is not None:
                 self.send_header(name, value)
         if start is not None:

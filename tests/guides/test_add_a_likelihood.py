@@ -46,14 +46,14 @@ def test_the_experiment_of_the_page_runs_and_its_records_say_every_option(guide:
 OTHER_CELLS = [
     ("rate = 3.0", "rate = 2.5"),
     ("alpha = 0.5", "alpha = 0.6"),
-    ("= 2\n[tr", "= 1\n[tr"),
+    ("= 2\n[[p", "= 1\n[[p"),
 ]
 SAME_CELLS = [(", rate = 2.0", ""), ("alpha = 1.0\n", ""), ("column = 0\n", "")]
 
 
 def test_an_option_makes_another_cell_and_one_spelled_at_its_default_does_not(guide: Guide) -> None:
     one_cell = ('["numpy", "torch"]', '["numpy"]\nsplit.run_folds = [0]')
-    at_default = (("3.0", "2.0"), ("0.5", "1.0"), ("= 2\n[tr", "= 0\n[tr"))
+    at_default = (("3.0", "2.0"), ("0.5", "1.0"), ("= 2\n[[p", "= 0\n[[p"))
     guide.changed("rivers.toml", one_cell)
     guide.changed("rivers.toml", *at_default, to="default.toml")
     others = [

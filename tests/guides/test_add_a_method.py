@@ -49,6 +49,6 @@ def test_its_steps_are_counted_and_timed(guide: Guide) -> None:
     assert counted.returncode == 0, counted.stderr
     assert timed.returncode == 0, timed.stderr
     cells = json.loads(timed.stdout)["cells"]
-    assert len(cells) == 12
+    assert len(cells) == 15  # three methods, five steps
     figures = {c["method"]: c["figure"] for c in cells if c["step"] == "e_step"}
     assert len(set(figures.values())) == 3  # it need not show those of another method

@@ -69,8 +69,8 @@ def test_the_figures_are_drawn_one_or_all(guide: Guide) -> None:
 
 
 def test_a_kind_of_figure_of_another_package_is_drawn(guide: Guide) -> None:
-    shades = '[[figures]]\nname = "cells"\nkind = "shades"\ncolour = "#4477AA"\n[[tables]]'
-    guide.changed("tides.toml", ("[[tables]]", shades), to="more.toml")
+    shades = '  { name = "cells", kind = "shades", colour = "#4477AA" },\n]\ntables'
+    guide.changed("tides.toml", ("]\ntables", shades), to="more.toml")
     guide.changed("more.toml", ("colour =", "color ="), to="mistake.toml")
     done, refused = guide.run_each(
         ["plot", "more.toml", "--figure", "cells", "--out", "cells.svg"],

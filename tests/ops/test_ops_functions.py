@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from ops_cases import FORWARD
 from ops_numbers import assert_same, numbers
-from scipy.special import gammaln
+from scipy.special import erfc, gammaln
 
 from svgpbench.ops import Ops, eps
 
@@ -25,6 +25,14 @@ def test_softplus_and_log1p_are_accurate_where_they_are_small(typed: Ops) -> Non
     small = np.array([1e-20, -1e-15])
     got = typed.to_numpy(typed.log1p(typed.asarray(small)))
     np.testing.assert_allclose(got, small, rtol=16 * eps(typed.dtype))
+
+
+def test_erfc_keeps_its_digits_in_the_tail(typed: Ops) -> None:
+    x = np.linspace(-6.0, 26.0 if typed.dtype == "float64" else 9.0, 400).astype(typed.dtype)
+    got = typed.to_numpy(typed.erfc(typed.asarray(x)))
+    # erfc(x) shrinks like exp(−x²): an ulp of x is 2x² ulps of it
+    tolerance = (8 + 2 * x.astype(np.float64) ** 2) * eps(typed.dtype)
+    assert np.all(np.abs(got / erfc(np.float64(x)) - 1.0) <= tolerance)
 
 
 def test_lgamma_equals_scipy_where_it_is_small_and_where_it_is_large(typed: Ops) -> None:

@@ -104,6 +104,8 @@ def test_outputs_are_averaged_within_a_split_and_then_over_splits() -> None:
     assert table.notes == ("kuka: mean over its 2 outputs",)
     each = built(*records, metrics=("nmse",)).to_json()["rows"]
     assert [row["data"] for row in each] == ["kuka@torque1", "kuka@torque2", "airfoil"]
+    alone = built(*records, metrics=("nmse",), data=("kuka",)).to_json()["rows"]
+    assert [row["data"] for row in alone] == ["kuka@torque1", "kuka@torque2"]
 
 
 def test_an_output_that_failed_or_is_missing_has_no_mean_without_it() -> None:

@@ -12,8 +12,9 @@ import pytest
 from svgpbench.speed import compare, run_speed
 from svgpbench.speed.cases import HELD
 from svgpbench.speed.meter import Load
-from svgpbench.speed.peers import PEERS
-from svgpbench.speed.process import ProcessFailed
+from svgpbench.speed.peers import Located
+from svgpbench.speed.peers.libraries import GPFLOW
+from svgpbench.speed.process import ProcessFailed, StepRefused
 from svgpbench.speed.report import Cell, SpeedReport
 
 Script = dict[str, Any]
@@ -24,6 +25,7 @@ SCRIPT: Script = {
     "seconds": [0.2],
     "others": [0.0],
 }
+PEER = Located(GPFLOW, Path("/of/gpflow"))
 Asked = list[tuple[str, str, str, str]]
 
 
@@ -50,7 +52,10 @@ class Scripted:
         if request["do"] == "prepare":
             with np.load(request["problem"], allow_pickle=False) as problem:
                 assert problem["X"].shape == (16, 3)  # is there, and is the tiny one
-        return {key: self.script[key] for key in ("first_call_s", "call_s", "figure")}
+        if "refuses" in self.script:
+            raise StepRefused(self.script["refuses"])
+        keys = ("first_call_s", "call_s", "figure", "mode", "modes")
+        return {key: self.script[key] for key in keys if key in self.script}
 
     def ask_metered(self, request: dict[str, Any]) -> tuple[dict[str, Any], Load]:
         self.asked.append((request["do"], self.name, request["method"], request["step"]))
@@ -73,8 +78,8 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Run:
         made: dict[str, Scripted] = {}
 
         def start(name: str, *rest: Any) -> Scripted:
-            python = [Path("/of/gpflow")] if name in PEERS else []
-            assert list(rest) == [*python, 1, compare.job_cores(1, 1)[0]]  # threads, cores
+            located = [PEER] if name.startswith("gpflow") else []
+            assert list(rest) == [*located, 1, compare.job_cores(1, 1)[0]]  # threads, cores
             made[name] = Scripted(name, scripts, asked)
             return made[name]
 
@@ -171,7 +176,7 @@ def test_every_process_is_told_with_its_own_environment(run: Run) -> None:
 
 
 def test_peers_run_under_their_python_and_are_what_ratios_refer_to(run: Run) -> None:
-    options = {"steps": ["e_step"], "repeats": 1, "peers": {"gpflow": Path("/of/gpflow")}}
+    options = {"steps": ["e_step"], "repeats": 1, "peers": {"gpflow": PEER}}
     report, _, _ = run(options=options, gpflow={"seconds": [0.6]}, torch={"seconds": [1.2]})
     record = {c["source"]: c for c in report.to_json()["cells"]}
     (peer,) = {c.title for c in report.cells if c.peer}
@@ -179,4 +184,29 @@ def test_peers_run_under_their_python_and_are_what_ratios_refer_to(run: Run) -> 
     assert record["numpy"]["faster_than"][peer]["median"] == pytest.approx(3.0)
     assert record["torch"]["faster_than"][peer]["median"] == pytest.approx(0.5)
     assert record["gpflow"]["faster_than"] == {}
-    assert report.settings["peers"] == ["gpflow"] == list(PEERS)
+    assert report.settings["peers"] == ["gpflow"]
+
+
+def test_what_a_peer_refuses_is_recorded_and_not_timed(run: Run) -> None:
+    options = {"steps": ["e_step"], "repeats": 1, "peers": {"gpflow": PEER}}
+    report, asked, _ = run(options=options, gpflow={"refuses": "it has no such step"})
+    assert ("round", "gpflow", "natgrad", "e_step") not in asked
+    assert report.ok and cell(report, "gpflow").difference is None
+    assert cell(report, "numpy").difference == 0.0
+    assert len(report.table().rows) == 2
+    record = {c["source"]: c for c in report.to_json()["cells"]}
+    assert (record["gpflow"]["refused"], record["gpflow"]["error"]) == ("it has no such step", "")
+    assert "tiny e_step gpflow natgrad: refused: it has no such step" in report.notes()
+
+
+def test_a_candidate_has_a_column_beside_the_release_and_both_their_modes(run: Run) -> None:
+    both = {"gpflow": PEER, "gpflow@3.0": PEER}
+    options = {"steps": ["e_step"], "repeats": 1, "peers": both}
+    modes = {"graph": 0.3, "xla": "UnimplementedError: no"}
+    scripts = {"gpflow": {"seconds": [0.6]}, "gpflow@3.0": {"mode": "graph", "modes": modes}}
+    report, _, _ = run(options=options, **scripts)
+    record = {c["source"]: c for c in report.to_json()["cells"]}
+    ratios = {name: r["median"] for name, r in record["numpy"]["faster_than"].items()}
+    assert ratios == pytest.approx({"gpflow natgrad": 3.0, "gpflow@3.0 natgrad": 1.0})
+    assert [str(c.header) for c in report.table().columns][-2:] == ["× gpflow", "× gpflow@3.0"]
+    assert (record["gpflow@3.0"]["mode"], record["gpflow@3.0"]["modes"]) == ("graph", modes)

@@ -11,11 +11,10 @@ from svgpbench.speed.report import (
     M_TOLERANCE,
     TOLERANCE,
     Cell,
-    Round,
     SpeedReport,
     check_agreement,
-    spread,
 )
+from svgpbench.speed.rounds import Round, spread
 
 
 def cell(
@@ -80,6 +79,24 @@ def test_a_cell_is_compared_with_peers_of_its_own_problem_and_step() -> None:
     whole = report(ours, right, *others)
     assert [c is right for c in whole.baselines(ours)] == [True]
     assert whole.baselines(right) == []
+
+
+def test_a_column_is_of_the_peers_fastest_method() -> None:
+    ours, slow, fast = (
+        cell("jax", 1.0),
+        cell("gpjax", 4.0, peer=True),
+        cell("gpjax", 3.0, peer=True),
+    )
+    without = cell("gpjax", peer=True)
+    whole = report(ours, fast, slow, without)
+    assert whole.fastest("gpjax", ours) is fast
+    assert report(ours, slow, fast).fastest("gpjax", ours) is fast
+    assert (
+        whole.fastest("gpflow", ours) is None
+        and report(ours, without).fastest("gpjax", ours) is None
+    )
+    table = whole.table()
+    assert next(iter(table.columns[-1].cells)).startswith("3.00")
 
 
 def test_every_number_stands_under_its_heading() -> None:

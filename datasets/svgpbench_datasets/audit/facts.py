@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from svgpbench_datasets.audit.dependence import signal
-from svgpbench_datasets.audit.predictability import linear_r2, nearest_ratio, previous_ratio
-from svgpbench_datasets.audit.same_rows import same_rows, with_twins
-from svgpbench_datasets.dataset import Dataset
-from svgpbench_datasets.missing import Missing
-from svgpbench_datasets.splits import Split
+from svgpbench_datasets.audit.dependence import linear_r2, nearest_ratio, previous_ratio, signal
+from svgpbench_datasets.dataset import Dataset, Floats
+from svgpbench_datasets.reading.tables import NONE_MISSING, Missing
+from svgpbench_datasets.splits import Indices, Split
+
+ALIKE = 0.1
+"""Standard deviations of the target within which a test row's target is told by its twins'."""
 
 
 @dataclass(frozen=True)
@@ -48,12 +52,12 @@ class Facts:
     split: str
 
 
-def facts_of(dataset: Dataset, split: Split, missing: Missing | None = None) -> Facts:
+def facts_of(dataset: Dataset, split: Split, missing: Missing = NONE_MISSING) -> Facts:
     """Count what is in a data set, in its files, and in training of the test part of a split."""
     X, y, target = dataset.X, dataset.y, signal(dataset)
-    missing = missing or Missing()
     inputs = same_rows(X.T)
     named = zip(dataset.feature_names, np.ptp(X, axis=0) == 0, strict=True)
+    seed = "" if split.kind == "fixed" else f", seed {split.seed}"
     twins, agreeing = with_twins(inputs, y, split)
     return Facts(
         rows=len(y),
@@ -61,7 +65,7 @@ def facts_of(dataset: Dataset, split: Split, missing: Missing | None = None) -> 
         distinct_inputs=int(inputs.max()) + 1,
         repeated_rows=len(y) - int(same_rows([inputs.astype(np.float64), y]).max()) - 1,
         constant_columns=tuple(name for name, constant in named if constant),
-        missing_cells=missing.cells,
+        missing_cells=dict(missing.cells),
         missing_rows=missing.rows,
         target_range=(float(y.min()), float(y.max())),
         target_values=len(np.unique(y)),
@@ -77,7 +81,7 @@ def facts_of(dataset: Dataset, split: Split, missing: Missing | None = None) -> 
         test_rows=len(split.test),
         test_seen=twins,
         test_told=agreeing,
-        split=_title(split),
+        split=f"{split.kind}, fold {split.fold} of {split.folds}" + seed,
     )
 
 
@@ -104,6 +108,28 @@ def row_correlation_ratio(dataset: Dataset) -> float:
     return float(np.sqrt(between / np.square(number - number.mean()).sum()))
 
 
-def _title(split: Split) -> str:
-    which = f"fold {split.fold} of {split.folds}"
-    return f"{split.kind}, {which}" + ("" if split.kind == "fixed" else f", seed {split.seed}")
+def same_rows(columns: Iterable[Floats]) -> Indices:
+    """Number the distinct rows of a table from 0, equal rows alike: from its columns [n] each, to [n].
+
+    No copy of the table is made.
+    """
+    numbers: Any = 0
+    for column in columns:
+        codes, values = pd.factorize(column)
+        numbers, _ = pd.factorize(numbers * len(values) + codes)
+    return np.asarray(numbers, np.int64)
+
+
+def with_twins(distinct: Indices, y: Floats, split: Split) -> tuple[int, int]:
+    """How many test rows have the inputs of a training row, and of how many that tells the target y [n].
+
+    It does where the mean of the twins' targets is within a tenth of the standard deviation.
+    `distinct` is which distinct input each row has, [n].
+    """
+    most = int(distinct.max()) + 1
+    twins = np.bincount(distinct[split.train], minlength=most)
+    totals = np.bincount(distinct[split.train], weights=y[split.train], minlength=most)
+    at = distinct[split.test]
+    has = twins[at] > 0
+    agrees = np.abs(y[split.test][has] - totals[at[has]] / twins[at[has]]) <= ALIKE * y.std()
+    return int(has.sum()), int(agrees.sum())

@@ -22,7 +22,7 @@ DETERMINED = 1e-3
 DETERMINED_CLASS = 1e-2
 """The same for classes: the share of neighbours of another class, relative to chance."""
 UNEXPLAINED = 1e-4
-TOLD, FEWEST_TOLD = 0.01, 5
+LEAKED, FEWEST_LEAKED = 0.01, 5
 """The share and the number of test rows from which on targets that training tells are a leak."""
 MOST_NAMED = 4
 
@@ -69,5 +69,5 @@ def seen(facts: Facts) -> Iterator[Flag]:
         f"{facts.test_seen} of {facts.test_rows} test rows ({share:.1%}) have the inputs of a "
         f"training row, {facts.test_told} with its target ({facts.split})"
     )
-    leak = facts.test_told >= max(FEWEST_TOLD, TOLD * facts.test_rows)
+    leak = facts.test_told >= max(FEWEST_LEAKED, LEAKED * facts.test_rows)
     yield Flag("test-inputs-in-training", text, leak)

@@ -6,11 +6,11 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
+from svgpbench_datasets.audit import column_notes, leaks, notes
 from svgpbench_datasets.audit.facts import Facts, Flag, facts_of
-from svgpbench_datasets.audit.flags import flags_of
 from svgpbench_datasets.dataset import Dataset, Task
 from svgpbench_datasets.entry import DatasetEntry
-from svgpbench_datasets.missing import Missing
+from svgpbench_datasets.reading.tables import NONE_MISSING, Missing
 from svgpbench_datasets.registry import Registry
 from svgpbench_datasets.splits import Split, k_fold
 
@@ -53,9 +53,6 @@ def audit(registry: Registry, name: str) -> Audit:
     """Load a data set of a registry and look at its numbers.
 
     Training rows are searched in the test part of its first published split, or else of 5 folds.
-
-    Raises:
-        DataError: a data set that cannot be loaded.
     """
     dataset, entry = registry.load(name), registry.describe(name)
     split = registry.fixed_split(name, 0) if entry.splits else _folds(entry.rows)
@@ -71,10 +68,30 @@ def _folds(rows: int) -> Split:
     return k_fold(rows, min(FOLDS, rows), 0, 0)
 
 
+def flags_of(dataset: Dataset, facts: Facts) -> tuple[Flag, ...]:
+    """Every flag that a data set with these facts raises, leaks first; what is declared is not asked."""
+    found = [
+        *leaks.row_numbers(dataset),
+        *leaks.determined(dataset),
+        *leaks.seen(facts),
+        *notes.ordered(facts),
+        *notes.gridded(dataset),
+        *notes.without_signal(facts),
+        *notes.few_values(dataset, facts),
+        *notes.capped(dataset),
+        *notes.repeated(facts),
+        *column_notes.missing(facts),
+        *column_notes.lowest_apart(dataset),
+        *column_notes.uninformative(dataset, facts),
+        *column_notes.centred(dataset),
+    ]
+    return tuple(sorted(found, key=lambda flag: not flag.leak))
+
+
 def _audit(
     dataset: Dataset,
     split: Split,
-    missing: Missing | None = None,
+    missing: Missing = NONE_MISSING,
     entry: DatasetEntry | None = None,
 ) -> Audit:
     facts = facts_of(dataset, split, missing)

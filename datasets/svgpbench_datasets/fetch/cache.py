@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,18 +12,16 @@ from filelock import FileLock, Timeout
 from platformdirs import user_cache_path
 
 from svgpbench_datasets.errors import DataError
-from svgpbench_datasets.fetch.proof import proof_of
 from svgpbench_datasets.files import File
 
 CACHE_VARIABLE = "SVGPBENCH_DATA"
-_NOTED = re.compile(r"([0-9a-f]{64})  .+\n")  # as sha256sum writes and checks it
 
 Tell = Callable[[str], None]
 
 
-def cache_folder(given: str | Path | None = None) -> Path:
-    """The folder of downloaded files: the one given, SVGPBENCH_DATA, or the system's cache."""
-    chosen = given or os.environ.get(CACHE_VARIABLE)
+def cache_folder(folder: str | Path | None = None) -> Path:
+    """The folder of downloaded files: the one named, SVGPBENCH_DATA, or the system's cache."""
+    chosen = folder or os.environ.get(CACHE_VARIABLE)
     if chosen:
         return Path(chosen).expanduser()
     return user_cache_path("svgpbench", appauthor=False) / "data"
@@ -33,7 +30,9 @@ def cache_folder(given: str | Path | None = None) -> Path:
 def sha256_of(file: File, cache: Path) -> str | None:
     """What a file is declared to hold; of one told by its form, what it held when it was accepted."""
     with usable(cache):
-        return proof_of(file).checksums.get("sha256") or _noted(_beside(cache / file.path))
+        note = _beside(cache / file.path)
+        noted = note.read_text("utf-8", "replace")[:64] if note.exists() else None
+        return file.checksums.get("sha256") or noted
 
 
 def is_cached(file: File, cache: Path) -> bool:
@@ -57,8 +56,8 @@ def place_file(file: File, cache: Path, write: Callable[[Path], None], tell: Tel
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
             write(unverified)
-            if proof_of(file).by == "form":  # a later change of the file shows
-                line = f"{_sha256(unverified)}  {target.name}\n"
+            if file.known_by == "form":  # a later change of the file shows
+                line = f"{_sha256(unverified)}  {target.name}\n"  # as sha256sum writes it
                 _beside(target).write_text(line, "utf-8")
             unverified.replace(target)
         finally:
@@ -104,9 +103,3 @@ def _sha256(path: Path) -> str:
 
 def _beside(target: Path) -> Path:
     return target.with_name(f"{target.name}.sha256")
-
-
-def _noted(note: Path) -> str | None:
-    """What a file held when it was accepted; None where it never was."""
-    found = _NOTED.fullmatch(note.read_text("utf-8", "replace")) if note.exists() else None
-    return found and found[1]

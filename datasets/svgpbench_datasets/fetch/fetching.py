@@ -17,7 +17,6 @@ from svgpbench_datasets.fetch.proof import (
     Refusal,
     WrongContent,
     nothing_accepted,
-    proof_of,
     write_verified,
 )
 from svgpbench_datasets.fetch.transfer import Partial, download
@@ -62,13 +61,16 @@ def fetch_files(
                 failed(file, error)
     finally:
         archives = {each.url for file in files for each in file.addresses if each.member}
-        for url in archives:  # kept until now for the next file in them
-            _drop_if_complete(url, cache)
+        with usable(cache):
+            for url in archives:  # kept until now for the next file in them
+                if Partial(cache, url).is_complete():
+                    with locked(cache, url, lambda _: None):
+                        Partial(cache, url).drop()
     return tuple(paths)
 
 
 def adopt_file(
-    given: Path,
+    source: Path,
     files: Sequence[File],
     *,
     cache: Path,
@@ -83,28 +85,21 @@ def adopt_file(
     Raises:
         DataError: it is none of them, or cannot be read; a cache that cannot be used.
     """
-    if not given.is_file():
-        raise DataError(f"--from {given}: no such file; name what you downloaded")
+    if not source.is_file():
+        raise DataError(f"--from {source}: no such file; name what you downloaded")
     missing = [file for file in files if not is_cached(file, cache)]
     taken, reasons = [], []
     for file in missing:
         wanted = _Wanted(file, cache, limits, accept)
         for member in dict.fromkeys([None, *(each.member for each in file.addresses)]):
             try:
-                taken.append(wanted.place(partial(wanted.unpack, given, member)))
+                taken.append(wanted.place(partial(wanted.unpack, source, member)))
                 break
             except WrongContent as error:
                 reasons.append(f"as {member or file.path}: {error}")
     if missing and not taken:
-        raise DataError(f"--from {given} is not what is wanted ({'; '.join(reasons)})")
+        raise DataError(f"--from {source} is not what is wanted ({'; '.join(reasons)})")
     return tuple(taken)
-
-
-def _drop_if_complete(url: str, cache: Path) -> None:
-    with usable(cache):
-        if Partial(cache, url).is_complete():
-            with locked(cache, url, lambda _: None):
-                Partial(cache, url).drop()
 
 
 @dataclass(frozen=True)
@@ -123,7 +118,7 @@ class _Wanted:
 
     def place(self, write: Callable[[Path], None]) -> Path:
         """See `place_file`."""
-        if self.file.shipped or not proof_of(self.file).most:
+        if self.file.shipped or not self.file.most:
             why = "declares no address and size: it is not to be downloaded"
             raise DataError(f"{self.file.path} {why}")
         return place_file(self.file, self.cache, write, self.tell)
@@ -158,7 +153,7 @@ class _Wanted:
 
     def download(self, url: str, member: str | None, output: Path) -> None:
         """Unpack what an address sends; pieces that turn out wrong together get one fresh start."""
-        bound = self.limits.transfer_bound(proof_of(self.file).most, member)
+        bound = self.limits.transfer_bound(self.file.most, member)
         with locked(self.cache, url, self.tell):
             held = Partial(self.cache, url)
             for is_last in (False, True):
@@ -176,9 +171,8 @@ class _Wanted:
 
     def unpack(self, source: Path, member: str | None, output: Path) -> None:
         """Write the verified content of what was downloaded or found; `WrongContent` if it is not."""
-        proof = proof_of(self.file, self.accept)
-        if proof.by == "form":
+        if self.file.known_by == "form":
             self.tell("reading it, as no checksum is known")
-        bound = self.limits.transfer_bound(proof.most, member) * self.limits.unpacked_factor
-        inside = chunks(source, member, bound, as_served=proof.packed)
-        write_verified(inside, output, proof)
+        bound = self.limits.transfer_bound(self.file.most, member) * self.limits.unpacked_factor
+        inside = chunks(source, member, bound, as_served=self.file.packed)
+        write_verified(inside, output, self.file, self.accept)

@@ -10,7 +10,6 @@ from typing import NamedTuple
 from urllib.parse import quote, urlsplit
 
 from svgpbench_datasets.errors import DataError
-from svgpbench_datasets.fetch.proof import proof_of
 from svgpbench_datasets.files import File
 
 MIRROR_VARIABLE = "SVGPBENCH_MIRROR"
@@ -54,12 +53,8 @@ def mirrors_from_environment() -> tuple[str, ...]:
 
 
 def places(file: File, mirrors: Sequence[str]) -> tuple[Place, ...]:
-    """Every place to ask, in order: the user's mirrors first, then the addresses of upstream.
-
-    Raises:
-        DataError: a mirror that is neither a folder nor an http(s) address.
-    """
-    endings = ("",) if proof_of(file).packed else MIRRORED_AS
+    """Every place to ask, in order: the user's mirrors first, then the addresses of upstream."""
+    endings = ("",) if file.packed else MIRRORED_AS
     found = [
         Place(f"mirror {mirror}", tuple(_below(mirror, f"{file.path}{end}") for end in endings))
         for mirror in mirrors

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from svgpbench_datasets.errors import DataError
 from svgpbench_datasets.files import File, UnseenFile
@@ -33,64 +32,42 @@ class WrongContent(Refusal):
     """The place gave something, and it is not the file."""
 
 
-class Proof(NamedTuple):
-    """What tells a file from any other."""
-
-    by: Literal["sha256", "form"]
-    most: int  # bytes that it has or, told by its form, may have; 0 where none are declared
-    checksums: Mapping[str, str]  # published, by algorithm; none of a file told by its form
-    read: Callable[[Path], None]  # raises a DataError where a file has not the form declared
-    packed: bool  # whether all this is said of the file as it is served, compressed
-
-
 def nothing_accepted(file: UnseenFile, path: Path) -> None:
-    """Refuse every file that only its form can tell.
-
-    Raises:
-        DataError: always.
-    """
+    """Refuse every file that only its form can tell: a `DataError`."""
     raise DataError("nobody who knows its form has looked at it")
 
 
-def proof_of(file: File, accept: Accept = nothing_accepted) -> Proof:
-    """What would verify a file: all that fetching knows of files of which no copy was seen."""
-    if isinstance(file, UnseenFile):
-        return Proof("form", file.at_most, {}, partial(accept, file), packed=False)
-    checksums = {"sha256": file.sha256, "md5": file.md5, "sha1": file.sha1}
-    published = {name: value for name, value in checksums.items() if value is not None}
-    return Proof("sha256", file.bytes or 0, published, lambda _: None, file.packed)
-
-
-def write_verified(content: Iterable[bytes], target: Path, proof: Proof) -> None:
+def write_verified(content: Iterable[bytes], target: Path, file: File, accept: Accept) -> None:
     """Write a file's content, and see whether it is; the caller removes what is not.
 
     Raises:
         WrongContent: it is not; nothing is read or written after the first byte too many.
     """
-    digests = {name: hashlib.new(name, usedforsecurity=False) for name in proof.checksums}
+    digests = {name: hashlib.new(name, usedforsecurity=False) for name in file.checksums}
     size, looks = 0, ""
     with target.open("wb") as out:
         for chunk in content:
             looks = looks if size else _looks_like(chunk)
             size += len(chunk)
-            if size > proof.most:
-                word = "declared" if proof.checksums else "allowed"
-                raise WrongContent(f"more than the {proof.most:,} bytes {word}{looks}")
+            if size > file.most:
+                word = "declared" if file.checksums else "allowed"
+                raise WrongContent(f"more than the {file.most:,} bytes {word}{looks}")
             for digest in digests.values():
                 digest.update(chunk)
             out.write(chunk)
-    for name, value in proof.checksums.items():
+    for name, value in file.checksums.items():
         if (found := digests[name].hexdigest()) != value:
             raise WrongContent(
-                f"wrong content: expected {name} {value} ({proof.most:,} bytes), "
+                f"wrong content: expected {name} {value} ({file.most:,} bytes), "
                 f"got {found} ({size:,} bytes){looks}"
             )
-    if proof.checksums and size != proof.most:
-        raise WrongContent(f"{size:,} bytes where {proof.most:,} are declared")
-    try:
-        proof.read(target)
-    except DataError as error:
-        raise WrongContent(f"not of the declared form: {error}{looks}") from None
+    if file.checksums and size != file.most:
+        raise WrongContent(f"{size:,} bytes where {file.most:,} are declared")
+    if isinstance(file, UnseenFile):
+        try:
+            accept(file, target)
+        except DataError as error:
+            raise WrongContent(f"not of the declared form: {error}{looks}") from None
 
 
 def _looks_like(beginning: bytes) -> str:

@@ -1,7 +1,12 @@
-"""Generated data sets, by seed: the synthetic problems of Kobe 2021, Sec. 4.1.3, sinc.py's, roads.py's.
+"""Generated data sets, by seed: synthetic problems of Kobe 2021, noisy sincs, roads.py's.
 
-The thesis's inputs are uniform on [−1, 1], its noise has variance 0.01. Targets are rounded: the last bits
-of a sine or a Cholesky factor differ among machines, and the fingerprint of a data set may not.
+The inputs of Kobe 2021, Sec. 4.1.3, are uniform on [−1, 1], the noise has variance 0.01. Targets are rounded:
+the last bits of a sine or a Cholesky factor differ among machines, and the fingerprint of a data set may not.
+
+Of the 500 observations of Cheng and Boots 2017, Figure 1, inputs, noise and scale are not printed: here x is
+uniform on [−5, 5], y = sin(πx)/(πx) plus noise of standard deviation 0.1. The formula of Adam et al. 2021,
+Figures 1 and 2 (n = 100), is that of their notebook classification_1D, with the seed 123 of NumPy's legacy
+generator, whose numbers NumPy keeps for good.
 
 A generator takes the number of rows N and a seed, a whole number from 0; it gives inputs [N, D] and targets
 [N], not yet rounded.
@@ -10,15 +15,16 @@ A generator takes the number of rows N and a seed, a whole number from 0; it giv
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from svgpbench_datasets.dataset import Floats
 from svgpbench_datasets.generated.roads import roads
-from svgpbench_datasets.generated.sinc import sinc, thresholded_sinc
 
 NOISE_VARIANCE = 0.01
+HALF_WIDTH, DEVIATION = 5.0, 0.1
+THRESHOLDED_DEVIATION = 0.2
 
 
 def sinusoid(rows: int, seed: int) -> tuple[Floats, Floats]:
@@ -38,8 +44,30 @@ def gp_sample(rows: int, seed: int) -> tuple[Floats, Floats]:
     return x, np.linalg.cholesky(covariance) @ rng.standard_normal(rows)
 
 
-@dataclass(frozen=True)
-class Generator:
+def sinc(rows: int, seed: int) -> tuple[Floats, Floats]:
+    """Draw y = sin(πx)/(πx) + noise: x [N, 1] and y [N], not yet rounded."""
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(-HALF_WIDTH, HALF_WIDTH, rows)
+    return x[:, None], np.sinc(x) + DEVIATION * rng.standard_normal(rows)
+
+
+def thresholded_sinc(rows: int, seed: int) -> tuple[Floats, Floats]:
+    """Draw whether sin(12x)/x + noise is above 0: x [N, 1] and the class [N].
+
+    100 rows of the seed 123 are the authors' own draw.
+    """
+    x, noisy = noisy_sinc(rows, seed)
+    return x, (noisy[:, 0] > 0.0).astype(np.float64)
+
+
+def noisy_sinc(rows: int, seed: int) -> tuple[Floats, Floats]:
+    """The inputs of `thresholded_sinc` and what is compared with 0, both [N, 1]."""
+    rng = np.random.RandomState(seed)
+    x = 2.0 * rng.rand(rows, 1) - 1.0
+    return x, np.sin(12.0 * x) / x + THRESHOLDED_DEVIATION * rng.randn(rows, 1)
+
+
+class Generator(NamedTuple):
     """How a data set is drawn."""
 
     draw: Callable[[int, int], tuple[Floats, Floats]]

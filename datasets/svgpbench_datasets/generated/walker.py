@@ -12,6 +12,8 @@ A walker of ours falls within a second. Frames of different episodes are never p
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -29,6 +31,9 @@ Act: TypeAlias = Callable[[int], Floats]
 """The 6 torques in [−1, 1] of a frame, by its number in the episode."""
 Policy: TypeAlias = Callable[[np.random.Generator], Act]
 """Draws what an episode keeps."""
+ROWS = 936_353
+GROUP = 1 << 15  # 14 MiB of rows at a time
+STANDS_IN_FOR = "MUJOCO1 and MUJOCO2 of Cheng and Boots 2017"
 
 
 def uniform(rng: np.random.Generator) -> Act:
@@ -56,11 +61,7 @@ POLICIES: dict[str, Policy] = {
 
 
 def policy_of(name: str) -> Policy:
-    """The policy of a name.
-
-    Raises:
-        DataError: an unknown name.
-    """
+    """The policy of a name."""
     if name not in POLICIES:
         raise DataError(
             f"unknown policy {name!r}{did_you_mean(name, POLICIES)} (known: {', '.join(POLICIES)})"
@@ -78,11 +79,12 @@ def walk(
     Yields:
         of an episode of n rows, X [n, 23 frames] (8 positions and angles, 9 velocities, 6 torques; the
         same of the frame before) and the changes of the velocities to the next frame, Y [n, 9].
-
-    Raises:
-        DataError: an unknown policy; gymnasium or mujoco not installed.
     """
-    chosen, environment = policy_of(policy), _environment()
+    chosen = policy_of(policy)
+    versions()
+    import gymnasium
+
+    environment = gymnasium.make(ENVIRONMENT, max_episode_steps=LONGEST, disable_env_checker=True)
     left, number = rows, 0
     while left > 0:
         own = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,)))
@@ -93,11 +95,7 @@ def walk(
 
 
 def versions() -> dict[str, str]:
-    """The versions of what simulates, by name.
-
-    Raises:
-        DataError: it is not installed.
-    """
+    """The versions of what simulates, by name."""
     try:
         import gymnasium
         import mujoco
@@ -106,13 +104,6 @@ def versions() -> dict[str, str]:
             "the walker needs gymnasium and mujoco; install them: pip install 'svgpbench[walker]'"
         ) from None
     return {"gymnasium": str(gymnasium.__version__), "mujoco": str(mujoco.__version__)}
-
-
-def _environment() -> Any:
-    versions()
-    import gymnasium
-
-    return gymnasium.make(ENVIRONMENT, max_episode_steps=LONGEST, disable_env_checker=True)
 
 
 def _episode(environment: Any, policy: Policy, rng: np.random.Generator) -> tuple[Floats, Floats]:
@@ -129,3 +120,52 @@ def _episode(environment: Any, policy: Policy, rng: np.random.Generator) -> tupl
         changes.append(after[POSITIONS:] - state[POSITIONS:])
         state, ended = after, fallen or too_long
     return np.array(inputs), np.array(changes)
+
+
+@dataclass(frozen=True)
+class Walk:
+    """What to make, by default the declared data set; an unknown policy raises `DataError`."""
+
+    rows: int = ROWS  # N
+    seed: int = 0
+    policy: str = "oscillator"  # of `walker.POLICIES`
+    frames: Literal[1, 2] = 2  # for the columns x1..x23, or x1..x46; and y1..y9
+
+    def __post_init__(self) -> None:
+        policy_of(self.policy)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        inputs = [f"x{at}" for at in range(1, INPUTS * self.frames + 1)]
+        return (*inputs, *(f"y{at}" for at in range(1, VELOCITIES + 1)))
+
+
+def make_walker(path: Path, wanted: Walk, on_rows: Callable[[int], None]) -> None:
+    """Walk and write a file, which replaces one that is there; `on_rows` is told the rows walked so far."""
+    from svgpbench_datasets.reading.arrow import write_numbers
+
+    metadata = {
+        "stands_in_for": STANDS_IN_FOR,
+        "environment": ENVIRONMENT,
+        "policy": wanted.policy,
+        "seed": str(wanted.seed),
+        **versions(),
+    }
+    try:
+        write_numbers(path, _groups(wanted, on_rows), metadata)
+    except OSError as error:
+        raise DataError(f"{path} cannot be written ({error.strerror or error})") from None
+
+
+def _groups(wanted: Walk, on_rows: Callable[[int], None]) -> Iterator[dict[str, Floats]]:
+    """The columns of a row group at a time, the last one smaller."""
+    episodes: list[Floats] = []
+    held = done = 0
+    for X, Y in walk(wanted.rows, wanted.seed, wanted.policy, wanted.frames):
+        episodes.append(np.hstack([X, Y]))
+        held, done = held + len(X), done + len(X)
+        on_rows(done)
+        if held >= GROUP or done == wanted.rows:
+            yield dict(zip(wanted.columns, np.concatenate(episodes).T, strict=True))
+            episodes, held = [], 0

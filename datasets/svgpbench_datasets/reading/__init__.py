@@ -1,1 +1,1 @@
-"""Files of every format to arrays, each failure with its file, line and column."""
+"""Files of every format to arrays, each failure a `DataError` with its file, line and column."""

@@ -25,11 +25,7 @@ _UNSIGNED_BYTE = 0x08
 
 
 def idx_table(stream: IO[bytes], where: str, layout: Layout) -> Table:
-    """Read an idx file of unsigned bytes: the first axis are the rows, the others are flattened.
-
-    Raises:
-        DataError: another magic number, or a length that is not that of the declared shape.
-    """
+    """Read an idx file of unsigned bytes: the first axis are the rows, the others are flattened."""
     raw = stream.read()
     if len(raw) < 4 or raw[:2] != b"\0\0":
         raise DataError(f"{where} does not start as an idx file does")
@@ -49,11 +45,7 @@ def idx_table(stream: IO[bytes], where: str, layout: Layout) -> Table:
 
 
 def numpy_table(stream: IO[bytes], where: str, layout: Layout) -> Table:
-    """Read an .npy file, or arrays of an .npz file; nothing in them is ever unpickled.
-
-    Raises:
-        DataError: as `of_arrays`; a file that is no such file, or larger than it may be.
-    """
+    """Read an .npy file, or arrays of an .npz file; nothing in them is ever unpickled."""
     raw = stream.read()
     try:
         if not raw.startswith(b"PK"):
@@ -70,11 +62,7 @@ def numpy_table(stream: IO[bytes], where: str, layout: Layout) -> Table:
 
 
 def mat_table(stream: IO[bytes], where: str, layout: Layout) -> Table:
-    """Read arrays of a MATLAB 5 file; nothing else in it is looked at.
-
-    Raises:
-        DataError: as `of_arrays`; a file that is not MATLAB 5, or damaged.
-    """
+    """Read arrays of a MATLAB 5 file; nothing else in it is looked at."""
     try:
         found = mat_arrays(stream.read(), layout.arrays)
     except DataError as error:
@@ -87,10 +75,6 @@ def of_arrays(found: Mapping[str, Array | str], where: str, layout: Layout) -> T
 
     A single one names no columns. Of several, which must have the same number of rows, the columns of
     X [N, D] are X1..XD, and that of y [N], [N, 1] or [1, N] is y. Scalars are passed over.
-
-    Raises:
-        DataError: an array that is not there or no real numbers in one or two axes; several that do not
-            stand side by side, with all there are.
     """
     listed = ", ".join(f"{shown(name)}: {_kind(one)}" for name, one in found.items()) or "nothing"
     for name in layout.arrays:
@@ -145,6 +129,8 @@ def _checked_npy(raw: bytes) -> Array:
     array: Array = np.lib.format.read_array(stream, allow_pickle=False)
     if more := len(raw) - stream.tell():
         raise ValueError(f"{more} bytes follow the array")
+    if array.size > len(raw):  # texts of no width: any number of them is no byte
+        raise ValueError(f"it announces {array.size:,} values in {len(raw)} bytes")
     return array
 
 

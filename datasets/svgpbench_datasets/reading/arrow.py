@@ -19,15 +19,9 @@ from svgpbench_datasets.reading.layout import Layout
 from svgpbench_datasets.reading.table import Table
 from svgpbench_datasets.whole_files import whole_file
 
-_NAMES = {"parquet": "Parquet", "feather": "Feather"}
-
 
 def arrow_table(stream: IO[bytes], where: str, layout: Layout) -> Table:
-    """Read a Parquet file, or a Feather file of version 2.
-
-    Raises:
-        DataError: a file that cannot be read or is damaged; a column that is neither numbers nor text.
-    """
+    """Read a Parquet file, or a Feather file of version 2."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -74,9 +68,6 @@ def write_numbers(
     """Write row groups of columns [n] by name as a Parquet file, which takes its name when it is whole.
 
     A file that is there is replaced, unless there is no row group.
-
-    Raises:
-        OSError: it cannot be written.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -106,10 +97,9 @@ def _in_one_line(where: str, layout: Layout) -> Iterator[None]:
     except DataError:
         raise
     except (pa.ArrowException, OSError, ValueError) as error:
-        kind = _NAMES[layout.reader]
-        raise DataError(
-            f"{where} is not a {kind} file that can be read ({reason(error)})"
-        ) from None
+        kind = layout.reader.capitalize()
+        why = f"{where} is not a {kind} file that can be read ({reason(error)})"
+        raise DataError(why) from None
 
 
 def _column(column: Any, place: str) -> pd.Series[Any]:

@@ -33,11 +33,7 @@ _COMPLEX = 0x0800
 
 
 def mat_arrays(raw: bytes, wanted: Collection[str]) -> dict[str, NDArray[Any] | str]:
-    """The variables of a file by name: numbers as float64, of any other, or one not wanted, what it is.
-
-    Raises:
-        DataError: bytes that are not such a file, in few words.
-    """
+    """The variables of a file by name: numbers as float64, of any other, or one not wanted, what it is."""
     order = {b"IM": "<", b"MI": ">"}.get(raw[_HEADER - 2 : _HEADER])
     if not raw.startswith(b"MATLAB 5.0 MAT-file") or order is None:
         raise DataError("it is not of version 5; save it with -v7, or as numbers in a .csv")

@@ -55,11 +55,7 @@ def inputs_and_target(
 
 
 def numbers(frame: pd.DataFrame, names: Sequence[str], places: Places) -> Numbers:
-    """Some columns of a frame, [n, F]: bytes where all are bytes, else float64.
-
-    Raises:
-        DataError: a cell that is not a finite number.
-    """
+    """Some columns of a frame, [n, F]: bytes where all are bytes, else float64."""
     chosen = frame[list(names)]
     kinds = set(chosen.dtypes)
     if kinds == {np.dtype(np.uint8)}:
@@ -79,11 +75,7 @@ def numbers(frame: pd.DataFrame, names: Sequence[str], places: Places) -> Number
 def class_numbers(
     frame: pd.DataFrame, name: str, places: Places, known: dict[str, int], *, more: bool
 ) -> Floats:
-    """The label column of a frame as class numbers, [n]; where `more` are allowed, new ones join `known`.
-
-    Raises:
-        DataError: a missing label, or one that is not known.
-    """
+    """The label column of a frame as class numbers, [n]; where `more` are allowed, new ones join `known`."""
     codes, distinct = pd.factorize(frame[name], use_na_sentinel=False)
     found = np.empty(len(distinct))
     for code, cell in enumerate(distinct):
@@ -106,9 +98,6 @@ def sorted_classes(
     """Class numbers [N] in the order in which labels were found, to 0..K-1 in the order of the labels.
 
     Labels are in order of their values where all are numbers, else as text.
-
-    Raises:
-        DataError: another number of distinct labels than the task takes.
     """
     numeric = all(finite_number(label) is not None for label in known)
     classes = tuple(sorted(known, key=float if numeric else str))

@@ -42,9 +42,6 @@ def read_or_parse(path: Path, parse: Callable[[], Iterable[Block]]) -> tuple[Flo
 
     Block after block goes from the text to the file, and row group after row group from the file to the
     arrays: they are held once.
-
-    Raises:
-        DataError: what `parse` raises; a cache that cannot be written.
     """
     with suppress(DataError):  # nothing is kept yet, or the file is damaged
         return read_numbers(path, target="y", features=None)

@@ -42,11 +42,7 @@ class Table(NamedTuple):
 def frames_of_rows(
     rows: Iterable[Row], where: str, unit: str, width: int | None
 ) -> Iterator[pd.DataFrame]:
-    """Rows as frames of objects, numbered by `unit`: `line` or `row`; no width is that of the first row.
-
-    Raises:
-        DataError: a row of another width.
-    """
+    """Rows as frames of objects, numbered by `unit`: `line` or `row`; no width is that of the first row."""
     rows = iter(rows)
     first = next(rows, None)
     if first is None:

@@ -58,11 +58,7 @@ class Lines:
 
 
 def text_table(stream: IO[bytes], where: str, layout: Layout) -> Table:
-    """Read separated text.
-
-    Raises:
-        DataError: bytes that are not UTF-8, quotes that do not close, no header where one is expected.
-    """
+    """Read separated text."""
     for _ in range(layout.skip_lines):
         stream.readline()
     separator, names = SEPARATORS[layout.reader], None
@@ -77,11 +73,7 @@ def text_table(stream: IO[bytes], where: str, layout: Layout) -> Table:
 
 
 def arff_table(stream: IO[bytes], where: str, layout: Layout) -> Table:
-    """Read Weka's ARFF: a header that names the columns, then rows of comma-separated text.
-
-    Raises:
-        DataError: a header that is not ARFF, with its line; a sparse row.
-    """
+    """Read Weka's ARFF: a header that names the columns, then rows of comma-separated text."""
     names: list[str] = []
     lines = Lines(stream, where, comment="%")
     for line in lines:
@@ -105,9 +97,6 @@ def layout_found(stream: IO[bytes], where: str) -> Layout:
 
     Cells are separated by the first of tab, semicolon and comma that stands there outside quotes, else
     by blanks. Where every cell is a number, or the mark of a missing one, there is no header.
-
-    Raises:
-        DataError: bytes that are not UTF-8, nothing but blank lines.
     """
     lines = Lines(stream, where)
     line = next((line for line in lines if line.strip()), None)
@@ -130,11 +119,7 @@ def looks_like_data(cells: Iterable[object]) -> bool:
 
 
 def text_rows(lines: Lines, where: str, separator: str | None) -> Iterator[Row]:
-    """Split lines, or records that span lines inside quotes; blank lines are skipped.
-
-    Raises:
-        DataError: quotes that do not close, or lines that end in a lone carriage return.
-    """
+    """Split lines, or records that span lines inside quotes; blank lines are skipped."""
     if separator is None:
         for line in lines:
             if cells := line.split():

@@ -16,12 +16,7 @@ from svgpbench_datasets.reading.text import looks_like_data
 
 
 def workbook_table(stream: IO[bytes], where: str, layout: Layout) -> Table:
-    """Read the first sheet; rows and columns without any value at their end are none.
-
-    Raises:
-        DataError: a file that is no workbook, no header where one is expected; a cell that is a date, a truth
-            value or an error, with its row and column.
-    """
+    """Read the first sheet; rows and columns without any value at their end are none."""
     raw = stream.read()
     sheet = _xlsx(raw, where) if raw.startswith(b"PK") else _xls(raw, where)
     rows: Iterator[Row] = islice(_filled(sheet, where), layout.skip_lines, None)

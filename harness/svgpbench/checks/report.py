@@ -99,7 +99,7 @@ class Report:
 
     def _rounding(self) -> Table:
         table = Table(box=SIMPLE_HEAD, pad_edge=False)
-        for name in ("M-steps, Z learned", "between backends", "one, y perturbed by 1e-15"):
+        for name in ("M-steps, Z learned", "between backends", "one, X perturbed by 1e-15"):
             table.add_column(name, justify="right")
         for r in self.rounding:
             cell = _shown(r.backends, ok=r.ok)

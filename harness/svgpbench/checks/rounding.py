@@ -1,7 +1,7 @@
 """How rounding grows along a trajectory with learned inducing inputs.
 
 Such trajectories are chaotic: two backends that agree to the last digit at the start part after some
-hundred M-steps. They may part no faster than one backend from itself when y is perturbed by 1e-15.
+hundred M-steps. They may part no faster than one backend from itself when X is perturbed by 1e-15.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from svgpbench.cells.cell import perturbed
 from svgpbench.checks.cases import build_model
 from svgpbench.config import TrainingConfig
 from svgpbench.likelihoods import GaussianParameters
@@ -52,16 +53,14 @@ def trajectory(ops: Ops, replica: int = 0) -> list[float]:
     ready = prepare(dataset, k_fold(len(dataset.y), 5, 0, 0))
     rows = np.random.default_rng(0).choice(len(ready.y_train), ROWS, replace=False)
     X, y = ready.X_train[rows], ready.y_train[rows]
-    if replica:
-        noise = np.random.default_rng([7, replica]).standard_normal(len(y))
-        y = y * (1.0 + PERTURBATION * noise)
     theta = Theta(
         KernelParameters(np.ones(1), np.ones((1, X.shape[1]))),
         GaussianParameters(np.float64(1.0)),
         initial_inducing_inputs(X, INDUCING, "k-means", 0),
     )
     settings = TrainingConfig(em_iterations=ITERATIONS, m_steps=M_STEPS, m_rate=0.2)
-    data = TrainingData(X, y, ready.X_test, ready.y_test)
+    moved = perturbed(X, PERTURBATION if replica else 0.0, replica)
+    data = TrainingData(moved, y, ready.X_test, ready.y_test)
     model = build_model("gaussian", "matern52")
     trained = Trainer(ops, model, build_method("t-svgp", {}), data, theta, settings).run()
     return [float(point["elbo"] or np.nan) for point in trained.trace]

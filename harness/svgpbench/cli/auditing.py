@@ -21,7 +21,7 @@ from svgpbench.cli.printing import printer
 from svgpbench.errors import UserError
 from svgpbench.plugins import registries, registry_of
 from svgpbench_datasets import Dataset, DatasetEntry, Registry, load_user_table
-from svgpbench_datasets.audit import Audit, audit, audit_dataset
+from svgpbench_datasets.audit.report import Audit, audit, audit_dataset
 from svgpbench_datasets.user_table import is_table_file, layout_of
 
 

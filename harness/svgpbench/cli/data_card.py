@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from svgpbench.cli.download_progress import in_bytes
 from svgpbench_datasets import DatasetEntry
-from svgpbench_datasets.audit import Audit
+from svgpbench_datasets.audit.report import Audit
 from svgpbench_datasets.files import File, UnseenFile
 from svgpbench_datasets.reading.layout import Layout
 

@@ -28,7 +28,8 @@ from svgpbench.plugins import (
 )
 from svgpbench.runner.cores import usable_cores
 from svgpbench_datasets import DataError, Registry
-from svgpbench_datasets.fetch import cache_folder, mirrors_from_environment
+from svgpbench_datasets.fetch.cache import cache_folder
+from svgpbench_datasets.fetch.places import mirrors_from_environment
 
 OLDEST_PYTHON = (3, 11)
 IMPORT_LIMIT_S = 120
@@ -152,9 +153,9 @@ def _blas() -> Iterator[Finding]:
 
 
 def _thread_variables() -> Iterator[Finding]:
-    given = {key: os.environ[key] for key in sorted(os.environ) if key.endswith("_NUM_THREADS")}
-    if given:
-        text = ", ".join(f"{key}={value}" for key, value in given.items())
+    threads = {key: os.environ[key] for key in sorted(os.environ) if key.endswith("_NUM_THREADS")}
+    if threads:
+        text = ", ".join(f"{key}={value}" for key, value in threads.items())
         yield Finding(what="threads", state="ok", found=f"{text} (workers set their own)")
 
 

@@ -18,7 +18,7 @@ from rich.progress import (
 from rich.progress import Progress as Bar
 
 if TYPE_CHECKING:
-    from svgpbench_datasets.fetch import Progress
+    from svgpbench_datasets.fetch.limits import Progress
 
 
 def in_bytes(count: int) -> str:

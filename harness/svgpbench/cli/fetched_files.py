@@ -17,7 +17,7 @@ from svgpbench.cli.printing import printer
 from svgpbench_datasets.files import File
 
 if TYPE_CHECKING:
-    from svgpbench_datasets.fetch import Answer, Proof
+    from svgpbench_datasets.fetch.places import Answer
 
 
 class State(StrEnum):
@@ -46,7 +46,6 @@ class Row:
     name: str
     entry: Any
     file: File
-    proof: Proof
     state: State
     places: tuple[str, ...] = ()
     answers: tuple[Answer, ...] = ()
@@ -58,30 +57,30 @@ class Row:
         """The state in words."""
         if self.state == State.WANTED and not self.places:
             return f"by hand: svgpbench fetch {self.name} --from FILE"
-        told = ", told by its form" if self.found else ""
-        return f"{_MEANING[self.state]}{told}"
+        by_form = ", told by its form" if self.found else ""
+        return f"{_MEANING[self.state]}{by_form}"
 
     @property
     def found(self) -> bool:
         """Whether the sha256 is not a published one, but that of what is there."""
-        return self.proof.by == "form" and self.sha256 is not None
+        return self.file.known_by == "form" and self.sha256 is not None
 
     @property
     def size(self) -> str:
         """The declared size, or the most that it may be."""
-        at_most = "at most " if self.proof.by == "form" else ""
-        return f"{at_most}{in_bytes(self.proof.most)}" if self.proof.most else ""
+        at_most = "at most " if self.file.known_by == "form" else ""
+        return f"{at_most}{in_bytes(self.file.most)}" if self.file.most else ""
 
     def arrived(self, cache: Path) -> None:
         """Say that the file is in the cache now."""
-        from svgpbench_datasets.fetch import sha256_of
+        from svgpbench_datasets.fetch.cache import sha256_of
 
         self.state, self.at = State.FETCHED, cache / self.file.path
         self.sha256 = sha256_of(self.file, cache)
 
     def to_json(self) -> dict[str, Any]:
         """What `--json` prints."""
-        by_form, most = self.proof.by == "form", self.proof.most or None
+        by_form, most = self.file.known_by == "form", self.file.most or None
         return {
             "name": self.name,
             "path": self.file.path,
@@ -89,7 +88,7 @@ class Row:
             "at_most": most if by_form else None,
             "sha256": self.sha256,
             "sha256_is": "found" if self.found else "declared" if self.sha256 else None,
-            "told_by": self.proof.by,
+            "told_by": self.file.known_by,
             "state": self.state,
             "at": None if self.at is None else str(self.at),
             "places": list(self.places),
@@ -109,12 +108,12 @@ def rows_of(entries: Mapping[str, Any], cache: Path, mirrors: Sequence[str]) -> 
     Raises:
         DataError: a mirror that is none, a cache that cannot be read.
     """
-    from svgpbench_datasets.fetch import is_cached, places, proof_of, sha256_of
+    from svgpbench_datasets.fetch.cache import is_cached, sha256_of
+    from svgpbench_datasets.fetch.places import places
 
     for name, entry in entries.items():
         for file in getattr(entry, "all_files", entry.files):
-            proof = proof_of(file)
-            row = Row(name, entry, file, proof, State.WANTED, sha256=proof.checksums.get("sha256"))
+            row = Row(name, entry, file, State.WANTED, sha256=file.checksums.get("sha256"))
             if file.shipped:
                 row.state = State.SHIPPED
             elif is_cached(file, cache):
@@ -167,5 +166,5 @@ def print_table(
         for path, sha256 in found.items():
             typer.echo(f"{sha256}  {path}")
     if missing := [askers[0] for askers in wanted(rows).values() if askers[0].places]:
-        most = sum(row.proof.most for row in missing)
+        most = sum(row.file.most for row in missing)
         typer.echo(f"{len(missing)} to download, at most {in_bytes(most)}, to {cache}")

@@ -43,7 +43,7 @@ def fetch_command(
         Path | None,
         typer.Option("--cache", metavar="DIR", help="Where files go. SVGPBENCH_DATA by default."),
     ] = None,
-    given: Annotated[
+    downloads: Annotated[
         list[Path] | None,
         typer.Option("--from", metavar="FILE", help="What you downloaded for NAME yourself."),
     ] = None,
@@ -51,17 +51,18 @@ def fetch_command(
     as_json: AsJson = False,
 ) -> None:
     """Download data sets, each file verified by its checksum, or by its form where none is known."""
-    from svgpbench_datasets.fetch import cache_folder, mirrors_from_environment
+    from svgpbench_datasets.fetch.cache import cache_folder
+    from svgpbench_datasets.fetch.places import mirrors_from_environment
 
-    if given and dry_run:
+    if downloads and dry_run:
         raise UserError("--from downloads nothing: leave --dry-run out")
     chosen = _chosen(names or (), experiment or (), every)
     folder = cache_folder(cache)
     with data_errors_are_the_users():
         rows = list(rows_of(chosen, folder, mirror or mirrors_from_environment()))
         others = list(without_files(chosen, folder))
-        if given:
-            _adopt(given, chosen, rows, folder)
+        if downloads:
+            _adopt(downloads, chosen, rows, folder)
         elif not dry_run:
             _download(rows, folder, mirror or mirrors_from_environment())
     if as_json:
@@ -95,10 +96,10 @@ def _chosen(names: Iterable[str], experiments: Iterable[str], every: bool) -> di
 
 
 def _adopt(
-    given: Sequence[Path], chosen: Mapping[str, Any], rows: Sequence[Row], cache: Path
+    downloads: Sequence[Path], chosen: Mapping[str, Any], rows: Sequence[Row], cache: Path
 ) -> None:
-    from svgpbench_datasets.fetch import adopt_file
-    from svgpbench_datasets.form import check_form
+    from svgpbench_datasets.fetch.fetching import adopt_file
+    from svgpbench_datasets.sources import check_form
 
     if len(chosen) != 1:
         raise UserError(f"--from is for one data set, not for {len(chosen)}; name one")
@@ -108,7 +109,7 @@ def _adopt(
         raise UserError(f"{name} has no files: --from is not needed")
     if not files:
         raise UserError(f"{name} comes with the package: --from is not needed")
-    for path in given:
+    for path in downloads:
         taken = adopt_file(path, files, cache=cache, accept=partial(check_form, entry))
         for row in rows:
             if row.state == State.WANTED and cache / row.file.path in taken:
@@ -117,8 +118,9 @@ def _adopt(
 
 def _download(rows: Sequence[Row], cache: Path, mirrors: Sequence[str]) -> None:
     """Fetch each file once; one that cannot be had does not keep the next from being fetched."""
-    from svgpbench_datasets.fetch import Unavailable, fetch_files
-    from svgpbench_datasets.form import check_form
+    from svgpbench_datasets.fetch.fetching import fetch_files
+    from svgpbench_datasets.fetch.places import Unavailable
+    from svgpbench_datasets.sources import check_form
 
     files = wanted(rows)
     if not files:

@@ -15,7 +15,7 @@ from svgpbench.cells.data_errors import data_errors_are_the_users
 from svgpbench.errors import UserError
 from svgpbench.plugins import registry_of
 from svgpbench_datasets import REGISTRY
-from svgpbench_datasets.generated.walker_file import Walk, make_walker
+from svgpbench_datasets.generated.walker import Walk, make_walker
 
 
 def make_command(
@@ -45,7 +45,7 @@ def make_command(
 
 def _checked(name: str, wanted: Walk, out: Path | None) -> Path:
     """The file to make."""
-    from svgpbench_datasets.fetch import cache_folder
+    from svgpbench_datasets.fetch.cache import cache_folder
 
     entry = registry_of(name).describe(name)
     if getattr(entry, "made", None) is None:

@@ -120,14 +120,14 @@ def run_command(
 
 
 def checked_cells(
-    given: str, experiment: Experiment, preset: str | None, selection: Selection | None = None
+    name: str, experiment: Experiment, preset: str | None, selection: Selection | None = None
 ) -> list[CellConfig]:
     """The cells to run, checked; a mistake in the user's own file is reported with its name."""
     try:
         cells = resolve(experiment, preset, selection)
         check_cells(cells)
     except UserError as error:
-        raise UserError(f"{given}: {error}" if is_file_name(given) else str(error)) from None
+        raise UserError(f"{name}: {error}" if is_file_name(name) else str(error)) from None
     return cells
 
 
@@ -152,9 +152,9 @@ def _check_writable(results: Path) -> None:
 
 
 def _next_command(
-    given: str, experiment: Experiment, preset: str | None, selection: Selection, results: Path
+    name: str, experiment: Experiment, preset: str | None, selection: Selection, results: Path
 ) -> str:
-    words = ["svgpbench", "table", given]
+    words = ["svgpbench", "table", name]
     # a selection may go beyond the preset, whose table would leave those cells out
     if selection == Selection() and (preset or DEFAULT_PRESET in experiment.presets):
         words += ["--preset", preset or DEFAULT_PRESET]

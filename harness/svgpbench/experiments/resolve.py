@@ -14,6 +14,7 @@ from svgpbench.config import (
     SplitConfig,
     Strict,
     WithOptions,
+    data_sets_by_name,
 )
 from svgpbench.errors import UserError, unknown
 from svgpbench.experiments.schema import Experiment, MethodEntry, Preset, Problem, SplitPlan
@@ -30,8 +31,8 @@ C = TypeVar("C", bound=Strict)
 class Selection:
     """What the command line narrows or replaces; None or empty leaves the experiment as it is.
 
-    `methods` are labels or names and `data` names of the experiment, and they go before the
-    preset's own choice. `backends`, `seeds`, `dtype`, `device` and `threads` replace.
+    `methods` are labels or names and `data` names of the experiment (NAME for each NAME@OUTPUT), and
+    they go before the preset's own choice. `backends`, `seeds`, `dtype`, `device` and `threads` replace.
     """
 
     backends: Sequence[str] = ()
@@ -145,10 +146,11 @@ def _inducing(
 def _problems(
     experiment: Experiment, size: Preset, names: Sequence[str]
 ) -> Iterator[tuple[Problem, DataConfig]]:
+    known = data_sets_by_name(experiment.data_names)
     for name in names:
-        if name not in experiment.data_names:
-            raise unknown(f"data set of {experiment.name}", name, experiment.data_names)
-    wanted = names or size.data or experiment.data_names
+        if name not in known:
+            raise unknown(f"data set of {experiment.name}", name, known)
+    wanted = {data for name in names or size.data or known for data in known[name]}
     for problem in experiment.problems:
         for data in problem.data:
             if data.name in wanted:

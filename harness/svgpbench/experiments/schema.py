@@ -22,6 +22,7 @@ from svgpbench.config import (
     Positive,
     Strict,
     TrainingConfig,
+    data_sets_by_name,
 )
 from svgpbench.errors import unknown
 
@@ -183,7 +184,7 @@ class Experiment(Strict):
         _check_folds("[split]", self.split.run_folds, self.split)
         for name, preset in self.presets.items():
             where = f"[presets.{name}]"
-            _check_names(where, "data set", preset.data, self.data_names)
+            _check_names(where, "data set", preset.data, data_sets_by_name(self.data_names))
             _check_names(where, "method label", preset.methods, self.labels)
             _check_folds(where, preset.run_folds, self.split)
         return self

@@ -11,11 +11,14 @@ In whitened coordinates q(v) = N(m, S), with J = I − S, D = diag(sβ) and g = 
     μ = Wᵀm,   v = κ − diag(WᵀJW),   W̄ = m(sα)ᵀ + JWD,   κ̄ = −sβ/2,
 
 so that JW serves three times. What a method's M-step holds says how m and S move with L: that, and
-nothing else, is the method's own.
+nothing else, is the method's own. Where H = −J² − JWD(JW)ᵀ and vectors, V = L⁻ᵀJ and Y = VW take the
+place of J and JW: v = κ − diag(K(X, Z)Y), K̄(Z, X) has YD, K̄(Z, Z) has −½(VVᵀ + YDYᵀ), and three
+solves against L are one. Each of them errs by the condition of L, not of K.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from svgpbench.methods.data_term import DataTerm
@@ -41,57 +44,70 @@ class Whitened(NamedTuple):
     S: Array  # [P, M, M]
 
 
-class AtBatch(NamedTuple):
-    """q and the slopes of the data's term there."""
+class DataSlopes(NamedTuple):
+    """The gradient of the data's term."""
 
-    m: Array  # [P, M]
-    J: Array  # [P, M, M], I − S
-    JW: Array  # [P, M, b]
-    JWD: Array  # [P, M, b], JW diag(sβ)
     alpha: Array  # [P, b], sα
     beta: Array  # [P, b], sβ
     g: Array  # [P, M], sWα
     likelihood: Tree  # ∂/∂parameters of s Σ V
 
 
-class FactorGradient(NamedTuple):
-    """The bound's gradient in W, in K(Z, Z) between L⁻ᵀ and L⁻¹, and in the likelihood's parameters."""
+class GramGradient(NamedTuple):
+    """The bound's gradient in the blocks, and that of the data's term, which has κ̄ in it."""
 
-    W: Array  # [P, M, b]
-    square: Array  # [P, M, M], sym(Φ(H))
-    likelihood: Tree
+    cross: Array  # [P or Q, M, b], in K(Z, X)
+    square: Array  # [P or Q, M, M], in K(Z, Z)
+    slopes: DataSlopes
+
+
+class AtBatch(NamedTuple):
+    """q in whitened coordinates, and the data's term there."""
+
+    m: Array  # [P, M]
+    J: Array  # [P, M, M], I − S
+    JW: Array  # [P, M, b]
+    JWD: Array  # [P, M, b], JW diag(sβ)
+    slopes: DataSlopes
 
 
 def at_batch(ops: Ops, f: Factor, data: DataTerm, q: Whitened) -> AtBatch:
-    """What all gradients at a batch share."""
+    """What the gradients by W̄ and H share."""
     J = ops.eye(q.m.shape[-1]) - q.S
     JW = J @ f.W
-    mu, v = vecmat(q.m, f.W), f.kff - ops.sum(f.W * JW, axis=-2)
-    _, likelihood, alpha, beta = data.likelihood.expectations(ops, data.y, mu, v)
+    slopes = data_slopes(ops, f, data, q.m, f.kff - ops.sum(f.W * JW, axis=-2))
+    return AtBatch(q.m, J, JW, JW * slopes.beta[..., None, :], slopes)
+
+
+def data_slopes(ops: Ops, f: Factor, data: DataTerm, m: Array, v: Array) -> DataSlopes:
+    """The data's term at μ = Wᵀm and v [P, b]."""
+    _, likelihood, alpha, beta = data.likelihood.expectations(ops, data.y, vecmat(m, f.W), v)
     alpha, beta = data.scale * alpha, data.scale * beta
     likelihood = tree_map(lambda bar: data.scale * bar, likelihood)
-    JWD = JW * beta[..., None, :]
-    return AtBatch(q.m, J, JW, JWD, alpha, beta, matvec(f.W, alpha), likelihood)
+    return DataSlopes(alpha, beta, matvec(f.W, alpha), likelihood)
+
+
+def unwhitened(
+    ops: Ops, f: Factor, slopes: DataSlopes, W_bar: Array, square: Array
+) -> GramGradient:
+    """From the gradient in W [P, M, b] and sym(Φ(H)) [P, M, M]."""
+    kernels = f.L.shape[0]
+    cross = ops.solve_triangular(f.L, over_latents(ops, W_bar, kernels), transpose=True)
+    square = unwhitened_precision(ops, f.L, over_latents(ops, square, kernels))
+    return GramGradient(cross, square, slopes)
 
 
 def pulled_back(
-    ops: Ops,
-    cov: DifferentiableCovariance,
-    Z: Tree,
-    X: Array,
-    f: Factor,
-    at: AtBatch,
-    bar: FactorGradient,
+    ops: Ops, cov: DifferentiableCovariance, Z: Tree, X: Array, bar: GramGradient
 ) -> BoundGradient:
     """The gradient in kernel parameters and Z: latents that share a kernel are summed."""
-    kernels = f.L.shape[0]
-    cross = ops.solve_triangular(f.L, over_latents(ops, bar.W, kernels), transpose=True)
-    square = unwhitened_precision(ops, f.L, over_latents(ops, bar.square, kernels))
-    from_square, from_cross = cov.pull_square(Z, square), cov.pull_cross(Z, X, cross)
-    from_diagonal = cov.pull_diagonal(X, -0.5 * over_latents(ops, at.beta, kernels))
+    kernels = cov.parameters.variance.shape[0]
+    from_square = cov.pull_square(Z, over_latents(ops, bar.square, kernels))
+    from_cross = cov.pull_cross(Z, X, over_latents(ops, bar.cross, kernels))
+    from_diagonal = cov.pull_diagonal(X, -0.5 * over_latents(ops, bar.slopes.beta, kernels))
     return BoundGradient(
         total(ops, from_square.parameters, from_cross.parameters, from_diagonal),
-        bar.likelihood,
+        bar.slopes.likelihood,
         total(ops, from_square.basis, from_cross.basis),
     )
 
@@ -99,32 +115,58 @@ def pulled_back(
 # --- what is held while θ moves -------------------------------------------------------------------
 
 
-def whitened_held(ops: Ops, f: Factor, at: AtBatch) -> FactorGradient:
+def whitened_held(ops: Ops, f: Factor, data: DataTerm, q: Whitened) -> GramGradient:
     """q(v) itself: only W moves with L, and H = −W̄Wᵀ."""
+    at = at_batch(ops, f, data, q)
     W_bar = _direct(at)
-    return FactorGradient(W_bar, lower_symmetrised(ops, -_product(ops, W_bar, f.W)), at.likelihood)
+    square = lower_symmetrised(ops, -_product(ops, W_bar, f.W))
+    return unwhitened(ops, f, at.slopes, W_bar, square)
 
 
-def posterior_held(ops: Ops, f: Factor, at: AtBatch) -> FactorGradient:
+def posterior_held(ops: Ops, f: Factor, data: DataTerm, q: Whitened) -> GramGradient:
     """q(u): H = X + Xᵀ − J + mmᵀ − gmᵀ − mgᵀ, X = WD(W/2 − JW)ᵀ."""
-    X = _product(ops, f.W * at.beta[..., None, :], 0.5 * f.W - at.JW)
-    rank = paired(at.m, 0.5 * at.m - at.g)
+    at = at_batch(ops, f, data, q)
+    X = _product(ops, f.W * at.slopes.beta[..., None, :], 0.5 * f.W - at.JW)
+    rank = paired(at.m, 0.5 * at.m - at.slopes.g)
     H = X + ops.matrix_transpose(X) - at.J + rank
-    return FactorGradient(_direct(at), 0.5 * H, at.likelihood)
+    return unwhitened(ops, f, at.slopes, _direct(at), 0.5 * H)
 
 
-def projected_held(ops: Ops, f: Factor, at: AtBatch) -> FactorGradient:
+def projected_held(ops: Ops, f: Factor, Kuf: Array, data: DataTerm, q: Whitened) -> GramGradient:
     """K⁻¹λ̄₁ and K⁻¹Λ̄₂K⁻¹: H = −J² − JWD(JW)ᵀ + m(h + m/2)ᵀ + (h + m/2)mᵀ, h = S(g − m) − g."""
-    rest = at.g - at.m
-    h = rest - matvec(at.J, rest) - at.g
-    H = paired(at.m, h + 0.5 * at.m) - _explained(ops, at)
-    return FactorGradient(_direct(at), 0.5 * H, at.likelihood)
+
+    def beside(J: Array, g: Array) -> Array:
+        rest = g - q.m
+        h = rest - matvec(J, rest) - g
+        return h + 0.5 * q.m
+
+    return _explained(ops, f, Kuf, data, q, beside)
 
 
-def weights_held(ops: Ops, f: Factor, at: AtBatch) -> FactorGradient:
+def weights_held(ops: Ops, f: Factor, Kuf: Array, data: DataTerm, q: Whitened) -> GramGradient:
     """K⁻¹m and S⁻¹ − K⁻¹ (of u): H = −(J² + JWD(JW)ᵀ + mmᵀ)."""
-    H = -_explained(ops, at) - paired(at.m, 0.5 * at.m)
-    return FactorGradient(_direct(at), 0.5 * H, at.likelihood)
+    return _explained(ops, f, Kuf, data, q, lambda J, g: -0.5 * q.m)
+
+
+def _explained(
+    ops: Ops,
+    f: Factor,
+    Kuf: Array,
+    data: DataTerm,
+    q: Whitened,
+    beside: Callable[[Array, Array], Array],
+) -> GramGradient:
+    """H = −J² − JWD(JW)ᵀ + mxᵀ + xmᵀ with x = beside(J, g) [P, M]."""
+    J = ops.eye(q.m.shape[-1]) - q.S
+    V = ops.solve_triangular(f.L, J, transpose=True)
+    Y = V @ f.W
+    slopes = data_slopes(ops, f, data, q.m, f.kff - ops.sum(Kuf * Y, axis=-2))
+    YD = Y * slopes.beta[..., None, :]
+    vectors = ops.concat([q.m[..., None], beside(J, slopes.g)[..., None]], axis=-1)
+    vectors = ops.solve_triangular(f.L, vectors, transpose=True)
+    a, x = vectors[..., 0], vectors[..., 1]
+    square = 0.5 * (paired(a, x) - _product(ops, V, V) - _product(ops, YD, Y))
+    return GramGradient(YD + outer(a, slopes.alpha), square, slopes)
 
 
 class DualGradient(NamedTuple):
@@ -136,32 +178,34 @@ class DualGradient(NamedTuple):
 
 def dual_gradient(ops: Ops, f: Factor, at: AtBatch) -> DualGradient:
     """c̄ = S(g − m) and C̄ = −½S(C − WDWᵀ)S − sym(c̄mᵀ), where SCS = J − J²."""
-    rest = at.g - at.m
+    rest = at.slopes.g - at.m
     c = rest - matvec(at.J, rest)
     SW = f.W - at.JW
-    SPS = _product(ops, SW * at.beta[..., None, :], SW)
+    SPS = _product(ops, SW * at.slopes.beta[..., None, :], SW)
     return DualGradient(c, 0.5 * (SPS - at.J + at.J @ at.J - paired(c, at.m)))
 
 
-def sums_held(ops: Ops, f: Factor, at: AtBatch, c: Array, C: Array) -> FactorGradient:
+def sums_held(ops: Ops, f: Factor, data: DataTerm, q: Whitened, c: Array, C: Array) -> GramGradient:
     """λ̄₁ and Λ̄₂: H = −2C̄C − c̄cᵀ − W̄Wᵀ."""
+    at = at_batch(ops, f, data, q)
     bar, W_bar = dual_gradient(ops, f, at), _direct(at)
     H = -2.0 * (bar.C @ C) - outer(bar.c, c) - _product(ops, W_bar, f.W)
-    return FactorGradient(W_bar, lower_symmetrised(ops, H), at.likelihood)
+    return unwhitened(ops, f, at.slopes, W_bar, lower_symmetrised(ops, H))
 
 
 def sites_held(
-    ops: Ops, f: Factor, data: DataTerm, at: AtBatch, lambda1: Array, beta: Array
-) -> FactorGradient:
+    ops: Ops, f: Factor, data: DataTerm, q: Whitened, lambda1: Array, beta: Array
+) -> GramGradient:
     """Every site (λ₁, β) [P, n] over the precision of the likelihood: W̄ has 2C̄W diag β + c̄λ₁ᵀ more."""
+    at = at_batch(ops, f, data, q)
     bar = dual_gradient(ops, f, at)
     CW = bar.C @ f.W
     W_bar = _direct(at) + 2.0 * CW * beta[..., None, :] + outer(bar.c, lambda1)
     in_unit = ops.sum(beta * ops.sum(f.W * CW, axis=-2)) + ops.sum(lambda1 * vecmat(bar.c, f.W))
     unit = data.likelihood.site_precision(ops)
     precision = data.likelihood.pull_site_precision(ops, in_unit / unit)
-    likelihood = total(ops, at.likelihood, precision)
-    return FactorGradient(W_bar, lower_symmetrised(ops, -_product(ops, W_bar, f.W)), likelihood)
+    slopes = at.slopes._replace(likelihood=total(ops, at.slopes.likelihood, precision))
+    return unwhitened(ops, f, slopes, W_bar, lower_symmetrised(ops, -_product(ops, W_bar, f.W)))
 
 
 # --- pieces ---------------------------------------------------------------------------------------
@@ -175,12 +219,7 @@ def lower_symmetrised(ops: Ops, H: Array) -> Array:
 
 def _direct(at: AtBatch) -> Array:
     """W̄ with q(v) held."""
-    return outer(at.m, at.alpha) + at.JWD
-
-
-def _explained(ops: Ops, at: AtBatch) -> Array:
-    """J² + JWD(JW)ᵀ."""
-    return at.J @ at.J + _product(ops, at.JWD, at.JW)
+    return outer(at.m, at.slopes.alpha) + at.JWD
 
 
 def outer(x: Array, y: Array) -> Array:

@@ -23,8 +23,7 @@ from typing import ClassVar, NamedTuple
 from svgpbench.errors import UserError, unknown
 from svgpbench.likelihoods import Conditional
 from svgpbench.methods.adjoint import (
-    AtBatch,
-    FactorGradient,
+    GramGradient,
     Whitened,
     projected_held,
     weights_held,
@@ -177,9 +176,10 @@ class DiagonalPrecision(CoupledMethod[DiagonalState, FactorisedDual]):
         return DUAL.whitened(ops, q)
 
     def adjoint(
-        self, ops: Ops, f: Factor, data: DataTerm, at: AtBatch, state: DiagonalState
-    ) -> FactorGradient:
-        return (weights_held if self.tying == "weights" else projected_held)(ops, f, at)
+        self, ops: Ops, f: Factor, Kuf: Array, data: DataTerm, q: Whitened, state: DiagonalState
+    ) -> GramGradient:
+        held = weights_held if self.tying == "weights" else projected_held
+        return held(ops, f, Kuf, data, q)
 
     def hold(
         self, ops: Ops, p: Whitener, likelihood: Conditional, state: DiagonalState

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from svgpbench.errors import UserError, unknown
 from svgpbench.likelihoods import Conditional
-from svgpbench.methods.adjoint import AtBatch, FactorGradient, Whitened
+from svgpbench.methods.adjoint import GramGradient, Whitened
 from svgpbench.methods.data_term import DataTerm
 from svgpbench.methods.facts import Facts
 from svgpbench.methods.larger_basis import padded
@@ -25,6 +25,7 @@ from svgpbench.numerics.gaussian import (
     Prior,
     Whitener,
     log_determinant,
+    lower_gram,
     lower_inverse,
     matvec,
 )
@@ -73,8 +74,8 @@ class DualPosterior(CoupledMethod[DualState, FactorisedDual]):
     def whitened(self, ops: Ops, q: FactorisedDual) -> Whitened:
         """S = B⁻¹ and m = B⁻¹c."""
         inverse = lower_inverse(ops, q.L_B)
-        transposed = ops.matrix_transpose(inverse)
-        return Whitened(matvec(transposed, q.c_half), transposed @ inverse)
+        m = matvec(ops.matrix_transpose(inverse), q.c_half)
+        return Whitened(m, lower_gram(ops, inverse))
 
     def posterior(self, ops: Ops, at: Whitener, q: FactorisedDual) -> tuple[Array, Array]:
         """M = L B⁻¹c, S = L B⁻¹Lᵀ (Adam et al. 2021, App. C, Eqs. 47–48)."""
@@ -189,6 +190,6 @@ class DualSVGP(DualPosterior):
         return TYINGS[self.tying].tie(ops, at, likelihood, held)
 
     def adjoint(
-        self, ops: Ops, f: Factor, data: DataTerm, at: AtBatch, state: DualState
-    ) -> FactorGradient:
-        return TYINGS[self.tying].adjoint(ops, f, data, at, state)
+        self, ops: Ops, f: Factor, Kuf: Array, data: DataTerm, q: Whitened, state: DualState
+    ) -> GramGradient:
+        return TYINGS[self.tying].adjoint(ops, f, Kuf, data, q, state)

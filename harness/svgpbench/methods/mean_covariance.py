@@ -13,8 +13,7 @@ from typing import ClassVar, NamedTuple
 from svgpbench.errors import unknown
 from svgpbench.likelihoods import Conditional, Likelihood
 from svgpbench.methods.adjoint import (
-    AtBatch,
-    FactorGradient,
+    GramGradient,
     Whitened,
     posterior_held,
     whitened_held,
@@ -217,9 +216,9 @@ class MeanCholeskySVGP(CoupledMethod[QState, MeanCholesky]):
         return Whitened(q.mean, q.chol @ ops.matrix_transpose(q.chol))
 
     def adjoint(
-        self, ops: Ops, f: Factor, data: DataTerm, at: AtBatch, state: QState
-    ) -> FactorGradient:
-        return (whitened_held if self.whiten else posterior_held)(ops, f, at)
+        self, ops: Ops, f: Factor, Kuf: Array, data: DataTerm, q: Whitened, state: QState
+    ) -> GramGradient:
+        return (whitened_held if self.whiten else posterior_held)(ops, f, data, q)
 
     def posterior(self, ops: Ops, at: Whitener, q: MeanCholesky) -> tuple[Array, Array]:
         """Mean L m_v and covariance L S_v Lᵀ of q(u)."""

@@ -16,11 +16,9 @@ from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 from svgpbench.errors import UserError
 from svgpbench.likelihoods import Conditional, Likelihood
 from svgpbench.methods.adjoint import (
-    AtBatch,
     BoundGradient,
-    FactorGradient,
+    GramGradient,
     Whitened,
-    at_batch,
     pulled_back,
 )
 from svgpbench.methods.data_term import DataTerm
@@ -207,9 +205,9 @@ class CoupledMethod(Method[Prior, Factor, State, Factorised], Generic[State, Fac
         raise NotImplementedError
 
     def adjoint(
-        self, ops: Ops, f: Factor, data: DataTerm, at: AtBatch, state: State
-    ) -> FactorGradient:
-        """The bound's gradient in W and K(Z, Z), from how q(v) moves with L."""
+        self, ops: Ops, f: Factor, Kuf: Array, data: DataTerm, q: Whitened, state: State
+    ) -> GramGradient:
+        """The bound's gradient in K(Z, X) = LW and K(Z, Z), from how q(v) moves with L."""
         raise NotImplementedError
 
     def bound_gradient(
@@ -222,6 +220,6 @@ class CoupledMethod(Method[Prior, Factor, State, Factorised], Generic[State, Fac
         data: DataTerm,
         state: State,
     ) -> BoundGradient:
-        at = at_batch(ops, f, data, self.whitened(ops, self.factorise(ops, f, state)))
-        bar = self.adjoint(ops, f, data, at, state)
-        return pulled_back(ops, cov, inducing, X, f, at, bar)
+        q = self.whitened(ops, self.factorise(ops, f, state))
+        bar = self.adjoint(ops, f, cov.cross(inducing, X), data, q, state)
+        return pulled_back(ops, cov, inducing, X, bar)

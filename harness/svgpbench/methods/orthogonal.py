@@ -24,7 +24,6 @@ from svgpbench.errors import UserError, unknown
 from svgpbench.likelihoods import Conditional, Likelihood
 from svgpbench.methods.adjoint import (
     BoundGradient,
-    at_batch,
     outer,
     over_latents,
     paired,
@@ -274,19 +273,21 @@ class OrthogonalSVGP(Method[TwoPartPrior, TwoPartFactor, TwoPartState, Factorise
         e = explained(ops, f, a)
         q = part.whitened(ops, part.factorise(ops, f.coupled, state.coupled))
         data = shifted(data, self._mean(f, a, e))
-        at = at_batch(ops, f.coupled, data, q)
-        bar = part.adjoint(ops, f.coupled, data, at, state.coupled)
-        bar = bar._replace(
-            W=bar.W - outer(e, at.alpha), square=bar.square + 0.5 * paired(e, at.g - 0.5 * e)
-        )
-        coupled = pulled_back(ops, cov, beta, X, f.coupled, at, bar)
+        bar = part.adjoint(ops, f.coupled, cov.cross(beta, X), data, q, state.coupled)
+        alpha, g = bar.slopes.alpha, bar.slopes.g
+        vectors = ops.concat([e[..., None], g[..., None]], axis=-1)
+        vectors = ops.solve_triangular(f.coupled.L, vectors, transpose=True)
+        e, g = vectors[..., 0], vectors[..., 1]  # L⁻ᵀ of each
         kernels = f.K_bg.shape[0]
-        at_beta = ops.solve_triangular(f.coupled.L, (e - at.g)[..., None], transpose=True)[..., 0]
-        between = over_latents(ops, outer(at_beta, a), kernels)
+        cross = bar.cross - over_latents(ops, outer(e, alpha), bar.cross.shape[0])
+        rank = over_latents(ops, 0.5 * paired(e, g - 0.5 * e), bar.square.shape[0])
+        bar = bar._replace(cross=cross, square=bar.square + rank)
+        coupled = pulled_back(ops, cov, beta, X, bar)
+        between = over_latents(ops, outer(e - g, a), kernels)
         of_beta = cov.pull_cross(beta, gamma, between)
         of_gamma = cov.pull_cross(gamma, beta, ops.matrix_transpose(between))
         square = cov.pull_square(gamma, over_latents(ops, -0.5 * outer(a, a), kernels))
-        cross = cov.pull_cross(gamma, X, over_latents(ops, outer(a, at.alpha), kernels))
+        cross = cov.pull_cross(gamma, X, over_latents(ops, outer(a, alpha), kernels))
         return coupled._replace(
             kernel=total(
                 ops, coupled.kernel, of_beta.parameters, square.parameters, cross.parameters

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 
 from svgpbench.likelihoods import Conditional
 from svgpbench.methods.adjoint import (
-    AtBatch,
-    FactorGradient,
+    GramGradient,
+    Whitened,
     posterior_held,
     projected_held,
     sites_held,
@@ -28,7 +28,7 @@ from svgpbench.methods.adjoint import (
     whitened_held,
 )
 from svgpbench.methods.data_term import DataTerm
-from svgpbench.numerics.gaussian import Factor, Whitener, matvec
+from svgpbench.numerics.gaussian import Factor, Whitener, lower_congruence, matvec
 from svgpbench.ops import Array, Ops
 
 
@@ -90,7 +90,7 @@ class Tying:
 
     hold: Callable[[Ops, Array, Conditional, DualState], Any]
     tie: Callable[[Ops, Any, Conditional, Any], DualState]  # from a Factor where sites are kept
-    adjoint: Callable[[Ops, Factor, DataTerm, AtBatch, DualState], FactorGradient]
+    adjoint: Callable[[Ops, Factor, Array, DataTerm, Whitened, DualState], GramGradient]
     keeps_sites: bool = False
 
 
@@ -100,8 +100,8 @@ def _hold_at(ops: Ops, L: Array, _: Conditional, s: DualState) -> Held:
 
 def _tie_projected(ops: Ops, f: Whitener, _: Conditional, h: Held) -> DualState:
     R = ops.solve_triangular(h.L, f.L)  # L⁻¹L': near I, as T₁ and T₂ themselves are not
-    transposed = ops.matrix_transpose(R)
-    return h.state._replace(c=matvec(transposed, h.state.c), C=transposed @ h.state.C @ R)
+    c = matvec(ops.matrix_transpose(R), h.state.c)
+    return h.state._replace(c=c, C=lower_congruence(ops, R, h.state.C))
 
 
 def _tie_tied(ops: Ops, f: Whitener, _: Conditional, h: Held) -> DualState:
@@ -128,21 +128,29 @@ def _tie_untied(ops: Ops, f: Factor, p: Conditional, h: DualState) -> DualState:
 
 TYINGS: dict[str, Tying] = {
     "tied-projected": Tying(
-        _hold_at, _tie_projected, lambda ops, f, data, at, s: projected_held(ops, f, at)
+        _hold_at,
+        _tie_projected,
+        lambda ops, f, Kuf, data, q, s: projected_held(ops, f, Kuf, data, q),
     ),
-    "tied": Tying(_hold_at, _tie_tied, lambda ops, f, data, at, s: sums_held(ops, f, at, s.c, s.C)),
+    "tied": Tying(
+        _hold_at,
+        _tie_tied,
+        lambda ops, f, Kuf, data, q, s: sums_held(ops, f, data, q, s.c, s.C),
+    ),
     "untied": Tying(
         _hold_untied,
         _tie_untied,
-        lambda ops, f, data, at, s: sites_held(ops, f, data, at, *s.sites),
+        lambda ops, f, Kuf, data, q, s: sites_held(ops, f, data, q, *s.sites),
         keeps_sites=True,
     ),
     "whitened": Tying(
         lambda ops, L, p, s: s,
         lambda ops, f, p, h: h,
-        lambda ops, f, data, at, s: whitened_held(ops, f, at),
+        lambda ops, f, Kuf, data, q, s: whitened_held(ops, f, data, q),
     ),
     "standard": Tying(
-        _hold_at, _tie_standard, lambda ops, f, data, at, s: posterior_held(ops, f, at)
+        _hold_at,
+        _tie_standard,
+        lambda ops, f, Kuf, data, q, s: posterior_held(ops, f, data, q),
     ),
 }

@@ -29,6 +29,7 @@ class BlockGradient(NamedTuple):
 class Shapes(NamedTuple):
     """A stationary block and what its gradient needs."""
 
+    K: Array  # [Q, n, m]
     a: Array  # [Q, n, D], A in units of the lengthscales
     b: Array  # [Q, m, D]
     shape: Array  # [Q, n, m], correlations
@@ -51,9 +52,9 @@ class DifferentiableCovariance(Covariance):
         """Covariances [Q, n, m] of A and B."""
         if not self._stationary(A, B):
             return super().cross(A, B)
-        shapes = self._shapes(A, B)
-        self.given[id(A), id(B)] = (A, B, shapes)
-        return self.parameters.variance[:, None, None] * shapes.shape
+        if (id(A), id(B)) not in self.given:
+            self.given[id(A), id(B)] = (A, B, self._shapes(A, B))
+        return self.given[id(A), id(B)][-1].K
 
     def pull_cross(self, A: Tree, B: Tree, bar: Array) -> BlockGradient:
         """The gradient of ⟨bar, k(A, B)⟩, bar [Q, n, m], in the parameters and in A; B is held."""
@@ -97,15 +98,15 @@ class DifferentiableCovariance(Covariance):
     def _shapes(self, A: Array, B: Array) -> Shapes:
         scale = self.parameters.lengthscales[:, None, :]
         a, b = A[None] / scale, B[None] / scale
-        return Shapes(
-            a, b, *self.kernel.shape_and_slope(self.ops, squared_distance(self.ops, a, b))
-        )
+        d2 = squared_distance(self.ops, a, b)
+        shape, slope = self.kernel.shape_and_slope(self.ops, d2)
+        return Shapes(self.parameters.variance[:, None, None] * shape, a, b, shape, slope)
 
     def _pull_stationary(self, A: Array, B: Array, bar: Array) -> BlockGradient:
         """With G = bar∘∂k/∂d²: Ā = 2 Σ_j G_ij (a_i − b_j)/ℓ, ℓ̄ = −2 Σ_ij G_ij (a_i − b_j)²/ℓ, a = A/ℓ."""
         ops, (variance, lengthscales) = self.ops, self.parameters
         *_, known = self.given.pop((id(A), id(B)), (A, B, None))
-        a, b, shape, slope = known or self._shapes(A, B)
+        _, a, b, shape, slope = known or self._shapes(A, B)
         G = bar * slope
         rows, columns = ops.sum(G, axis=-1)[..., None], ops.sum(G, axis=-2)[..., None]
         Gb = G @ b  # [Q, n, D]

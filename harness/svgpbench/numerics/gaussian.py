@@ -69,6 +69,27 @@ def lower_inverse(ops: Ops, chol: Array) -> Array:
     return ops.solve_triangular(chol, ops.broadcast_to(ops.eye(chol.shape[-1]), chol.shape))
 
 
+def lower_gram(ops: Ops, R: Array) -> Array:
+    """RᵀR [..., n, n] of a lower triangular R, half of the arithmetic by leaving out its zero quarter."""
+    h = R.shape[-1] // 2
+    left, right = R[..., :, :h], ops.matrix_transpose(R[..., h:, :]) @ R[..., h:, h:]
+    mirrored = ops.matrix_transpose(right[..., :h, :])
+    return ops.concat(
+        [ops.concat([ops.matrix_transpose(left) @ left, mirrored], axis=-2), right], axis=-1
+    )
+
+
+def lower_congruence(ops: Ops, R: Array, C: Array) -> Array:
+    """RᵀCR [..., n, n] of a lower triangular R and a symmetric C, in 9/16 of the arithmetic."""
+    h = R.shape[-1] // 2
+    left, corner = R[..., :, :h], R[..., h:, h:]
+    across = C @ left
+    turned = ops.matrix_transpose(corner)
+    below, last = turned @ across[..., h:, :], turned @ (C[..., h:, h:] @ corner)
+    first = ops.concat([ops.matrix_transpose(left) @ across, below], axis=-2)
+    return ops.concat([first, ops.concat([ops.matrix_transpose(below), last], axis=-2)], axis=-1)
+
+
 def unwhitened_precision(ops: Ops, L: Array, C: Array) -> Array:
     """L⁻ᵀCL⁻¹ of a symmetric C."""
     half = ops.solve_triangular(L, C, transpose=True)

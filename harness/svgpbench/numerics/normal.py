@@ -57,9 +57,13 @@ def log_ndtr_and_slope(ops: Ops, x: Array) -> tuple[Array, Array]:
 
 
 def squashed_log_ndtr(ops: Ops, x: Array, squash: float) -> tuple[Array, Array]:
-    """Log(ε + (1 − 2ε) Φ(x)) and its derivative, ε being `squash`; that of Φ itself where ε is 0."""
-    value, slope = log_ndtr_and_slope(ops, x)
+    """Log(ε + (1 − 2ε) Φ(x)) and its derivative, ε being `squash`; that of Φ itself where ε is 0.
+
+    An ε above 0 keeps the logarithm off the tail, so Φ and φ need no scaling.
+    """
     if not squash:
-        return value, slope
-    density = (1.0 - 2.0 * squash) * ops.exp(value)
-    return ops.log(squash + density), slope * density / (squash + density)
+        return log_ndtr_and_slope(ops, x)
+    z = math.sqrt(0.5) * x
+    p = squash + (0.5 - squash) * ops.erfc(-z)
+    phi = ops.exp(-z * z) * ((1.0 - 2.0 * squash) / math.sqrt(2.0 * math.pi))
+    return ops.log(p), phi / p

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, ValidationError
 
-from svgpbench.config import Strict
+from svgpbench.config import Strict, data_sets_by_name
 from svgpbench.errors import UserError, unknown
 from svgpbench.experiments import ArtefactEntry, Experiment
 from svgpbench.experiments.mistakes import one_line
@@ -42,15 +42,17 @@ class Kind(Strict):
         Raises `UserError` for a data set or method that none of them is of.
         """
         records = collected.records
-        _check_known("data set", self.data, {r.config.data.name for r in records})
-        records = tuple(r for r in records if not self.data or r.config.data.name in self.data)
+        known = data_sets_by_name({r.config.data.name for r in records})
+        _check_known("data set", self.data, known)
+        wanted = {data for name in self.data or known for data in known[name]}
+        records = tuple(r for r in records if r.config.data.name in wanted)
         _check_known("method", self.methods, {r.config.method.title for r in records})
         return tuple(
             r for r in records if not self.methods or r.config.method.title in self.methods
         )
 
 
-def _check_known(what: str, names: Sequence[str], known: set[str]) -> None:
+def _check_known(what: str, names: Sequence[str], known: Collection[str]) -> None:
     for name in names:
         if name not in known:
             raise unknown(f"{what} in these records", name, known)

@@ -10,9 +10,16 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator, NullFormatter, ScalarFormatter
+from matplotlib.ticker import (
+    FuncFormatter,
+    LogLocator,
+    MaxNLocator,
+    NullFormatter,
+    ScalarFormatter,
+)
 from matplotlib.transforms import Bbox
 
 from svgpbench.report.palette import LineStyle
@@ -107,6 +114,13 @@ def logarithmic(panel: Axes) -> None:
         panel.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
         panel.xaxis.set_major_formatter(ScalarFormatter())
     panel.xaxis.set_minor_formatter(NullFormatter())
+
+
+def plain_powers(axis: Axis) -> None:
+    """A logarithmic axis with plain numbers at 1, 2 and 5 times a power of ten."""
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def label(panel: Axes, labels: Sequence[Label]) -> None:

@@ -18,10 +18,11 @@ from svgpbench.errors import unknown
 from svgpbench.plugins import check_backend
 from svgpbench.runner.cores import job_cores
 from svgpbench.speed.cases import STEPS, timed_method, usual_methods
-from svgpbench.speed.peers import PEERS
+from svgpbench.speed.peers import Located
 from svgpbench.speed.problems import SHAPES, make_problem, save_problem
-from svgpbench.speed.process import ProcessFailed, TimedProcess
-from svgpbench.speed.report import Cell, Round, SpeedReport, check_agreement
+from svgpbench.speed.process import ProcessFailed, StepRefused, TimedProcess
+from svgpbench.speed.report import Cell, SpeedReport, check_agreement
+from svgpbench.speed.rounds import Round
 
 ROUND_S = 0.4
 FEWEST_CALLS, MOST_CALLS = 3, 1000
@@ -36,7 +37,7 @@ def run_speed(
     problems: Sequence[str],
     backends: Sequence[str],
     steps: Sequence[str] = tuple(STEPS),
-    peers: Mapping[str, Path] | None = None,
+    peers: Mapping[str, Located] | None = None,
     repeats: int = 9,
     threads: int = 1,
     on_progress: Callable[[str], None] = lambda text: None,
@@ -50,7 +51,7 @@ def run_speed(
         problems: names of `SHAPES`.
         backends: `NAME[:MODE]`, each in processes of its own.
         steps: names of `STEPS`.
-        peers: the Python of each peer, from `locate_peers`.
+        peers: by the names that tables show, from `locate_peers`.
         repeats: clean rounds wanted of each cell.
         threads: of each process, pinned to as many cores.
         on_progress: called with a line of text a step.
@@ -91,20 +92,20 @@ def run_speed(
                     stack.enter_context(TimedProcess.of_backend(backend, threads, cores))
                     for backend in backends
                 ] + [
-                    stack.enter_context(TimedProcess.of_peer(peer, python, threads, cores))
-                    for peer, python in peers.items()
+                    stack.enter_context(TimedProcess.of_peer(name, located, threads, cores))
+                    for name, located in peers.items()
                 ]
                 dead = _wait(processes, report.environment)
                 for step in steps:
                     cells = [
                         (process, cell)
                         for process in processes
-                        for cell in _cells(problem, step, process.name, methods)
+                        for cell in _cells(problem, step, process.name, methods, peers)
                     ]
                     for process, cell in cells:
                         cell.error = dead.get(process.name, "")
                     report.cells += [cell for _, cell in cells]
-                    _time_step(cells, path, repeats, max_other_cores, on_progress)
+                    time_step(cells, path, repeats, max_other_cores, on_progress)
     except KeyboardInterrupt:
         report.interrupted = True
     return report
@@ -128,9 +129,15 @@ def check_names(
         check_backend(backend.partition(":")[0])
 
 
-def _cells(problem: str, step: str, source: str, methods: Sequence[str]) -> list[Cell]:
-    if source in PEERS:
-        families = PEERS[source].methods
+def _cells(
+    problem: str,
+    step: str,
+    source: str,
+    methods: Sequence[str],
+    peers: Mapping[str, Located],
+) -> list[Cell]:
+    if source in peers:
+        families = peers[source].peer.methods
         return [Cell(problem, step, source, m, family, True) for m, family in families.items()]
     timed = {title: timed_method(title) for title in methods}
     return [
@@ -151,7 +158,7 @@ def _wait(processes: Sequence[TimedProcess], environment: dict[str, Any]) -> dic
     return dead
 
 
-def _time_step(
+def time_step(
     cells: Sequence[tuple[TimedProcess, Cell]],
     path: Path,
     repeats: int,
@@ -170,7 +177,11 @@ def _time_step(
         except ProcessFailed as failure:
             cell.error = str(failure)
             continue
+        except StepRefused as refusal:
+            cell.refused = str(refusal)
+            continue
         cell.first_call_s, cell.figure = answer["first_call_s"], answer["figure"]
+        cell.mode, cell.modes = answer.get("mode", ""), answer.get("modes", {})
         cell.as_peers = answer.get("as_peers")
         wanted = round(ROUND_S / answer["call_s"])
         calls[index] = min(max(wanted, FEWEST_CALLS), MOST_CALLS)
@@ -178,7 +189,7 @@ def _time_step(
     complete = 0
     for turn in range(MORE_ROUNDS * repeats):
         on_progress(f"{what}: round {turn + 1}, {complete} of {repeats} undisturbed so far")
-        timed = [(i, *pair) for i, pair in enumerate(cells) if not pair[1].error]
+        timed = [(i, *pair) for i, pair in enumerate(cells) if not pair[1].untimed]
         for index, process, cell in timed:
             try:
                 answer, load = process.ask_metered(_request("round", cell, calls=calls[index]))

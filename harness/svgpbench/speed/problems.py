@@ -48,7 +48,7 @@ class Shape(NamedTuple):
     @property
     def pool(self) -> int:
         """Rows that batches and inducing inputs are drawn from: no more are made."""
-        return min(self.n, 12_000)
+        return min(self.n, max(self.b, 12_000))
 
 
 SHAPES: dict[str, Shape] = {
@@ -127,7 +127,11 @@ def make_problem(name: str) -> Problem:
     """A problem by name; raises `UserError` with the nearest known one."""
     if name not in SHAPES:
         raise unknown("speed problem", name, SHAPES)
-    s = SHAPES[name]
+    return problem_of(SHAPES[name])
+
+
+def problem_of(s: Shape) -> Problem:
+    """The problem of a size."""
     rng = np.random.default_rng([2021, s.n, s.D, s.M, s.b])
     X = rng.standard_normal((s.pool + s.t, s.D))
     direction = rng.standard_normal(s.D) / np.sqrt(s.D)

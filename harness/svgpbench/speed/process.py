@@ -6,14 +6,13 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from svgpbench.runner.line_process import Died, LineProcess
 from svgpbench.runner.worker_setup import worker_environment
 from svgpbench.speed.meter import Load, Meter, between
-from svgpbench.speed.peers import PEERS
+from svgpbench.speed.peers import SERVE, Located
 
 LIMIT_S = 600.0  # XLA may compile for minutes
 STDERR_TAIL = 4000
@@ -22,6 +21,10 @@ NOT_FOR_PEERS = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
 
 class ProcessFailed(Exception):  # noqa: N818 - a cell's outcome, reported and not raised further
     """The process ended, hung or answered with an error."""
+
+
+class StepRefused(Exception):  # noqa: N818 - as above
+    """A peer has no step with the same result; the message is why."""
 
 
 class TimedProcess:
@@ -49,12 +52,15 @@ class TimedProcess:
         return cls(backend, command, environment, threads, cores)
 
     @classmethod
-    def of_peer(cls, peer: str, python: Path, threads: int, cores: Sequence[int]) -> TimedProcess:
+    def of_peer(
+        cls, name: str, located: Located, threads: int, cores: Sequence[int]
+    ) -> TimedProcess:
         """A process of a peer's script under the Python that has the peer."""
         inherited = {k: v for k, v in os.environ.items() if k not in NOT_FOR_PEERS}
         # the variable and not -P, which a peer's older Python may not know
         environment = inherited | worker_environment("cpu", threads) | {"PYTHONSAFEPATH": "1"}
-        return cls(peer, (str(python), str(PEERS[peer].script)), environment, threads, cores)
+        command = (str(located.python), str(SERVE), str(located.peer.script))
+        return cls(name, command, environment, threads, cores)
 
     def __enter__(self) -> TimedProcess:
         return self
@@ -72,7 +78,7 @@ class TimedProcess:
         self.environment = self._answer()["environment"]
 
     def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """One request and its answer; raises `ProcessFailed`."""
+        """One request and its answer; raises `ProcessFailed` and `StepRefused`."""
         try:
             self._process.send(json.dumps(request))
         except Died as death:
@@ -95,6 +101,8 @@ class TimedProcess:
             raise ProcessFailed(self._last_words(death)) from None
         if "error" in answer:
             raise ProcessFailed(answer["error"])
+        if "refused" in answer:
+            raise StepRefused(answer["refused"])
         return answer
 
     def _last_words(self, death: Died) -> str:

@@ -3,46 +3,23 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import numpy as np
 from rich.table import Table
 
 from svgpbench.speed.cases import OF_FAMILY
+from svgpbench.speed.floor import Spent, Work, spend
+from svgpbench.speed.rates import Rates
+from svgpbench.speed.rounds import KeptRound, Round, Spread, spread
 
 TOLERANCE = 1e-8
 """Largest relative difference of two figures of one step."""
 
 M_TOLERANCE = 1e-6
 """The same after an M-step, because Keras rounds Adam's rate and decays to float32."""
-
-
-class Round(NamedTuple):
-    """Some calls in a row."""
-
-    seconds: tuple[float, ...]  # a step
-    other_cores: float  # cores' worth of CPU that other processes used
-    clean: bool
-
-
-class Spread(NamedTuple):
-    """Median and quartiles of something, its least value, and of how many."""
-
-    median: float
-    q1: float
-    q3: float
-    least: float
-    of: int
-
-
-def spread(values: Sequence[float]) -> Spread | None:
-    """Order statistics; None of nothing."""
-    if not values:
-        return None
-    q1, median, q3 = np.quantile(values, (0.25, 0.5, 0.75))
-    return Spread(float(median), float(q1), float(q3), min(values), len(values))
 
 
 @dataclass
@@ -59,9 +36,15 @@ class Cell:
     figure: float = float("nan")
     as_peers: float | None = None  # the figure with the peers' estimates, where theirs are others
     difference: float | None = None  # relative, from the median of those it must agree with
-    rounds: list[Round] = field(default_factory=list)
+    rounds: list[Round | KeptRound] = field(default_factory=list)
+    mode: str = ""  # of a peer's, the fastest of `modes`
+    modes: Mapping[str, float | str] = field(default_factory=dict)  # seconds a call, or why none
     error: str = ""
+    refused: str = ""  # why a peer has no such step
     alone: bool = False  # whether no other method shows the same figure
+    work: Work | None = None  # None of a peer, whose code is not counted
+    dispatch_s: float | None = None  # the fastest step where every array is tiny
+    kept_times: Spread | None = None  # of a record, which has no single calls
 
     @property
     def title(self) -> str:
@@ -75,20 +58,25 @@ class Cell:
         return (self.problem, self.step, family)
 
     @property
+    def untimed(self) -> bool:
+        """Whether there is no time to show."""
+        return bool(self.error or self.refused)
+
+    @property
     def comparable(self) -> float:
         """The figure that peers must show too."""
         return self.figure if self.as_peers is None else self.as_peers
 
     def times(self) -> Spread | None:
         """Seconds a step over every call of the clean rounds; None where no round is clean."""
-        return spread([s for r in self.rounds if r.clean for s in r.seconds])
+        return self.kept_times or spread([s for r in self.rounds if r.clean for s in r.seconds])
 
     def ratio_to(self, other: Cell) -> Spread | None:
         """How many times faster this is than `other`, from the rounds where both are clean."""
         pairs = zip(self.rounds, other.rounds, strict=False)
         return spread(
             [
-                statistics.median(theirs.seconds) / statistics.median(ours.seconds)
+                theirs.median_s / ours.median_s
                 for ours, theirs in pairs
                 if ours.clean and theirs.clean
             ]
@@ -101,7 +89,7 @@ def check_agreement(cells: Sequence[Cell]) -> None:
     Where sampled expectations are estimated otherwise than by peers, backends must agree on ours as well.
     """
     for group in dict.fromkeys(cell.group for cell in cells):
-        members = [cell for cell in cells if cell.group == group and not cell.error]
+        members = [cell for cell in cells if cell.group == group and not cell.untimed]
         _mark(members, [cell.comparable for cell in members])
     ours = [cell for cell in cells if cell.as_peers is not None]
     for method in dict.fromkeys((cell.problem, cell.step, cell.method) for cell in ours):
@@ -133,6 +121,8 @@ class SpeedReport:
     settings: dict[str, Any]
     environment: dict[str, Any]  # of the parent, of each backend and of each peer
     interrupted: bool = False
+    rates: dict[str, dict[str, Rates]] = field(default_factory=dict)  # problem -> who measured
+    without_floor: dict[str, str] = field(default_factory=dict)  # who or what, and why
 
     @property
     def ok(self) -> bool:
@@ -144,7 +134,20 @@ class SpeedReport:
         if cell.peer:
             return []
         same = (cell.problem, cell.step)
-        return [c for c in self.cells if c.peer and (c.problem, c.step) == same and not c.error]
+        return [c for c in self.cells if c.peer and (c.problem, c.step) == same and not c.untimed]
+
+    def fastest(self, peer: str, cell: Cell) -> Cell | None:
+        """A peer's fastest method in what `cell` did; None where it has no time to show."""
+        timed = [(c.times(), c) for c in self.baselines(cell) if c.source == peer]
+        medians = [(times.median, c) for times, c in timed if times]
+        return min(medians, key=lambda pair: pair[0])[1] if medians else None
+
+    def spent(self, cell: Cell) -> Spent | None:
+        """Where the median of a cell's time goes; None where that was not measured."""
+        times, rates = cell.times(), self.rates.get(cell.problem, {})
+        if times is None or cell.work is None or cell.source not in rates or cell.error:
+            return None
+        return spend(times.median, cell.work, rates, cell.source, cell.dispatch_s)
 
     def discarded(self) -> tuple[int, int]:
         """Contaminated rounds, and all."""
@@ -152,7 +155,7 @@ class SpeedReport:
         return sum(not r.clean for r in rounds), len(rounds)
 
     def table(self) -> Table:
-        """Times in milliseconds a step; ratios above 1 mean faster than the peer."""
+        """Times in milliseconds a step; ratios above 1 mean faster than a peer's fastest method."""
         peers = list(dict.fromkeys(c.source for c in self.cells if c.peer))
         table = Table(box=None, padding=(0, 2, 0, 0))
         for name in ("problem", "step", "who"):
@@ -163,7 +166,7 @@ class SpeedReport:
             table.add_column(f"× {peer}", justify="right", no_wrap=True)
         for cell in self.cells:
             times = cell.times()
-            if times is not None and not cell.error:
+            if times is not None and not cell.untimed:
                 table.add_row(*self._row(cell, times, peers))
         return table
 
@@ -171,13 +174,14 @@ class SpeedReport:
         clean = sum(r.clean for r in cell.rounds)
         row = [
             *(cell.problem, cell.step, cell.title),
-            *(_ms(times.median), _ms(times.least), f"{_ms(times.q1)}–{_ms(times.q3)}"),
+            *(milliseconds(seconds) for seconds in (times.median, times.least)),
+            f"{milliseconds(times.q1)}–{milliseconds(times.q3)}",
             f"{cell.first_call_s:.2f}",
             f"{clean}/{len(cell.rounds)}",
         ]
-        ratios = {c.source: cell.ratio_to(c) for c in self.baselines(cell)}
         for peer in peers:
-            ratio = ratios.get(peer)
+            fastest = self.fastest(peer, cell)
+            ratio = cell.ratio_to(fastest) if fastest else None
             row.append(f"{ratio.median:.2f} ({ratio.q1:.2f}–{ratio.q3:.2f})" if ratio else "")
         return row
 
@@ -196,8 +200,11 @@ class SpeedReport:
             where = f"{cell.problem} {cell.step} {cell.title}"
             if cell.error:
                 lines.append(f"{where}: {cell.error}")
+            elif cell.refused:
+                lines.append(f"{where}: refused: {cell.refused}")
             elif cell.rounds and cell.times() is None:
                 lines.append(f"{where}: every round disturbed, no time to show")
+        lines += [f"{what}: no floor: {why}" for what, why in self.without_floor.items()]
         return lines
 
     def to_json(self) -> dict[str, Any]:
@@ -208,40 +215,93 @@ class SpeedReport:
             "interrupted": self.interrupted,
             "environment": self.environment,
             "rounds": {"total": total, "discarded": bad},
+            "rates": {
+                problem: {who: rates._asdict() for who, rates in found.items()}
+                for problem, found in self.rates.items()
+            },
+            "without_floor": self.without_floor,
             "cells": [self._cell_json(cell) for cell in self.cells],
         }
 
     def _cell_json(self, cell: Cell) -> dict[str, Any]:
         times = cell.times()
         ratios = {c.title: cell.ratio_to(c) for c in self.baselines(cell)}
+        spent = self.spent(cell)
         return {
             "problem": cell.problem,
             "step": cell.step,
             "source": cell.source,
             "method": cell.method,
+            "family": cell.family,
+            "alone": cell.alone,
             "peer": cell.peer,
+            "mode": cell.mode,
+            "modes": dict(cell.modes),
             "error": cell.error,
+            "refused": cell.refused,
             "figure": _finite(cell.figure),
             "as_peers": None if cell.as_peers is None else _finite(cell.as_peers),
             "difference": None if cell.difference is None else _finite(cell.difference),
             "first_call_s": _finite(cell.first_call_s),
             "seconds": times._asdict() if times else None,
             "faster_than": {name: r._asdict() for name, r in ratios.items() if r},
+            "work": cell.work._asdict() if cell.work else None,
+            "dispatch_s": cell.dispatch_s,
+            "spent_s": asdict(spent) if spent else None,
             "rounds": [
-                {
-                    "median_s": statistics.median(r.seconds),
-                    "min_s": min(r.seconds),
-                    "calls": len(r.seconds),
-                    "other_cores": r.other_cores,
-                    "clean": r.clean,
-                }
+                KeptRound(r.median_s, r.min_s, r.calls, r.other_cores, r.clean)._asdict()
                 for r in cell.rounds
             ],
         }
 
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> SpeedReport:
+        """The report that `to_json` wrote, now or before there were rates and work."""
+        return cls(
+            cells=[_cell_of(found) for found in record["cells"]],
+            settings=record["settings"],
+            environment=record["environment"],
+            interrupted=record["interrupted"],
+            rates={
+                problem: {who: Rates(**rates) for who, rates in found.items()}
+                for problem, found in record.get("rates", {}).items()
+            },
+            without_floor=record.get("without_floor", {}),
+        )
 
-def _ms(seconds: float) -> str:
+
+def _cell_of(found: Mapping[str, Any]) -> Cell:
+    work, times = found.get("work"), found["seconds"]
+    return Cell(
+        problem=found["problem"],
+        step=found["step"],
+        source=found["source"],
+        method=found["method"],
+        family=found.get("family", found["method"]),
+        peer=found["peer"],
+        first_call_s=_number(found["first_call_s"]),
+        figure=_number(found["figure"]),
+        as_peers=found.get("as_peers"),
+        difference=found["difference"],
+        rounds=[KeptRound(**kept) for kept in found["rounds"]],
+        mode=found.get("mode", ""),
+        modes=found.get("modes", {}),
+        error=found["error"],
+        refused=found.get("refused", ""),
+        alone=found.get("alone", False),
+        work=Work(**work) if work else None,
+        dispatch_s=found.get("dispatch_s"),
+        kept_times=Spread(**times) if times else None,
+    )
+
+
+def milliseconds(seconds: float) -> str:
+    """Three digits."""
     return f"{1000 * seconds:.3g}" if seconds < 1 else f"{1000 * seconds:.0f}"
+
+
+def _number(x: float | None) -> float:
+    return float("nan") if x is None else x
 
 
 def _finite(x: float) -> float | None:

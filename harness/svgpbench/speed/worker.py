@@ -5,7 +5,9 @@
 Requests: `{"do": "prepare", "problem": FILE, "method": NAME, "step": NAME}` answers `first_call_s`,
 `call_s`, `figure` and, where a likelihood samples, the figure `as_peers` estimate it;
 `{"do": "round", "calls": K}` answers `seconds`, one a call, of the case prepared under that `method`
-and `step`. A failure answers `error`. The peers speak the same.
+and `step`. A failure answers `error`. The peers speak the same, by `svgpbench/speed/peers/serve.py`; a
+backend also answers `{"do": "rates", "through": "ops" or "blas", "sizes": [M, b, P]}` with `rates` and
+`{"do": "memory"}` with `peak_bytes`, resident since the process started.
 """
 
 from __future__ import annotations
@@ -20,9 +22,10 @@ import numpy as np
 from svgpbench.environment import describe
 from svgpbench.plugins import load_backend
 from svgpbench.runner.worker import die_with, listen, one_line, take_pipes
-from svgpbench.runner.worker_setup import pin
+from svgpbench.runner.worker_setup import peak_memory_bytes, pin
 from svgpbench.speed.cases import Case, build_case
 from svgpbench.speed.problems import Problem
+from svgpbench.speed.rates import Sizes, measure_blas, measure_ops
 from svgpbench.speed.timing import first_call, time_calls, warm_up
 
 
@@ -39,7 +42,7 @@ def main(arguments: list[str] | None = None) -> None:
     die_with(options.parent)
     name, _, mode = options.backend.partition(":")
     pin(name, options.threads, [int(core) for core in options.cores.split(",") if core])
-    cases: dict[tuple[str, str], Case] = {}
+    cases: dict[tuple[Any, Any], Case] = {}
 
     def say(message: dict[str, Any]) -> None:
         answers.write(json.dumps(message) + "\n")
@@ -48,9 +51,18 @@ def main(arguments: list[str] | None = None) -> None:
     say({"environment": describe(options.threads).model_dump(mode="json")})
     for line in listen(requests):
         request = json.loads(line)
-        key = (request["method"], request["step"])
+        key = (request.get("method"), request.get("step"))
         try:
-            if request["do"] == "prepare":
+            if request["do"] == "memory":
+                say({"peak_bytes": peak_memory_bytes()})
+            elif request["do"] == "rates":
+                sizes = Sizes(*request["sizes"])
+                if request["through"] == "ops":
+                    rates = measure_ops(load_backend(name, mode), sizes)
+                else:
+                    rates = measure_blas(sizes, options.threads)
+                say({"rates": rates._asdict()})
+            elif request["do"] == "prepare":
                 problem = load_problem(Path(request["problem"]))
                 cases[key] = build_case(load_backend(name, mode), problem, *key)
                 say(prepare(cases[key]))

@@ -16,8 +16,10 @@ from svgpbench.plugins import framework_missing, load_backend
 from svgpbench.runner.cores import usable_cores
 from svgpbench.runner.worker_setup import pin, worker_environment
 from svgpbench.speed import timing
-from svgpbench.speed.cases import Case, build_case
+from svgpbench.speed.cases import STEPS, Case, build_case
+from svgpbench.speed.floor import least_seconds, work_of
 from svgpbench.speed.problems import make_problem
+from svgpbench.speed.rates import Sizes, best_of, measure_blas, measure_ops
 
 from .equivalence import reference_elsewhere, why_not_timed
 
@@ -67,6 +69,23 @@ def first_call(
     if why := why_not_timed(case.figure(result), expected, dtype):
         raise NotImplementedError(why)
     return seconds, case
+
+
+@functools.cache
+def floor_ratio(
+    step: str, backend: str, method: str, problem: str, dtype: str, device: str
+) -> float:
+    """The fastest call over the least time of its arithmetic, at the best rates of backend and BLAS."""
+    _, case = first_call(step, backend, method, problem, dtype, device)
+    made = make_problem(problem)
+    try:
+        work = work_of(made, method, step)
+    except (UserError, NotImplementedError) as error:
+        raise NotImplementedError(f"no floor: {error}") from None
+    rows = max(len(made.y), len(made.y_new))
+    sizes = Sizes(len(made.Z), rows, made.model().latents)
+    rates = best_of([measure_ops(case.ops, sizes), measure_blas(sizes, threads())])
+    return timing.warm_up(case.call) / STEPS[step] / least_seconds(work, rates)
 
 
 @functools.cache

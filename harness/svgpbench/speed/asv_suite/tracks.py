@@ -8,7 +8,7 @@ from svgpbench.speed.compilations import compilations
 from svgpbench.speed.memory import step_memory
 
 from .axes import axes
-from .prepared import first_call, threads
+from .prepared import first_call, floor_ratio, threads
 
 AXES = axes()
 
@@ -74,3 +74,19 @@ class BeyondImport(Tracked):
     ) -> int:
         """Peak of a fresh process less what it holds once the framework is imported."""
         return step_memory(backend, method, problem, step, threads(), dtype, device).beyond
+
+
+class FloorRatio(Tracked):
+    """How far above its arithmetic a step is, on this machine: less than a time depends on the machine."""
+
+    unit = "times the floor"
+
+    def setup(
+        self, backend: str, method: str, problem: str, step: str, dtype: str, device: str
+    ) -> None:
+        """Compare with NumPy, measure the rates and the step; what has no floor is skipped."""
+        self.ratio = floor_ratio(step, backend, method, problem, dtype, device)
+
+    def track_floor_ratio(self, *_: str) -> float:
+        """The fastest call over its floor."""
+        return self.ratio

@@ -1,6 +1,7 @@
 """Peer libraries that steps are compared with, each run by the Python of its own environment.
 
-A peer's script speaks the protocol of `svgpbench.speed.worker` and imports nothing of svgpbench.
+They come through entry points, ours by the same door. A peer's script speaks the protocol of
+`svgpbench.speed.worker` through `serve.py`, and imports nothing of svgpbench.
 """
 
 from __future__ import annotations
@@ -10,63 +11,116 @@ import shutil
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
 
-from svgpbench.errors import UserError, unknown
+from svgpbench.errors import UserError
+from svgpbench.plugins import PEERS, load, whole
+from svgpbench.speed.peers.candidates import make_candidate
+from svgpbench.speed.peers.environments import Tell, find_environment, make_environment
+from svgpbench.speed.peers.peer import Located, Peer
 
+__all__ = ["SERVE", "Located", "Peer", "known_peers", "locate_peers"]
 
-class Peer(NamedTuple):
-    """A peer library: what it imports, its script, its methods, and who names its Python."""
-
-    module: str
-    script: Path
-    methods: dict[str, str]  # its name for the method -> the group that its M-step agrees with
-    variable: str
-
-
-PEERS: dict[str, Peer] = {
-    "gpflow": Peer(
-        "gpflow",
-        Path(__file__).parent / "gpflow_peer.py",
-        {"natgrad": "q-svgp"},
-        "SVGPBENCH_GPFLOW_PYTHON",
-    ),
-}
+SERVE = Path(__file__).with_name("serve.py")
+"""What a peer's Python runs, with the peer's script as its first argument."""
 
 
-def locate_peers(names: Iterable[str] | None, python: str | None = None) -> dict[str, Path]:
-    """The Python of each peer, checked; None means those that a variable or `python` provides.
+def known_peers() -> dict[str, Peer]:
+    """Every peer that can be loaded, by name."""
+    return whole(PEERS)
 
-    Raises `UserError` for an unknown peer, and for a Python that is missing or lacks the peer.
+
+def locate_peers(
+    names: Iterable[str] | None, python: str | None = None, tell: Tell = lambda text: None
+) -> dict[str, Located]:
+    """The peers that are timed, by the names that tables show, each with a Python that has it.
+
+    Args:
+        names: `NAME`, or `NAME@PATH` for a candidate beside the release; None means those that a
+            variable or `python` provides.
+        python: one that has the releases; by default that of a peer's variable, or of an environment
+            that is made on demand.
+        tell: called with a line of text a step of making an environment.
+
+    Raises:
+        UserError: for an unknown peer, a Python that is missing or lacks the peer, an environment that
+            cannot be made, and two candidates of one version.
     """
-    wanted = list(names) if names is not None else [p for p in PEERS if _given(PEERS[p], python)]
-    found = {}
-    for name in wanted:
-        if name not in PEERS:
-            raise unknown("peer", name, PEERS)
-        peer = PEERS[name]
-        given = _given(peer, python)
-        if not given:
-            raise UserError(
-                f"peer {name!r} runs in an environment of its own; give that environment's python "
-                f"by --peer-python or in {peer.variable}"
-            )
-        found[name] = check_python(peer, given, "--peer-python" if python else peer.variable)
+    found: dict[str, Located] = {}
+    for given in _provided(python) if names is None else names:
+        name, _, candidate = given.partition("@")
+        peer: Peer = load(PEERS, name)
+        if name not in found:
+            found[name] = Located(peer, _python_of(name, peer, python, tell))
+        if candidate:
+            made = make_candidate(name, peer, candidate, tell)
+            label = f"{name}@{_version(peer, made, f'--peer {given}')}"
+            if label in found:
+                raise UserError(
+                    f"--peer {given}: another candidate is {label} too; give it a version"
+                )
+            found[label] = Located(peer, made)
     return found
 
 
-def _given(peer: Peer, python: str | None) -> str | None:
-    return python or os.environ.get(peer.variable) or None
+def peer_python(name: str) -> str | None:
+    """A Python that a peer's variable names, or of an environment that is there; makes nothing."""
+    peer: Peer = load(PEERS, name)
+    made = find_environment(name, peer.requirements)
+    return os.environ.get(peer.variable) or (str(made) if made else None)
+
+
+def _provided(python: str | None) -> list[str]:
+    peers = known_peers()
+    if python is None:
+        return [name for name, peer in peers.items() if os.environ.get(peer.variable)]
+    names = [n for n, p in peers.items() if _has(p.module, python, "--peer-python")]
+    if not names:
+        raise UserError(f"--peer-python {python}: has none of the peers ({', '.join(peers)})")
+    return names
+
+
+def _python_of(name: str, peer: Peer, python: str | None, tell: Tell) -> Path:
+    given = python or os.environ.get(peer.variable)
+    if not given:
+        return make_environment(name, peer.requirements, tell)
+    return check_python(peer, given, "--peer-python" if python else peer.variable)
 
 
 def check_python(peer: Peer, given: str, origin: str) -> Path:
     """The interpreter at `given`, once it says that it has the peer; `origin` is who named it."""
+    if not _has(peer.module, given, origin):
+        raise UserError(
+            f"{origin} {given}: has no {peer.module}; install it there: "
+            f"{given} -m pip install {peer.distribution}"
+        )
     path = shutil.which(given)
+    assert path is not None
+    return Path(path)
+
+
+def _has(module: str, python: str, origin: str) -> bool:
+    question = f"import importlib.util as u; print(u.find_spec({module!r}) is not None)"
+    answer = _ask(question, python, origin)
+    if answer not in ("True", "False"):
+        raise UserError(f"{origin} {python}: is not a python that runs")
+    return answer == "True"
+
+
+def _version(peer: Peer, python: Path, origin: str) -> str:
+    check_python(peer, str(python), origin)
+    return _ask(
+        f"import importlib.metadata as m; print(m.version({peer.distribution!r}))",
+        str(python),
+        origin,
+    )
+
+
+def _ask(question: str, python: str, origin: str) -> str:
+    path = shutil.which(python)
     if path is None:
-        raise UserError(f"{origin} {given}: no such program; give the path of a python")
-    question = f"import importlib.util as u; print(u.find_spec({peer.module!r}) is not None)"
+        raise UserError(f"{origin} {python}: no such program; give the path of a python")
     try:
-        answer = subprocess.run(
+        return subprocess.run(
             [path, "-I", "-c", question],
             capture_output=True,
             text=True,
@@ -75,12 +129,4 @@ def check_python(peer: Peer, given: str, origin: str) -> Path:
             stdin=subprocess.DEVNULL,
         ).stdout.strip()
     except (OSError, subprocess.SubprocessError):
-        raise UserError(f"{origin} {given}: is not a python that runs") from None
-    if answer == "False":
-        raise UserError(
-            f"{origin} {given}: has no {peer.module}; install it there: "
-            f"{given} -m pip install {peer.module}"
-        )
-    if answer != "True":
-        raise UserError(f"{origin} {given}: is not a python that runs")
-    return Path(path)
+        raise UserError(f"{origin} {python}: is not a python that runs") from None

@@ -1,0 +1,189 @@
+"""`svgpbench scaling`: how steps grow with N, M, b, P and D, and what they would take at any N."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from svgpbench.cli.options import AsJson
+from svgpbench.cli.printing import printer
+from svgpbench.errors import UserError
+from svgpbench.plugins import framework_missing, frameworks
+from svgpbench.runner.cores import usable_cores
+from svgpbench.speed.compare import MAX_OTHER_CORES
+from svgpbench.speed.laws import exponents_of, laws_of, predict
+from svgpbench.speed.problems import Shape
+from svgpbench.speed.report import milliseconds
+from svgpbench.speed.scaling import AXES, ScalingReport, run_scaling, title_of
+
+FAILED, INTERRUPTED = 1, 130
+SAMPLES = 100
+"""Of a Monte Carlo likelihood."""
+
+TEN_GIGABIT = 1.25e9
+
+
+def scaling_command(
+    *,
+    backend: Annotated[
+        str | None, typer.Option("--backend", metavar="NAME[:MODE]", help="The first by default.")
+    ] = None,
+    method: Annotated[str, typer.Option("--method", help="A name of `list methods`.")] = "t-svgp",
+    likelihood: Annotated[
+        str, typer.Option("--likelihood", help="gaussian, bernoulli-probit or softmax.")
+    ] = "gaussian",
+    N: Annotated[int, typer.Option("--N", help="Rows of the data, at the centre.")] = 100_000,
+    M: Annotated[int, typer.Option("--M", help="Inducing points.")] = 256,
+    b: Annotated[int, typer.Option("--b", help="Rows of a batch.")] = 1024,
+    P: Annotated[int, typer.Option("--P", help="Latent functions, of softmax.")] = 8,
+    D: Annotated[int, typer.Option("--D", help="Input dimensions.")] = 16,
+    axis: Annotated[
+        list[str] | None,
+        typer.Option("--axis", help=f"{', '.join(AXES)}; repeat for several; all by default."),
+    ] = None,
+    rungs: Annotated[int, typer.Option("--rungs", help="Of each ladder, a factor 2 apart.")] = 5,
+    repeats: Annotated[int, typer.Option("--repeats", min=1, help="Clean rounds wanted.")] = 5,
+    threads: Annotated[
+        int | None, typer.Option("--threads", min=1, help="Of each process; 2 where there are 2.")
+    ] = None,
+    max_other_cores: Annotated[
+        float,
+        typer.Option("--max-other-cores", min=0, help="CPU of others that a round may lose."),
+    ] = MAX_OTHER_CORES,
+    rows: Annotated[int, typer.Option("--rows", min=1, help="N to predict.")] = 10**9,
+    workers: Annotated[
+        list[int] | None, typer.Option("--workers", min=1, help="k to predict; repeat for several.")
+    ] = None,
+    network: Annotated[
+        float, typer.Option("--network", help="Bytes/s between two workers.")
+    ] = TEN_GIGABIT,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Write a JSON record.")
+    ] = None,
+    figure: Annotated[
+        Path | None,
+        typer.Option("--figure", metavar="FILE", help="Draw it: a .png, .pdf or .svg file."),
+    ] = None,
+    from_record: Annotated[
+        Path | None,
+        typer.Option("--from-record", metavar="FILE", help="Of --out, instead of timing."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure how an E-step and an M-step grow with each size, and predict them where they cannot run."""
+    if out is not None and not out.absolute().parent.is_dir():
+        raise UserError(f"--out {out}: its folder does not exist; make it first")
+    if not network > 0:
+        raise UserError(f"--network {network:g}: bytes/s are above 0")
+    progress = Console(stderr=True)
+    if from_record is not None:
+        report = read_record(from_record)
+    else:
+        several = likelihood == "softmax"
+        report = run_scaling(
+            Shape(likelihood, N, D, M, b, 16, P if several else 1, SAMPLES if several else 0),
+            backend or next(name for name in frameworks() if framework_missing(name) is None),
+            method,
+            axis or [name for name in AXES if several or name != "P"],
+            rungs,
+            repeats,
+            threads or min(2, len(usable_cores())),
+            lambda text: progress.print(text, markup=False, highlight=False, style="dim"),
+            max_other_cores=max_other_cores,
+        )
+    text = json.dumps(report.to_json(), indent=2, ensure_ascii=False, allow_nan=False)
+    if out is not None:
+        out.write_text(text + "\n", encoding="utf-8")
+    if as_json:
+        typer.echo(text)
+    else:
+        _print(report, rows, workers or [1, 64, 1024], network)
+    if figure is not None:
+        from svgpbench.report.scaling_figure import draw_scaling
+
+        typer.echo(f"{figure}\n{draw_scaling(report, figure)}")
+    if report.speed.interrupted:
+        raise typer.Exit(INTERRUPTED)
+    if not report.speed.ok:
+        raise typer.Exit(FAILED)
+
+
+def read_record(path: Path) -> ScalingReport:
+    """The report that `--out` wrote; raises `UserError` for a file that is none."""
+    try:
+        return ScalingReport.from_json(json.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise UserError(f"--from-record {path} cannot be read ({error.strerror})") from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise UserError(
+            f"--from-record {path}: is no record of `svgpbench scaling --out`"
+        ) from None
+
+
+def _print(report: ScalingReport, N: int, workers: list[int], network: float) -> None:
+    wide, settings = printer(140), report.speed.settings
+    title = f"{settings['method']}, {settings['backend']}, {report.centre.likelihood}"
+    wide.print(f"{title}; centre {title_of(report.centre)}", markup=False, highlight=False)
+    wide.print(exponent_table(report))
+    wide.print()
+    wide.print(prediction_table(report, N, workers, network))
+    for law in laws_of(report):
+        check = law.check
+        wide.print(
+            f"{law.step}: predicted from smaller batches, b = {check.b} is off by {check.seconds:+.1%} "
+            f"in time and {check.growth:+.1%} in memory",
+            markup=False,
+            highlight=False,
+        )
+    for line in report.speed.notes():
+        wide.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def exponent_table(report: ScalingReport) -> Table:
+    """Exponents of seconds beside those of FLOPs."""
+    table = _table("step", "in", "sizes", "milliseconds", "exponent", "95 %", "counted")
+    for found in exponents_of(report):
+        ends = [cell.times() for _, cell in report.ladder(found.axis, found.step)]
+        first, last = (milliseconds(x.median) if x else "" for x in (ends[0], ends[-1]))
+        slope = found.measured
+        table.add_row(
+            *(found.step, found.axis, f"{found.sizes[0]}–{found.sizes[-1]}", f"{first}–{last}"),
+            *(f"{slope.slope:.2f}", f"{slope.low:.2f} to {slope.high:.2f}"),
+            f"{found.counted.slope:.2f}",
+        )
+    return table
+
+
+def prediction_table(report: ScalingReport, N: int, workers: list[int], network: float) -> Table:
+    """One step over N rows: every row in one of k shards, sums reduced in a tree."""
+    table = _table(
+        f"step over N = {N:.3g}",
+        "workers",
+        "seconds",
+        "PFLOP",
+        "GB a worker",
+        "MB reduced",
+        "rounds",
+    )
+    for law in laws_of(report):
+        for k in workers:
+            found = predict(law, report.centre, N, k, network)
+            table.add_row(
+                *(law.step, str(k), f"{found.seconds:.3g}", f"{found.flops / 1e15:.3g}"),
+                *(f"{found.bytes_a_worker / 1e9:.3g}", f"{found.reduced_bytes / 1e6:.3g}"),
+                str(found.rounds),
+            )
+    return table
+
+
+def _table(first: str, *others: str) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column(first, no_wrap=True)
+    for name in others:
+        table.add_column(name, justify="right", no_wrap=True)
+    return table

@@ -1,0 +1,60 @@
+"""Speed reports on a terminal: one that was just made, or those of records."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import typer
+
+from svgpbench.cli.printing import printer
+from svgpbench.errors import UserError
+from svgpbench.speed import SpeedReport
+from svgpbench.speed.floor_table import CONVENTION, floor_table, rates_table
+
+
+def print_report(report: SpeedReport) -> None:
+    """Times, what the floor says of them where it was measured, and notes."""
+    wide = printer(140)
+    wide.print(report.table())
+    if report.rates:
+        for table in (floor_table(report), rates_table(report)):
+            wide.print()
+            wide.print(table)
+        wide.print()
+        wide.print(CONVENTION, markup=False, highlight=False, soft_wrap=True)
+    for line in report.notes():
+        wide.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def show_records(paths: Sequence[Path], roofline: Path | None) -> None:
+    """Print the report of each record, and draw the roofline of all.
+
+    Raises `UserError` for a file that is no record of a speed run.
+    """
+    reports = {path: read_report(path) for path in paths}
+    if roofline is not None:
+        draw_roofline(list(reports.values()), roofline)
+        return
+    for place, (path, report) in enumerate(reports.items()):
+        if len(reports) > 1:
+            typer.echo(f"{'' if place == 0 else chr(10)}{path}")
+        print_report(report)
+
+
+def draw_roofline(reports: Sequence[SpeedReport], path: Path) -> None:
+    """Write the figure and print its caption."""
+    from svgpbench.report.roofline import draw_roofline as draw
+
+    typer.echo(f"{path}\n{draw(reports, path)}")
+
+
+def read_report(path: Path) -> SpeedReport:
+    """The report that `speed --out` wrote."""
+    try:
+        return SpeedReport.from_json(json.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise UserError(f"--from-records {path} cannot be read ({error.strerror})") from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise UserError(f"--from-records {path}: is no record of `svgpbench speed --out`") from None

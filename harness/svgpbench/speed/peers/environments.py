@@ -1,0 +1,124 @@
+"""Environments of peers: made once in a folder of the user's cache, complete or not there."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+from platformdirs import user_cache_path
+
+from svgpbench.errors import UserError
+
+FOLDER_VARIABLE = "SVGPBENCH_PEERS"
+COMPLETE = ".complete"
+NOT_INHERITED = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
+PIP_STEPS = ("Collecting", "Downloading", "Building", "Installing")
+
+Tell = Callable[[str], None]
+
+
+def environments_folder() -> Path:
+    """Where environments lie: SVGPBENCH_PEERS, or a folder of the user's cache."""
+    if chosen := os.environ.get(FOLDER_VARIABLE):
+        return Path(chosen).expanduser().absolute()
+    return user_cache_path("svgpbench", appauthor=False) / "peers"
+
+
+def find_environment(name: str, requirements: Sequence[str], contents: str = "") -> Path | None:
+    """The Python of an environment that was made; None where there is none."""
+    folder = _folder(name, requirements, contents)
+    python = _python(folder)
+    return python if (folder / COMPLETE).is_file() and python.exists() else None
+
+
+def make_environment(
+    name: str, requirements: Sequence[str], tell: Tell, contents: str = ""
+) -> Path:
+    """The Python of an environment that has `requirements`; makes it where it is not there.
+
+    Args:
+        name: the first part of its folder's name.
+        requirements: what pip is to install.
+        tell: called with a line of text a step.
+        contents: a digest of what requirements refer to by a path; another one is another environment.
+
+    Raises:
+        UserError: it cannot be made; nothing of it is left.
+    """
+    folder = _folder(name, requirements, contents)
+    lock = _locked(name, folder, tell)
+    try:
+        if python := find_environment(name, requirements, contents):
+            return python
+        shutil.rmtree(folder, ignore_errors=True)  # of a process that was killed
+        try:
+            tell(f"{name}: making its environment in {folder}")
+            _run(name, (sys.executable, "-m", "venv", str(folder)), tell)
+            install = ("-m", "pip", "install", "--disable-pip-version-check", "--no-input")
+            options = ("--progress-bar", "off", *requirements)
+            _run(name, (str(_python(folder)), *install, *options), tell)
+            (folder / COMPLETE).touch()
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+    finally:
+        lock.release()
+    return _python(folder)
+
+
+def _locked(name: str, folder: Path, tell: Tell) -> FileLock:
+    lock = FileLock(f"{folder}.lock")
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        lock.acquire(timeout=0)
+    except Timeout:
+        tell(f"{name}: another process makes its environment")
+        lock.acquire()
+    except OSError as error:
+        raise UserError(
+            f"{folder.parent}: peers' environments cannot be made there ({error.strerror}); "
+            f"name another folder in {FOLDER_VARIABLE}"
+        ) from None
+    return lock
+
+
+def _folder(name: str, requirements: Sequence[str], contents: str) -> Path:
+    made_of = "\n".join([sys.version, sys.executable, contents, *requirements])
+    digest = hashlib.sha256(made_of.encode()).hexdigest()[:12]
+    return environments_folder() / f"{name}-{digest}"
+
+
+def _python(folder: Path) -> Path:
+    return folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+
+def _run(name: str, command: Sequence[str], tell: Tell) -> None:
+    inherited = {k: v for k, v in os.environ.items() if k not in NOT_INHERITED}
+    error = last = ""
+    with subprocess.Popen(
+        command,
+        env=inherited,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    ) as process:
+        assert process.stdout is not None
+        for line in map(str.strip, process.stdout):
+            last = line or last
+            if line.startswith("ERROR: "):
+                error = error or line.removeprefix("ERROR: ")
+            if line.startswith(PIP_STEPS):
+                tell(f"{name}: {line}")
+    if process.returncode:
+        raise UserError(
+            f"no environment for peer {name!r}: {error or last}; "
+            "name a python that has it by --peer-python"
+        )

@@ -1,0 +1,181 @@
+"""GPJax's SVGP, jitted: natural gradients for q, Adam for θ, as in its `fit_natgrads`. Served by `serve.py`.
+
+Method `whitened` has `WhitenedVariationalGaussian`, `dual` has `DualVariationalGaussian`, whose sites
+stand still in an M-step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import gpjax as gpx
+import jax
+import jax.numpy as jnp
+import numpyro.distributions as npd
+import optax
+from gpjax.kernels.computations import DenseKernelComputation
+from gpjax.natural_gradients import natural_gradient_step, partition_variational
+from gpjax.parameters import NonNegativeReal, PositiveReal
+from gpjax.variational_families import DualVariationalGaussian, WhitenedVariationalGaussian
+
+VERSIONS = ("gpjax", "jax", "jaxlib", "equinox", "numpyro", "optax", "numpy")
+HELD = 8
+SMALLEST_POSITIVE = 1e-6  # θ = floor + softplus(raw), as in svgpbench
+ADAM_EPSILON = 1e-8
+FAMILIES = {
+    "whitened": (WhitenedVariationalGaussian, gpx.objectives.elbo),
+    "dual": (DualVariationalGaussian, gpx.objectives.dual_elbo),
+}
+
+
+def start(threads: int) -> None:
+    """Precision; XLA takes its threads from the cores that the process is pinned to."""
+    jax.config.update("jax_enable_x64", True)
+
+
+class Step:
+    """A step of a variational family at its start; nothing is changed in place."""
+
+    def __init__(self, p: dict[str, Any], method: str, name: str) -> None:
+        family, self.bound = FAMILIES[method]
+        self.name = name
+        self.batch = dataset(p["X"], p["y"], p["n"])
+        later = zip(p["X_later"], p["y_later"], strict=True)
+        self.later = [dataset(X, y, p["n"]) for X, y in later]
+        self.new = jnp.asarray(p["X_new"]), jnp.asarray(p["y_new"])
+        self.e_rate, self.m_rate = jnp.asarray(p["e_rate"]), float(p["m_rate"])
+        self.q, self.theta = partition_variational(family(joint_model(p), jnp.asarray(p["Z"])))
+        if name in ("m_step", "predict"):
+            self.q = jax.jit(self.e_step)(self.q, self.theta, self.batch)
+        function, arguments = self.step()
+        compiled = jax.jit(function)
+        self.modes = {"jit": lambda: jax.block_until_ready(compiled(*arguments))}
+
+    def step(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        """The function that is compiled, and what it is called with."""
+        if self.name == "e_step":
+            return self.e_step, (self.q, self.theta, self.batch)
+        if self.name == "e_step_held":
+            return self.e_steps, (self.q, self.theta, self.batch)
+        if self.name == "predict":
+            return self.predict, (self.q, self.theta, *self.new)
+        adam = optax.adam(self.m_rate, b1=0.9, b2=0.999, eps=ADAM_EPSILON)
+        start = (self.q, self.theta, adam.init(self.theta))
+        if self.name == "m_step":
+            return self.m_step(adam), (*start, self.batch)
+        batches = [self.batch, *self.later[:-1]]
+        return self.em_step(adam), (*start, batches, self.later[-1])
+
+    def e_step(self, q: Any, theta: Any, batch: Any) -> Any:
+        """One natural-gradient step; none here leaves the cone, so the search for shorter ones is off."""
+        return natural_gradient_step(q, theta, batch, self.loss, self.e_rate, max_backoff=0)[0]
+
+    def e_steps(self, q: Any, theta: Any, batch: Any) -> Any:
+        """Some steps on one batch; XLA takes K(Z, Z) and its factor out of the loop."""
+        return jax.lax.fori_loop(0, HELD, lambda _, q: self.e_step(q, theta, batch), q)
+
+    def m_step(self, adam: optax.GradientTransformation) -> Callable[..., Any]:
+        """One step of Adam on kernel, likelihood and inducing inputs; q's own numbers stand still."""
+
+        def step(q: Any, theta: Any, state: Any, batch: Any) -> Any:
+            gradient = jax.grad(lambda theta: self.loss(eqx.combine(q, theta), batch))(theta)
+            updates, state = adam.update(gradient, state, theta)
+            return q, eqx.apply_updates(theta, updates), state
+
+        return step
+
+    def em_step(self, adam: optax.GradientTransformation) -> Callable[..., Any]:
+        """Natural-gradient steps, each on a minibatch of its own, and one of Adam on another."""
+        m_step = self.m_step(adam)
+
+        def step(q: Any, theta: Any, state: Any, batches: Any, last: Any) -> Any:
+            for batch in batches:
+                q = self.e_step(q, theta, batch)
+            return m_step(q, theta, state, last)
+
+        return step
+
+    def predict(self, q: Any, theta: Any, X: Any, y: Any) -> Any:
+        """Log predictive densities and mean predictions of new rows."""
+        family = eqx.combine(q, theta)
+        f = family.condition(None)(X, covariance="diagonal")
+        likelihood = family.model.likelihood
+        if isinstance(likelihood, gpx.likelihoods.Gaussian):
+            predicted = likelihood(f)
+            return npd.Normal(f.mean, jnp.sqrt(predicted.variance)).log_prob(y), predicted.mean
+        predicted = likelihood.link_function(f.mean / jnp.sqrt(1.0 + f.variance))
+        return predicted.log_prob(y), predicted.mean
+
+    def loss(self, family: Any, batch: Any) -> Any:
+        """The negative bound."""
+        return -self.bound(family, batch)
+
+    def figure(self, result: Any) -> float:
+        """The mean log density, or the bound on the batch after the step."""
+        if self.name == "predict":
+            return float(result[0].mean())
+        q, theta = result[:2] if isinstance(result, tuple) else (result, self.theta)
+        batch = self.later[-1] if self.name == "em_step" else self.batch
+        return float(self.bound(eqx.combine(q, theta), batch))
+
+    def reset(self) -> None:
+        """A call starts where the one before it did."""
+
+
+def build(problem: dict[str, Any], method: str, step: str) -> Step:
+    """A step at its start; raises `NotImplementedError` where GPJax has no such model."""
+    if int(problem["classes"]) > 1:
+        raise NotImplementedError("no variational family of GPJax has several latent functions")
+    return Step(problem, method, step)
+
+
+def dataset(X: Any, y: Any, n: Any) -> gpx.Dataset:
+    """A minibatch of a data set of n rows."""
+    return gpx.Dataset(jnp.asarray(X), jnp.asarray(y)[:, None], int(n))
+
+
+def joint_model(p: dict[str, Any]) -> Any:
+    """Prior with Matérn-5/2 and likelihood, with the jitter and positive floor of the problem."""
+    kernel = gpx.kernels.Matern52(
+        lengthscale=Floored(jnp.asarray(p["lengthscales"])),
+        variance=Floored(jnp.asarray(p["variance"])),
+        compute_engine=JitteredGram(float(p["jitter"])),
+    )
+    prior = gpx.gps.Prior(kernel, gpx.mean_functions.Zero(), jitter=0.0)
+    if str(p["likelihood"]) == "gaussian":
+        return prior * gpx.likelihoods.Gaussian(Deviation(jnp.asarray(p["noise_variance"])))
+    return prior * gpx.likelihoods.Bernoulli()  # its link is the problem's squashed probit
+
+
+class JitteredGram(DenseKernelComputation):
+    """The jitter on K(Z, Z) alone; GPJax's own goes on the data's variances too."""
+
+    def __init__(self, jitter: float) -> None:
+        self.jitter = jitter
+
+    def _gram(self, kernel: Any, x: Any) -> Any:
+        return super()._gram(kernel, x) + self.jitter * jnp.eye(len(x))
+
+
+class Floored(PositiveReal):
+    """A parameter with a floor."""
+
+    def __init__(self, value: Any) -> None:
+        super().__init__(value - SMALLEST_POSITIVE)
+
+    def unwrap(self) -> Any:
+        """The value."""
+        return SMALLEST_POSITIVE + super().unwrap()
+
+
+class Deviation(NonNegativeReal):
+    """A standard deviation whose square has the floor and is what Adam moves."""
+
+    def __init__(self, variance: Any) -> None:
+        super().__init__(variance - SMALLEST_POSITIVE)
+
+    def unwrap(self) -> Any:
+        """The value."""
+        return jnp.sqrt(SMALLEST_POSITIVE + super().unwrap())

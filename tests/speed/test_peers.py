@@ -1,0 +1,98 @@
+"""Peers: who names their Python, and that each computes our numbers, step by step."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from svgpbench.errors import UserError
+from svgpbench.plugins import PEERS, plugins
+from svgpbench.speed import locate_peers, run_speed
+from svgpbench.speed.cases import STEPS
+from svgpbench.speed.peers import SERVE, known_peers, peer_python
+
+REFUSED = {
+    ("gpytorch", "tril-ngd"): {"e_step", "e_step_held", "em_step"},
+    ("gpjax", "whitened", "tiny-softmax"): set(STEPS),
+    ("gpjax", "dual", "tiny-softmax"): set(STEPS),
+}
+"""Steps for which a peer has no equal, by method and perhaps problem."""
+
+
+@pytest.fixture
+def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No variable names the Python of a peer."""
+    for peer in known_peers().values():
+        monkeypatch.delenv(peer.variable, raising=False)
+
+
+@pytest.mark.parametrize("problem", ["tiny", "tiny-bern", "tiny-softmax"])
+@pytest.mark.parametrize("name", ["gpflow", "gpytorch", "gpjax"])
+def test_a_peer_computes_the_same_numbers(
+    name: str, problem: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if peer_python(name) is None:
+        pytest.skip(f"no environment of peer {name!r}: make peers makes it")
+    monkeypatch.setattr("svgpbench.speed.compare.ROUND_S", 0.01)
+    report = run_speed(
+        [problem], ["numpy"], peers=locate_peers([name]), repeats=1, max_other_cores=1e9
+    )
+    assert report.ok, report.notes()
+    theirs = [cell for cell in report.cells if cell.peer]
+    assert {cell.method for cell in theirs} == set(known_peers()[name].methods)
+    for cell in theirs:
+        refused = REFUSED.get((name, cell.method)) or REFUSED.get(
+            (name, cell.method, problem), set()
+        )
+        assert bool(cell.refused) == (cell.step in refused), cell
+        if cell.refused:
+            continue
+        assert cell.times() is not None
+        assert cell.mode in cell.modes and isinstance(cell.modes[cell.mode], float)
+        # GPflow's Adam is Keras's, whose rate and decays are float32: the report's own tolerance holds
+        if name != "gpflow" or cell.step not in ("m_step", "em_step"):
+            assert cell.difference is not None and cell.difference <= 1e-10, cell
+
+
+def test_every_peer_is_a_plugin_that_can_be_loaded() -> None:
+    assert set(known_peers()) == set(plugins(PEERS)) >= {"gpflow", "gpytorch", "gpjax"}
+    for peer in known_peers().values():
+        assert any(r.startswith(f"{peer.distribution}==") for r in peer.requirements)
+
+
+def test_peer_scripts_import_nothing_of_this_project() -> None:
+    for script in (SERVE, *(peer.script for peer in known_peers().values())):
+        lines = script.read_text(encoding="utf-8").splitlines()
+        imports = [line for line in lines if line.lstrip().startswith(("import ", "from "))]
+        assert imports and not any("svgpbench" in line for line in imports)
+
+
+@pytest.mark.parametrize(
+    ("python", "says"),
+    [
+        ("/no/such/python", "no such program"),
+        ("/bin/false", "not a python that runs"),
+        ("/bin/echo", "not a python that runs"),
+    ],
+)
+@pytest.mark.parametrize("names", [["gpflow"], None])
+def test_bad_peer_python_is_one_line(names: list[str] | None, python: str, says: str) -> None:
+    with pytest.raises(UserError, match=says) as told:
+        locate_peers(names, python)
+    assert "\n" not in str(told.value)
+
+
+def test_a_python_that_a_variable_names_must_have_the_peer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SVGPBENCH_GPFLOW_PYTHON", sys.executable)
+    with pytest.raises(UserError, match=r"SVGPBENCH_GPFLOW_PYTHON .+-m pip install gpflow"):
+        locate_peers(None)
+    with pytest.raises(UserError, match=r"--peer-python .+ has none of the peers \(gpflow, "):
+        locate_peers(None, sys.executable)
+
+
+@pytest.mark.usefixtures("no_variables")
+def test_peers_are_those_that_are_asked_for() -> None:
+    assert locate_peers(None) == {}
+    with pytest.raises(UserError, match="unknown peer 'gpflw'"):
+        locate_peers(["gpflw"])

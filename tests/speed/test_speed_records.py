@@ -1,0 +1,88 @@
+"""`svgpbench speed --from-records`: stored reports as tables and as a roofline, mistakes in one line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from svgpbench.cli.application import exit_code
+from svgpbench.errors import UserError
+from svgpbench.report.roofline import draw_roofline
+from svgpbench.speed.floor import Work
+from svgpbench.speed.rates import Rates
+from svgpbench.speed.report import Cell, SpeedReport
+from svgpbench.speed.rounds import Round
+
+
+def stored(tmp_path: Path, name: str = "a.json", *, rates: bool = True) -> Path:
+    """A record of one step of two seconds' work in four."""
+    made = Cell("tiny", "e_step", "jax", "t-svgp", "t-svgp", False, first_call_s=1.5, figure=-1.0)
+    made.rounds = [Round((4.0,), 0.0, True)]
+    made.work, made.dispatch_s = Work(1e10, 1e9, 1e9, 0.0, 1e9, 1e10), 0.25
+    found = {"jax": Rates(1e10, 2e9, 2e9, 1e10, 5e9)}
+    report = SpeedReport(
+        [made], {"max_other_cores": 0.1}, {}, rates={"tiny": found} if rates else {}
+    )
+    path = tmp_path / name
+    path.write_text(json.dumps(report.to_json()), encoding="utf-8")
+    return path
+
+
+def test_records_are_printed_each_under_its_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one, other = stored(tmp_path), stored(tmp_path, "b.json", rates=False)
+    assert exit_code(["speed", "--from-records", str(one), "--from-records", str(other)]) == 0
+    first, second = capsys.readouterr().out.split(str(other))
+    assert str(one) in first and "× floor" in first and "products, GFLOP/s" in first
+    assert "jax t-svgp" in second and "× floor" not in second
+    assert max(map(len, first.splitlines()[1:8])) <= 140
+    (row,) = [line.split() for line in first.splitlines() if "tiny" in line and "83 8 8 0" in line]
+    assert row[4:10] == ["4000", "2000", "2", "0", "250", "1750"]
+
+
+def test_a_roofline_is_drawn_with_its_caption(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, out = stored(tmp_path), tmp_path / "roof.svg"
+    assert exit_code(["speed", "--from-records", str(path), "--roofline", str(out)]) == 0
+    assert "Roofline: FLOPs as counted over the median time" in capsys.readouterr().out
+    assert out.read_text(encoding="utf-8").startswith("<?xml")
+
+
+def test_marks_of_one_problem_from_several_records_share_a_panel(tmp_path: Path) -> None:
+    reports = [
+        SpeedReport.from_json(json.loads(stored(tmp_path, name).read_text(encoding="utf-8")))
+        for name in ("a.json", "b.json")
+    ]
+    one, both = tmp_path / "one.svg", tmp_path / "both.svg"
+    draw_roofline(reports[:1], one)
+    reports[1].cells[0].rounds[:] = [Round((8.0,), 0.0, True)]
+    reports[1].cells[0].kept_times = None
+    draw_roofline(reports, both)
+    assert both.read_text().count("axes_") == one.read_text().count("axes_")
+    assert both.stat().st_size > one.stat().st_size
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"cells": 3}', '{"cells": [{}]}'])
+def test_what_is_no_record_is_refused_in_one_line(
+    tmp_path: Path, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(text, encoding="utf-8")
+    assert exit_code(["speed", "--from-records", str(path)]) == 2
+    told = capsys.readouterr().err
+    assert f"{path}: is no record" in told and told.count("\n") == 1
+
+
+def test_a_roofline_needs_rates_and_a_place(tmp_path: Path) -> None:
+    path = stored(tmp_path, rates=False)
+    record = SpeedReport.from_json(json.loads(path.read_text(encoding="utf-8")))
+    with pytest.raises(UserError, match="no rates of the machine"):
+        draw_roofline([record], tmp_path / "x.png")
+    with pytest.raises(UserError, match=r"name a file ending in \.png"):
+        draw_roofline([record], tmp_path / "x.txt")
+    assert exit_code(["speed", "--from-records", str(tmp_path / "none.json")]) == 2
+    assert exit_code(["speed", "--from-records", str(path), "--json"]) == 2
