@@ -42,7 +42,7 @@ CONDITIONS: dict[str, Callable[[Found], bool]] = {
     "the mirror lacks it": lambda found: _mirror_lacks(found["path"]),
     "no framework": lambda found: framework_missing(found["backend"]) is not None,
     "no walker": lambda _: _absent("gymnasium") or _absent("mujoco"),
-    "no peer": lambda _: not os.environ.get("SVGPBENCH_GPFLOW_PYTHON"),
+    "no peer": lambda found: not os.environ.get(found["variable"]),
     "own reference values": lambda _: bool(os.environ.get("SVGPBENCH_ORACLES")),
     "one core": lambda _: len(usable_cores()) < 2,
     "no gzip": lambda _: shutil.which("gzip") is None,

@@ -18,6 +18,7 @@ from svgpbench.cli import (
     migrating,
     reporting,
     running,
+    surviving,
     timing,
     verifying,
 )
@@ -43,6 +44,7 @@ app.command("verify")(verifying.verify_command)
 app.command("migrate")(migrating.migrate_command)
 app.command("check")(checking.check_command)
 app.command("speed")(timing.speed_command)
+app.command("survive")(surviving.survive_command)
 app.command("cost")(costing.cost_command)
 app.command("doctor")(diagnosing.doctor_command)
 app.add_typer(data_app)
