@@ -202,13 +202,14 @@ def test_the_shipped_plan_has_at_most_two_hundred_cells_and_no_library_in_vain()
         assert library.walker.is_file()
 
 
-@pytest.mark.parametrize("name", ["gpflow", "gpytorch", "gpjax"])
-def test_a_peer_walks_as_we_do(survive: Survive, name: str) -> None:
+# GPyTorch and GPJax add the jitter to the variance of every datum too
+@pytest.mark.parametrize(("name", "apart"), [("gpflow", 1e-8), ("gpytorch", 1e-4), ("gpjax", 1e-4)])
+def test_a_peer_walks_as_we_do(survive: Survive, name: str, apart: float) -> None:
     if not os.environ.get(LIBRARIES[name].variable):
         pytest.skip(f"{LIBRARIES[name].variable} is not set")
     survive("--library", "svgpbench", "--library", name, "--problem", "steady")
     ours, theirs = survive.lines(), survive.lines(name)
     assert theirs[0]["end"] == "lived"
-    assert theirs[0]["bounds"] == pytest.approx(ours[0]["bounds"], rel=1e-8)
+    assert theirs[0]["bounds"] == pytest.approx(ours[0]["bounds"], rel=apart)
     at_ten = [line for line in theirs if line["rate"] == 10.0]
     assert at_ten[0]["end"] in ("not positive definite", "diverged")

@@ -93,7 +93,7 @@ def draw_map(plan: Plan, ended: Mapping[Cell, Record], out: Path) -> None:
     figure = Figure((width, height), layout="constrained")
     axes = figure.subplots(len(found), 1, height_ratios=heights, squeeze=False)[:, 0]
     for ax, (problem, names) in zip(axes, found.items(), strict=True):
-        ax.set_title(problem, loc="left", fontsize=9, pad=16)
+        ax.set_title(problem, loc="left", fontsize=10, pad=26)
         _draw_rows(
             ax, plan, [[_at(plan, ended, problem, row, p) for p in _points(plan)] for row in names]
         )
