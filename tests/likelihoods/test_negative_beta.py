@@ -270,3 +270,19 @@ def test_a_damped_step_of_several_latents_equals_the_dense_one() -> None:
     got = b.posterior(state)
     np.testing.assert_allclose(got[0], mean, rtol=1e-8, atol=1e-10)
     np.testing.assert_allclose(got[1], covariance, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "method", ["t-svgp tied-projected", "q-svgp natgrad", "diagonal-precision exact"]
+)
+def test_a_retreating_step_goes_half_as_far_where_it_is_halved(method: str) -> None:
+    ops = load_backend("numpy")
+    damped, retreating = (
+        bench(ops, method, StudentT(scale=0.3, negative_beta=how)) for how in ("damp", "retreat")
+    )
+    halved = halvings(ops, damped.e_step(damped.start, damped.full, 1.0))
+    state = retreating.e_step(retreating.start, retreating.full, 1.0)
+    assert halvings(ops, state) == halved + 1 > 1
+    half = damped.e_step(damped.start, damped.full, 0.5 ** (halved + 1))
+    for x, y in zip(retreating.posterior(state), damped.posterior(half), strict=True):
+        np.testing.assert_array_equal(x, y)

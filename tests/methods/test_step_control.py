@@ -56,6 +56,20 @@ def test_the_first_rate_that_every_latent_can_take(ops: Ops, pull: Floats, turns
         assert_same(ops, state.precision, START - 0.5**turns * pull)
 
 
+@pytest.mark.parametrize(
+    ("pull", "turns"), [(0.001 * PULL, 0), (PULL, 8)], ids=["none", "one more"]
+)
+def test_a_retreat_halves_once_more_where_there_was_a_halving(
+    ops: Ops, pull: Floats, turns: int
+) -> None:
+    def run(rate: Array) -> tuple[State, Array]:
+        return halve_until_positive(ops, towards(ops, pull), rate, retreat=True)
+
+    state, count = ops.jit(run)(ops.asarray(1.0))
+    assert_same(ops, count, float(turns))
+    assert_same(ops, state.precision, START - 0.5**turns * pull)
+
+
 def test_a_precision_that_no_rate_mends_ends_the_halvings(ops: Ops) -> None:
     def trial(rate: Array) -> tuple[State, Array]:
         precision = ops.asarray(-START) - 0.0 * rate

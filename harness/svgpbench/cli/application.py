@@ -19,6 +19,7 @@ from svgpbench.cli import (
     reporting,
     running,
     scaling,
+    surviving,
     timing,
     verifying,
 )
@@ -45,6 +46,7 @@ app.command("migrate")(migrating.migrate_command)
 app.command("check")(checking.check_command)
 app.command("speed")(timing.speed_command)
 app.command("scaling")(scaling.scaling_command)
+app.command("survive")(surviving.survive_command)
 app.command("cost")(costing.cost_command)
 app.command("doctor")(diagnosing.doctor_command)
 app.add_typer(data_app)

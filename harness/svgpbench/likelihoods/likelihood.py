@@ -16,9 +16,10 @@ from svgpbench.errors import unknown
 from svgpbench.ops import Array, Ops, Tree
 from svgpbench.tree import tree_map
 
-NEGATIVE_BETA = ("damp", "clip", "raw")
+NEGATIVE_BETA = ("damp", "retreat", "clip", "raw")
 """Where log p is not concave, β may be negative. `damp` keeps it and halves a natural-gradient step
-until the precision is positive definite; `clip` puts it to 0, so that the fixed point is not
+until the precision is positive definite; `retreat` does too, and once more where it has halved, so that
+a step ends no further than half way to the edge; `clip` puts β to 0, so that the fixed point is not
 stationary in S; `raw` keeps it and takes the step as it is."""
 
 
@@ -47,7 +48,7 @@ class Likelihood(ABC):
     task: ClassVar[Literal["regression", "classification"]]
     support: ClassVar[Literal["real", "binary", "classes", "counts"]]  # what y holds
 
-    negative_beta: Literal["damp", "clip", "raw"] = "damp"
+    negative_beta: Literal["damp", "retreat", "clip", "raw"] = "damp"
 
     def __post_init__(self) -> None:
         if self.negative_beta not in NEGATIVE_BETA:
@@ -66,7 +67,12 @@ class Likelihood(ABC):
     @property
     def damps(self) -> bool:
         """Whether natural-gradient steps must watch the precision: raw β that may be negative."""
-        return not self.log_concave and self.negative_beta == "damp"
+        return not self.log_concave and self.negative_beta in ("damp", "retreat")
+
+    @property
+    def retreats(self) -> bool:
+        """Whether a step that was halved is halved once more."""
+        return self.damps and self.negative_beta == "retreat"
 
     @property
     def clips(self) -> bool:
@@ -144,6 +150,11 @@ class Conditional:
     def damps(self) -> bool:
         """Whether natural-gradient steps must watch the precision: raw β that may be negative."""
         return self.likelihood.damps
+
+    @property
+    def retreats(self) -> bool:
+        """Whether a step that was halved is halved once more."""
+        return self.likelihood.retreats
 
     @property
     def sampled(self) -> bool:

@@ -152,7 +152,8 @@ class DiagonalPrecision(CoupledMethod[DiagonalState, FactorisedDual]):
             own = beta * ops.sum(f.W * mean[..., None], axis=-2)
             kept = matvec(ops.matrix_transpose(f.L), target * matvec(f.L, mean))
             pull = pull + matvec(f.W, own) - kept
-        return _natural_step(ops, f, state, target, pull, rate)
+        retreat = data.likelihood.retreats
+        return _natural_step(ops, f, state, target, pull, rate, retreat)
 
     def factorise(self, ops: Ops, at: Whitener, state: DiagonalState) -> FactorisedDual:
         """B = I + LᵀGL, and L_B⁻¹c with B⁻¹c = Lᵀμ."""
@@ -203,7 +204,13 @@ class DiagonalPrecision(CoupledMethod[DiagonalState, FactorisedDual]):
 
 
 def _natural_step(
-    ops: Ops, f: Factor, state: DiagonalState, target: Array, pull: Array, rate: Array
+    ops: Ops,
+    f: Factor,
+    state: DiagonalState,
+    target: Array,
+    pull: Array,
+    rate: Array,
+    retreat: bool,
 ) -> DiagonalState:
     """(θ₁, g) ← + γ of the step's direction, where S'⁻¹m' = S'⁻¹m + γL⁻ᵀpull with the new S'.
 
@@ -219,7 +226,7 @@ def _natural_step(
         mu = state.mu + ops.solve_triangular(f.L, move, transpose=True)[..., 0]
         return state._replace(mu=mu, g=g), L_B
 
-    moved, count = halve_until_positive(ops, trial, rate)
+    moved, count = halve_until_positive(ops, trial, rate, retreat=retreat)
     return moved._replace(halvings=state.halvings + count)
 
 

@@ -147,7 +147,7 @@ class DualSVGP(DualPosterior):
             moved = at(rate)
             return moved, self.factorise(ops, f, moved).L_B
 
-        moved, halvings = halve_until_positive(ops, trial, rate)
+        moved, halvings = halve_until_positive(ops, trial, rate, retreat=data.likelihood.retreats)
         return moved._replace(halvings=state.halvings + halvings)
 
     def _step(

@@ -209,7 +209,8 @@ class DualVGP(SitePosterior):
             return moved, self.factorise(ops, f, moved).withdrawn.L_C
 
         if self.negative_sites and data.likelihood.damps:
-            return halve_until_positive(ops, trial, rate)[0]
+            retreat = data.likelihood.retreats
+            return halve_until_positive(ops, trial, rate, retreat=retreat)[0]
         return moved_sites(ops, state, data, lambda1, beta, rate)
 
     def bound_by_log_partition(

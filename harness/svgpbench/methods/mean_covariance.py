@@ -135,7 +135,7 @@ class MeanCholeskySVGP(CoupledMethod[QState, MeanCholesky]):
             q = at(rate)
             return q, q.chol  # NaN where the new precision is not positive definite
 
-        q, halvings = halve_until_positive(ops, trial, rate)
+        q, halvings = halve_until_positive(ops, trial, rate, retreat=data.likelihood.retreats)
         return QState(q, (), state.halvings + halvings)
 
     def _damps(self, likelihood: Conditional) -> bool:

@@ -14,13 +14,18 @@ MOST_HALVINGS = 40
 
 
 def halve_until_positive(
-    ops: Ops, trial: Callable[[Array], tuple[State, Array]], rate: Array
+    ops: Ops,
+    trial: Callable[[Array], tuple[State, Array]],
+    rate: Array,
+    *,
+    retreat: bool = False,
 ) -> tuple[State, Array]:
     """The first state of trial(rate), trial(rate/2), … whose factor exists, and the number of halvings.
 
     `trial` gives a state and the Cholesky factor [..., M, M] of the precision that it implies, NaN where
     that is not positive definite. Without a halving the cost is that of one trial. A method that damps
-    keeps the sum of the halvings in its state, as `halvings` [].
+    keeps the sum of the halvings in its state, as `halvings` []. Where the state is next to singular, it
+    and all that follows amplify rounding: to `retreat` is to halve once more wherever it was halved.
     """
     zero = ops.zeros(())
 
@@ -37,5 +42,8 @@ def halve_until_positive(
         _, _, chol, count = carry
         return failed(chol) & (count < MOST_HALVINGS)
 
-    _, state, _, count = ops.while_loop(unfinished, again, (rate, *trial(rate), zero))
-    return state, count
+    found = ops.while_loop(unfinished, again, (rate, *trial(rate), zero))
+    if retreat:
+        halved = ops.where(found[3] > 0.0, found[3] + 1.0, found[3])
+        found = ops.while_loop(lambda carry: carry[3] < halved, again, found)
+    return found[1], found[3]

@@ -1,0 +1,108 @@
+"""`svgpbench survive`: which natural-gradient steps live a thousand minibatches, ours and the peers'."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from svgpbench.cli.printing import printer
+from svgpbench.errors import UserError
+from svgpbench.report.figure import check_figure_path
+from svgpbench.report.survival_map import draw_map, tables
+from svgpbench.survival import records
+from svgpbench.survival.libraries import LIBRARIES, chosen, locate_libraries
+from svgpbench.survival.plan import SHIPPED, cells_of, read_plan
+from svgpbench.survival.records import Record
+from svgpbench.survival.run import run_cells
+
+NO_VERDICT = 1
+
+
+def survive_command(
+    *,
+    library: Annotated[
+        list[str] | None,
+        typer.Option("--library", help=f"{', '.join(LIBRARIES)}; repeat for several."),
+    ] = None,
+    problem: Annotated[
+        list[str] | None,
+        typer.Option("--problem", help="A problem of the plan; repeat for several."),
+    ] = None,
+    python: Annotated[
+        list[str] | None,
+        typer.Option("--python", metavar="LIBRARY=PATH", help="Python that has a library."),
+    ] = None,
+    plan: Annotated[
+        Path, typer.Option("--plan", metavar="FILE", help="Cuts and problems of your own (TOML).")
+    ] = SHIPPED,
+    results: Annotated[
+        Path, typer.Option("--results", metavar="DIR", help="Folder of records.")
+    ] = Path("runs/survival"),
+    from_records: Annotated[
+        bool, typer.Option("--from-records", help="Run nothing; show what is recorded.")
+    ] = False,
+    limit: Annotated[
+        float, typer.Option("--limit", metavar="SECONDS", min=1, help="For one cell.")
+    ] = 600.0,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="PICTURE", help="Draw the map as well.")
+    ] = None,
+) -> None:
+    """Map which natural gradients live through a thousand steps, and where and of what others die."""
+    if out is not None:
+        check_figure_path(out)
+    declared = read_plan(plan)
+    problems = chosen("problem of the plan", problem, declared.problems)
+    shown = chosen("library", library, LIBRARIES)
+    if not from_records:
+        pythons = locate_libraries(library, _pythons(python or ()), declared.backend)
+        shown = list(pythons)
+    cells = [
+        cell
+        for cell in cells_of(declared, {x: tuple(LIBRARIES[x].methods) for x in shown}, problems)
+        if declared.problems[cell.problem].likelihood.name not in LIBRARIES[cell.library].lacks
+    ]
+    if not from_records:
+        run_cells(declared, cells, pythons, results, limit, on_end=_tell)
+    found = records.read(results)
+    ended = {cell: found[cell] for cell in cells if cell in found}
+    if not ended:
+        raise UserError(
+            f"no record of these cells in {results}; leave --from-records out to run them"
+        )
+    for table in tables(declared, ended):
+        printer(140).print(table)
+    if out is not None:
+        draw_map(declared, ended, out)
+    if any(record.end in records.NO_VERDICT for record in ended.values()):
+        raise typer.Exit(NO_VERDICT)
+
+
+def _tell(record: Record) -> None:
+    Console(stderr=True).print(
+        f"{record.cell.title}: {words(record)}", markup=False, highlight=False, style="dim"
+    )
+
+
+def words(record: Record) -> str:
+    """How a walk ended, for a line of progress."""
+    if record.lived:
+        return f"lived {record.step} steps"
+    return f"died at step {record.step}: {record.end}" + (
+        f" ({record.message})" if record.message else ""
+    )
+
+
+def _pythons(given: list[str] | tuple[()]) -> dict[str, str]:
+    found = {}
+    for text in given:
+        name, is_one, path = text.partition("=")
+        if not is_one or not path:
+            raise UserError(
+                f"--python {text}: write LIBRARY=PATH, such as gpflow=/envs/gpflow/bin/python"
+            )
+        found[name] = path
+    return found

@@ -1,0 +1,141 @@
+"""The plan of a survival map: problems, and cuts through a centre along one axis at a time."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from itertools import zip_longest
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import Field, PositiveInt, ValidationError
+
+from svgpbench.config import (
+    DataConfig,
+    KernelConfig,
+    LikelihoodConfig,
+    Positive,
+    SplitConfig,
+    Strict,
+)
+from svgpbench.errors import UserError
+
+SHIPPED = Path(__file__).with_name("plan.toml")
+Jitter = Annotated[float, Field(ge=0)]
+Dtype = Literal["float64", "float32"]
+
+
+class Point(Strict):
+    """Where on the axes a cell lies."""
+
+    rate: Positive  # γ
+    dtype: Dtype
+    jitter: Jitter
+    inducing: PositiveInt  # M
+
+
+class Cuts(Strict):
+    """The other values of each axis."""
+
+    rate: tuple[Positive, ...] = ()
+    inducing: tuple[PositiveInt, ...] = ()
+    dtype: tuple[Dtype, ...] = ()
+    jitter: tuple[Jitter, ...] = ()
+
+
+class ProblemPlan(Strict):
+    """A problem in the words of an experiment file."""
+
+    data: DataConfig
+    split: SplitConfig = SplitConfig()
+    kernel: KernelConfig = KernelConfig()
+    likelihood: LikelihoodConfig
+    batch_size: PositiveInt
+
+
+class Plan(Strict):
+    """What is tried."""
+
+    steps: PositiveInt = 1000
+    check_every: PositiveInt = 100
+    checked_rows: PositiveInt = 1000
+    backend: str = "torch"
+    seed: Annotated[int, Field(ge=0)] = 0
+    centre: Point
+    cuts: Cuts = Cuts()
+    problems: dict[str, ProblemPlan]
+
+    @property
+    def points(self) -> tuple[Point, ...]:
+        """The centre, then the cuts in turn: each one's first value, each one's second, and so on."""
+        turns = zip_longest(*([(axis, value) for value in values] for axis, values in self.cuts))
+        moved = [cut for turn in turns for cut in turn if cut is not None]
+        return (self.centre, *(self.centre.model_copy(update=dict([cut])) for cut in moved))
+
+    @property
+    def most_inducing(self) -> int:
+        """The largest M."""
+        return max(point.inducing for point in self.points)
+
+    def along(self, axis: str) -> list[Any]:
+        """The values of an axis in order, the centre's among them; wider floats first."""
+        values = {getattr(self.centre, axis), *getattr(self.cuts, axis)}
+        return sorted(values, reverse=axis == "dtype")
+
+
+class Cell(NamedTuple):
+    """One walk: a method of a library on a problem at a point of the axes."""
+
+    problem: str
+    library: str
+    method: str
+    point: Point
+    steps: int
+
+    @property
+    def title(self) -> str:
+        """For a line of progress."""
+        at = self.point
+        return (
+            f"{self.problem} {self.library} {self.method}: "
+            f"γ={at.rate:g} {at.dtype} jitter={at.jitter:g} M={at.inducing}"
+        )
+
+    def key(self) -> dict[str, Any]:
+        """What tells it from other cells, as a record has it."""
+        of_cell = {"problem": self.problem, "library": self.library, "method": self.method}
+        return {**of_cell, **self.point.model_dump(), "steps": self.steps}
+
+
+def read_plan(path: Path = SHIPPED) -> Plan:
+    """A plan from its file; raises `UserError` for a file that is none."""
+    try:
+        return Plan.model_validate(_tuples(tomllib.loads(path.read_text(encoding="utf-8"))))
+    except OSError as error:
+        raise UserError(f"cannot read the plan {path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"plan {path}: {error}") from None
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise UserError(f"plan {path}: {where}: {first['msg']}") from None
+
+
+def _tuples(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _tuples(item) for key, item in value.items()}
+    return tuple(value) if isinstance(value, list) else value
+
+
+def cells_of(
+    plan: Plan, methods: dict[str, tuple[str, ...]], problems: list[str]
+) -> Iterator[Cell]:
+    """The cells of each library's methods on some of the plan's problems.
+
+    Point by point, the centre first: a map that is not finished has whole columns.
+    """
+    for point in plan.points:
+        for problem in problems:
+            for library, names in methods.items():
+                for method in names:
+                    yield Cell(problem, library, method, point, plan.steps)

@@ -1,0 +1,213 @@
+"""`svgpbench survive` on a tiny plan: who lives, who dies of what, what is recorded, what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from surviving import Survive
+
+from svgpbench.speed.peers import peer_python
+from svgpbench.survival import records, run
+from svgpbench.survival.libraries import LIBRARIES, Library
+from svgpbench.survival.plan import Cell, Plan, cells_of, read_plan
+from svgpbench.survival.walk import walk
+
+OURS = ("--library", "svgpbench")
+
+
+def test_a_cell_lives_and_one_at_a_rate_of_ten_dies_at_once(survive: Survive) -> None:
+    picture = survive.results.with_name("map.png")
+    code, out, err = survive(*OURS, "--problem", "tiny", "--out", str(picture))
+    assert code == 0, err
+    ends = {(line["method"], line["rate"]): line for line in survive.lines()}
+    for method in ("t-svgp", "q-svgp"):
+        lived, died = ends[method, 0.1], ends[method, 10.0]
+        assert (lived["end"], lived["step"]) == ("lived", 20)
+        bounds = lived["bounds"]
+        assert len(bounds) == 1 + 20 / 5 and bounds[-1] > bounds[0]
+        assert died["end"] == "not positive definite" and died["step"] in (2, 3)
+    # one trajectory in two parameterizations, as the bounds on the way say
+    both = [ends[m, 0.1]["bounds"] for m in ("t-svgp", "q-svgp")]
+    assert both[0] == pytest.approx(both[1], rel=1e-10)
+    assert f"{ends['t-svgp', 10.0]['step']}: not PD" in out
+    assert picture.stat().st_size > 1000
+
+
+def test_a_run_goes_on_where_it_was_and_reads_its_records_alone(
+    survive: Survive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    survive(*OURS, "--problem", "steady")
+    kept = survive.lines()
+    path = survive.results / "svgpbench.jsonl"
+    lost = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(lost[:-1]) + lost[-1][:40])  # killed in the middle of its last line
+    again: list[Cell] = []
+    real = run.run_cell
+
+    def seen(plan: Plan, cell: Cell, *rest: object) -> records.Record:
+        again.append(cell)
+        return real(plan, cell, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(run, "run_cell", seen)
+    code, out, _ = survive(*OURS, "--problem", "steady")
+    assert (code, len(again)) == (0, 1)
+    assert again[0].key().items() <= kept[-1].items()
+    assert len(records.read(survive.results)) == len(kept)
+    assert survive(*OURS, "--problem", "steady", "--from-records")[1] == out
+    assert len(again) == 1
+
+
+WALKERS = {
+    "killed": "import os, signal\n\ndef versions():\n    os.kill(os.getpid(), signal.SIGKILL)\n",
+    "time-out": "import time\n\ndef versions():\n    time.sleep(60)\n",
+    "error": "def versions():\n    raise ImportError('no such')\n",
+}
+
+
+@pytest.mark.parametrize("end", WALKERS)
+def test_a_walk_that_says_nothing_of_its_gradient_is_recorded_all_the_same(
+    survive: Survive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    walker = tmp_path / "walker.py"
+    walker.write_text(WALKERS[end])
+    monkeypatch.setitem(LIBRARIES, "svgpbench", Library(walker, {"t-svgp": "t-SVGP"}))
+    code, out, _ = survive(*OURS, "--problem", "tiny", "--limit", "3")
+    assert code == 1
+    assert [line["end"] for line in survive.lines()] == [end] * 2
+    assert f"0: {end}" in out
+    message = {"killed": "SIGKILL", "time-out": "within 3 s", "error": "ImportError: no such"}[end]
+    assert message in survive.lines()[0]["message"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "end"),
+    [
+        ({"lived": 20}, "lived"),
+        ({"died": 0, "of": "start"}, "not positive definite"),
+        ({"died": 3, "of": "q"}, "not positive definite"),
+        ({"died": 3, "of": "q", "smallest_variance": 0.1}, "not positive definite"),
+        ({"died": 3, "of": "q", "smallest_variance": -1e-9}, "negative variance"),
+        ({"died": 5, "of": "bound", "smallest_variance": float("nan")}, "NaN"),
+        ({"died": 5, "of": "bound", "smallest_variance": -1e-9}, "negative variance"),
+        ({"died": 5, "of": "diverged"}, "diverged"),
+        ({"died": 4, "of": "error", "message": "NotPSDError: Matrix not"}, "not positive definite"),
+        ({"died": 4, "of": "error", "message": "E: value has NaN or Inf"}, "not positive definite"),
+        ({"died": 4, "of": "error", "message": "ValueError: shapes"}, "error"),
+    ],
+)
+def test_what_a_walk_died_of(answer: dict[str, Any], end: str) -> None:
+    assert run.cause(answer)[0] == end
+
+
+class Doomed:
+    """A walker whose q, or whose bound, is lost at step 7; a variance was negative before."""
+
+    def __init__(self, loses: str) -> None:
+        self.loses, self.q = loses, 0.0
+
+    def step(self, k: int) -> None:
+        if k == 6 and self.loses == "a step":
+            raise ValueError(
+                "Graph execution error:\n\n  File x\nthe root is negative\n [[{{node}}]]"
+            )
+        self.q = float("nan") if k == 6 and self.loses == "q" else self.q + 1.0
+
+    def bound(self) -> float:
+        lost = {"the bound": float("nan"), "sense": -1e6, "ground": -11.0}
+        return lost[self.loses] if self.q >= 7.0 and self.loses in lost else self.q - 10.0
+
+    def state(self) -> Any:
+        return [np.array(self.q)]
+
+    def restore(self, state: Any) -> None:
+        self.q = float(state[0])
+
+    def variances(self, k: int) -> Any:
+        return np.array([1.0, -0.5 * (self.q == 6.0 and k == 6)])
+
+
+@pytest.mark.parametrize(
+    ("loses", "how"),
+    [
+        ("nothing", {"lived": 10}),
+        ("q", {"died": 7, "of": "q", "smallest_variance": -0.5}),
+        ("the bound", {"died": 7, "of": "bound", "smallest_variance": -0.5}),
+        ("sense", {"died": 7, "of": "diverged"}),
+        ("ground", {"died": 10, "of": "diverged"}),
+        (
+            "a step",
+            {
+                "died": 7,
+                "of": "error",
+                "message": "ValueError: the root is negative",
+                "smallest_variance": -0.5,
+            },
+        ),
+    ],
+)
+def test_a_walk_ends_where_q_does(loses: str, how: dict[str, Any]) -> None:
+    said: list[dict[str, Any]] = []
+    end = walk(Doomed(loses), 10, 7, said.append)
+    bounds = end.pop("bounds")
+    assert end == how and bounds[0] == -10.0
+    assert said[:1] == ([{"step": 7}] if loses in ("nothing", "ground") else [])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--library", "gpfow"), "unknown library 'gpfow'; did you mean 'gpflow'?"),
+        (("--problem", "tidy"), "unknown problem of the plan 'tidy'"),
+        (("--python", "gpfow=x"), "unknown library 'gpfow'"),
+        (("--python", "gpflow"), "write LIBRARY=PATH"),
+        (("--library", "gpflow", "--python", "gpflow=/no/python"), "no such program"),
+        (("--out", "map.txt"), "name a file ending in .png"),
+        (("--from-records",), "no record of these cells"),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_code_2(
+    survive: Survive, arguments: tuple[str, ...], said: str
+) -> None:
+    code, out, err = survive(*arguments)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert said in err
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("steps = [", "plan"),
+        ("[centre]\nrates = 1", "centre.rate: Field required"),
+        ("", "centre: Field required"),
+    ],
+)
+def test_a_file_that_is_no_plan_is_refused(survive: Survive, text: str, said: str) -> None:
+    survive.plan.write_text(text)
+    code, _, err = survive()
+    assert (code, err.count("\n")) == (2, 1) and said in err
+
+
+def test_the_shipped_plan_has_at_most_two_hundred_cells_and_no_library_in_vain() -> None:
+    plan = read_plan()
+    methods = {name: tuple(library.methods) for name, library in LIBRARIES.items()}
+    cells = list(cells_of(plan, methods, list(plan.problems)))
+    assert len(set(cells)) == len(cells) <= 200
+    assert {cell.point for cell in cells[: len(cells) // len(plan.points)]} == {plan.centre}
+    for library in LIBRARIES.values():
+        assert library.walker.is_file()
+
+
+# GPyTorch and GPJax add the jitter to the variance of every datum too
+@pytest.mark.parametrize(("name", "apart"), [("gpflow", 1e-8), ("gpytorch", 1e-4), ("gpjax", 1e-4)])
+def test_a_peer_walks_as_we_do(survive: Survive, name: str, apart: float) -> None:
+    if peer_python(name) is None:
+        pytest.skip(f"no environment of peer {name!r}: make peers makes it")
+    survive("--library", "svgpbench", "--library", name, "--problem", "steady")
+    ours, theirs = survive.lines(), survive.lines(name)
+    assert theirs[0]["end"] == "lived"
+    assert theirs[0]["bounds"] == pytest.approx(ours[0]["bounds"], rel=apart)
+    at_ten = [line for line in theirs if line["rate"] == 10.0]
+    assert at_ten[0]["end"] in ("not positive definite", "diverged")
