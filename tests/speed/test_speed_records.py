@@ -31,8 +31,9 @@ def stored(tmp_path: Path, name: str = "a.json", *, rates: bool = True) -> Path:
 
 
 def test_records_are_printed_each_under_its_name(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("COLUMNS", "140")
     one, other = stored(tmp_path), stored(tmp_path, "b.json", rates=False)
     assert exit_code(["speed", "--from-records", str(one), "--from-records", str(other)]) == 0
     first, second = capsys.readouterr().out.split(str(other))
