@@ -83,6 +83,8 @@ def read_paper(folder: Traversable) -> Paper:
     for artefact in about.artefacts:
         where = f"{folder.name}/paper.toml: [[artefacts]] {artefact.id!r}"
         if artefact.printed:
+            if not (folder / artefact.printed).is_file():
+                raise UserError(f"{where}: printed: there is no file {artefact.printed}")
             printed += _printed(folder, artefact.printed, artefact.id)
         if artefact.experiment:
             experiments[artefact.id] = _experiment(folder, artefact, where)

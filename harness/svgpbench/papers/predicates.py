@@ -99,7 +99,10 @@ class Equality(Predicate):
 
 
 class Monotone(Predicate):
-    """A measure of one method gets better, or does not get worse, as a setting rises."""
+    """A measure of one method gets better as a setting rises, and worse at no step of it.
+
+    Partly where it gets better at one step and worse at another; not reproduced where it never gets better.
+    """
 
     predicate: Literal["monotone"]
     metric: MeasureName
@@ -119,14 +122,12 @@ class Monotone(Predicate):
             for low, high in pairwise(map(str, values))
             for effect in compare(mine[mine["method"].isin([low, high])], self.metric, high, low)
         )
-        outcomes = [effect.outcome for effect in effects]
-        if any(outcome == Outcome.undecided for outcome in outcomes):
-            return Finding(Verdict.undecided, effects)
-        rises, falls = (
-            any(o == kind for o in outcomes) for kind in (Outcome.better, Outcome.worse)
-        )
-        if rises and falls:
+        outcomes = {effect.outcome for effect in effects}
+        if {Outcome.better, Outcome.worse} <= outcomes:
             return Finding(Verdict.partly, effects)
+        if Outcome.undecided in outcomes:
+            return Finding(Verdict.undecided, effects)
+        rises = Outcome.better in outcomes
         return Finding(Verdict.reproduced if rises else Verdict.not_reproduced, effects)
 
 
