@@ -61,6 +61,11 @@ def test_every_claim_has_a_row_that_fits_and_says_why_it_is_not_run(
     assert "adam2021-fig3 in runs" in " ".join(done.out.split())
 
 
+def test_records_of_some_of_the_cells_decide_nothing(cli: Cli, quick_results: Path) -> None:
+    done = cli("claims", "adam2021-16", "--results", quick_results)
+    assert "not run (264 of 300 cells of adam2021-fig3 have not run)" in " ".join(done.out.split())
+
+
 def test_one_claim_shows_its_whole_entry_and_how_to_run_it(cli: Cli) -> None:
     done = cli("claims", "adam2021-16", "--results", "mine")
     said = " ".join(done.out.split())

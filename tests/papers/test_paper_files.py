@@ -92,6 +92,24 @@ def test_a_mistake_is_one_line_with_the_file_and_the_key(
     assert "\n" not in said
 
 
+def installed(site: Path, names: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another package whose entry point names something."""
+    info = site / "their_papers-1.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: their-papers\nVersion: 1\n")
+    (info / "entry_points.txt").write_text(f"[svgpbench.papers]\ntheirs = {names}\n")
+    monkeypatch.syspath_prepend(str(site))
+
+
+@pytest.mark.parametrize("names", ["json.decoder:JSONDecoder", "json.decoder:FLAGS"])
+def test_an_entry_that_names_no_package_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: str
+) -> None:
+    installed(tmp_path / "site", names, monkeypatch)
+    with pytest.raises(UserError, match="package of papers 'theirs' is no package"):
+        paper_folders()
+
+
 def test_a_fifth_paper_is_a_fifth_folder_of_any_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: Path
 ) -> None:
@@ -101,11 +119,7 @@ def test_a_fifth_paper_is_a_fifth_folder_of_any_package(
     for file in theirs.glob("*.toml"):  # the claims' ids, and not the experiment's name
         text = file.read_text(encoding="utf-8")
         file.write_text(re.sub(r"adam2021-(?=\d\d)", "fifth2030-", text), encoding="utf-8")
-    info = tmp_path / "site" / "their_papers-1.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: their-papers\nVersion: 1\n")
-    (info / "entry_points.txt").write_text("[svgpbench.papers]\ntheirs = their_papers\n")
-    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    installed(tmp_path / "site", "their_papers", monkeypatch)
     assert [*paper_folders()] == [*CLAIMS, "fifth2030"]
     assert load_paper("fifth2030").claims[0].id == "fifth2030-01"
 

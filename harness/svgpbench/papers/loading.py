@@ -23,7 +23,7 @@ from svgpbench.experiments import Experiment, load_experiment
 from svgpbench.experiments.loading import is_file_name
 from svgpbench.experiments.mistakes import one_line
 from svgpbench.papers.schema import Artefact, Claim, ClaimsFile, PaperFile
-from svgpbench.plugins import PAPERS, whole
+from svgpbench.plugins import GROUPS, PAPERS, whole
 
 F = TypeVar("F", bound=Strict)
 
@@ -54,10 +54,16 @@ class Paper:
 
 
 def paper_folders() -> dict[str, Traversable]:
-    """Every paper's folder by name, ours first; raises `UserError` for none."""
+    """Every paper's folder by name, ours first; raises `UserError` for an entry that names no package."""
     found: dict[str, Traversable] = {}
-    for package in whole(PAPERS).values():
-        for folder in sorted(files(package).iterdir(), key=lambda item: item.name):
+    for entry, package in whole(PAPERS).items():
+        try:
+            inside = files(package).iterdir()
+        except (TypeError, AttributeError):
+            raise UserError(
+                f"{GROUPS[PAPERS]} {entry!r} is no package; name one whose folders are papers"
+            ) from None
+        for folder in sorted(inside, key=lambda item: item.name):
             if (folder / "paper.toml").is_file():
                 found.setdefault(folder.name, folder)
     return found
