@@ -7,6 +7,7 @@ VENV    ?= .venv
 RESULTS ?= runs
 JOBS    ?=
 ONLY    ?=
+BENCH   ?=
 BIN      = $(VENV)/bin
 
 .PHONY: demo test mutants mutants-drawn lint check bench peers paper clean
@@ -35,7 +36,7 @@ check: $(VENV)/.installed
 	$(BIN)/svgpbench check
 
 bench: $(VENV)/.installed
-	$(BIN)/pytest tests/speed/bench_steps.py --benchmark-only
+	$(BIN)/pytest tests/speed/bench_steps.py --benchmark-only --benchmark-disable-gc --benchmark-autosave $(BENCH)
 
 # peers' figures next to ours, in environments of their own (3 GB) in a folder of the user's cache
 peers: $(VENV)/.installed

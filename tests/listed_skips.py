@@ -45,6 +45,7 @@ CONDITIONS: dict[str, Callable[[Found], bool]] = {
     "no walker": lambda _: _absent("gymnasium") or _absent("mujoco"),
     "no peer": lambda found: peer_python(found["peer"]) is None,
     "own reference values": lambda _: bool(os.environ.get("SVGPBENCH_ORACLES")),
+    "axes asked for": lambda _: bool(os.environ.get("SVGPBENCH_AXES")),
     "one core": lambda _: len(usable_cores()) < 2,
     "no gzip": lambda _: shutil.which("gzip") is None,
     "not Linux": lambda _: sys.platform != "linux",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from svgpbench.ops import Framework
@@ -24,6 +26,11 @@ def _jax_cache(folder: str) -> dict[str, str]:
     }
 
 
+def _jax_compilations(jax: Any, functions: Sequence[Callable[..., Any]]) -> int:
+    # the one count of a function's programs that JAX has; an eager function is a plain one
+    return sum(f._cache_size() for f in functions if hasattr(f, "_cache_size"))
+
+
 JAX = Framework(
     module="jax",
     install="svgpbench[jax]",
@@ -31,6 +38,7 @@ JAX = Framework(
     environment=_jax_environment,
     cache=_jax_cache,
     device=lambda jax: str(jax.default_backend()),
+    compilations=_jax_compilations,
     compiles_slowly=True,
 )
 
@@ -40,12 +48,20 @@ def _pin_torch(torch: Any, threads: int) -> None:
     torch.set_num_interop_threads(threads)
 
 
+def _torch_compilations(torch: Any, functions: Sequence[Callable[..., Any]]) -> int:
+    """Graphs of the whole process: parts of a function are compiled under names of their own."""
+    # eager work leaves the compiler alone, and asking for it would import it
+    dynamo = sys.modules.get("torch._dynamo")
+    return int(dynamo.utils.counters["stats"]["unique_graphs"]) if dynamo else 0
+
+
 TORCH = Framework(
     module="torch",
     install="svgpbench[torch]",
     distributions=("torch",),
     pin=_pin_torch,
     device=lambda torch: "cuda" if torch.cuda.is_available() else "cpu",
+    compilations=_torch_compilations,
 )
 
 
@@ -63,6 +79,11 @@ def _pin_tensorflow(tensorflow: Any, threads: int) -> None:
     tensorflow.config.threading.set_inter_op_parallelism_threads(threads)
 
 
+def _tensorflow_compilations(tensorflow: Any, functions: Sequence[Callable[..., Any]]) -> int:
+    counts = (getattr(f, "experimental_get_tracing_count", None) for f in functions)
+    return sum(count() for count in counts if count is not None)  # None of an eager function
+
+
 TENSORFLOW = Framework(
     module="tensorflow",
     install="svgpbench[tensorflow]",
@@ -70,4 +91,5 @@ TENSORFLOW = Framework(
     environment=_tensorflow_environment,
     pin=_pin_tensorflow,
     device=lambda tf: "cuda" if tf.config.list_physical_devices("GPU") else "cpu",
+    compilations=_tensorflow_compilations,
 )

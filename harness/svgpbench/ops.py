@@ -51,6 +51,10 @@ def _no_threads(module: Any, threads: int) -> None:
     """What the environment says is enough."""
 
 
+def _nothing_compiled(module: Any, functions: Sequence[Callable[..., Any]]) -> int:
+    return 0
+
+
 @dataclass(frozen=True)
 class Framework:
     """What a backend stands on: the entry point of the same name under `svgpbench.frameworks`.
@@ -69,6 +73,8 @@ class Framework:
     """Sets the threads of the imported module, before its first work."""
     device: Callable[[Any], str] = lambda module: "cpu"
     """The best device that the imported module finds."""
+    compilations: Callable[[Any, Sequence[Callable[..., Any]]], int] = _nothing_compiled
+    """(module, what `Ops.jit` gave) → programs that were compiled for it so far, in any mode."""
     compiles_slowly: bool = False  # so its work starts first, in processes of its own
 
 

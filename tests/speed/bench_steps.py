@@ -1,4 +1,7 @@
-"""The timed cases under pytest-benchmark: `make bench`; they assert nothing, so no test run collects them."""
+"""The timed cases under pytest-benchmark: `make bench`. No test run collects them.
+
+The axes are those of the asv suite; a case whose figure is not NumPy's fails and is not timed.
+"""
 
 from __future__ import annotations
 
@@ -7,21 +10,40 @@ from typing import Any
 
 import pytest
 
-from svgpbench.ops import Ops
-from svgpbench.plugins import frameworks
-from svgpbench.speed.cases import STEPS, build_case, usual_methods
+from svgpbench.errors import UserError
+from svgpbench.plugins import load_backend
+from svgpbench.speed.asv_suite.axes import axes
+from svgpbench.speed.asv_suite.equivalence import reference, why_not_timed
+from svgpbench.speed.cases import STEPS, build_case
 from svgpbench.speed.problems import make_problem
 
 Benchmark = Callable[..., Any]
+AXES = axes()
 
 
-@pytest.mark.parametrize("problem", ["reg-M100", "bern-M100"])
+@pytest.mark.parametrize("device", AXES["device"])
+@pytest.mark.parametrize("dtype", AXES["dtype"])
+@pytest.mark.parametrize("problem", AXES["problem"])
 @pytest.mark.parametrize("step", STEPS)
-@pytest.mark.parametrize("method", usual_methods())
-@pytest.mark.parametrize("ops", frameworks(), indirect=True)
-def test_speed(benchmark: Benchmark, ops: Ops, method: str, step: str, problem: str) -> None:
-    case = build_case(ops, make_problem(problem), method, step)
+@pytest.mark.parametrize("method", AXES["method"])
+@pytest.mark.parametrize("backend", AXES["backend"])
+def test_speed(
+    benchmark: Benchmark,
+    backend: str,
+    method: str,
+    step: str,
+    problem: str,
+    dtype: str,
+    device: str,
+) -> None:
+    name, _, mode = backend.partition(":")
+    try:
+        ops = load_backend(name, mode, dtype, device)
+        case = build_case(ops, make_problem(problem), method, step)
+    except UserError as error:
+        pytest.skip(str(error))
     benchmark.group = f"{problem} {step}"  # type: ignore[attr-defined]
     benchmark.extra_info["steps_per_call"] = STEPS[step]  # type: ignore[attr-defined]
-    case.call()
+    figure = case.figure(case.call())
+    assert not why_not_timed(figure, reference(problem, method, step), dtype)
     benchmark(case.call)

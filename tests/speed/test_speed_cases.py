@@ -16,6 +16,7 @@ from svgpbench.ops import Ops
 from svgpbench.plugins import load_backend
 from svgpbench.speed import run_speed
 from svgpbench.speed.cases import HELD, STEPS, build_case, timed_method, usual_methods
+from svgpbench.speed.compilations import compilations
 from svgpbench.speed.problems import LATER, SHAPES, Problem, fingerprint, make_problem
 from svgpbench.training.batches import TrainingData
 from svgpbench.training.blocks import Batch, learned
@@ -57,6 +58,15 @@ def test_every_case_runs_and_gives_a_finite_figure(ops: Ops, method: str, step: 
     result = case.call()
     assert all(np.all(np.isfinite(ops.to_numpy(x))) for x in leaves(result))
     assert np.isfinite(case.figure(result))
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("ops", ["jax", "tensorflow"], indirect=True)
+def test_a_case_is_compiled_once_however_often_it_is_called(ops: Ops, step: str) -> None:
+    case = build_case(ops, TINY, "t-svgp", step)
+    for _ in range(3):
+        case.call()
+        assert compilations(ops, case.compiled) == len(case.compiled)
 
 
 def test_what_is_timed_unasked_is_what_methods_say_of_themselves() -> None:

@@ -44,17 +44,17 @@ class DifferentiableCovariance(Covariance):
     computed twice.
     """
 
-    given: dict[tuple[int, int], tuple[Tree, Tree, Shapes]] = field(
-        default_factory=dict, compare=False
-    )  # by identity; the arrays are kept, so that no identity is used again
+    given: list[tuple[Array, Array, Shapes]] = field(default_factory=list, compare=False)
 
     def cross(self, A: Tree, B: Tree) -> Array:
         """Covariances [Q, n, m] of A and B."""
         if not self._stationary(A, B):
             return super().cross(A, B)
-        if (id(A), id(B)) not in self.given:
-            self.given[id(A), id(B)] = (A, B, self._shapes(A, B))
-        return self.given[id(A), id(B)][-1].K
+        known = self._known(A, B)
+        if known is None:
+            known = self._shapes(A, B)
+            self.given.append((A, B, known))
+        return known.K
 
     def pull_cross(self, A: Tree, B: Tree, bar: Array) -> BlockGradient:
         """The gradient of ⟨bar, k(A, B)⟩, bar [Q, n, m], in the parameters and in A; B is held."""
@@ -95,6 +95,15 @@ class DifferentiableCovariance(Covariance):
         own = type(self.kernel).cross is not Kernel.cross
         return not (own or isinstance(A, Features) or isinstance(B, Features))
 
+    def _known(self, A: Array, B: Array, *, forget: bool = False) -> Shapes | None:
+        """What was given for these very arrays; by `is`: torch.compile makes a program for each `id`."""
+        for i, (a, b, shapes) in enumerate(self.given):
+            if a is A and b is B:
+                if forget:
+                    del self.given[i]
+                return shapes
+        return None
+
     def _shapes(self, A: Array, B: Array) -> Shapes:
         scale = self.parameters.lengthscales[:, None, :]
         a, b = A[None] / scale, B[None] / scale
@@ -105,8 +114,7 @@ class DifferentiableCovariance(Covariance):
     def _pull_stationary(self, A: Array, B: Array, bar: Array) -> BlockGradient:
         """With G = bar∘∂k/∂d²: Ā = 2 Σ_j G_ij (a_i − b_j)/ℓ, ℓ̄ = −2 Σ_ij G_ij (a_i − b_j)²/ℓ, a = A/ℓ."""
         ops, (variance, lengthscales) = self.ops, self.parameters
-        *_, known = self.given.pop((id(A), id(B)), (A, B, None))
-        _, a, b, shape, slope = known or self._shapes(A, B)
+        _, a, b, shape, slope = self._known(A, B, forget=True) or self._shapes(A, B)
         G = bar * slope
         rows, columns = ops.sum(G, axis=-1)[..., None], ops.sum(G, axis=-2)[..., None]
         Gb = G @ b  # [Q, n, D]

@@ -26,9 +26,10 @@ class AdamState(NamedTuple):
 
 def adam_start(ops: Ops, parameters: Tree) -> AdamState:
     """The state before the first step."""
-    zeros = tree_map(lambda x: 0.0 * x, parameters)
-    one = ops.zeros(()) + 1.0
-    return AdamState(zeros, zeros, one, one)
+    # no array twice: torch.compile makes a program for a state whose arrays are one, and one for the next
+    first, second = (tree_map(lambda x: 0.0 * x, parameters) for _ in range(2))
+    power1, power2 = (ops.zeros(()) + 1.0 for _ in range(2))
+    return AdamState(first, second, power1, power2)
 
 
 def for_each(parameters: Tree, power: Tree) -> Tree:

@@ -55,6 +55,13 @@ class Case:
     figure_of: Callable[[Tree], Array]
     as_peers: Callable[[], float] | None = None
     """The figure with the peers' estimates, where theirs differ from ours."""
+    parts: tuple[Callable[..., Tree], ...] = ()
+    """The compiled functions that the step calls, where it is not one itself."""
+
+    @property
+    def compiled(self) -> tuple[Callable[..., Tree], ...]:
+        """What the backend compiles."""
+        return self.parts or (self.step,)
 
     def call(self) -> Tree:
         """Run the step, always from the same start, and wait for the result."""
@@ -74,6 +81,7 @@ class _Compiled(NamedTuple):
     e_step: Callable[[Theta, Batch, Tree, Array, Array], Tree]
     e_step_held: Callable[[Theta, Any, Batch, Tree, Array, Array], Tree]
     em_step: Callable[[Theta, Any, Tree, AdamState, Batch, Batch, Array, Array, Array], Tree]
+    of_em: tuple[Callable[..., Tree], ...]
     m_step: MPhase
     predict: Callable[[Theta, Tree, Batch], Predicted]
 
@@ -116,6 +124,7 @@ def _compile(ops: Ops, model: Model, method: AnyMethod) -> _Compiled:
         e_step=ops.jit(e_step),
         e_step_held=ops.jit(e_step_held),
         em_step=em_step,  # two calls, as in training
+        of_em=(of_em.e_phase_batches, of_em.m_phase_batches),
         m_step=steps.m_phase_batches,
         predict=ops.jit(predict),
     )
@@ -250,7 +259,8 @@ class _Bench:
         rates = (self.e_rate, self.m_rate, self.scale)
         arguments = (self.raw, self.prior, self.start, self._adam(), batches, last, *rates)
         after = self._bound_after(self._on_device(drawn[LATER]))
-        return Case(self.ops, self.compiled.em_step, arguments, after)
+        em_step, of_em = self.compiled.em_step, self.compiled.of_em
+        return Case(self.ops, em_step, arguments, after, parts=of_em)
 
     def _rows(self, X: Any, y: Any, rows: Any) -> Batch:
         """A batch on the host."""

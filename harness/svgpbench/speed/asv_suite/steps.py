@@ -1,76 +1,87 @@
 """Warm times of the steps of training; asv runs each benchmark in a process of its own.
 
-No framework is imported before `setup`, which imports that of its backend alone.
-SVGPBENCH_SPEED_THREADS sets the threads (2 where there are 2 cores).
+No framework is imported before `setup`, which imports that of its backend alone. Problem, rates and draws
+are those of `svgpbench.speed`; `axes.py` has the axes and the variable that widens them.
 """
 
 from __future__ import annotations
 
-import functools
-import os
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from svgpbench.plugins import framework_missing, frameworks, load_backend
-from svgpbench.runner.cores import usable_cores
-from svgpbench.runner.worker_setup import pin, worker_environment
-from svgpbench.speed.cases import Case, build_case, usual_methods
-from svgpbench.speed.problems import make_problem
-from svgpbench.speed.timing import first_call, warm_up
+from .axes import axes
+from .prepared import warm
+
+AXES = axes()
 
 
-@functools.cache
-def warm_case(backend: str, method: str, problem: str, step: str) -> Case:
-    """A case that has been compiled and warmed, once a process: asv calls `setup` before each sample."""
-    if framework_missing(backend):
-        raise NotImplementedError  # asv's word for a benchmark to be skipped
-    cores = usable_cores()
-    threads = int(os.environ.get("SVGPBENCH_SPEED_THREADS", min(2, len(cores))))
-    os.environ.update(worker_environment("cpu", threads))
-    pin(backend, threads, cores[:threads])
-    case = build_case(load_backend(backend), make_problem(problem), method, step)
-    first_call(case.call)
-    warm_up(case.call)
-    return case
+class Timed:
+    """A step from the same start at every call, its result awaited."""
 
-
-class Steps:
-    """One E-step, M-step and prediction, each a call."""
-
-    param_names: ClassVar = ["backend", "method", "problem"]
-    params: ClassVar = [list(frameworks()), list(usual_methods()), ["reg-M100", "bern-M100"]]
-    timeout = 300
+    param_names: ClassVar = ["backend", "method", "problem", "dtype", "device"]
+    params: ClassVar = [AXES[name] for name in param_names]
+    timeout = 600  # XLA may compile for minutes
+    warmup_time = 0  # `setup` has warmed
+    rounds = 2
+    repeat = (
+        5,
+        200,
+        5.0,
+    )  # fewest and most samples of a round, of a call each, and seconds for them
     step = ""
 
-    def setup(self, backend: str, method: str, problem: str) -> None:
-        """Compile and warm."""
-        self.case = warm_case(backend, method, problem, self.step)
+    def setup_cache(self) -> None:
+        """Nothing; but benchmarks that have one run in one folder, where NumPy's figures are kept."""
+
+    def setup(self, *where: str) -> None:
+        """Compare with NumPy, compile and warm."""
+        self.case: Any = warm(self.step, *where)
 
 
-class EStep(Steps):
+class EStep(Timed):
     """K(Z, Z) and its Cholesky factor inside."""
 
     step = "e_step"
 
-    def time_e_step(self, backend: str, method: str, problem: str) -> None:
-        """One natural-gradient step on a batch."""
+    def time_e_step(self, *_: str) -> None:
+        """One step on q with a batch."""
         self.case.call()
 
 
-class MStep(Steps):
+class EStepHeld(Timed):
+    """θ stands still: K(Z, Z), its factor and W are computed once."""
+
+    step = "e_step_held"
+
+    def time_e_step_held(self, *_: str) -> None:
+        """Eight steps on q, one after the other; the time is that of all."""
+        self.case.call()
+
+
+class MStep(Timed):
     """Value, gradient, Adam, and what ties q to θ."""
 
     step = "m_step"
 
-    def time_m_step(self, backend: str, method: str, problem: str) -> None:
+    def time_m_step(self, *_: str) -> None:
         """One step on kernel, likelihood and inducing inputs."""
         self.case.call()
 
 
-class Predict(Steps):
+class EMStep(Timed):
+    """An iteration of training as it runs on and on."""
+
+    step = "em_step"
+
+    def time_em_step(self, *_: str) -> None:
+        """Four E-steps on fresh minibatches and an M-step on one more."""
+        self.case.call()
+
+
+class Predict(Timed):
     """K(Z, Z) and its Cholesky factor inside."""
 
     step = "predict"
 
-    def time_predict(self, backend: str, method: str, problem: str) -> None:
+    def time_predict(self, *_: str) -> None:
         """1024 rows."""
         self.case.call()

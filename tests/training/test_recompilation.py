@@ -1,0 +1,107 @@
+"""Nothing is compiled twice, in any method: batches, rates and θ change from call to call, shapes do not."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from svgpbench.checks.cases import VARIANTS, build_model, likelihoods_of, small_problem
+from svgpbench.config import TrainingConfig
+from svgpbench.methods import build_method
+from svgpbench.ops import Ops
+from svgpbench.plugins import framework_missing, load_backend
+from svgpbench.speed.compilations import compilations
+from svgpbench.training.batches import TrainingData
+from svgpbench.training.em import Trainer
+
+PROBLEM = small_problem(n=30, M=4, b=8)
+RISING = {"start": 0.1, "end": 0.4, "steps": 3}
+
+
+def trainer(ops: Ops, title: str, likelihood: str, **changes: Any) -> Trainer:
+    """Two E-steps and two M-steps an iteration, each on a minibatch where the method takes one."""
+    name, options = VARIANTS[title]
+    model, method = build_model(likelihood, "matern52"), build_method(name, options)
+    y = PROBLEM.targets(model.likelihood.support)
+    data = TrainingData(PROBLEM.X, y, PROBLEM.X[:10] + 0.2, y[:10])
+    settings: dict[str, Any] = {
+        "em_iterations": 4,
+        "e_steps": 2,
+        "e_rate": RISING,
+        "m_steps": 2,
+        "m_rate": 0.05,
+        "batch_size": None if method.collapsed or method.needs_all_data else 8,
+    }
+    theta = PROBLEM.theta(model, method.basis)
+    return Trainer(ops, model, method, data, theta, TrainingConfig(**(settings | changes)))
+
+
+def compiled(run: Trainer) -> dict[str, int]:
+    """Programs of each of the run's steps that has been called."""
+    counts = {name: compilations(run.ops, [f]) for name, f in vars(run.steps).items()}
+    return {name: count for name, count in counts.items() if count}
+
+
+FIRST = {name: title for title, (name, _) in reversed(VARIANTS.items())}.values()
+"""The first variant of each method, for TensorFlow; JAX, which tells more apart, is asked about all."""
+
+
+@pytest.mark.parametrize(
+    ("ops", "title"),
+    [("jax", title) for title in VARIANTS] + [("tensorflow", title) for title in FIRST],
+    indirect=["ops"],
+)
+def test_phases_of_every_method_are_compiled_once(ops: Ops, title: str) -> None:
+    run = trainer(ops, title, likelihoods_of(title)[0])
+    at, rates = run.at, set()
+    for iteration in range(1, 4):
+        at, _ = run.e_phase(at._replace(iteration=iteration))
+        at = run.m_phase(at)
+        rates.add(float(ops.to_numpy(run.e_rate(iteration))))
+    counts = compiled(run)
+    assert set(counts.values()) == {1}, counts
+    assert len(counts) >= 3 and len(rates) == 3
+    assert all(np.all(np.isfinite(ops.to_numpy(x))) for x in at.raw.kernel)
+
+
+@pytest.mark.parametrize(
+    "backend", ["jax", "tensorflow", pytest.param("torch:compile", marks=pytest.mark.slow)]
+)
+def test_a_run_compiles_nothing_after_its_second_iteration(backend: str) -> None:
+    """Trace points too, and on JAX what it compiles of itself for work outside any step."""
+    name, _, mode = backend.partition(":")
+    if missing := framework_missing(name):
+        pytest.skip(missing)
+    ops = load_backend(name, mode)
+    run, seen = trainer(ops, "t-svgp tied-projected", "gaussian"), list[str]()
+    for _ in range(2):
+        run.at = run.iterated(run.at)
+    before = compiled(run)
+    with watched(ops, seen):
+        for _ in range(2):
+            run.at = run.iterated(run.at)
+    assert (compiled(run), seen) == (before, [])
+    assert {"factor", "bound", "predict"} < set(before) and len(run.at.trace) == 4
+
+
+@contextlib.contextmanager
+def watched(ops: Ops, seen: list[str]) -> Iterator[None]:
+    """Every program that JAX compiles meanwhile is seen."""
+    if ops.name != "jax":
+        yield
+        return
+    import jax
+
+    def see(event: str, _: float, **what: Any) -> None:
+        if event == "/jax/core/compile/backend_compile_duration":
+            seen.append(str(what))
+
+    jax.monitoring.register_event_duration_secs_listener(see)
+    try:
+        yield
+    finally:
+        jax.monitoring.unregister_event_duration_listener(see)
