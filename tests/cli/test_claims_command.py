@@ -81,6 +81,15 @@ def test_a_claim_of_a_number_shows_what_is_printed(cli: Cli) -> None:
     assert "ORTHNAT: mean rank 1.833 ± 0.35" in done.out
 
 
+def test_a_paper_shows_what_it_says_where_it_errs_and_what_we_do_otherwise(cli: Cli) -> None:
+    said = " ".join(cli("claims", "--paper", "kobe2021").out.split())
+    assert "Yuriko Kobe, MPhil thesis, University of Cambridge 2021" in said
+    assert "19 claims: 19 not run errata" in said
+    assert "Eq. 2.34 F = dη/dθ" in said
+    assert "ours: the projected step's fixed point is not the optimum" in said
+    assert "which cells of the grid Figs. 4.3 to 4.5 show" in said
+
+
 def test_json_has_the_whole_entries_of_one_paper(cli: Cli) -> None:
     done = cli("claims", "--paper", "cheng2017", "--json")
     entries = json.loads(done.out)

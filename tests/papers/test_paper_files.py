@@ -68,6 +68,7 @@ MISTAKES = [
     ("claims.toml", 'predicate = "ordering"', 'predicate = "order"', "'order'"),
     ("claims.toml", 'artefact = "fig3"', 'artefact = "fig2"', "part 1: unknown artefact of the claim 'fig2'"),
     ("claims.toml", "at_least = true", "at_leest = true", "unknown key 'at_leest'"),
+    ("claims.toml", 'kind = "exact"', 'kind = "exact"\nscale = "missing"', "none of its artefacts says"),
     ("claims.toml", "[[claims]]", "[[claims]", "claims.toml is not well-formed TOML"),
     ("printed/fig2.csv", "metric,value", "value,metric", "its header is artefact,setting,metric,value"),
     ("printed/fig2.csv", "iterations,2,", "iterations,two,", "line 2: value must be a number, got 'two'"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -50,7 +50,8 @@ def claims_command(
     elif ids and len(judged) == 1:
         printer(WIDTH).print(_entry(*judged[0], results))
     else:
-        printer(WIDTH).print(_table([one for _, one in judged]))
+        console, table = printer(WIDTH), _table([one for _, one in judged])
+        console.print(_about(papers[0], table) if paper and not ids else table)
 
 
 def _asked(papers: list[Paper], ids: list[str]) -> set[str]:
@@ -88,6 +89,29 @@ def _table(judged: list[Judged]) -> RenderableType:
     counts = Counter(one.verdict for one in judged)
     listed = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
     return Group(table, Text(f"\n{len(judged)} claims: {listed}", style="dim"))
+
+
+def _about(paper: Paper, table: RenderableType) -> RenderableType:
+    """A paper's claims between what it says and what a reader of it must know."""
+    about = paper.about
+    source = Text(f"{', '.join(about.authors)}, {about.venue} {about.year}", style="dim")
+    notes: list[RenderableType] = []
+    for title, rows in (
+        ("errata", [(one.where, one.says) for one in about.errata]),
+        ("our deviations", [(one.what, one.why) for one in about.deviations]),
+        ("not printed", [(text, "") for text in about.not_printed]),
+    ):
+        if rows:
+            notes.append(Text(f"\n{title}", style="bold"))
+            notes.append(_pairs(rows))
+    return Group(Text(about.title, style="bold"), source, Text(about.says), "", table, *notes)
+
+
+def _pairs(rows: Sequence[tuple[str, str]]) -> Table:
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    for row in rows:
+        table.add_row(*(Text(text) for text in row if text))
+    return table
 
 
 def _coloured(verdict: str) -> Text:
