@@ -15,6 +15,7 @@ BACKENDS, METHODS, DATASETS = "svgpbench.backends", "svgpbench.methods", "svgpbe
 FRAMEWORKS = "svgpbench.frameworks"
 FIGURES, TABLES = "svgpbench.figures", "svgpbench.tables"
 PEERS = "svgpbench.peers"
+PAPERS = "svgpbench.papers"
 LIKELIHOODS, KERNELS, INDUCING = "svgpbench.likelihoods", "svgpbench.kernels", "svgpbench.inducing"
 GROUPS = {
     BACKENDS: "backend",
@@ -27,6 +28,7 @@ GROUPS = {
     FIGURES: "kind of figure",
     TABLES: "kind of table",
     PEERS: "peer",
+    PAPERS: "package of papers",
 }
 """Every group of entry points, and what a message calls one of it."""
 

@@ -1,4 +1,4 @@
-"""The command line: `svgpbench list | fetch | data | run | table | plot | check | speed | cost | doctor`."""
+"""The command line: `svgpbench list | fetch | data | run | table | claims | check | speed | ...`."""
 
 from svgpbench.cli.application import app, main
 

@@ -11,6 +11,7 @@ import typer
 from svgpbench import __version__
 from svgpbench.cli import (
     checking,
+    claiming,
     costing,
     diagnosing,
     fetching,
@@ -41,6 +42,7 @@ app.command("fetch")(fetching.fetch_command)
 app.command("run")(running.run_command)
 app.command("table")(reporting.table_command)
 app.command("plot")(reporting.plot_command)
+app.command("claims")(claiming.claims_command)
 app.command("verify")(verifying.verify_command)
 app.command("migrate")(migrating.migrate_command)
 app.command("check")(checking.check_command)

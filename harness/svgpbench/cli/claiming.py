@@ -1,0 +1,182 @@
+"""`svgpbench claims`: what the papers claim, and what the records say of it."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from svgpbench.cli.options import RESULTS, AsJson, ResultsFolder
+from svgpbench.cli.printing import printer
+from svgpbench.errors import unknown
+
+if TYPE_CHECKING:
+    from svgpbench.papers import Claim, Paper
+    from svgpbench.report.verdicts import Judged, Part
+
+WIDTH = 100
+MOST = {"claim": 44, "effect, 95 %": 15, "condition": 22}
+"""Columns that fold before the others do."""
+
+COLOURS = {"reproduced": "green", "not reproduced": "red", "partly": "yellow", "undecided": "cyan"}
+
+
+def claims_command(
+    ids: Annotated[
+        list[str] | None, typer.Argument(metavar="[ID]...", help="Claims; all by default.")
+    ] = None,
+    *,
+    paper: Annotated[
+        str | None, typer.Option("--paper", metavar="NAME", help="Those of one paper.")
+    ] = None,
+    results: ResultsFolder = RESULTS,
+    as_json: AsJson = False,
+) -> None:
+    """Say what the papers claim and what the records say of it; one ID shows the whole entry."""
+    from svgpbench.papers import load_paper, paper_folders
+
+    papers = [load_paper(name) for name in ([paper] if paper else paper_folders())]
+    judged = list(_judged(papers, _asked(papers, ids or []), results))
+    if as_json:
+        entries = [{"paper": of.name, **one.to_json()} for of, one in judged]
+        typer.echo(json.dumps(entries, indent=2, ensure_ascii=False, allow_nan=False))
+    elif ids and len(judged) == 1:
+        printer(WIDTH).print(_entry(*judged[0], results))
+    else:
+        console, table = printer(WIDTH), _table([one for _, one in judged])
+        console.print(_about(papers[0], table) if paper and not ids else table)
+
+
+def _asked(papers: list[Paper], ids: list[str]) -> set[str]:
+    """The ids asked for, or all; raises `UserError` with the nearest id for one that there is not."""
+    known = [claim.id for paper in papers for claim in paper.claims]
+    for one in ids:
+        if one not in known:
+            raise unknown("claim", one, known)
+    return set(ids or known)
+
+
+def _judged(papers: list[Paper], asked: set[str], results: Path) -> Iterator[tuple[Paper, Judged]]:
+    from svgpbench.report.verdicts import judge
+
+    for paper in papers:
+        claims = [claim for claim in paper.claims if claim.id in asked]
+        for one in judge(paper, claims, results):
+            yield paper, one
+
+
+def _table(judged: list[Judged]) -> RenderableType:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    cells = {
+        "id": [Text(one.claim.id) for one in judged],
+        "claim": [Text(one.claim.title) for one in judged],
+        "verdict": [_coloured(one.verdict) for one in judged],
+        "effect, 95 %": [Text(one.effect) for one in judged],
+        "condition": [Text(one.condition, style="dim") for one in judged],
+    }
+    shown = {column: texts for column, texts in cells.items() if any(map(str, texts))}
+    for column in shown:  # no effect where nothing has run
+        table.add_column(column, no_wrap=column in ("id", "verdict"), max_width=MOST.get(column))
+    for row in zip(*shown.values(), strict=True):
+        table.add_row(*row)
+    counts = Counter(one.verdict for one in judged)
+    listed = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+    return Group(table, Text(f"\n{len(judged)} claims: {listed}", style="dim"))
+
+
+def _about(paper: Paper, table: RenderableType) -> RenderableType:
+    """A paper's claims between what it says and what a reader of it must know."""
+    about = paper.about
+    source = Text(f"{', '.join(about.authors)}, {about.venue} {about.year}", style="dim")
+    notes: list[RenderableType] = []
+    for title, rows in (
+        ("errata", [(one.where, one.says) for one in about.errata]),
+        ("our deviations", [(one.what, one.why) for one in about.deviations]),
+        ("not printed", [(text, "") for text in about.not_printed]),
+    ):
+        if rows:
+            notes.append(Text(f"\n{title}", style="bold"))
+            notes.append(_pairs(rows))
+    return Group(Text(about.title, style="bold"), source, Text(about.says), "", table, *notes)
+
+
+def _pairs(rows: Sequence[tuple[str, str]]) -> Table:
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    for row in rows:
+        table.add_row(*(Text(text) for text in row if text))
+    return table
+
+
+def _coloured(verdict: str) -> Text:
+    return Text(verdict, style=COLOURS.get(verdict, "dim"))
+
+
+def _entry(paper: Paper, one: Judged, results: Path) -> RenderableType:
+    """The whole of one claim: what it says, what decides it, what came out, how to run it again."""
+    claim, about = one.claim, paper.about
+    title = Text.assemble((claim.id, "bold"), "  ", claim.claim)
+    facts = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    facts.add_column(style="dim", no_wrap=True)
+    facts.add_column()
+    names = [author.rpartition(" ")[2] for author in about.authors]
+    facts.add_row("source", Text(f"{', '.join(names)} {about.year}, {claim.where}"))
+    facts.add_row("kind", Text(f"{claim.kind}, {_scale(claim)}"))
+    for artefact in map(paper.artefact, claim.artefacts):
+        facts.add_row(artefact.id, Text(f"{artefact.what}: {artefact.settings}"))
+    if claim.run:
+        facts.add_row("run", Text(claim.run))
+    facts.add_row("predicate", Text(claim.predicate))
+    facts.add_row("hangs on", Text(claim.hangs_on))
+    for figure in paper.printed:
+        if figure.artefact in claim.artefacts and claim.kind == "number":
+            spread = f" ± {figure.spread}" if figure.spread else ""
+            value = f"{figure.value}{spread}" if figure.value else "cannot be read"
+            facts.add_row("printed", Text(f"{figure.setting}: {figure.metric} {value}"))
+    facts.add_row("verdict", Text.assemble(_coloured(one.verdict), f" ({one.condition})"))
+    parts = [piece for part in one.parts for piece in _part(part)]
+    return Group(title, "", facts, *parts, *_again(one, results))
+
+
+def _scale(claim: Claim) -> str:
+    words = {
+        "paper": "at the paper's size",
+        "scaled": "scaled",
+        "missing": "data cannot be had",
+    }
+    return words[claim.scale] + (f" ({claim.shrinks})" if claim.shrinks else "")
+
+
+def _part(part: Part) -> list[RenderableType]:
+    from svgpbench.report.verdicts import with_interval
+
+    title = Text.assemble("\n", part.says, ": ", _coloured(part.finding.verdict))
+    if part.why_not:
+        return [title.append(f" ({part.why_not})", style="dim")]
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for column in ("", "outcome", "effect, 95 %", ""):
+        table.add_column(column)
+    for effect in part.finding.effects:
+        table.add_row(
+            Text(effect.of), Text(effect.outcome), Text(with_interval(effect)),
+            Text(effect.note, style="dim"),
+        )  # fmt: skip
+    return [title, table]
+
+
+def _again(one: Judged, results: Path) -> Iterator[RenderableType]:
+    if one.records:
+        yield Text(f"\n{len(one.records)} records", style="dim")
+        yield Text(" ".join(one.records), style="dim")
+    if one.commands:
+        again = "run it again" if one.records else "run it"
+        folder = "" if results == RESULTS else f" --results {results}"
+        claims = f"svgpbench claims {one.claim.id}"
+        lines = [f"  {command}{folder}" for command in (*one.commands, claims)]
+        yield Text.assemble((f"\n{again}\n", "dim"), "\n".join(lines))

@@ -1,0 +1,185 @@
+"""Read a paper's folder; every mistake in it becomes one line with the file and the key.
+
+A package shows its papers through the entry-point group `svgpbench.papers`: an entry names a package, and
+each of its folders that has a `paper.toml` is a paper.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import tomllib
+from dataclasses import dataclass
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import NamedTuple, TypeVar
+
+from pydantic import ValidationError
+
+from svgpbench.config import Strict
+from svgpbench.errors import UserError, unknown
+from svgpbench.experiments import Experiment, load_experiment
+from svgpbench.experiments.loading import is_file_name
+from svgpbench.experiments.mistakes import one_line
+from svgpbench.papers.schema import Artefact, Claim, ClaimsFile, PaperFile
+from svgpbench.plugins import GROUPS, PAPERS, whole
+
+F = TypeVar("F", bound=Strict)
+
+
+class PrintedFigure(NamedTuple):
+    """A figure as a paper prints it: a number, `<` or `>` and a number, or empty where it cannot be read."""
+
+    artefact: str
+    setting: str
+    metric: str
+    value: str
+    spread: str
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper's folder."""
+
+    name: str
+    about: PaperFile
+    claims: tuple[Claim, ...]
+    printed: tuple[PrintedFigure, ...]
+    experiments: dict[str, Experiment]  # by artefact
+
+    def artefact(self, name: str) -> Artefact:
+        """One of those that it has."""
+        return next(artefact for artefact in self.about.artefacts if artefact.id == name)
+
+
+def paper_folders() -> dict[str, Traversable]:
+    """Every paper's folder by name, ours first; raises `UserError` for an entry that names no package."""
+    found: dict[str, Traversable] = {}
+    for entry, package in whole(PAPERS).items():
+        try:
+            inside = files(package).iterdir()
+        except (TypeError, AttributeError):
+            raise UserError(
+                f"{GROUPS[PAPERS]} {entry!r} is no package; name one whose folders are papers"
+            ) from None
+        for folder in sorted(inside, key=lambda item: item.name):
+            if (folder / "paper.toml").is_file():
+                found.setdefault(folder.name, folder)
+    return found
+
+
+def load_paper(name: str) -> Paper:
+    """A paper by the name of its folder.
+
+    Raises `UserError` for a name that there is not and for whatever is wrong in the folder.
+    """
+    folders = paper_folders()
+    if name not in folders:
+        raise unknown("paper", name, folders)
+    return read_paper(folders[name])
+
+
+def read_paper(folder: Traversable) -> Paper:
+    """A paper from its folder; raises `UserError` for whatever is wrong in it."""
+    about = _parsed(folder, "paper.toml", PaperFile)
+    claims = _parsed(folder, "claims.toml", ClaimsFile).claims
+    printed: list[PrintedFigure] = []
+    experiments: dict[str, Experiment] = {}
+    for artefact in about.artefacts:
+        where = f"{folder.name}/paper.toml: [[artefacts]] {artefact.id!r}"
+        if artefact.printed:
+            if not (folder / artefact.printed).is_file():
+                raise UserError(f"{where}: printed: there is no file {artefact.printed}")
+            printed += _printed(folder, artefact.printed, artefact.id)
+        if artefact.experiment:
+            experiments[artefact.id] = _experiment(folder, artefact, where)
+        elif artefact.preset:
+            raise UserError(f"{where}: a preset needs an experiment")
+    for claim in claims:
+        _check(folder.name, claim, about, experiments)
+    return Paper(folder.name, about, claims, tuple(printed), experiments)
+
+
+def _read(folder: Traversable, file: str) -> str:
+    try:
+        return (folder / file).read_bytes().decode("utf-8")
+    except OSError as error:
+        raise UserError(f"{folder.name}/{file} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{folder.name}/{file} is not UTF-8 text; save it as UTF-8") from None
+
+
+def _parsed(folder: Traversable, file: str, form: type[F]) -> F:
+    origin, text = f"{folder.name}/{file}", _read(folder, file)
+    try:
+        declared = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UserError(f"{origin} is not well-formed TOML: {error}") from None
+    try:
+        return form.model_validate_json(json.dumps(declared, default=str), strict=True)
+    except ValidationError as error:
+        raise UserError(f"{origin}: {one_line(error, form, declared)}") from None
+    except UserError as error:
+        raise UserError(f"{origin}: {error}") from None
+
+
+def _printed(folder: Traversable, file: str, artefact: str) -> list[PrintedFigure]:
+    header, *rows = csv.reader(_read(folder, file).splitlines())
+    if tuple(header) != PrintedFigure._fields:
+        raise UserError(
+            f"{folder.name}/{file}: its header is {','.join(PrintedFigure._fields)}, not {','.join(header)}"
+        )
+    found = []
+    for line, row in enumerate(rows, start=2):
+        where = f"{folder.name}/{file}, line {line}"
+        if len(row) != len(header):
+            raise UserError(f"{where}: {len(row)} values where the header has {len(header)}")
+        figure = PrintedFigure(*row)
+        if figure.artefact != artefact:
+            raise UserError(f"{where}: artefact {figure.artefact!r} in the file of {artefact!r}")
+        for key in ("value", "spread"):
+            if not re.fullmatch(NUMBER, getattr(figure, key)):
+                raise UserError(f"{where}: {key} must be a number, got {getattr(figure, key)!r}")
+        found.append(figure)
+    return found
+
+
+NUMBER = r"([<>]?-?\d+(\.\d+)?)?"
+
+
+def _experiment(folder: Traversable, artefact: Artefact, where: str) -> Experiment:
+    name = str(artefact.experiment)
+    try:
+        experiment = load_experiment(str(folder / name) if is_file_name(name) else name)
+    except UserError as error:
+        raise UserError(f"{where}: {error}") from None
+    if artefact.preset and artefact.preset not in experiment.presets:
+        raise UserError(
+            f"{where}: {unknown(f'preset of {experiment.name}', artefact.preset, experiment.presets)}"
+        )
+    return experiment
+
+
+def _check(paper: str, claim: Claim, about: PaperFile, experiments: dict[str, Experiment]) -> None:
+    """What a claim names is there."""
+    where = f"{paper}/claims.toml: claim {claim.id!r}"
+    if claim.id.rpartition("-")[0] != paper:
+        raise UserError(f"{where}: its id must be {paper}- and two digits")
+    for name in claim.artefacts:
+        if name not in (known := [artefact.id for artefact in about.artefacts]):
+            raise UserError(f"{where}: {unknown('artefact', name, known)}")
+    if claim.scale == "missing" and not any(
+        artefact.missing for artefact in about.artefacts if artefact.id in claim.artefacts
+    ):
+        raise UserError(f"{where}: its scale is 'missing', and none of its artefacts says what is")
+    for place, part in enumerate(claim.parts, start=1):
+        if part.artefact not in claim.artefacts:
+            mistake = unknown("artefact of the claim", part.artefact, claim.artefacts)
+            raise UserError(f"{where}: part {place}: {mistake}")
+        labels = (
+            experiments[part.artefact].labels if part.artefact in experiments else part.compared
+        )
+        for method in part.compared:
+            if method not in labels:
+                raise UserError(f"{where}: part {place}: {unknown('method', method, labels)}")

@@ -1,0 +1,52 @@
+"""What claims compare, and how large a difference must be to matter: declared before any record exists."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator
+
+from svgpbench.errors import unknown
+from svgpbench.metrics import METRICS, Better
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A number of a cell, with its region of practical equivalence."""
+
+    title: str
+    better: Better
+    rows: Literal["training", "test"]  # which part of the data it is a number of
+    region: float = 0.0  # of the number itself
+    relative: float = 0.0  # as a share of the second method's
+    per_datum: float = 0.0  # times the number of training data
+
+    def region_at(self, reference: float, n_train: float) -> float:
+        """Half the width of the region, where the second method has `reference` on `n_train` data."""
+        return self.region + self.relative * abs(reference) + self.per_datum * n_train
+
+
+NAT_A_THOUSAND_DATA = 1e-3  # 0.1 nat per 100 data
+
+MEASURES = {
+    "elbo": Measure(METRICS["elbo"].title, "higher", "training", per_datum=NAT_A_THOUSAND_DATA),
+    "elbo_area": Measure("mean ELBO of the trace", "higher", "training", per_datum=1e-3),
+    "elbo_drop": Measure("largest drop of the ELBO", "lower", "training", per_datum=1e-3),
+    "nlpd": Measure(METRICS["nlpd"].title, "lower", "test", region=0.01),
+    "nlpd_area": Measure("mean NLPD of the trace", "lower", "test", region=0.01),
+    "error_rate": Measure(METRICS["error_rate"].title, "lower", "test", region=0.005),
+    "rmse": Measure(METRICS["rmse"].title, "lower", "test", relative=0.01),
+    "mae": Measure(METRICS["mae"].title, "lower", "test", relative=0.01),
+    "nmse": Measure(METRICS["nmse"].title, "lower", "test", relative=0.02),
+}
+
+
+def known_measure(name: str) -> str:
+    """The name itself; raises `UserError` with the nearest one for a measure that there is not."""
+    if name not in MEASURES:
+        raise unknown("measure", name, MEASURES)
+    return name
+
+
+MeasureName = Annotated[str, AfterValidator(known_measure)]

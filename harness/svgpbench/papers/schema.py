@@ -1,0 +1,93 @@
+"""The form of `paper.toml` and `claims.toml`; an unknown key is a mistake, not a comment."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Annotated, Literal
+
+from pydantic import Field, PositiveInt, model_validator
+
+from svgpbench.config import Strict
+from svgpbench.papers.predicates import AnyPredicate
+
+Text = Annotated[str, Field(min_length=1)]
+
+
+class Erratum(Strict):
+    """Where the paper errs, and what holds."""
+
+    where: Text
+    says: Text
+
+
+class Deviation(Strict):
+    """Where our runs differ from what is printed."""
+
+    what: Text
+    why: Text
+
+
+class Artefact(Strict):
+    """What a claim needs: a figure or table of the paper, or a check of our own."""
+
+    id: Text
+    what: Text
+    settings: Text
+    experiment: Text | None = None  # a shipped one, or a .toml file in the paper's folder
+    preset: Text | None = None
+    printed: Text | None = None  # a CSV in the paper's folder
+    missing: str = ""  # data that cannot be had, and what stands in
+
+
+class PaperFile(Strict):
+    """A paper: what it says, where it errs, what we do otherwise, and what it shows."""
+
+    title: Text
+    authors: Annotated[tuple[Text, ...], Field(min_length=1)]
+    year: PositiveInt
+    venue: Text
+    says: Text
+    not_printed: tuple[Text, ...] = ()
+    errata: tuple[Erratum, ...] = ()
+    deviations: tuple[Deviation, ...] = ()
+    artefacts: Annotated[tuple[Artefact, ...], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _artefacts_are_unique(self) -> PaperFile:
+        _refuse_twice("artefact", [artefact.id for artefact in self.artefacts])
+        return self
+
+
+class Claim(Strict):
+    """One claim, in our words."""
+
+    id: Annotated[str, Field(pattern=r"^[a-z0-9-]+-\d\d$")]
+    title: Annotated[str, Field(min_length=1, max_length=65)]  # for a row of a table
+    where: Text  # in the paper
+    kind: Literal["exact", "count", "compare", "number", "picture"]
+    scale: Literal["paper", "scaled", "missing"] = "paper"
+    shrinks: str = ""  # what a scaled run leaves out
+    claim: Text
+    run: str = ""
+    predicate: Text  # in words
+    hangs_on: Text
+    artefacts: Annotated[tuple[Text, ...], Field(min_length=1)]
+    parts: tuple[AnyPredicate, ...] = ()  # the predicate in code; all of them are claimed
+
+
+class ClaimsFile(Strict):
+    """Every claim of a paper."""
+
+    claims: tuple[Claim, ...]
+
+    @model_validator(mode="after")
+    def _ids_are_unique(self) -> ClaimsFile:
+        _refuse_twice("claim", [claim.id for claim in self.claims])
+        return self
+
+
+def _refuse_twice(what: str, names: Iterable[str]) -> None:
+    for name, times in Counter(names).items():
+        if times > 1:
+            raise ValueError(f"{what} {name!r} is there {times} times; change the id")

@@ -1,0 +1,140 @@
+"""Claims to verdicts: what the records say of each, or why they say nothing."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from svgpbench.papers import Claim, Paper
+from svgpbench.papers.predicates import AnyPredicate
+from svgpbench.papers.verdict import Effect, Finding, Verdict, combined
+from svgpbench.report.evidence import Evidence, command, gather
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a claim, judged."""
+
+    says: str
+    finding: Finding
+    why_not: str = ""  # where it has not run
+    records: tuple[str, ...] = ()  # ids of the cells that it rests on
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A claim with what came of it."""
+
+    claim: Claim
+    verdict: Verdict
+    condition: str  # what it was decided on, or why it was not run
+    parts: tuple[Part, ...]
+    commands: tuple[str, ...]
+
+    @property
+    def records(self) -> tuple[str, ...]:
+        """Ids of all cells that it rests on."""
+        return tuple(dict.fromkeys(cell for part in self.parts for cell in part.records))
+
+    @property
+    def effect(self) -> str:
+        """The figures in a cell of a table: one with its interval, else how often what came out."""
+        return effect_of(part.finding for part in self.parts)
+
+    def to_json(self) -> dict[str, Any]:
+        """The whole entry."""
+        return {
+            **self.claim.model_dump(mode="json", exclude={"parts"}),
+            "verdict": self.verdict,
+            "condition": self.condition,
+            "commands": list(self.commands),
+            "parts": [
+                {
+                    "says": part.says,
+                    "verdict": part.finding.verdict,
+                    "why_not_run": part.why_not,
+                    "effects": [_finite(effect) for effect in part.finding.effects],
+                }
+                for part in self.parts
+            ],
+            "records": list(self.records),
+        }
+
+
+def _finite(effect: Effect) -> dict[str, Any]:
+    return {
+        key: None if isinstance(value, float) and not math.isfinite(value) else value
+        for key, value in vars(effect).items()
+    }
+
+
+def effect_of(findings: Iterable[Finding]) -> str:
+    """The figures of findings in a few words."""
+    effects = [effect for finding in findings for effect in finding.effects]
+    if len(effects) == 1:
+        return with_interval(effects[0]) or effects[0].outcome
+    counts = Counter(effect.outcome for effect in effects if effect.outcome)
+    return ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
+
+
+def with_interval(effect: Effect) -> str:
+    """A number and its interval, as many digits as tell them apart."""
+    if effect.value is None:
+        return ""
+    if effect.low is None or effect.high is None:
+        return f"{effect.value:+.3g}"
+    return f"{effect.value:+.3g} [{effect.low:+.3g}, {effect.high:+.3g}]"
+
+
+def judge(paper: Paper, claims: Iterable[Claim], results: Path) -> list[Judged]:
+    """What the records in a folder say of some claims of a paper; a folder without any is no mistake."""
+    claims = list(claims)
+    needed = {part.artefact for claim in claims for part in claim.parts}
+    evidence = {
+        name: gather(results, paper.artefact(name), paper.experiments[name])
+        for name in sorted(needed & paper.experiments.keys())
+    }
+    return [_judged(paper, claim, evidence) for claim in claims]
+
+
+def _judged(paper: Paper, claim: Claim, evidence: dict[str, Evidence]) -> Judged:
+    parts = tuple(_part(part, evidence) for part in claim.parts)
+    verdict = combined(part.finding.verdict for part in parts)
+    commands = tuple(
+        command(paper.artefact(name), paper.experiments[name])
+        for name in claim.artefacts
+        if name in paper.experiments
+    )
+    if verdict == Verdict.not_run:
+        condition = _why_not_run(paper, claim, parts)
+    else:
+        condition = "; ".join(
+            dict.fromkeys(evidence[part.artefact].condition for part in claim.parts)
+        )
+    return Judged(claim, verdict, condition, parts, commands)
+
+
+def _part(part: AnyPredicate, evidence: dict[str, Evidence]) -> Part:
+    not_run = Finding(Verdict.not_run, ())
+    if part.artefact not in evidence:
+        return Part(part.says, not_run, f"no experiment: {part.artefact}")
+    found = evidence[part.artefact]
+    if found.why_not:
+        return Part(part.says, not_run, found.why_not)
+    frame = found.of(part.compared)
+    return Part(part.says, part.judge(frame), records=tuple(frame["cell_id"]))
+
+
+def _why_not_run(paper: Paper, claim: Claim, parts: tuple[Part, ...]) -> str:
+    """The first thing in the way: data, an experiment or records, a predicate."""
+    artefacts = [paper.artefact(name) for name in claim.artefacts]
+    if claim.scale == "missing":
+        return "; ".join(artefact.missing for artefact in artefacts if artefact.missing)
+    if parts:
+        return "; ".join(dict.fromkeys(part.why_not for part in parts if part.why_not))
+    without = [artefact.id for artefact in artefacts if artefact.id not in paper.experiments]
+    return f"no experiment: {', '.join(without)}" if without else "no predicate in code"

@@ -1,0 +1,130 @@
+"""The four papers are whole; a mistake in a paper's folder is one line with the file and the key."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from svgpbench.errors import UserError
+from svgpbench.papers import load_paper, paper_folders
+from svgpbench.papers.loading import read_paper
+
+CLAIMS = {"adam2021": 22, "cheng2017": 12, "kobe2021": 19, "salimbeni2018": 17}
+
+
+def test_seventy_claims_over_four_papers_numbered_through() -> None:
+    for name, count in CLAIMS.items():
+        ids = [claim.id for claim in load_paper(name).claims]
+        assert ids == [f"{name}-{number:02d}" for number in range(1, count + 1)]
+    assert sum(CLAIMS.values()) == 70
+
+
+@pytest.mark.parametrize("name", CLAIMS)
+def test_what_a_number_claims_is_printed_in_its_artefacts(name: str) -> None:
+    paper = load_paper(name)
+    for claim in paper.claims:
+        if claim.kind != "number":
+            continue
+        printed = [figure for figure in paper.printed if figure.artefact in claim.artefacts]
+        assert printed, claim.id
+        figures = {figure.value.lstrip("<>").lstrip("0") for figure in printed} - {""}
+        claimed = set(re.findall(r"(?<![\d.])-?\d*\.\d+", claim.claim.replace("−", "-")))
+        assert claimed
+        known = figures | {figure.spread.lstrip("0") for figure in printed}
+        settings = {text for figure in printed for text in re.findall(r"\.\d+", figure.setting)}
+        loose = {text for text in claimed if text.lstrip("0") not in known | settings | {"2.5"}}
+        assert not loose, (claim.id, loose)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A copy of a paper to damage."""
+    copy = tmp_path / "adam2021"
+    shutil.copytree(Path(str(paper_folders()["adam2021"])), copy)
+    return copy
+
+
+def test_an_undamaged_copy_is_a_paper(folder: Path) -> None:
+    assert len(read_paper(folder).claims) == 22
+
+
+MISTAKES = [
+    ("paper.toml", 'venue = "NeurIPS"', 'vneue = "NeurIPS"', "unknown key 'vneue'; did you mean 'venue'?"),
+    ("paper.toml", 'venue = "NeurIPS"\n', "", "missing key 'venue'"),
+    ("paper.toml", "year = 2021", 'year = "2021"', "year must be a"),
+    ("paper.toml", 'id = "fig2"', 'id = "fig1"', "artefact 'fig1' is there 2 times"),
+    ("paper.toml", '"adam2021-fig3"', '"adam2021-fig4"', "'fig3': unknown experiment 'adam2021-fig4'"),
+    ("paper.toml", 'preset = "paper"', 'preset = "papr"', "did you mean 'paper'?"),
+    ("paper.toml", "printed/fig2.csv", "printed/fig9.csv", "'fig2': printed: there is no file"),
+    ("claims.toml", 'kind = "number"', 'kind = "figure"', "[[claims]] no. 14: kind must be"),
+    ("claims.toml", "adam2021-02", "adam2021-01", "claim 'adam2021-01' is there 2 times"),
+    ("claims.toml", '"adam2021-02"', '"kobe2021-02"', "its id must be adam2021- and two digits"),
+    ("claims.toml", '["fig2"]', '["fig22"]', "'adam2021-13': unknown artefact 'fig22'; did you mean 'fig2'?"),
+    ("claims.toml", 'metric = "elbo"', 'metric = "elbow"', "unknown measure 'elbow'; did you mean 'elbo'?"),
+    ("claims.toml", '["t-SVGP", "q', '["t-SVPG", "q', "unknown method 't-SVPG'; did you mean 't-SVGP'?"),
+    ("claims.toml", 'predicate = "ordering"', 'predicate = "order"', "'order'"),
+    ("claims.toml", 'artefact = "fig3"', 'artefact = "fig2"', "part 1: unknown artefact of the claim 'fig2'"),
+    ("claims.toml", "at_least = true", "at_leest = true", "unknown key 'at_leest'"),
+    ("claims.toml", 'kind = "exact"', 'kind = "exact"\nscale = "missing"', "none of its artefacts says"),
+    ("claims.toml", "[[claims]]", "[[claims]", "claims.toml is not well-formed TOML"),
+    ("printed/fig2.csv", "metric,value", "value,metric", "its header is artefact,setting,metric,value"),
+    ("printed/fig2.csv", "iterations,2,", "iterations,two,", "line 2: value must be a number, got 'two'"),
+    ("printed/fig2.csv", "fig2,optimum", "fig1,optimum", "line 5: artefact 'fig1' in the file of 'fig2'"),
+    ("printed/fig2.csv", "θ,<1,", "θ,<1", "line 5: 4 values where the header has 5"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("file", "old", "new", "message"), MISTAKES, ids=lambda text: text[:24])
+def test_a_mistake_is_one_line_with_the_file_and_the_key(
+    folder: Path, file: str, old: str, new: str, message: str
+) -> None:
+    path = folder / file
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+    with pytest.raises(UserError) as caught:
+        read_paper(folder)
+    said = str(caught.value)
+    assert message in said
+    assert f"adam2021/{path.name}" in said or f"adam2021/{file}" in said
+    assert "\n" not in said
+
+
+def installed(site: Path, names: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another package whose entry point names something."""
+    info = site / "their_papers-1.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: their-papers\nVersion: 1\n")
+    (info / "entry_points.txt").write_text(f"[svgpbench.papers]\ntheirs = {names}\n")
+    monkeypatch.syspath_prepend(str(site))
+
+
+@pytest.mark.parametrize("names", ["json.decoder:JSONDecoder", "json.decoder:FLAGS"])
+def test_an_entry_that_names_no_package_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: str
+) -> None:
+    installed(tmp_path / "site", names, monkeypatch)
+    with pytest.raises(UserError, match="package of papers 'theirs' is no package"):
+        paper_folders()
+
+
+def test_a_fifth_paper_is_a_fifth_folder_of_any_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: Path
+) -> None:
+    theirs = tmp_path / "site" / "their_papers" / "fifth2030"
+    shutil.copytree(folder, theirs)
+    (theirs.parent / "__init__.py").touch()
+    for file in theirs.glob("*.toml"):  # the claims' ids, and not the experiment's name
+        text = file.read_text(encoding="utf-8")
+        file.write_text(re.sub(r"adam2021-(?=\d\d)", "fifth2030-", text), encoding="utf-8")
+    installed(tmp_path / "site", "their_papers", monkeypatch)
+    assert [*paper_folders()] == [*CLAIMS, "fifth2030"]
+    assert load_paper("fifth2030").claims[0].id == "fifth2030-01"
+
+
+def test_an_unknown_paper_names_the_nearest() -> None:
+    with pytest.raises(UserError, match="unknown paper 'adam2020'; did you mean 'adam2021'"):
+        load_paper("adam2020")

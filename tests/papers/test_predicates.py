@@ -1,0 +1,204 @@
+"""Every predicate comes out each way that its rule allows, on records planted for it."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pandas as pd
+import pytest
+from planted import around, planted, reversed_around, together
+from pydantic import TypeAdapter
+
+from svgpbench.papers.predicates import AnyPredicate
+from svgpbench.papers.verdict import Finding, Verdict, combined
+
+YES, NO, PARTLY, OPEN = (
+    Verdict.reproduced,
+    Verdict.not_reproduced,
+    Verdict.partly,
+    Verdict.undecided,
+)
+WIDE = [0.1, 0.9, 0.2, 0.8, 0.5]  # decides nothing
+
+
+def judged(frame: pd.DataFrame, predicate: str, **keys: Any) -> Finding:
+    part = {"says": "planted", "artefact": "fig1", "predicate": predicate, **keys}
+    adapter: TypeAdapter[AnyPredicate] = TypeAdapter(AnyPredicate)
+    return adapter.validate_python(part).judge(frame)
+
+
+def on_sets(*outcomes: str) -> pd.DataFrame:
+    """A data set each on which A comes out so against B in NLPD."""
+    of_b = {"better": around(0.6), "worse": around(0.4), "equal": around(0.5), "open": WIDE}
+    return together(
+        *(
+            planted({"A": reversed_around(0.5), "B": of_b[outcome]}, data=f"set {at}")
+            for at, outcome in enumerate(outcomes)
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "strict", "at_least"),
+    [
+        (("better",), YES, YES),
+        (("equal",), NO, YES),
+        (("worse",), NO, NO),
+        (("open",), OPEN, OPEN),
+        (("better", "better", "open"), YES, YES),
+        (("better", "better", "equal"), YES, YES),
+        (("better", "better", "worse"), PARTLY, PARTLY),
+        (("better", "equal", "open"), PARTLY, YES),
+        (("better", "equal", "equal"), NO, YES),
+        (("better", "open", "open"), OPEN, OPEN),
+        (("better", "better", "open", "open"), OPEN, OPEN),  # half is not more than half
+        (("equal", "equal", "worse", "worse"), NO, PARTLY),
+        (("worse", "worse", "open"), NO, NO),
+        (("worse", "open", "open"), OPEN, OPEN),
+    ],
+)
+def test_ordering_over_data_sets(
+    outcomes: tuple[str, ...], strict: Verdict, at_least: Verdict
+) -> None:
+    frame = on_sets(*outcomes)
+    keys = {"metric": "nlpd", "methods": ("A", "B")}
+    assert judged(frame, "ordering", **keys).verdict == strict
+    assert judged(frame, "ordering", **keys, at_least=True).verdict == at_least
+
+
+def test_an_ordering_of_three_takes_every_neighbour() -> None:
+    def frame(c: float) -> pd.DataFrame:
+        return planted({"A": around(0.3), "B": reversed_around(0.4), "C": around(c)})
+
+    keys = {"metric": "nlpd", "methods": ("A", "B", "C")}
+    assert judged(frame(0.5), "ordering", **keys).verdict == YES
+    assert judged(frame(0.35), "ordering", **keys).verdict == PARTLY
+    finding = judged(frame(0.5), "ordering", **keys)
+    assert [effect.value for effect in finding.effects] == pytest.approx([0.1, 0.1])
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "verdict"),
+    [
+        (("equal",), YES),
+        (("better",), NO),
+        (("worse",), NO),
+        (("open",), OPEN),
+        (("equal", "equal", "better"), PARTLY),
+        (("equal", "equal", "open"), YES),
+        (("equal", "open", "open"), OPEN),
+    ],
+)
+def test_equality_of_two(outcomes: tuple[str, ...], verdict: Verdict) -> None:
+    finding = judged(on_sets(*outcomes), "equality", metric="nlpd", methods=("A", "B"))
+    assert finding.verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("levels", "verdict"),
+    [
+        ((0.5, 0.4, 0.3), YES),
+        ((0.5, 0.4, 0.4), YES),
+        ((0.5, 0.5, 0.5), NO),
+        ((0.3, 0.4, 0.5), NO),
+        ((0.5, 0.4, 0.5), PARTLY),
+        ((0.5, 0.4, None), OPEN),
+    ],
+)
+def test_monotone_in_a_setting(levels: tuple[float | None, ...], verdict: Verdict) -> None:
+    frame = together(
+        *(
+            planted({"A": WIDE if level is None else spread(level)}, inducing=count)
+            for level, count, spread in zip(
+                levels, (25, 50, 100), itertools.cycle((around, reversed_around)), strict=False
+            )
+        )
+    )
+    keys = {"metric": "nlpd", "method": "A", "setting": "inducing"}
+    assert judged(frame, "monotone", **keys).verdict == verdict
+
+
+def rounds(*ratios: float) -> pd.DataFrame:
+    pairs = [(at, 2.0 + at, (2.0 + at) * ratio) for at, ratio in enumerate(ratios)]
+    rows = [(at, "A", a) for at, a, _ in pairs] + [(at, "B", b) for at, _, b in pairs]
+    return pd.DataFrame(rows, columns=["round", "method", "seconds"])
+
+
+@pytest.mark.parametrize(
+    ("ratios", "verdict"),
+    [
+        ((3.0, 4.1, 5.0, 5.2, 9.0), YES),
+        ((3.0, 3.9, 5.0, 5.2, 9.0), PARTLY),
+        ((1.0, 1.1, 5.0, 5.2, 9.0), NO),
+        ((5.0, 5.0, 5.0, 5.0), OPEN),
+    ],
+)
+def test_ratio_of_times_by_its_lower_quartile(ratios: tuple[float, ...], verdict: Verdict) -> None:
+    finding = judged(rounds(*ratios), "ratio", methods=("A", "B"), at_least=4.0)
+    assert finding.verdict == verdict
+    if verdict != OPEN:
+        (effect,) = finding.effects
+        assert (effect.low, effect.value) == pytest.approx((ratios[1], ratios[2]))
+
+
+@pytest.mark.parametrize(
+    ("values", "printed", "verdict"),
+    [
+        (around(0.30), 0.30, YES),
+        (around(0.30), 0.3152, YES),  # the printed ± and the region reach 0.015
+        (around(0.30), 0.316, NO),
+        (around(0.30), 0.2848, YES),
+        (around(0.30), 0.284, NO),
+        (WIDE, 0.5, OPEN),
+        ([*around(0.30)[:4], None], 0.30, OPEN),
+    ],
+)
+def test_number_as_printed(values: list[float | None], printed: float, verdict: Verdict) -> None:
+    keys = {"metric": "nlpd", "method": "A", "printed": printed, "spread": 0.005, "gap": 0.02}
+    assert judged(planted({"A": values, "B": WIDE}), "number", **keys).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("residuals", "verdict"),
+    [((1e-9, -9e-9), YES), ((1e-9, -2e-8), NO), ((1e-9, float("nan")), OPEN), ((), OPEN)],
+)
+def test_identity_within_a_tolerance(residuals: tuple[float, ...], verdict: Verdict) -> None:
+    frame = pd.DataFrame({"residual": pd.Series(residuals, dtype=float)})
+    assert judged(frame, "identity").verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("sizes", "power", "verdict"),
+    [
+        ((10, 30, 100), 2.0, YES),
+        ((10, 30, 100), 2.04, YES),
+        ((10, 30, 100), 2.06, NO),
+        ((10, 30, 90), 2.0, OPEN),
+    ],
+)
+def test_exponent_over_a_decade(sizes: tuple[int, ...], power: float, verdict: Verdict) -> None:
+    frame = pd.DataFrame({"M": sizes, "flops": [7.0 * size**power for size in sizes]})
+    keys = {"cost": "flops", "size": "M", "power": 2.0}
+    assert judged(frame, "exponent", **keys).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("parts", "whole"),
+    [
+        ((), Verdict.not_run),
+        ((YES, Verdict.not_run), Verdict.not_run),
+        ((YES, YES), YES),
+        ((NO, NO), NO),
+        ((OPEN, OPEN), OPEN),
+        ((PARTLY, PARTLY), PARTLY),
+        ((YES, NO), PARTLY),
+        ((YES, NO, OPEN), PARTLY),
+        ((PARTLY, OPEN), PARTLY),
+        ((YES, PARTLY), PARTLY),
+        ((YES, OPEN), OPEN),
+        ((NO, OPEN), OPEN),
+    ],
+)
+def test_a_claim_of_several_parts(parts: tuple[Verdict, ...], whole: Verdict) -> None:
+    assert combined(parts) == whole
