@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from planted import around, planted, reversed_around, together
+from planted_frames import around, planted, reversed_around, together
 from scipy import stats
 
 from svgpbench.papers.differences import Sample, compare, says, units_that_decide

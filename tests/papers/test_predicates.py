@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from planted import around, planted, reversed_around, together
+from planted_frames import around, planted, reversed_around, together
 from pydantic import TypeAdapter
 
 from svgpbench.papers.predicates import AnyPredicate
