@@ -86,6 +86,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Run:
         monkeypatch.setattr(Scripted, "of_backend", staticmethod(start), raising=False)
         monkeypatch.setattr(Scripted, "of_peer", staticmethod(start), raising=False)
         monkeypatch.setattr(compare, "TimedProcess", Scripted)
+        monkeypatch.setattr(compare, "sleep", lambda s: asked.append(("wait", str(s), "", "")))
         options = scripts.pop("options", {"steps": ["e_step"], "repeats": 2})
         report = run_speed(["tiny"], ["numpy", "torch"], methods=["t-svgp"], **options)
         return report, asked, made
@@ -101,10 +102,16 @@ def cell(report: SpeedReport, source: str) -> Cell:
 def test_all_are_prepared_before_any_is_timed_and_rounds_go_in_turn(run: Run) -> None:
     _, asked, _ = run()
     of_step = ("t-svgp", "e_step")
-    turn = [("round", "numpy", *of_step), ("round", "torch", *of_step)]
+    wait = ("wait", "0.2", "", "")  # for the other's threads to stop spinning
+    turn = [wait, ("round", "numpy", *of_step), wait, ("round", "torch", *of_step)]
     prepared = [("prepare", "numpy", *of_step), ("prepare", "torch", *of_step)]
     ended = [("end", "torch", "", ""), ("end", "numpy", "", "")]
     assert asked == prepared + turn + turn + ended
+
+
+def test_between_rounds_of_one_process_nothing_is_waited_for(run: Run) -> None:
+    _, asked, _ = run(torch={"dies": "it did not start"})
+    assert [do for do, *_ in asked] == ["prepare", "wait", "round", "round", "end", "end"]
 
 
 def test_seconds_are_those_of_the_rounds_and_the_first_call_is_apart(run: Run) -> None:
@@ -166,7 +173,7 @@ def test_a_process_that_did_not_start_is_named_and_the_others_are_timed(run: Run
     report, asked, _ = run(torch={"dies": "the process ended with code 1"})
     assert cell(report, "torch").error == "the process ended with code 1"
     assert len(cell(report, "numpy").rounds) == 2
-    assert {name for do, name, *_ in asked if do != "end"} == {"numpy"}
+    assert {name for do, name, *_ in asked if do in ("prepare", "round")} == {"numpy"}
     assert set(report.environment) == {"parent", "numpy"}
 
 

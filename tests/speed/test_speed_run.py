@@ -16,6 +16,7 @@ from svgpbench.speed.rounds import Round
 @pytest.fixture
 def short_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("svgpbench.speed.compare.ROUND_S", 0.01)
+    monkeypatch.setattr("svgpbench.speed.compare.SETTLE_S", 0.0)
 
 
 def cell(source: str, figure: float, *, peer: bool = False, step: str = "e_step") -> Cell:

@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from svgpbench.cli.options import AsJson
 from svgpbench.cli.printing import printer
+from svgpbench.cli.timed import (
+    FAILED,
+    INTERRUPTED,
+    MaxOtherCores,
+    RecordFile,
+    Repeats,
+    Threads,
+    check_record_path,
+    default_threads,
+    read_record,
+    tell,
+    write_record,
+)
 from svgpbench.errors import UserError
 from svgpbench.plugins import framework_missing, frameworks
-from svgpbench.runner.cores import usable_cores
 from svgpbench.speed.compare import MAX_OTHER_CORES
 from svgpbench.speed.laws import exponents_of, laws_of, predict
 from svgpbench.speed.problems import Shape
 from svgpbench.speed.report import milliseconds
 from svgpbench.speed.scaling import AXES, ScalingReport, run_scaling, title_of
 
-FAILED, INTERRUPTED = 1, 130
 SAMPLES = 100
 """Of a Monte Carlo likelihood."""
 
@@ -47,14 +56,9 @@ def scaling_command(
         typer.Option("--axis", help=f"{', '.join(AXES)}; repeat for several; all by default."),
     ] = None,
     rungs: Annotated[int, typer.Option("--rungs", help="Of each ladder, a factor 2 apart.")] = 5,
-    repeats: Annotated[int, typer.Option("--repeats", min=1, help="Clean rounds wanted.")] = 5,
-    threads: Annotated[
-        int | None, typer.Option("--threads", min=1, help="Of each process; 2 where there are 2.")
-    ] = None,
-    max_other_cores: Annotated[
-        float,
-        typer.Option("--max-other-cores", min=0, help="CPU of others that a round may lose."),
-    ] = MAX_OTHER_CORES,
+    repeats: Repeats = 5,
+    threads: Threads = None,
+    max_other_cores: MaxOtherCores = MAX_OTHER_CORES,
     rows: Annotated[int, typer.Option("--rows", min=1, help="N to predict.")] = 10**9,
     workers: Annotated[
         list[int] | None, typer.Option("--workers", min=1, help="k to predict; repeat for several.")
@@ -62,9 +66,7 @@ def scaling_command(
     network: Annotated[
         float, typer.Option("--network", help="Bytes/s between two workers.")
     ] = TEN_GIGABIT,
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="Write a JSON record.")
-    ] = None,
+    out: RecordFile = None,
     figure: Annotated[
         Path | None,
         typer.Option("--figure", metavar="FILE", help="Draw it: a .png, .pdf or .svg file."),
@@ -76,13 +78,11 @@ def scaling_command(
     as_json: AsJson = False,
 ) -> None:
     """Measure how an E-step and an M-step grow with each size, and predict them where they cannot run."""
-    if out is not None and not out.absolute().parent.is_dir():
-        raise UserError(f"--out {out}: its folder does not exist; make it first")
+    check_record_path(out)
     if not network > 0:
         raise UserError(f"--network {network:g}: bytes/s are above 0")
-    progress = Console(stderr=True)
     if from_record is not None:
-        report = read_record(from_record)
+        report = read_record(from_record, "--from-record", "scaling", ScalingReport.from_json)
     else:
         several = likelihood == "softmax"
         report = run_scaling(
@@ -92,16 +92,12 @@ def scaling_command(
             axis or [name for name in AXES if several or name != "P"],
             rungs,
             repeats,
-            threads or min(2, len(usable_cores())),
-            lambda text: progress.print(text, markup=False, highlight=False, style="dim"),
+            threads or default_threads(),
+            tell,
             max_other_cores=max_other_cores,
         )
-    text = json.dumps(report.to_json(), indent=2, ensure_ascii=False, allow_nan=False)
-    if out is not None:
-        out.write_text(text + "\n", encoding="utf-8")
-    if as_json:
-        typer.echo(text)
-    else:
+    write_record(report.to_json(), out, as_json)
+    if not as_json:
         _print(report, rows, workers or [1, 64, 1024], network)
     if figure is not None:
         from svgpbench.report.scaling_figure import draw_scaling
@@ -111,18 +107,6 @@ def scaling_command(
         raise typer.Exit(INTERRUPTED)
     if not report.speed.ok:
         raise typer.Exit(FAILED)
-
-
-def read_record(path: Path) -> ScalingReport:
-    """The report that `--out` wrote; raises `UserError` for a file that is none."""
-    try:
-        return ScalingReport.from_json(json.loads(path.read_text(encoding="utf-8")))
-    except OSError as error:
-        raise UserError(f"--from-record {path} cannot be read ({error.strerror})") from None
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise UserError(
-            f"--from-record {path}: is no record of `svgpbench scaling --out`"
-        ) from None
 
 
 def _print(report: ScalingReport, N: int, workers: list[int], network: float) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
 import typer
 
 from svgpbench.cli.printing import printer
-from svgpbench.errors import UserError
+from svgpbench.cli.timed import read_record
 from svgpbench.speed import SpeedReport
 from svgpbench.speed.floor_table import CONVENTION, floor_table, rates_table
 
@@ -33,7 +32,9 @@ def show_records(paths: Sequence[Path], roofline: Path | None) -> None:
 
     Raises `UserError` for a file that is no record of a speed run.
     """
-    reports = {path: read_report(path) for path in paths}
+    reports = {
+        path: read_record(path, "--from-records", "speed", SpeedReport.from_json) for path in paths
+    }
     if roofline is not None:
         draw_roofline(list(reports.values()), roofline)
         return
@@ -48,13 +49,3 @@ def draw_roofline(reports: Sequence[SpeedReport], path: Path) -> None:
     from svgpbench.report.roofline import draw_roofline as draw
 
     typer.echo(f"{path}\n{draw(reports, path)}")
-
-
-def read_report(path: Path) -> SpeedReport:
-    """The report that `speed --out` wrote."""
-    try:
-        return SpeedReport.from_json(json.loads(path.read_text(encoding="utf-8")))
-    except OSError as error:
-        raise UserError(f"--from-records {path} cannot be read ({error.strerror})") from None
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise UserError(f"--from-records {path}: is no record of `svgpbench speed --out`") from None

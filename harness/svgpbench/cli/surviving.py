@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from svgpbench.cli.options import RESULTS, ResultsFolder
 from svgpbench.cli.printing import printer
+from svgpbench.cli.timed import tell
 from svgpbench.errors import UserError
 from svgpbench.report.figure import check_figure_path
 from svgpbench.report.survival_map import draw_map, tables
@@ -38,9 +39,7 @@ def survive_command(
     plan: Annotated[
         Path, typer.Option("--plan", metavar="FILE", help="Cuts and problems of your own (TOML).")
     ] = SHIPPED,
-    results: Annotated[
-        Path, typer.Option("--results", metavar="DIR", help="Folder of records.")
-    ] = Path("runs/survival"),
+    results: ResultsFolder = RESULTS / "survival",
     from_records: Annotated[
         bool, typer.Option("--from-records", help="Run nothing; show what is recorded.")
     ] = False,
@@ -66,7 +65,14 @@ def survive_command(
         if declared.problems[cell.problem].likelihood.name not in LIBRARIES[cell.library].lacks
     ]
     if not from_records:
-        run_cells(declared, cells, pythons, results, limit, on_end=_tell)
+        run_cells(
+            declared,
+            cells,
+            pythons,
+            results,
+            limit,
+            on_end=lambda record: tell(f"{record.cell.title}: {words(record)}"),
+        )
     found = records.read(results)
     ended = {cell: found[cell] for cell in cells if cell in found}
     if not ended:
@@ -79,12 +85,6 @@ def survive_command(
         draw_map(declared, ended, out)
     if any(record.end in records.NO_VERDICT for record in ended.values()):
         raise typer.Exit(NO_VERDICT)
-
-
-def _tell(record: Record) -> None:
-    Console(stderr=True).print(
-        f"{record.cell.title}: {words(record)}", markup=False, highlight=False, style="dim"
-    )
 
 
 def words(record: Record) -> str:

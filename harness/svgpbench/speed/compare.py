@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 from svgpbench.environment import describe
@@ -28,6 +29,9 @@ ROUND_S = 0.4
 FEWEST_CALLS, MOST_CALLS = 3, 1000
 MAX_OTHER_CORES = 0.1
 """A round is discarded where other processes used more than this many cores' worth of CPU."""
+
+SETTLE_S = 0.2
+"""Waited before another process's round: XLA's threads spin for 0.1 s after their last step."""
 
 MORE_ROUNDS = 2
 """Disturbed rounds are replaced, up to this many times the rounds asked for."""
@@ -186,11 +190,14 @@ def time_step(
         wanted = round(ROUND_S / answer["call_s"])
         calls[index] = min(max(wanted, FEWEST_CALLS), MOST_CALLS)
     check_agreement([cell for _, cell in cells])
-    complete = 0
+    complete, before = 0, None
     for turn in range(MORE_ROUNDS * repeats):
         on_progress(f"{what}: round {turn + 1}, {complete} of {repeats} undisturbed so far")
         timed = [(i, *pair) for i, pair in enumerate(cells) if not pair[1].untimed]
         for index, process, cell in timed:
+            if process is not before:
+                sleep(SETTLE_S)
+            before = process
             try:
                 answer, load = process.ask_metered(_request("round", cell, calls=calls[index]))
             except ProcessFailed as failure:
