@@ -16,6 +16,7 @@ FRAMEWORKS = "svgpbench.frameworks"
 FIGURES, TABLES = "svgpbench.figures", "svgpbench.tables"
 PEERS = "svgpbench.peers"
 PAPERS = "svgpbench.papers"
+COMPUTED = "svgpbench.computed"
 LIKELIHOODS, KERNELS, INDUCING = "svgpbench.likelihoods", "svgpbench.kernels", "svgpbench.inducing"
 GROUPS = {
     BACKENDS: "backend",
@@ -29,6 +30,7 @@ GROUPS = {
     TABLES: "kind of table",
     PEERS: "peer",
     PAPERS: "package of papers",
+    COMPUTED: "computation of claims",
 }
 """Every group of entry points, and what a message calls one of it."""
 

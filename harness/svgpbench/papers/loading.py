@@ -94,6 +94,8 @@ def read_paper(folder: Traversable) -> Paper:
             printed += _printed(folder, artefact.printed, artefact.id)
         if artefact.experiment:
             experiments[artefact.id] = _experiment(folder, artefact, where)
+            if artefact.computed:
+                raise UserError(f"{where}: it is computed or has an experiment; leave one out")
         elif artefact.preset:
             raise UserError(f"{where}: a preset needs an experiment")
     for claim in claims:

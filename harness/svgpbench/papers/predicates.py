@@ -208,7 +208,13 @@ class Number(Predicate):
         return Finding(verdict, (Effect(data, "", sample.mean, low, high),))
 
 
-class Identity(Predicate):
+class Computed(Predicate):
+    """Decided by a frame that is computed: of its rows by `check`, some or all."""
+
+    checks: tuple[str, ...] = ()  # all of them, where none is named
+
+
+class Identity(Computed):
     """Every `residual` of the frame is within a tolerance; exact claims have no interval."""
 
     predicate: Literal["identity"]
@@ -216,15 +222,36 @@ class Identity(Predicate):
 
     def judge(self, frame: pd.DataFrame) -> Finding:
         residuals = frame["residual"].abs()
-        if residuals.empty or residuals.isna().any():
-            note = f"{int(residuals.isna().sum())} of {len(residuals)} residuals are not numbers"
-            return Finding(Verdict.undecided, (Effect("largest residual", "", note=note),))
+        if missing := _not_numbers(residuals, "largest residual"):
+            return missing
         worst = float(residuals.max())
         verdict = Verdict.reproduced if worst <= self.tolerance else Verdict.not_reproduced
         return Finding(verdict, (Effect("largest residual", "", worst),))
 
 
-class Exponent(Predicate):
+class Differs(Computed):
+    """Every `residual` of the frame is at least so large: what is printed does not hold as it stands."""
+
+    predicate: Literal["differs"]
+    at_least: PositiveFloat = 1e-3
+
+    def judge(self, frame: pd.DataFrame) -> Finding:
+        residuals = frame["residual"].abs()
+        if missing := _not_numbers(residuals, "least residual"):
+            return missing
+        least = float(residuals.min())
+        verdict = Verdict.reproduced if least >= self.at_least else Verdict.not_reproduced
+        return Finding(verdict, (Effect("least residual", "", least),))
+
+
+def _not_numbers(residuals: pd.Series[float], what: str) -> Finding | None:
+    if not residuals.empty and residuals.notna().all():
+        return None
+    note = f"{int(residuals.isna().sum())} of {len(residuals)} residuals are not numbers"
+    return Finding(Verdict.undecided, (Effect(what, "", note=note),))
+
+
+class Exponent(Computed):
     """A counted cost grows as a power of one size, fitted over a decade and more."""
 
     predicate: Literal["exponent"]
@@ -245,6 +272,6 @@ class Exponent(Predicate):
 
 
 AnyPredicate: TypeAlias = Annotated[
-    Ordering | Equality | Monotone | Ratio | Number | Identity | Exponent,
+    Ordering | Equality | Monotone | Ratio | Number | Identity | Differs | Exponent,
     Field(discriminator="predicate"),
 ]

@@ -36,6 +36,9 @@ class Artefact(Strict):
     settings: Text
     experiment: Text | None = None  # a shipped one, or a .toml file in the paper's folder
     preset: Text | None = None
+    computed: bool = (
+        False  # afresh at each look, by what the paper's entry in `svgpbench.computed` names
+    )
     printed: Text | None = None  # a CSV in the paper's folder
     missing: str = ""  # data that cannot be had, and what stands in
 

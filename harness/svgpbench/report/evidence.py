@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 
-from svgpbench.errors import UserError
+from svgpbench.errors import UserError, unknown
 from svgpbench.experiments import Experiment, Selection, resolve
 from svgpbench.papers import Artefact
+from svgpbench.plugins import COMPUTED, load, plugins
 from svgpbench.report.collect import collect
 from svgpbench.report.frames import final_frame
 from svgpbench.runner.records import Record
@@ -58,6 +60,39 @@ def gather(results: Path, artefact: Artefact, experiment: Experiment) -> Evidenc
         why = f"{found.missing} of {len(cells)} cells of {experiment.name} have not run"
         return Evidence(pd.DataFrame(), why)
     return Evidence(_frame(found.records))
+
+
+@dataclass(frozen=True)
+class Computation:
+    """A frame that was computed for a claim: a row a case, named by its `check`."""
+
+    frame: pd.DataFrame
+    seconds: float
+
+    def of(self, checks: Sequence[str]) -> pd.DataFrame:
+        """The rows of some checks, or of all; raises `UserError` for a check that there is not."""
+        for check in checks:
+            if check not in (known := self.frame["check"].unique()):
+                raise unknown("check", check, known)
+        return self.frame[self.frame["check"].isin(checks)] if checks else self.frame
+
+    @property
+    def condition(self) -> str:
+        """What was computed, in a few words."""
+        cases, checks = len(self.frame), self.frame["check"].nunique()
+        return f"computed: {checks} check{'s' * (checks > 1)}, {cases} case{'s' * (cases > 1)}"
+
+
+def compute(paper: str, claim: str) -> Computation | None:
+    """What the paper's entry in `svgpbench.computed` computes for a claim; None where it has nothing."""
+    if paper not in plugins(COMPUTED):
+        return None
+    computations: Mapping[str, Callable[[], pd.DataFrame]] = load(COMPUTED, paper)
+    if claim not in computations:
+        return None
+    start = time.perf_counter()
+    frame = computations[claim]()
+    return Computation(frame, time.perf_counter() - start)
 
 
 def command(artefact: Artefact, experiment: Experiment) -> str:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from svgpbench.papers import Claim, Paper
-from svgpbench.papers.predicates import AnyPredicate
+from svgpbench.papers.predicates import AnyPredicate, Computed
 from svgpbench.papers.verdict import Effect, Finding, Verdict, combined
-from svgpbench.report.evidence import Evidence, command, gather
+from svgpbench.report.evidence import Computation, Evidence, command, compute, gather
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,12 @@ def judge(paper: Paper, claims: Iterable[Claim], results: Path) -> list[Judged]:
 
 
 def _judged(paper: Paper, claim: Claim, evidence: dict[str, Evidence]) -> Judged:
-    parts = tuple(_part(part, evidence) for part in claim.parts)
+    computed = {a.id for name in claim.artefacts if (a := paper.artefact(name)).computed}
+    computation = compute(paper.name, claim.id) if _rests_on(claim, computed) else None
+    parts = tuple(
+        _computed(part, computation) if part.artefact in computed else _part(part, evidence)
+        for part in claim.parts
+    )
     verdict = combined(part.finding.verdict for part in parts)
     commands = tuple(
         command(paper.artefact(name), paper.experiments[name])
@@ -112,10 +117,22 @@ def _judged(paper: Paper, claim: Claim, evidence: dict[str, Evidence]) -> Judged
     if verdict == Verdict.not_run:
         condition = _why_not_run(paper, claim, parts)
     else:
+        of_records = [evidence[part.artefact] for part in claim.parts if part.artefact in evidence]
         condition = "; ".join(
-            dict.fromkeys(evidence[part.artefact].condition for part in claim.parts)
+            dict.fromkeys(x.condition for x in (computation, *of_records) if x is not None)
         )
     return Judged(claim, verdict, condition, parts, commands)
+
+
+def _rests_on(claim: Claim, artefacts: Collection[str]) -> bool:
+    return any(part.artefact in artefacts for part in claim.parts)
+
+
+def _computed(part: AnyPredicate, computation: Computation | None) -> Part:
+    if computation is None:
+        return Part(part.says, Finding(Verdict.not_run, ()), "nothing computes it")
+    checks = part.checks if isinstance(part, Computed) else ()
+    return Part(part.says, part.judge(computation.of(checks)))
 
 
 def _part(part: AnyPredicate, evidence: dict[str, Evidence]) -> Part:
@@ -136,5 +153,6 @@ def _why_not_run(paper: Paper, claim: Claim, parts: tuple[Part, ...]) -> str:
         return "; ".join(artefact.missing for artefact in artefacts if artefact.missing)
     if parts:
         return "; ".join(dict.fromkeys(part.why_not for part in parts if part.why_not))
-    without = [artefact.id for artefact in artefacts if artefact.id not in paper.experiments]
+    known = {a.id for a in artefacts if a.computed} | paper.experiments.keys()
+    without = [artefact.id for artefact in artefacts if artefact.id not in known]
     return f"no experiment: {', '.join(without)}" if without else "no predicate in code"

@@ -1,0 +1,68 @@
+"""What the commands that time steps share: their options, their progress, their records of JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias, TypeVar
+
+import typer
+from rich.console import Console
+
+from svgpbench.errors import UserError
+from svgpbench.runner.cores import usable_cores
+
+FAILED, INTERRUPTED = 1, 130
+
+Repeats: TypeAlias = Annotated[
+    int, typer.Option("--repeats", min=1, help="Clean rounds wanted of each cell.")
+]
+Threads: TypeAlias = Annotated[
+    int | None, typer.Option("--threads", min=1, help="Of each process; 2 where there are 2.")
+]
+MaxOtherCores: TypeAlias = Annotated[
+    float, typer.Option("--max-other-cores", min=0, help="CPU of others that a round may lose.")
+]
+RecordFile: TypeAlias = Annotated[
+    Path | None, typer.Option("--out", metavar="FILE", help="Write a JSON record.")
+]
+
+Report = TypeVar("Report")
+
+
+def default_threads() -> int:
+    """Two, where the machine has them."""
+    return min(2, len(usable_cores()))
+
+
+def tell(text: str) -> None:
+    """A line of progress on standard error."""
+    Console(stderr=True).print(text, markup=False, highlight=False, style="dim")
+
+
+def check_record_path(out: Path | None) -> None:
+    """Raises `UserError` where the record could not be written at the end."""
+    if out is not None and not out.absolute().parent.is_dir():
+        raise UserError(f"--out {out}: its folder does not exist; make it first")
+
+
+def write_record(report: dict[str, Any], out: Path | None, as_json: bool) -> None:
+    """Write the report to `--out`, and print it for `--json`."""
+    text = json.dumps(report, indent=2, ensure_ascii=False, allow_nan=False)
+    if out is not None:
+        out.write_text(text + "\n", encoding="utf-8")
+    if as_json:
+        typer.echo(text)
+
+
+def read_record(
+    path: Path, option: str, command: str, from_json: Callable[[dict[str, Any]], Report]
+) -> Report:
+    """The report that `svgpbench COMMAND --out` wrote; raises `UserError` for a file that is none."""
+    try:
+        return from_json(json.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise UserError(f"{option} {path} cannot be read ({error.strerror})") from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise UserError(f"{option} {path}: is no record of `svgpbench {command} --out`") from None
