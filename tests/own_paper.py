@@ -22,6 +22,13 @@ preset = "paper"
 printed = "fig1.csv"
 
 [[artefacts]]
+id = "inset"
+what = "a corner of Figure 1"
+settings = "one fold"
+experiment = "fig1.toml"
+preset = "quick"
+
+[[artefacts]]
 id = "fig2"
 what = "a photograph"
 settings = "none"

@@ -61,14 +61,16 @@ def test_each_artefact_has_a_line_and_what_is_not_there_is_no_failure(
 ) -> None:
     code, out, err = reproduced.printed
     assert code == 0, err
-    fig1, fig2, algebra, claims = out.splitlines()
-    files = (
-        "progress.png, progress.pdf, progress.txt, scores.md, scores.tex, scores.csv, "
-        "printed-beside-ours.md, printed-beside-ours.tex, printed-beside-ours.csv"
+    fig1, inset, fig2, algebra, claims = out.splitlines()
+    files = "progress.png, progress.pdf, progress.txt, scores.md, scores.tex, scores.csv"
+    why = "no record of tides2030-fig1 on numpy has error rate to draw"
+    of_inset = reproduced.artefact.with_name("inset")
+    assert inset == (
+        f"tides2030/inset: {of_inset}: {files}; {why}; cells: 2 run, 0 reused, 0 failed"
     )
+    files += ", printed-beside-ours.md, printed-beside-ours.tex, printed-beside-ours.csv"
     assert fig1 == (
-        f"tides2030/fig1: {reproduced.artefact}: {files}; no record of tides2030-fig1 on numpy "
-        "has error rate to draw; cells: 6 run, 0 reused, 0 failed"
+        f"tides2030/fig1: {reproduced.artefact}: {files}; {why}; cells: 6 run, 0 reused, 0 failed"
     )
     assert fig2 == "tides2030/fig2: not there, no experiment; the sea"
     assert algebra.startswith("tides2030/algebra: no cells, computed afresh")
