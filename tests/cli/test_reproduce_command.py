@@ -18,8 +18,6 @@ from scipy.stats import t as student
 from svgpbench.cli.application import exit_code
 from svgpbench.runner.records import Record, read_record, record_files, write_record
 
-COMMITTED = Path(__file__).parents[2] / "results"
-
 
 class Reproduced:
     """What one run of the whole paper printed, and its folders."""
@@ -214,13 +212,3 @@ def test_a_mistake_is_one_line(
     assert (done.code, done.out) == (2, "")
     assert message in done.err
     assert done.err.count("\n") == 1
-
-
-def test_the_committed_records_give_figure_3(cli: Cli, tmp_path: Path) -> None:
-    done = cli(
-        "reproduce", "adam2021-16", "--from-records", "--results", COMMITTED, "--out", tmp_path
-    )
-    assert done.code == 0, done.err
-    assert "fig3.png, fig3.pdf, fig3.txt, fig3.md, fig3.tex, fig3.csv" in done.out
-    assert "cells: 0 run, 600 reused, 0 failed\n" in done.out
-    assert done.out.endswith("1 claims: 1 undecided\n")
