@@ -21,4 +21,4 @@ def test_the_committed_records_give_figure_3_and_its_verdict(
     fig3, claims = printed.out.splitlines()
     assert "fig3.png, fig3.pdf, fig3.txt, fig3.md, fig3.tex, fig3.csv" in fig3
     assert fig3.endswith("cells: 0 run, 600 reused, 0 failed")
-    assert claims.endswith("1 claims: 1 undecided")
+    assert claims.endswith("1 claim: 1 undecided")

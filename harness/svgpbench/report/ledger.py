@@ -19,7 +19,8 @@ def write_ledger(folder: Path, judged: Sequence[tuple[Paper, Sequence[Judged]]])
     """Write `claims.md` and `claims.json`; returns how many claims came out how."""
     counts = Counter(one.verdict for _, claims in judged for one in claims)
     listed = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
-    summary = f"{counts.total()} claims" + (f": {listed}" if counts else "")
+    total = counts.total()
+    summary = f"{total} claim{'s' * (total != 1)}" + (f": {listed}" if counts else "")
     text = "\n\n".join(["# Claims", summary, *_sections(judged)])
     write_whole(folder / "claims.md", f"{text}\n".encode())
     entries = [{"paper": of.name, **one.to_json()} for of, claims in judged for one in claims]
