@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
@@ -32,21 +39,18 @@ class Reproduced:
 
 
 @pytest.fixture(scope="module")
-def paper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The package is installed."""
+def paper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The folder where the package is installed."""
     site = tmp_path_factory.mktemp("site")
     write_package(site)
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(site))
-        yield
+        yield site
 
 
 @pytest.fixture(scope="module")
-def reproduced(paper: None, tmp_path_factory: pytest.TempPathFactory) -> Reproduced:
+def reproduced(paper: Path, tmp_path_factory: pytest.TempPathFactory) -> Reproduced:
     """The whole paper, in an empty folder."""
-    from contextlib import redirect_stderr, redirect_stdout
-    from io import StringIO
-
     folder = tmp_path_factory.mktemp("reproduced")
     where = ("--results", str(folder / "runs"), "--out", str(folder / "made"))
     with redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as error:
@@ -169,7 +173,7 @@ def test_a_smaller_preset_says_so_and_decides_no_claim(
     )
 
 
-def test_from_records_computes_no_cell(cli: Cli, paper: None, tmp_path: Path) -> None:
+def test_from_records_computes_no_cell(cli: Cli, paper: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     done = cli("reproduce", "tides2030", "--from-records", "--results", "empty", "--out", "made")
     assert done.code == 0, done.err
@@ -191,6 +195,36 @@ def test_a_failed_cell_is_counted_and_ends_with_1(
     assert "cells: 0 run, 6 reused, 1 failed" in done.out
     beside = (tmp_path / "tides2030" / "fig1" / "printed-beside-ours.md").read_text("utf-8")
     assert "1 of 3 cells without it" in beside
+
+
+STOPPABLE = """
+import signal
+import sys
+from svgpbench.cli import main
+
+# a shell that runs the tests in the background has turned Ctrl-C off
+signal.signal(signal.SIGINT, signal.default_int_handler)
+main(sys.argv[1:])
+"""
+
+
+def test_ctrl_c_makes_nothing_of_half_the_cells(paper: Path, tmp_path: Path) -> None:
+    path = os.pathsep.join([str(paper), os.environ.get("PYTHONPATH", "")])
+    running = subprocess.Popen(
+        [sys.executable, "-c", STOPPABLE, "reproduce", "tides2030"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": path},
+    )
+    assert running.stderr is not None
+    assert running.stderr.readline().startswith("6 cells to run")
+    time.sleep(0.2)  # the cells have begun; a worker takes longer to start
+    running.send_signal(signal.SIGINT)
+    out, _ = running.communicate(timeout=30)
+    assert (running.returncode, out) == (130, "interrupted; the same command goes on from here\n")
+    assert not list((tmp_path / "runs" / "reproduced").iterdir())
 
 
 @pytest.mark.parametrize(
