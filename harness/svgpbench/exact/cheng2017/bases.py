@@ -22,6 +22,7 @@ from svgpbench.exact.cheng2017.drawn import (
     on,
     triangular,
 )
+from svgpbench.exact.cheng2017.functions import functions_gap
 from svgpbench.methods import build_method
 from svgpbench.methods.decoupled import DecoupledState, MeanPrecision
 from svgpbench.methods.mean_covariance import MeanCholesky
@@ -44,6 +45,7 @@ def as_printed() -> pd.DataFrame:
 
 def _as_printed(likelihood: str, seed: int) -> Iterator[tuple[str, float]]:
     yield from _equations(likelihood, seed)
+    yield "inducing functions", functions_gap(likelihood, seed)
     yield "alpha = beta, S below K", _coupled_gap(likelihood, seed, inside=True)
     yield "alpha = beta, any S", _coupled_gap(likelihood, seed, inside=False)
     if likelihood in LOG_CONCAVE:
