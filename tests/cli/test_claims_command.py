@@ -102,7 +102,8 @@ def test_json_has_the_whole_entries_of_one_paper(cli: Cli) -> None:
     done = cli("claims", "--paper", "cheng2017", "--json")
     entries = json.loads(done.out)
     assert [entry["id"] for entry in entries] == [f"cheng2017-{n:02d}" for n in range(1, 13)]
-    assert {entry["verdict"] for entry in entries} == {"not run"}
+    assert "not run" not in {entry["verdict"] for entry in entries[:6]}
+    assert {entry["verdict"] for entry in entries[6:]} == {"not run"}
     assert entries[7]["condition"] == "KUKA₁ and MUJOCO₁: stand-ins serve for the order alone"
     assert entries[7]["paper"] == "cheng2017"
 
