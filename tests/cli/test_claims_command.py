@@ -9,8 +9,6 @@ from typing import Any
 import pytest
 from command_line import Cli
 
-from svgpbench.plugins import COMPUTED, load, plugins
-
 RESULTS = Path(__file__).parents[2] / "results"
 
 
@@ -53,17 +51,22 @@ def test_every_claim_has_a_row_that_fits_and_says_why_it_is_not_run(
     cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "100")
-    done = cli("claims")
+    done = cli("claims", *_ids_that_need_records())
     assert done.code == 0, done.err
     rows = done.out.splitlines()
     assert max(map(len, rows)) <= 100
-    computed = sum(len(load(COMPUTED, paper)) for paper in plugins(COMPUTED))
-    total, _, verdicts = rows[-1].strip().partition(": ")
-    assert total == "70 claims"
-    assert f"{70 - computed} not run" in verdicts.split(", ")
+    assert rows[-1].strip() == "41 claims: 41 not run"
     (row,) = (row for row in rows if row.startswith("adam2021-17"))
     assert row.endswith("no experiment: table1".ljust(len(row) - row.index("no experiment")))
     assert "adam2021-fig3 in runs" in " ".join(done.out.split())
+
+
+def _ids_that_need_records() -> list[str]:
+    """All but those that are computed, which takes minutes."""
+    from svgpbench.papers import load_paper, paper_folders
+
+    claims = [claim for name in paper_folders() for claim in load_paper(name).claims]
+    return [claim.id for claim in claims if claim.kind not in ("exact", "count")]
 
 
 def test_records_of_some_of_the_cells_decide_nothing(cli: Cli, quick_results: Path) -> None:
