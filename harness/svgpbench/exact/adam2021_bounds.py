@@ -112,7 +112,7 @@ def gaussian_is_exact() -> pd.DataFrame:
 
 def _exact(seed: int, problem: Problem) -> Iterator[Row]:
     b = bench_of("t-vgp", "gaussian", problem)
-    state = b.e_step(b.start, b.full, 1.0)
+    state = b.e_step(partial(b), b.full, 1.0)  # from where μ is not 0
     s2 = float(theta_at(b).likelihood.noise_variance)
     lambda1, beta = (b.ops.to_numpy(x)[0] for x in (state.lambda1, state.beta))
     yield {"check": "sites", "seed": seed, "residual": difference(lambda1, b.y / s2)}
