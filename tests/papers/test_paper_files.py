@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from another_paper import fifth_paper, installed
 
 from svgpbench.errors import UserError
 from svgpbench.papers import load_paper, paper_folders
@@ -77,6 +78,24 @@ MISTAKES = [
 ]  # fmt: skip
 
 
+OF_FIG3 = """artefacts = ["fig3", "table1"]
+
+[[claims.parts]]
+says = "a higher ELBO at EM 20"
+artefact = "fig3"
+"""
+ORDERED = """predicate = "ordering"
+metric = "elbo"
+methods = ["q-SVGP natgrad", "q-SVGP Adam"]
+"""
+MISTAKES += [
+    ("claims.toml", OF_FIG3, OF_FIG3.replace("fig3", "algebra"),
+     "'algebra' is computed, which predicate 'ordering' does not read; use identity, differs or exponent"),
+    ("claims.toml", OF_FIG3 + ORDERED, OF_FIG3 + 'predicate = "differs"\n',
+     "part 1: predicate 'differs' reads what is computed, and artefact 'fig3' is not; name one that has"),
+]  # fmt: skip
+
+
 @pytest.mark.parametrize(("file", "old", "new", "message"), MISTAKES, ids=lambda text: text[:24])
 def test_a_mistake_is_one_line_with_the_file_and_the_key(
     folder: Path, file: str, old: str, new: str, message: str
@@ -93,15 +112,6 @@ def test_a_mistake_is_one_line_with_the_file_and_the_key(
     assert "\n" not in said
 
 
-def installed(site: Path, names: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another package whose entry point names something."""
-    info = site / "their_papers-1.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: their-papers\nVersion: 1\n")
-    (info / "entry_points.txt").write_text(f"[svgpbench.papers]\ntheirs = {names}\n")
-    monkeypatch.syspath_prepend(str(site))
-
-
 @pytest.mark.parametrize("names", ["json.decoder:JSONDecoder", "json.decoder:FLAGS"])
 def test_an_entry_that_names_no_package_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: str
@@ -112,15 +122,9 @@ def test_an_entry_that_names_no_package_is_one_line(
 
 
 def test_a_fifth_paper_is_a_fifth_folder_of_any_package(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: Path
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    theirs = tmp_path / "site" / "their_papers" / "fifth2030"
-    shutil.copytree(folder, theirs)
-    (theirs.parent / "__init__.py").touch()
-    for file in theirs.glob("*.toml"):  # the claims' ids, and not the experiment's name
-        text = file.read_text(encoding="utf-8")
-        file.write_text(re.sub(r"adam2021-(?=\d\d)", "fifth2030-", text), encoding="utf-8")
-    installed(tmp_path / "site", "their_papers", monkeypatch)
+    fifth_paper("adam2021", tmp_path, monkeypatch)
     assert [*paper_folders()] == [*CLAIMS, "fifth2030"]
     assert load_paper("fifth2030").claims[0].id == "fifth2030-01"
 

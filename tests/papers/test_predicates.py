@@ -169,6 +169,20 @@ def test_identity_within_a_tolerance(residuals: tuple[float, ...], verdict: Verd
 
 
 @pytest.mark.parametrize(
+    ("residuals", "verdict"),
+    [((0.3, -0.1), YES), ((0.3, 0.09), NO), ((0.3, float("nan")), OPEN), ((), OPEN)],
+)
+def test_what_is_printed_differs_by_so_much_in_every_case(
+    residuals: tuple[float, ...], verdict: Verdict
+) -> None:
+    frame = pd.DataFrame({"residual": pd.Series(residuals, dtype=float)})
+    finding = judged(frame, "differs", at_least=0.1)
+    assert finding.verdict == verdict
+    if verdict != OPEN:
+        assert finding.effects[0].value == min(map(abs, residuals))
+
+
+@pytest.mark.parametrize(
     ("sizes", "power", "verdict"),
     [
         ((10, 30, 100), 2.0, YES),

@@ -6,5 +6,21 @@ from collections.abc import Callable
 
 import pandas as pd
 
-CLAIMS: dict[str, Callable[[], pd.DataFrame]] = {}
+from svgpbench.exact.adam2021_bounds import conjugate_order, dual_is_a_bound, gaussian_is_exact
+from svgpbench.exact.adam2021_costs import step_costs
+from svgpbench.exact.adam2021_curvature import hessian_decides, only_kl_moves
+from svgpbench.exact.adam2021_forms import log_partition
+from svgpbench.exact.adam2021_steps import optimum_is_additive, steps_agree
+
+CLAIMS: dict[str, Callable[[], pd.DataFrame]] = {
+    "adam2021-01": steps_agree,
+    "adam2021-02": optimum_is_additive,
+    "adam2021-03": dual_is_a_bound,
+    "adam2021-04": gaussian_is_exact,
+    "adam2021-05": conjugate_order,
+    "adam2021-06": hessian_decides,
+    "adam2021-07": only_kl_moves,
+    "adam2021-08": log_partition,
+    "adam2021-09": step_costs,
+}
 """By claim: a frame, a row a case with its `check` and its `residual`, or its cost and sizes."""

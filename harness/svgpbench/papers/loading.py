@@ -22,6 +22,7 @@ from svgpbench.errors import UserError, unknown
 from svgpbench.experiments import Experiment, load_experiment
 from svgpbench.experiments.loading import is_file_name
 from svgpbench.experiments.mistakes import one_line
+from svgpbench.papers.predicates import AnyPredicate, Computed
 from svgpbench.papers.schema import Artefact, Claim, ClaimsFile, PaperFile
 from svgpbench.plugins import GROUPS, PAPERS, whole
 
@@ -179,9 +180,25 @@ def _check(paper: str, claim: Claim, about: PaperFile, experiments: dict[str, Ex
         if part.artefact not in claim.artefacts:
             mistake = unknown("artefact of the claim", part.artefact, claim.artefacts)
             raise UserError(f"{where}: part {place}: {mistake}")
+        _check_kind(f"{where}: part {place}", part, about)
         labels = (
             experiments[part.artefact].labels if part.artefact in experiments else part.compared
         )
         for method in part.compared:
             if method not in labels:
                 raise UserError(f"{where}: part {place}: {unknown('method', method, labels)}")
+
+
+def _check_kind(where: str, part: AnyPredicate, about: PaperFile) -> None:
+    """A computed frame and a predicate of one go together."""
+    computed = {artefact.id: artefact.computed for artefact in about.artefacts}[part.artefact]
+    if computed and not isinstance(part, Computed):
+        raise UserError(
+            f"{where}: artefact {part.artefact!r} is computed, which predicate {part.predicate!r} does not "
+            "read; use identity, differs or exponent"
+        )
+    if isinstance(part, Computed) and not computed:
+        raise UserError(
+            f"{where}: predicate {part.predicate!r} reads what is computed, and artefact "
+            f"{part.artefact!r} is not; name one that has computed = true"
+        )

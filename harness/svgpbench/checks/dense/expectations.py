@@ -5,6 +5,7 @@ Where a likelihood discretises its integral, so does this, by the same nodes or 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +19,9 @@ from svgpbench.likelihoods import Likelihood
 Floats = npt.NDArray[np.float64]
 Expectations = tuple[Floats, Floats, Floats]
 """V [b] or [1, b]; α and β, shaped as μ."""
+
+
+_rule = functools.cache(np.polynomial.hermite_e.hermegauss)
 
 
 def expectations(
@@ -47,7 +51,7 @@ def expectations(
         return V, (y - mu) / s2, np.full_like(mu, 1 / s2)
     if likelihood.name == "softmax":
         return _softmax(y, mu, v, noise, pathwise=pathwise)
-    t, w = np.polynomial.hermite_e.hermegauss(likelihood.nodes)  # type: ignore[attr-defined]
+    t, w = _rule(likelihood.nodes)  # type: ignore[attr-defined]
     w = w / np.sqrt(2 * np.pi)
     if likelihood.name == "robust-max":
         return _robust_max(likelihood, y, mu, v, t, w)

@@ -1,0 +1,87 @@
+"""Claims that are computed afresh: which rows decide a part, and why one has not run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from another_paper import FIFTH, fifth_paper
+
+from svgpbench.errors import UserError
+from svgpbench.papers import load_paper
+from svgpbench.papers.verdict import Verdict
+from svgpbench.report.verdicts import Judged, judge
+
+CODE = """
+import pandas as pd
+
+def frame():
+    return pd.DataFrame({"check": ["near", "near", "far"], "residual": [1e-12, -1e-9, 0.5]})
+
+CLAIMS = {"fifth2030-01": frame}
+"""
+CLAIM = """
+[[claims]]
+id = "fifth2030-01"
+title = "planted"
+where = "here"
+kind = "exact"
+claim = "planted"
+predicate = "EX"
+hangs_on = "nothing"
+artefacts = ["algebra"]
+"""
+PART = '[[claims.parts]]\nsays = "planted"\nartefact = "algebra"\n'
+Parts = tuple[str, ...]
+
+
+@pytest.fixture
+def entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Judged]:
+    """The one claim of another package's paper, with parts and code of a test's own, judged."""
+
+    def judged(*parts: str, code: str = CODE) -> Judged:
+        theirs = fifth_paper("kobe2021", tmp_path, monkeypatch, code)
+        asked = "\n".join(PART + part + "\n" for part in parts)
+        (theirs / "claims.toml").write_text(CLAIM + asked, encoding="utf-8")
+        paper = load_paper(FIFTH)
+        (one,) = judge(paper, paper.claims, tmp_path / "runs")
+        return one
+
+    return judged
+
+
+@pytest.mark.parametrize(
+    ("parts", "verdicts", "whole"),
+    [
+        (('predicate = "identity"\nchecks = ["near"]',), ["reproduced"], "reproduced"),
+        (('predicate = "identity"',), ["not reproduced"], "not reproduced"),  # every row
+        (
+            (
+                'predicate = "differs"\nchecks = ["far"]',
+                'predicate = "identity"\nchecks = ["far", "near"]',
+            ),
+            ["reproduced", "not reproduced"],
+            "partly",
+        ),
+    ],
+)
+def test_a_part_is_decided_by_the_rows_of_its_checks(
+    entry: Callable[..., Judged], parts: Parts, verdicts: list[str], whole: str
+) -> None:
+    one = entry(*parts)
+    assert [part.finding.verdict for part in one.parts] == verdicts
+    assert one.verdict == whole
+    assert one.condition == "computed: 2 checks, 3 cases"
+
+
+def test_an_unknown_check_is_one_line(entry: Callable[..., Judged]) -> None:
+    with pytest.raises(UserError, match="unknown check 'nearr'; did you mean 'near'") as caught:
+        entry('predicate = "identity"\nchecks = ["nearr"]')
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("code", ["", CODE.replace("fifth2030-01", "fifth2030-02")])
+def test_a_claim_without_a_computation_has_not_run(entry: Callable[..., Judged], code: str) -> None:
+    one = entry('predicate = "identity"', code=code)
+    assert (one.verdict, one.condition) == (Verdict.not_run, "nothing computes it")
