@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from glob import glob
 
 import numpy as np
 import pytest
 
+from svgpbench.checks import run_checks
 from svgpbench.checks.bench import Bench
 from svgpbench.checks.cases import VARIANTS, build_model, cases, likelihoods_of, small_problem
 from svgpbench.checks.dense import kernel_matrix
@@ -16,6 +18,9 @@ from svgpbench.checks.identities import IDENTITIES, Identity, identities
 from svgpbench.checks.matrix import CONDITION, CONDITIONS, Entry, bound, difference
 from svgpbench.checks.report import Report
 from svgpbench.checks.rounding import growth
+from svgpbench.checks.run import plan
+from svgpbench.checks.worker import ops_for
+from svgpbench.config import BackendConfig
 from svgpbench.errors import UserError
 from svgpbench.likelihoods import likelihoods
 from svgpbench.methods import build_method
@@ -123,8 +128,20 @@ def test_command_exits_0_and_prints_json() -> None:
     assert report["rounding"]
 
 
-def test_unknown_backend_is_one_line() -> None:
-    from svgpbench.checks import run_checks
+@pytest.mark.skipif(bool(glob("/dev/nvidia[0-9]*")), reason="has an accelerator")
+def test_a_device_that_is_not_there_is_refused_before_anything_is_computed() -> None:
+    with pytest.raises(UserError, match=r"^backend 'torch' has no device 'cuda' here; see `svgpb"):
+        run_checks(["torch"], device="cuda")
 
+
+def test_shares_of_backends_are_on_the_device_and_the_reference_is_not() -> None:
+    chosen = list(cases(full=False))[:2]
+    configs = [BackendConfig(name="numpy"), BackendConfig(name="torch")]
+    shares = plan(configs, chosen, full=False, device="cuda")
+    assert {share.device for share in shares} == {"cuda"}
+    assert ops_for("numpy", "", "cuda", "float32").device == "cpu"
+
+
+def test_unknown_backend_is_one_line() -> None:
     with pytest.raises(UserError, match="did you mean 'jax'"):
         run_checks(["jaxx"])

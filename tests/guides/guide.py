@@ -56,7 +56,7 @@ class Guide:
             text = re.sub(r'\[project\.entry-points\."(.*)"\]', r"[\1]", text).replace('"', "")
             metadata = f"Metadata-Version: 2.1\nName: {self.package}\nVersion: 1.0\n"
             self._write(f"{info}/METADATA", metadata)
-        (self.folder / name).parent.mkdir(exist_ok=True)
+        (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
         with (self.folder / name).open("a", encoding="utf-8") as file:  # pages add entry points
             file.write(text)
 

@@ -17,7 +17,6 @@ from pathlib import Path
 from warm_pytest import ONE_THREAD, start
 
 SOURCES = ("harness", "backends", "datasets")
-LEFT_OUT = ("results/",)  # large, and no test reads it
 PACKAGE = "svgpbench"
 
 
@@ -55,7 +54,7 @@ class TreeCopy:
             capture_output=True,
         ).stdout.decode()
         for name in listed.split("\0"):
-            if name and not name.startswith(LEFT_OUT) and (root / name).is_file():
+            if name and (root / name).is_file():
                 (folder / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(root / name, folder / name)
         return cls(folder)

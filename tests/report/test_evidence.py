@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hand_records import cell, record
 
-from svgpbench.report.evidence import _frame
+from svgpbench.report.evidence import frame_of
 
 SETTLING = [-90.0, -60.0, -70.0, -50.0, -40.0, -30.0, -20.0, -15.0, -12.0, -11.0]
 """Ten EM iterations of which one falls by ten."""
@@ -15,7 +15,7 @@ def only(trace: list[float]) -> dict[str, float]:
     """The row of one record with that trace of the bound."""
     iterations = {"iteration": list(range(1, len(trace) + 1))}
     one = record(cell(iterations=len(trace)), trace[-1], trace={**iterations, "elbo": trace})
-    (row,) = _frame([one]).to_dict(orient="records")
+    (row,) = frame_of([one]).to_dict(orient="records")
     return row
 
 

@@ -178,7 +178,7 @@ def test_what_has_no_floor_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("svgpbench.speed.floor_run.work_of", refuse)
     monkeypatch.setattr(TimedProcess, "wait_until_ready", die)
     cell = Cell("tiny", "e_step", "numpy", "t-svgp", "t-svgp", False)
-    report = SpeedReport([cell], {"threads": 1, "max_other_cores": 0.1}, {})
+    report = SpeedReport([cell], {"threads": 1, "device": "cpu", "max_other_cores": 0.1}, {})
     add_floor(report)
     assert report.without_floor == {
         "tiny e_step t-svgp": "shapes have no numbers",

@@ -79,7 +79,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Run:
 
         def start(name: str, *rest: Any) -> Scripted:
             located = [PEER] if name.startswith("gpflow") else []
-            assert list(rest) == [*located, 1, compare.job_cores(1, 1)[0]]  # threads, cores
+            assert list(rest) == [*located, "cpu", 1, compare.job_cores(1, 1)[0]]  # threads, cores
             made[name] = Scripted(name, scripts, asked)
             return made[name]
 

@@ -62,7 +62,7 @@ def process(tmp_path: Path) -> Iterator[TimedProcess]:
     script.write_text(SCRIPT)
     located = Located(Peer("p", "p", (), script, {"m": "m"}, "P"), Path(sys.executable))
     core = min(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0
-    with TimedProcess.of_peer("p", located, 3, (core,)) as process:
+    with TimedProcess.of_peer("p", located, "cpu", 3, (core,)) as process:
         process.wait_until_ready()
         yield process
 

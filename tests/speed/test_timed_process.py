@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from svgpbench.speed.meter import Load
+from svgpbench.speed.peers import Located
+from svgpbench.speed.peers.libraries import GPFLOW
 from svgpbench.speed.process import TimedProcess
 
 
@@ -17,10 +20,24 @@ def test_a_process_of_a_backend_has_its_threads_from_the_start(
     told: list[Any] = []
     monkeypatch.setattr(TimedProcess, "__init__", lambda self, *how: told.append(how))
     monkeypatch.setenv("OMP_NUM_THREADS", "8")
-    TimedProcess.of_backend("torch:compile", 3, (2, 5, 7))
+    TimedProcess.of_backend("torch:compile", "cpu", 3, (2, 5, 7))
     ((name, command, environment, threads, cores),) = told
-    assert (name, command[-1], threads, cores) == ("torch:compile", "torch:compile", 3, (2, 5, 7))
+    assert (name, threads, cores) == ("torch:compile", 3, (2, 5, 7))
+    assert command[-4:] == ("--backend", "torch:compile", "--device", "cpu")
     assert environment["OMP_NUM_THREADS"] == "3"
+
+
+@pytest.mark.parametrize(("device", "hidden"), [("cpu", True), ("cuda", False)])
+def test_a_process_sees_an_accelerator_where_it_is_to_use_it(
+    monkeypatch: pytest.MonkeyPatch, device: str, hidden: bool
+) -> None:
+    told: list[Any] = []
+    monkeypatch.setattr(TimedProcess, "__init__", lambda self, *how: told.append(how))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    TimedProcess.of_backend("jax", device, 1, ())
+    TimedProcess.of_peer("gpflow", Located(GPFLOW, Path("/of/gpflow")), device, 1, ())
+    for _, _, environment, _, _ in told:
+        assert environment["CUDA_VISIBLE_DEVICES"] == ("" if hidden else "0")
 
 
 def test_others_are_metered_from_the_request_to_its_answer(monkeypatch: pytest.MonkeyPatch) -> None:

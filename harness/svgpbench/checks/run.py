@@ -25,6 +25,7 @@ from svgpbench.checks.matrix import compare
 from svgpbench.checks.report import Report
 from svgpbench.checks.rounding import REPLICAS, growth
 from svgpbench.config import BackendConfig
+from svgpbench.errors import UserError
 from svgpbench.likelihoods import likelihoods
 from svgpbench.plugins import (
     BACKENDS,
@@ -53,12 +54,15 @@ class Share:
 
     backend: str
     mode: str
+    device: str
     cases: list[tuple[int, dict[str, str]]] = field(default_factory=list)
     identities: tuple[str, ...] = ()  # likelihoods to run them with
     replicas: list[int] = field(default_factory=list)
 
 
-def plan(backends: Iterable[BackendConfig], chosen: list[Case], *, full: bool) -> list[Share]:
+def plan(
+    backends: Iterable[BackendConfig], chosen: list[Case], *, full: bool, device: str = "cpu"
+) -> list[Share]:
     """The shares of a check; one backend also runs the perturbed replicas of the trajectory."""
     configs, known = list(backends), frameworks()
     home = _home(configs)
@@ -67,14 +71,14 @@ def plan(backends: Iterable[BackendConfig], chosen: list[Case], *, full: bool) -
         # identities and dtypes in processes of their own: each repays its start many times
         apart = b.name in known and known[b.name].compiles_slowly
         first, *others = [
-            Share(b.name, b.mode, part) for part in _parts(chosen, by_dtype=apart or full)
+            Share(b.name, b.mode, device, part) for part in _parts(chosen, by_dtype=apart or full)
         ]
         more: dict[str, Any] = {
             "identities": tuple(likelihoods()) if full else QUICK_LIKELIHOODS,
             "replicas": list(range(REPLICAS + 1)) if b.title == home else [0],
         }
         if apart:
-            shares += [first, Share(b.name, b.mode, **more), *others]
+            shares += [first, Share(b.name, b.mode, device, **more), *others]
         else:
             shares += [replace(first, **more), *others]
     return shares
@@ -105,28 +109,35 @@ def _home(configs: list[BackendConfig]) -> str:
 
 
 def run_checks(
-    backends: list[str], *, full: bool = False, on_progress: Callable[[str], None] = lambda _: None
+    backends: list[str],
+    *,
+    full: bool = False,
+    device: str = "cpu",
+    on_progress: Callable[[str], None] = lambda _: None,
 ) -> Report:
     """Run the equivalence matrix, the identities and the rounding trajectory.
 
     Args:
         backends: names such as `jax` or `torch:compile`; the numpy reference always takes part.
         full: every method × likelihood × kernel × dtype instead of the stated subset.
+        device: of every backend but the reference.
         on_progress: called with a line as each process ends.
 
     Raises:
-        UserError: for a backend that is unknown, lacks its framework or has no numbers.
+        UserError: for a backend that is unknown, lacks its framework or the device, or has no numbers.
     """
     configs = [BackendConfig.parse(name) for name in backends if name != REFERENCE]
     for b in configs:
         check_backend(b.name)
     configs = [BackendConfig(name=REFERENCE), *configs]
     chosen = list(cases(full=full))
-    shares = plan(configs, chosen, full=full)
+    shares = plan(configs, chosen, full=full, device=device)
     arrays: dict[str, Arrays] = {b.title: {} for b in configs}
     failures: list[str] = []
     ended_badly: set[str] = set()
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(len(usable_cores())) as pool:
+        if device != "cpu":
+            _refuse_without(device, configs, Path(folder))
         futures = {
             pool.submit(_run, share, Path(folder) / f"{i}.npz"): share
             for i, share in enumerate(shares)
@@ -146,6 +157,15 @@ def run_checks(
     return _report(chosen, arrays, _home(configs), failures, full=full)
 
 
+def _refuse_without(device: str, configs: Iterable[BackendConfig], folder: Path) -> None:
+    """Raises `UserError` where a backend does not find the device, before anything is computed."""
+    for b in configs:
+        try:
+            _run(Share(b.name, b.mode, device), folder / "nothing.npz")
+        except RuntimeError as error:
+            raise UserError(str(error).rpartition("UserError: ")[2]) from None
+
+
 def _run(share: Share, out: Path) -> Arrays:
     """One process; raises `RuntimeError` with the end of its error output."""
     done = subprocess.run(
@@ -153,7 +173,11 @@ def _run(share: Share, out: Path) -> Arrays:
         input=json.dumps(asdict(share)),
         text=True,
         capture_output=True,
-        env={**os.environ, **worker_environment("cpu", 1), **_shared_compilations(out.parent)},
+        env={
+            **os.environ,
+            **worker_environment(share.device, 1),
+            **_shared_compilations(out.parent),
+        },
         check=False,
     )
     if done.returncode:

@@ -19,28 +19,31 @@ from svgpbench.plugins import load_backend
 from svgpbench.runner.worker_setup import pin
 
 
-def ops_for(backend: str, mode: str, case: Case) -> Ops:
-    """The backend in the case's dtype; the reference stays in float64."""
-    return load_backend(backend, mode, "float64" if backend == REFERENCE else case.dtype)
+def ops_for(backend: str, mode: str, device: str, dtype: str = "float64") -> Ops:
+    """The backend in a dtype; the reference stays in float64 on the CPU."""
+    if backend == REFERENCE:
+        return load_backend(backend, mode)
+    return load_backend(backend, mode, dtype, device)
 
 
 def run_task(task: dict[str, Any]) -> dict[str, np.ndarray[Any, Any]]:
     """The arrays of a task: `cases` under `index|name`, identities and trajectories by number."""
-    backend, mode = str(task["backend"]), str(task["mode"])
+    place = (str(task["backend"]), str(task["mode"]), str(task["device"]))
+    home = ops_for(*place)
     out: dict[str, np.ndarray[Any, Any]] = {}
     problem = small_problem()
     for index, fields in task["cases"]:
         case = Case(**fields)
         model, method = case.build()
-        ops = ops_for(backend, mode, case)
+        ops = ops_for(*place, case.dtype)
         for name, array in evaluate(ops, model, method, problem, case.trajectories).items():
             out[f"{index}|{name}"] = array
         out[f"{index}|{SOURCE}"] = np.array(ops.name)
     if task["identities"]:
-        for identity in identities(load_backend(backend, mode), tuple(task["identities"])):
+        for identity in identities(home, tuple(task["identities"])):
             out[f"identity|{identity.number}"] = np.array(identity.worst)
     for replica in task["replicas"]:
-        out[f"trajectory|{replica}"] = np.array(trajectory(load_backend(backend, mode), replica))
+        out[f"trajectory|{replica}"] = np.array(trajectory(home, replica))
     return out
 
 

@@ -18,6 +18,7 @@ from svgpbench.cli import (
     listing,
     migrating,
     reporting,
+    reproducing,
     running,
     scaling,
     surviving,
@@ -43,6 +44,7 @@ app.command("run")(running.run_command)
 app.command("table")(reporting.table_command)
 app.command("plot")(reporting.plot_command)
 app.command("claims")(claiming.claims_command)
+app.command("reproduce")(reproducing.reproduce_command)
 app.command("verify")(verifying.verify_command)
 app.command("migrate")(migrating.migrate_command)
 app.command("check")(checking.check_command)

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from svgpbench.cli.listing import known_backends
-from svgpbench.cli.options import AsJson, Backends
+from svgpbench.cli.options import AsJson, Backends, Device, OnDevice
 from svgpbench.cli.printing import printer
 
 FAILED = 1
@@ -18,6 +18,7 @@ FAILED = 1
 def check_command(
     full: Annotated[bool, typer.Option("--full", help="Every case, not just a few each.")] = False,
     backend: Backends = None,
+    device: OnDevice = Device.cpu,
     as_json: AsJson = False,
 ) -> None:
     """Check that backends agree, and with independent oracles."""
@@ -28,6 +29,7 @@ def check_command(
     report = run_checks(
         backends=backends,
         full=full,
+        device=device,
         on_progress=lambda text: progress.print(text, markup=False, highlight=False, style="dim"),
     )
     if as_json:

@@ -40,4 +40,7 @@ Backends: TypeAlias = Annotated[
     list[str] | None,
     typer.Option("--backend", metavar="NAME[:MODE]", help="Repeat for several."),
 ]
+OnDevice: TypeAlias = Annotated[
+    Device, typer.Option("--device", help="Where backends keep their arrays.")
+]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]

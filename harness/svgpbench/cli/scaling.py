@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from svgpbench.cli.options import AsJson
+from svgpbench.cli.options import AsJson, Device, OnDevice
 from svgpbench.cli.printing import printer
 from svgpbench.cli.timed import (
     FAILED,
@@ -58,6 +58,7 @@ def scaling_command(
     rungs: Annotated[int, typer.Option("--rungs", help="Of each ladder, a factor 2 apart.")] = 5,
     repeats: Repeats = 5,
     threads: Threads = None,
+    device: OnDevice = Device.cpu,
     max_other_cores: MaxOtherCores = MAX_OTHER_CORES,
     rows: Annotated[int, typer.Option("--rows", min=1, help="N to predict.")] = 10**9,
     workers: Annotated[
@@ -95,6 +96,7 @@ def scaling_command(
             threads or default_threads(),
             tell,
             max_other_cores=max_other_cores,
+            device=device,
         )
     write_record(report.to_json(), out, as_json)
     if not as_json:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from svgpbench.cli.options import AsJson, Backends
+from svgpbench.cli.options import AsJson, Backends, Device, OnDevice
 from svgpbench.cli.speed_records import draw_roofline, print_report, show_records
 from svgpbench.cli.timed import (
     FAILED,
@@ -61,6 +61,7 @@ def speed_command(
     ] = None,
     repeats: Repeats = 9,
     threads: Threads = None,
+    device: OnDevice = Device.cpu,
     max_other_cores: MaxOtherCores = MAX_OTHER_CORES,
     floor: Annotated[
         bool, typer.Option(help="Measure the machine's rates and each step's least time.")
@@ -97,6 +98,7 @@ def speed_command(
         tell,
         methods=method or (),
         max_other_cores=max_other_cores,
+        device=device,
     )
     if floor:
         add_floor(report, tell)

@@ -13,7 +13,8 @@ In whitened coordinates q(v) = N(m, S), with J = I − S, D = diag(sβ) and g = 
 so that JW serves three times. What a method's M-step holds says how m and S move with L: that, and
 nothing else, is the method's own. Where H = −J² − JWD(JW)ᵀ and vectors, V = L⁻ᵀJ and Y = VW take the
 place of J and JW: v = κ − diag(K(X, Z)Y), K̄(Z, X) has YD, K̄(Z, Z) has −½(VVᵀ + YDYᵀ), and three
-solves against L are one. Each of them errs by the condition of L, not of K.
+solves against L are one. Each of them errs by the condition of L, not of K; (L⁻ᵀJL⁻¹)K(Z, X), which
+solves for no W, would err by more: at a condition of 1e8 a digit and a half is gone.
 """
 
 from __future__ import annotations
@@ -24,7 +25,12 @@ from typing import NamedTuple
 from svgpbench.methods.data_term import DataTerm
 from svgpbench.model.kernels import KernelParameters
 from svgpbench.model.pullback import DifferentiableCovariance, total
-from svgpbench.numerics.gaussian import Factor, matvec, unwhitened_precision, vecmat
+from svgpbench.numerics.gaussian import (
+    matvec,
+    symmetric_product,
+    unwhitened_precision,
+    vecmat,
+)
 from svgpbench.ops import Array, Ops, Tree
 from svgpbench.tree import tree_map
 
@@ -53,6 +59,14 @@ class DataSlopes(NamedTuple):
     likelihood: Tree  # ∂/∂parameters of s Σ V
 
 
+class Cross(NamedTuple):
+    """What an adjoint sees of θ and a batch; W = L⁻¹Kuf is solved for where it is needed."""
+
+    L: Array  # [Q, M, M]
+    Kuf: Array  # [Q, M, b]
+    kff: Array  # [Q, b]
+
+
 class GramGradient(NamedTuple):
     """The bound's gradient in the blocks, and that of the data's term, which has κ̄ in it."""
 
@@ -65,31 +79,31 @@ class AtBatch(NamedTuple):
     """q in whitened coordinates, and the data's term there."""
 
     m: Array  # [P, M]
+    W: Array  # [Q, M, b]
     J: Array  # [P, M, M], I − S
     JW: Array  # [P, M, b]
     JWD: Array  # [P, M, b], JW diag(sβ)
     slopes: DataSlopes
 
 
-def at_batch(ops: Ops, f: Factor, data: DataTerm, q: Whitened) -> AtBatch:
+def at_batch(ops: Ops, f: Cross, data: DataTerm, q: Whitened) -> AtBatch:
     """What the gradients by W̄ and H share."""
+    W = ops.solve_triangular(f.L, f.Kuf)
     J = ops.eye(q.m.shape[-1]) - q.S
-    JW = J @ f.W
-    slopes = data_slopes(ops, f, data, q.m, f.kff - ops.sum(f.W * JW, axis=-2))
-    return AtBatch(q.m, J, JW, JW * slopes.beta[..., None, :], slopes)
+    JW = J @ W
+    slopes = data_slopes(ops, data, q.m, W, f.kff - ops.sum(W * JW, axis=-2))
+    return AtBatch(q.m, W, J, JW, JW * slopes.beta[..., None, :], slopes)
 
 
-def data_slopes(ops: Ops, f: Factor, data: DataTerm, m: Array, v: Array) -> DataSlopes:
+def data_slopes(ops: Ops, data: DataTerm, m: Array, W: Array, v: Array) -> DataSlopes:
     """The data's term at μ = Wᵀm and v [P, b]."""
-    _, likelihood, alpha, beta = data.likelihood.expectations(ops, data.y, vecmat(m, f.W), v)
+    _, likelihood, alpha, beta = data.likelihood.expectations(ops, data.y, vecmat(m, W), v)
     alpha, beta = data.scale * alpha, data.scale * beta
     likelihood = tree_map(lambda bar: data.scale * bar, likelihood)
-    return DataSlopes(alpha, beta, matvec(f.W, alpha), likelihood)
+    return DataSlopes(alpha, beta, matvec(W, alpha), likelihood)
 
 
-def unwhitened(
-    ops: Ops, f: Factor, slopes: DataSlopes, W_bar: Array, square: Array
-) -> GramGradient:
+def unwhitened(ops: Ops, f: Cross, slopes: DataSlopes, W_bar: Array, square: Array) -> GramGradient:
     """From the gradient in W [P, M, b] and sym(Φ(H)) [P, M, M]."""
     kernels = f.L.shape[0]
     cross = ops.solve_triangular(f.L, over_latents(ops, W_bar, kernels), transpose=True)
@@ -115,24 +129,24 @@ def pulled_back(
 # --- what is held while θ moves -------------------------------------------------------------------
 
 
-def whitened_held(ops: Ops, f: Factor, data: DataTerm, q: Whitened) -> GramGradient:
+def whitened_held(ops: Ops, f: Cross, data: DataTerm, q: Whitened) -> GramGradient:
     """q(v) itself: only W moves with L, and H = −W̄Wᵀ."""
     at = at_batch(ops, f, data, q)
     W_bar = _direct(at)
-    square = lower_symmetrised(ops, -_product(ops, W_bar, f.W))
+    square = lower_symmetrised(ops, -_product(ops, W_bar, at.W))
     return unwhitened(ops, f, at.slopes, W_bar, square)
 
 
-def posterior_held(ops: Ops, f: Factor, data: DataTerm, q: Whitened) -> GramGradient:
+def posterior_held(ops: Ops, f: Cross, data: DataTerm, q: Whitened) -> GramGradient:
     """q(u): H = X + Xᵀ − J + mmᵀ − gmᵀ − mgᵀ, X = WD(W/2 − JW)ᵀ."""
     at = at_batch(ops, f, data, q)
-    X = _product(ops, f.W * at.slopes.beta[..., None, :], 0.5 * f.W - at.JW)
+    X = _product(ops, at.W * at.slopes.beta[..., None, :], 0.5 * at.W - at.JW)
     rank = paired(at.m, 0.5 * at.m - at.slopes.g)
     H = X + ops.matrix_transpose(X) - at.J + rank
     return unwhitened(ops, f, at.slopes, _direct(at), 0.5 * H)
 
 
-def projected_held(ops: Ops, f: Factor, Kuf: Array, data: DataTerm, q: Whitened) -> GramGradient:
+def projected_held(ops: Ops, f: Cross, data: DataTerm, q: Whitened) -> GramGradient:
     """K⁻¹λ̄₁ and K⁻¹Λ̄₂K⁻¹: H = −J² − JWD(JW)ᵀ + m(h + m/2)ᵀ + (h + m/2)mᵀ, h = S(g − m) − g."""
 
     def beside(J: Array, g: Array) -> Array:
@@ -140,18 +154,17 @@ def projected_held(ops: Ops, f: Factor, Kuf: Array, data: DataTerm, q: Whitened)
         h = rest - matvec(J, rest) - g
         return h + 0.5 * q.m
 
-    return _explained(ops, f, Kuf, data, q, beside)
+    return _explained(ops, f, data, q, beside)
 
 
-def weights_held(ops: Ops, f: Factor, Kuf: Array, data: DataTerm, q: Whitened) -> GramGradient:
+def weights_held(ops: Ops, f: Cross, data: DataTerm, q: Whitened) -> GramGradient:
     """K⁻¹m and S⁻¹ − K⁻¹ (of u): H = −(J² + JWD(JW)ᵀ + mmᵀ)."""
-    return _explained(ops, f, Kuf, data, q, lambda J, g: -0.5 * q.m)
+    return _explained(ops, f, data, q, lambda J, g: -0.5 * q.m)
 
 
 def _explained(
     ops: Ops,
-    f: Factor,
-    Kuf: Array,
+    f: Cross,
     data: DataTerm,
     q: Whitened,
     beside: Callable[[Array, Array], Array],
@@ -159,13 +172,15 @@ def _explained(
     """H = −J² − JWD(JW)ᵀ + mxᵀ + xmᵀ with x = beside(J, g) [P, M]."""
     J = ops.eye(q.m.shape[-1]) - q.S
     V = ops.solve_triangular(f.L, J, transpose=True)
-    Y = V @ f.W
-    slopes = data_slopes(ops, f, data, q.m, f.kff - ops.sum(Kuf * Y, axis=-2))
+    W = ops.solve_triangular(f.L, f.Kuf)
+    Y = V @ W
+    slopes = data_slopes(ops, data, q.m, W, f.kff - ops.sum(f.Kuf * Y, axis=-2))
     YD = Y * slopes.beta[..., None, :]
     vectors = ops.concat([q.m[..., None], beside(J, slopes.g)[..., None]], axis=-1)
     vectors = ops.solve_triangular(f.L, vectors, transpose=True)
     a, x = vectors[..., 0], vectors[..., 1]
-    square = 0.5 * (paired(a, x) - _product(ops, V, V) - _product(ops, YD, Y))
+    rank = paired(a, x)
+    square = 0.5 * (rank - symmetric_product(ops, V, V) - symmetric_product(ops, YD, Y))
     return GramGradient(YD + outer(a, slopes.alpha), square, slopes)
 
 
@@ -176,36 +191,36 @@ class DualGradient(NamedTuple):
     C: Array  # [P, M, M], symmetric
 
 
-def dual_gradient(ops: Ops, f: Factor, at: AtBatch) -> DualGradient:
+def dual_gradient(ops: Ops, at: AtBatch) -> DualGradient:
     """c̄ = S(g − m) and C̄ = −½S(C − WDWᵀ)S − sym(c̄mᵀ), where SCS = J − J²."""
     rest = at.slopes.g - at.m
     c = rest - matvec(at.J, rest)
-    SW = f.W - at.JW
+    SW = at.W - at.JW
     SPS = _product(ops, SW * at.slopes.beta[..., None, :], SW)
     return DualGradient(c, 0.5 * (SPS - at.J + at.J @ at.J - paired(c, at.m)))
 
 
-def sums_held(ops: Ops, f: Factor, data: DataTerm, q: Whitened, c: Array, C: Array) -> GramGradient:
+def sums_held(ops: Ops, f: Cross, data: DataTerm, q: Whitened, c: Array, C: Array) -> GramGradient:
     """λ̄₁ and Λ̄₂: H = −2C̄C − c̄cᵀ − W̄Wᵀ."""
     at = at_batch(ops, f, data, q)
-    bar, W_bar = dual_gradient(ops, f, at), _direct(at)
-    H = -2.0 * (bar.C @ C) - outer(bar.c, c) - _product(ops, W_bar, f.W)
+    bar, W_bar = dual_gradient(ops, at), _direct(at)
+    H = -2.0 * (bar.C @ C) - outer(bar.c, c) - _product(ops, W_bar, at.W)
     return unwhitened(ops, f, at.slopes, W_bar, lower_symmetrised(ops, H))
 
 
 def sites_held(
-    ops: Ops, f: Factor, data: DataTerm, q: Whitened, lambda1: Array, beta: Array
+    ops: Ops, f: Cross, data: DataTerm, q: Whitened, lambda1: Array, beta: Array
 ) -> GramGradient:
     """Every site (λ₁, β) [P, n] over the precision of the likelihood: W̄ has 2C̄W diag β + c̄λ₁ᵀ more."""
     at = at_batch(ops, f, data, q)
-    bar = dual_gradient(ops, f, at)
-    CW = bar.C @ f.W
+    bar = dual_gradient(ops, at)
+    CW = bar.C @ at.W
     W_bar = _direct(at) + 2.0 * CW * beta[..., None, :] + outer(bar.c, lambda1)
-    in_unit = ops.sum(beta * ops.sum(f.W * CW, axis=-2)) + ops.sum(lambda1 * vecmat(bar.c, f.W))
+    in_unit = ops.sum(beta * ops.sum(at.W * CW, axis=-2)) + ops.sum(lambda1 * vecmat(bar.c, at.W))
     unit = data.likelihood.site_precision(ops)
     precision = data.likelihood.pull_site_precision(ops, in_unit / unit)
     slopes = at.slopes._replace(likelihood=total(ops, at.slopes.likelihood, precision))
-    return unwhitened(ops, f, slopes, W_bar, lower_symmetrised(ops, -_product(ops, W_bar, f.W)))
+    return unwhitened(ops, f, slopes, W_bar, lower_symmetrised(ops, -_product(ops, W_bar, at.W)))
 
 
 # --- pieces ---------------------------------------------------------------------------------------

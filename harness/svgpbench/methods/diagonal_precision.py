@@ -23,6 +23,7 @@ from typing import ClassVar, NamedTuple
 from svgpbench.errors import UserError, unknown
 from svgpbench.likelihoods import Conditional
 from svgpbench.methods.adjoint import (
+    Cross,
     GramGradient,
     Whitened,
     projected_held,
@@ -177,10 +178,10 @@ class DiagonalPrecision(CoupledMethod[DiagonalState, FactorisedDual]):
         return DUAL.whitened(ops, q)
 
     def adjoint(
-        self, ops: Ops, f: Factor, Kuf: Array, data: DataTerm, q: Whitened, state: DiagonalState
+        self, ops: Ops, f: Cross, data: DataTerm, q: Whitened, state: DiagonalState
     ) -> GramGradient:
         held = weights_held if self.tying == "weights" else projected_held
-        return held(ops, f, Kuf, data, q)
+        return held(ops, f, data, q)
 
     def hold(
         self, ops: Ops, p: Whitener, likelihood: Conditional, state: DiagonalState

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from svgpbench.errors import UserError, unknown
 from svgpbench.likelihoods import Conditional
-from svgpbench.methods.adjoint import GramGradient, Whitened
+from svgpbench.methods.adjoint import Cross, GramGradient, Whitened
 from svgpbench.methods.data_term import DataTerm
 from svgpbench.methods.facts import Facts
 from svgpbench.methods.larger_basis import padded
@@ -190,6 +190,6 @@ class DualSVGP(DualPosterior):
         return TYINGS[self.tying].tie(ops, at, likelihood, held)
 
     def adjoint(
-        self, ops: Ops, f: Factor, Kuf: Array, data: DataTerm, q: Whitened, state: DualState
+        self, ops: Ops, f: Cross, data: DataTerm, q: Whitened, state: DualState
     ) -> GramGradient:
-        return TYINGS[self.tying].adjoint(ops, f, Kuf, data, q, state)
+        return TYINGS[self.tying].adjoint(ops, f, data, q, state)

@@ -13,6 +13,7 @@ from typing import ClassVar, NamedTuple
 from svgpbench.errors import unknown
 from svgpbench.likelihoods import Conditional, Likelihood
 from svgpbench.methods.adjoint import (
+    Cross,
     GramGradient,
     Whitened,
     posterior_held,
@@ -216,7 +217,7 @@ class MeanCholeskySVGP(CoupledMethod[QState, MeanCholesky]):
         return Whitened(q.mean, q.chol @ ops.matrix_transpose(q.chol))
 
     def adjoint(
-        self, ops: Ops, f: Factor, Kuf: Array, data: DataTerm, q: Whitened, state: QState
+        self, ops: Ops, f: Cross, data: DataTerm, q: Whitened, state: QState
     ) -> GramGradient:
         return (whitened_held if self.whiten else posterior_held)(ops, f, data, q)
 

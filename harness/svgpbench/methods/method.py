@@ -17,6 +17,7 @@ from svgpbench.errors import UserError
 from svgpbench.likelihoods import Conditional, Likelihood
 from svgpbench.methods.adjoint import (
     BoundGradient,
+    Cross,
     GramGradient,
     Whitened,
     pulled_back,
@@ -165,11 +166,11 @@ class Method(ABC, Generic[PriorBlocks, BatchBlocks, State, Factorised]):
         cov: DifferentiableCovariance,
         inducing: Tree,
         X: Array,
-        f: BatchBlocks,
+        p: PriorBlocks,
         data: DataTerm,
         state: State,
     ) -> BoundGradient:
-        """The bound's gradient at the blocks `f` of X [b, D], where `state` moves with θ as `tie` says."""
+        """The bound's gradient at X [b, D], where `state` moves with θ as `tie` says."""
         raise NotImplementedError(f"method {self.name!r} has no adjoint")
 
 
@@ -205,9 +206,9 @@ class CoupledMethod(Method[Prior, Factor, State, Factorised], Generic[State, Fac
         raise NotImplementedError
 
     def adjoint(
-        self, ops: Ops, f: Factor, Kuf: Array, data: DataTerm, q: Whitened, state: State
+        self, ops: Ops, f: Cross, data: DataTerm, q: Whitened, state: State
     ) -> GramGradient:
-        """The bound's gradient in K(Z, X) = LW and K(Z, Z), from how q(v) moves with L."""
+        """The bound's gradient in K(Z, X) and K(Z, Z), from how q(v) moves with L."""
         raise NotImplementedError
 
     def bound_gradient(
@@ -216,10 +217,11 @@ class CoupledMethod(Method[Prior, Factor, State, Factorised], Generic[State, Fac
         cov: DifferentiableCovariance,
         inducing: Tree,
         X: Array,
-        f: Factor,
+        p: Prior,
         data: DataTerm,
         state: State,
     ) -> BoundGradient:
-        q = self.whitened(ops, self.factorise(ops, f, state))
-        bar = self.adjoint(ops, f, cov.cross(inducing, X), data, q, state)
+        q = self.whitened(ops, self.factorise(ops, p, state))
+        f = Cross(p.L, cov.cross(inducing, X), cov.diagonal(X))
+        bar = self.adjoint(ops, f, data, q, state)
         return pulled_back(ops, cov, inducing, X, bar)

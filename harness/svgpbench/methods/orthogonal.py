@@ -24,6 +24,7 @@ from svgpbench.errors import UserError, unknown
 from svgpbench.likelihoods import Conditional, Likelihood
 from svgpbench.methods.adjoint import (
     BoundGradient,
+    Cross,
     outer,
     over_latents,
     paired,
@@ -264,21 +265,21 @@ class OrthogonalSVGP(Method[TwoPartPrior, TwoPartFactor, TwoPartState, Factorise
         cov: DifferentiableCovariance,
         inducing: Decoupled,
         X: Array,
-        f: TwoPartFactor,
+        p: TwoPartPrior,
         data: DataTerm,
         state: TwoPartState,
     ) -> BoundGradient:
         """The coupled method's, with e = L⁻¹K_βγa in W̄ = … − e(sα)ᵀ and H = … + egᵀ + geᵀ − eeᵀ."""
         (gamma, beta), a, part = inducing, state.a, self.part
-        e = explained(ops, f, a)
-        q = part.whitened(ops, part.factorise(ops, f.coupled, state.coupled))
-        data = shifted(data, self._mean(f, a, e))
-        bar = part.adjoint(ops, f.coupled, cov.cross(beta, X), data, q, state.coupled)
-        alpha, g = bar.slopes.alpha, bar.slopes.g
-        vectors = ops.concat([e[..., None], g[..., None]], axis=-1)
-        vectors = ops.solve_triangular(f.coupled.L, vectors, transpose=True)
-        e, g = vectors[..., 0], vectors[..., 1]  # L⁻ᵀ of each
-        kernels = f.K_bg.shape[0]
+        L, kernels = p.coupled.L, p.K_bg.shape[0]
+        f = Cross(L, cov.cross(beta, X), cov.diagonal(X))
+        # L⁻ᵀe and, below, L⁻ᵀg: what the gradients in K(Z, X) and K(Z, Z) have of either
+        e = ops.solve_triangular(L, explained(ops, p, a)[..., None], transpose=True)[..., 0]
+        q = part.whitened(ops, part.factorise(ops, p.coupled, state.coupled))
+        data = shifted(data, vecmat(a, cov.cross(gamma, X)) - vecmat(e, f.Kuf))
+        bar = part.adjoint(ops, f, data, q, state.coupled)
+        alpha = bar.slopes.alpha
+        g = ops.solve_triangular(L, bar.slopes.g[..., None], transpose=True)[..., 0]
         cross = bar.cross - over_latents(ops, outer(e, alpha), bar.cross.shape[0])
         rank = over_latents(ops, 0.5 * paired(e, g - 0.5 * e), bar.square.shape[0])
         bar = bar._replace(cross=cross, square=bar.square + rank)

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from svgpbench.likelihoods import Conditional
 from svgpbench.methods.adjoint import (
+    Cross,
     GramGradient,
     Whitened,
     posterior_held,
@@ -90,7 +91,7 @@ class Tying:
 
     hold: Callable[[Ops, Array, Conditional, DualState], Any]
     tie: Callable[[Ops, Any, Conditional, Any], DualState]  # from a Factor where sites are kept
-    adjoint: Callable[[Ops, Factor, Array, DataTerm, Whitened, DualState], GramGradient]
+    adjoint: Callable[[Ops, Cross, DataTerm, Whitened, DualState], GramGradient]
     keeps_sites: bool = False
 
 
@@ -130,27 +131,27 @@ TYINGS: dict[str, Tying] = {
     "tied-projected": Tying(
         _hold_at,
         _tie_projected,
-        lambda ops, f, Kuf, data, q, s: projected_held(ops, f, Kuf, data, q),
+        lambda ops, f, data, q, s: projected_held(ops, f, data, q),
     ),
     "tied": Tying(
         _hold_at,
         _tie_tied,
-        lambda ops, f, Kuf, data, q, s: sums_held(ops, f, data, q, s.c, s.C),
+        lambda ops, f, data, q, s: sums_held(ops, f, data, q, s.c, s.C),
     ),
     "untied": Tying(
         _hold_untied,
         _tie_untied,
-        lambda ops, f, Kuf, data, q, s: sites_held(ops, f, data, q, *s.sites),
+        lambda ops, f, data, q, s: sites_held(ops, f, data, q, *s.sites),
         keeps_sites=True,
     ),
     "whitened": Tying(
         lambda ops, L, p, s: s,
         lambda ops, f, p, h: h,
-        lambda ops, f, Kuf, data, q, s: whitened_held(ops, f, data, q),
+        lambda ops, f, data, q, s: whitened_held(ops, f, data, q),
     ),
     "standard": Tying(
         _hold_at,
         _tie_standard,
-        lambda ops, f, Kuf, data, q, s: posterior_held(ops, f, data, q),
+        lambda ops, f, data, q, s: posterior_held(ops, f, data, q),
     ),
 }

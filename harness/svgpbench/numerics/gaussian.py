@@ -64,6 +64,22 @@ def symmetrise(ops: Ops, x: Array) -> Array:
     return 0.5 * (x + ops.matrix_transpose(x))
 
 
+WORTH_SPLITTING = 256
+"""From so many rows on, arithmetic that is left out outweighs the calls that it takes."""
+
+
+def symmetric_product(ops: Ops, x: Array, y: Array) -> Array:
+    """xyᵀ [..., n, n] of x and y [..., n, k], where it is symmetric: a quarter is mirrored."""
+    n = x.shape[-2]
+    if n < WORTH_SPLITTING:
+        return x @ ops.matrix_transpose(y)
+    h = n // 2
+    first = x[..., :h, :] @ ops.matrix_transpose(y[..., :h, :])
+    below = x[..., h:, :] @ ops.matrix_transpose(y)
+    above = ops.matrix_transpose(below[..., :h])
+    return ops.concat([ops.concat([first, above], axis=-1), below], axis=-2)
+
+
 def lower_inverse(ops: Ops, chol: Array) -> Array:
     """L⁻¹ [..., n, n] of a lower triangular factor."""
     return ops.solve_triangular(chol, ops.broadcast_to(ops.eye(chol.shape[-1]), chol.shape))

@@ -59,7 +59,7 @@ def gather(results: Path, artefact: Artefact, experiment: Experiment) -> Evidenc
     if found.missing:
         why = f"{found.missing} of {len(cells)} cells of {experiment.name} have not run"
         return Evidence(pd.DataFrame(), why)
-    return Evidence(_frame(found.records))
+    return Evidence(frame_of(found.records))
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,8 @@ def command(artefact: Artefact, experiment: Experiment) -> str:
     return f"svgpbench run {artefact.experiment}{preset} --backend {experiment.backends[0]}"
 
 
-def _frame(records: Sequence[Record]) -> pd.DataFrame:
+def frame_of(records: Sequence[Record]) -> pd.DataFrame:
+    """A row a cell: its metrics, and what of its data and its trace predicates ask for."""
     return final_frame(records).assign(
         cell_id=[record.cell_id for record in records],
         n_test=pd.Series([record.data.get("n_test") for record in records], dtype=float),

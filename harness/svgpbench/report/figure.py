@@ -26,22 +26,28 @@ def check_figure_path(path: Path) -> None:
         raise UserError(f"--out {path}: there is no folder {path.parent}")
 
 
-def draw_figure(collected: Collected, path: Path, kind: FigureKind | None = None) -> str:
-    """Draw a figure to `path` and return its caption; without a kind, how the runs converge.
+def draw_figure(
+    collected: Collected, path: Path, kind: FigureKind | None = None, *also: Path
+) -> str:
+    """Draw a figure to `path`, and `also` to others; without a kind, how the runs converge.
 
+    Returns its caption.
     Raises `UserError` for a file that cannot be written and for records with nothing to draw.
     """
-    check_figure_path(path)
+    paths = (path, *also)
+    for one in paths:
+        check_figure_path(one)
     kind = kind or Convergence()
     drawn = Drawn.of(collected, kind)
     with matplotlib.rc_context(STYLE):
         figure = kind.draw(drawn)
         unhide_labels(figure)
         caption = _caption(collected, drawn, kind)
-        try:
-            figure.savefig(path, dpi=200, metadata=_metadata(path, caption))
-        except OSError as error:
-            raise UserError(f"--out {path} cannot be written ({error.strerror})") from None
+        for one in paths:
+            try:
+                figure.savefig(one, dpi=200, metadata=_metadata(one, caption))
+            except OSError as error:
+                raise UserError(f"--out {one} cannot be written ({error.strerror})") from None
     return caption
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
@@ -13,6 +12,7 @@ from rich.text import Text
 
 from svgpbench.metrics import Metric
 from svgpbench.report.table import ResultTable
+from svgpbench.report.table_formats import TextTable, latex, markdown
 
 UNITS = {
     "standardised": "of y standardised by the training part",
@@ -27,6 +27,11 @@ class Layout:
     task: str
     header: list[str]
     rows: list[list[str]]
+
+    @property
+    def text(self) -> TextTable:
+        """What it is in a file; words stand before n."""
+        return TextTable(self.header, self.rows, self.header.index("n"))
 
 
 def lay_out(table: ResultTable) -> Iterator[Layout]:
@@ -146,11 +151,15 @@ def _rich(title: str, layout: Layout) -> Table:
 
 def to_markdown(table: ResultTable) -> str:
     """Pipe tables, one a task, and the footnotes as a list."""
-    parts: list[str] = []
-    for layout in lay_out(table):
-        first = layout.header.index("n")
-        rule = ["---:" if at >= first else "---" for at in range(len(layout.header))]
-        lines: list[list[Any]] = [layout.header, rule, *layout.rows]
-        parts.append("\n".join(f"| {' | '.join(line)} |" for line in lines))
+    parts = [markdown(layout.text) for layout in lay_out(table)]
     parts.append("\n".join(f"- {note}" for note in footnotes(table)))
     return "\n\n".join(parts)
+
+
+def to_latex(table: ResultTable) -> str:
+    """Tables for `booktabs`, one a task; the footnotes are in their captions."""
+    notes = ". ".join(footnotes(table))
+    return "\n\n".join(
+        latex(layout.text, f"{table.experiment}, {layout.task}: {notes}.")
+        for layout in lay_out(table)
+    )

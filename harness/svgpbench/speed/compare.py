@@ -48,6 +48,7 @@ def run_speed(
     *,
     methods: Sequence[str] = (),
     max_other_cores: float = MAX_OTHER_CORES,
+    device: str = "cpu",
 ) -> SpeedReport:
     """Time every step of every method on every problem.
 
@@ -61,6 +62,7 @@ def run_speed(
         on_progress: called with a line of text a step.
         methods: names of methods, with a variant after a space; by default those of `usual_methods`.
         max_other_cores: what a round may lose to other processes before it is discarded.
+        device: of every backend; a peer takes the best that it finds there.
 
     Returns:
         A report; after Ctrl-C it is marked `interrupted` and holds what had been timed.
@@ -81,6 +83,7 @@ def run_speed(
             "peers": list(peers),
             "repeats": repeats,
             "threads": threads,
+            "device": device,
             "round_s": ROUND_S,
             "max_other_cores": max_other_cores,
         },
@@ -93,10 +96,10 @@ def run_speed(
                 path = folder / f"{problem}.npz"
                 save_problem(make_problem(problem), path)
                 processes = [
-                    stack.enter_context(TimedProcess.of_backend(backend, threads, cores))
+                    stack.enter_context(TimedProcess.of_backend(backend, device, threads, cores))
                     for backend in backends
                 ] + [
-                    stack.enter_context(TimedProcess.of_peer(name, located, threads, cores))
+                    stack.enter_context(TimedProcess.of_peer(name, located, device, threads, cores))
                     for name, located in peers.items()
                 ]
                 dead = _wait(processes, report.environment)

@@ -71,9 +71,9 @@ def _count(report: SpeedReport, cell: Cell, problem: Problem) -> None:
 
 @contextmanager
 def _process(report: SpeedReport, source: str) -> Iterator[TimedProcess]:
-    threads = report.settings["threads"]
-    backend = "numpy" if source == BLAS else source
-    with TimedProcess.of_backend(backend, threads, job_cores(1, threads)[0]) as process:
+    threads, device = report.settings["threads"], report.settings["device"]
+    backend, device = ("numpy", "cpu") if source == BLAS else (source, device)
+    with TimedProcess.of_backend(backend, device, threads, job_cores(1, threads)[0]) as process:
         process.wait_until_ready()
         yield process
 

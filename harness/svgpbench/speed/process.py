@@ -45,20 +45,23 @@ class TimedProcess:
         self.environment: dict[str, Any] = {}
 
     @classmethod
-    def of_backend(cls, backend: str, threads: int, cores: Sequence[int]) -> TimedProcess:
+    def of_backend(
+        cls, backend: str, device: str, threads: int, cores: Sequence[int]
+    ) -> TimedProcess:
         """A process of `NAME[:MODE]` in this environment."""
-        command = (sys.executable, "-P", "-m", "svgpbench.speed.worker", "--backend", backend)
-        environment = os.environ | worker_environment("cpu", threads)
+        worker = (sys.executable, "-P", "-m", "svgpbench.speed.worker")
+        command = (*worker, "--backend", backend, "--device", device)
+        environment = os.environ | worker_environment(device, threads)
         return cls(backend, command, environment, threads, cores)
 
     @classmethod
     def of_peer(
-        cls, name: str, located: Located, threads: int, cores: Sequence[int]
+        cls, name: str, located: Located, device: str, threads: int, cores: Sequence[int]
     ) -> TimedProcess:
         """A process of a peer's script under the Python that has the peer."""
         inherited = {k: v for k, v in os.environ.items() if k not in NOT_FOR_PEERS}
         # the variable and not -P, which a peer's older Python may not know
-        environment = inherited | worker_environment("cpu", threads) | {"PYTHONSAFEPATH": "1"}
+        environment = inherited | worker_environment(device, threads) | {"PYTHONSAFEPATH": "1"}
         command = (str(located.python), str(SERVE), str(located.peer.script))
         return cls(name, command, environment, threads, cores)
 

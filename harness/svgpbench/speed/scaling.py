@@ -134,6 +134,7 @@ def run_scaling(
     on_progress: Callable[[str], None] = lambda text: None,
     *,
     max_other_cores: float = MAX_OTHER_CORES,
+    device: str = "cpu",
 ) -> ScalingReport:
     """Time an E-step and an M-step on every rung, each in a fresh process.
 
@@ -149,6 +150,7 @@ def run_scaling(
         "axes": list(axes),
         "repeats": repeats,
         "threads": threads,
+        "device": device,
         "max_other_cores": max_other_cores,
     }
     environment = {"parent": describe(threads).model_dump(mode="json")}
@@ -166,13 +168,14 @@ def _run_cell(
     report: ScalingReport, title: str, step: str, on_progress: Callable[[str], None]
 ) -> None:
     settings, problem = report.speed.settings, problem_of(report.shapes[title])
-    backend, method, threads = (settings[key] for key in ("backend", "method", "threads"))
+    backend, method = settings["backend"], settings["method"]
+    device, threads = settings["device"], settings["threads"]
     family = timed_method(method).family
     cell = Cell(title, step, backend, method, family, peer=False)
     cell.work = work_of(problem, method, step)
     with (
         tempfile.TemporaryDirectory() as folder,
-        TimedProcess.of_backend(backend, threads, job_cores(1, threads)[0]) as process,
+        TimedProcess.of_backend(backend, device, threads, job_cores(1, threads)[0]) as process,
     ):
         path = Path(folder) / "problem.npz"
         save_problem(problem, path)

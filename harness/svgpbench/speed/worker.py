@@ -33,6 +33,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Serve requests until stdin ends."""
     parser = argparse.ArgumentParser(prog="svgpbench.speed.worker")
     parser.add_argument("--backend", required=True, help="NAME[:MODE]")
+    parser.add_argument("--device", default="cpu", help="where it keeps its arrays")
     parser.add_argument("--threads", type=int, required=True)
     parser.add_argument("--cores", default="", help="logical cores, as in 0,1; empty: any")
     parser.add_argument("--parent", type=int, default=0, help="process id to live no longer than")
@@ -41,6 +42,7 @@ def main(arguments: list[str] | None = None) -> None:
     requests, answers = take_pipes()
     die_with(options.parent)
     name, _, mode = options.backend.partition(":")
+    place = (name, mode, "float64", options.device)
     pin(name, options.threads, [int(core) for core in options.cores.split(",") if core])
     cases: dict[tuple[Any, Any], Case] = {}
 
@@ -58,13 +60,13 @@ def main(arguments: list[str] | None = None) -> None:
             elif request["do"] == "rates":
                 sizes = Sizes(*request["sizes"])
                 if request["through"] == "ops":
-                    rates = measure_ops(load_backend(name, mode), sizes)
+                    rates = measure_ops(load_backend(*place), sizes)
                 else:
                     rates = measure_blas(sizes, options.threads)
                 say({"rates": rates._asdict()})
             elif request["do"] == "prepare":
                 problem = load_problem(Path(request["problem"]))
-                cases[key] = build_case(load_backend(name, mode), problem, *key)
+                cases[key] = build_case(load_backend(*place), problem, *key)
                 say(prepare(cases[key]))
             else:
                 say({"seconds": time_calls(cases[key].call, request["calls"])})

@@ -83,7 +83,6 @@ class MStep:
         """The gradient where the state is tied, from the method's own."""
         ops, theta = self.ops, constrain(self.ops, at.raw)
         cov, Z = self.model.differentiable_covariance(ops, theta), theta.inducing
-        f = self.method.factor(ops, cov, Z, at.prior, batch.X, batch.basis_points)
         data = data_term(self.model, theta, batch, scale)
-        gradient = self.method.bound_gradient(ops, cov, Z, batch.X, f, data, at.state)
+        gradient = self.method.bound_gradient(ops, cov, Z, batch.X, at.prior, data, at.state)
         return learned(pull_constrain(ops, theta, Theta(*gradient)), self.learn)

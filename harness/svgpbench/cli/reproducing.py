@@ -1,0 +1,102 @@
+"""`svgpbench reproduce`: the artefacts of papers, from cells to figures, tables and verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from svgpbench.cli.options import RESULTS, Backends, PresetName, ResultsFolder
+from svgpbench.cli.progress import reporter
+from svgpbench.cli.running import FAILED, INTERRUPTED
+from svgpbench.errors import UserError
+
+if TYPE_CHECKING:
+    from svgpbench.papers import Artefact
+    from svgpbench.report.reproduction import Planned, Written
+
+OUT = RESULTS / "reproduced"
+
+
+def reproduce_command(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[PAPER|ARTEFACT|CLAIM]...",
+            help="Such as adam2021, adam2021/fig3 or adam2021-16; all papers by default.",
+        ),
+    ] = None,
+    *,
+    preset: PresetName = None,
+    backend: Backends = None,
+    from_records: Annotated[
+        bool, typer.Option("--from-records", help="Compute no cell; take the records there are.")
+    ] = False,
+    results: ResultsFolder = RESULTS,
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Folder of what is made.")
+    ] = OUT,
+) -> None:
+    """Run what is missing of papers' artefacts; make their figures, tables and verdicts from the records."""
+    from svgpbench.report.ledger import write_ledger
+    from svgpbench.report.reproduction import choose, plan, write
+    from svgpbench.report.verdicts import judge
+    from svgpbench.runner.pool import check_writable
+
+    chosen = choose(names or [])
+    planned = [one for each in chosen for one in plan(each, preset, backend or ())]
+    if from_records and not results.is_dir():
+        raise UserError(f"--results {results}: there is no such folder; name one with records")
+    check_writable(out)
+    ran = set() if from_records else _run(planned, results)
+    judged = [(each.paper, judge(each.paper, each.claims, results)) for each in chosen]
+    of_paper = {paper.name: claims for paper, claims in judged}
+    written = {
+        (one.paper.name, one.artefact.id): write(one, results, out, of_paper[one.paper.name])
+        for one in planned
+    }
+    for each in chosen:
+        for artefact in each.artefacts:
+            made = written.get((each.paper.name, artefact.id))
+            said = _line(made, ran) if made else _without_cells(artefact)
+            typer.echo(f"{each.paper.name}/{artefact.id}: {said}")
+    typer.echo(f"{out}/claims.md, {out}/claims.json: {write_ledger(out, judged)}")
+    if any(status != "ok" for made in written.values() for status in made.statuses.values()):
+        raise typer.Exit(FAILED)
+
+
+def _run(planned: Sequence[Planned], results: Path) -> Collection[str]:
+    """Run the cells that have no final record; returns the ids of those that ran."""
+    from svgpbench.cells.validation import check_cells
+    from svgpbench.runner.pool import run_cells
+
+    cells = [cell for one in planned for cell in one.cells]
+    if not cells:
+        return set()
+    check_cells(cells)
+    with reporter() as on_event:
+        summary = run_cells(cells, results=results, on_event=on_event)
+    if summary.interrupted:
+        typer.echo("interrupted; the same command goes on from here")
+        raise typer.Exit(INTERRUPTED)
+    return {record.cell_id for record in summary.records}
+
+
+def _line(made: Written, ran: Collection[str]) -> str:
+    """What was written where, and what became of the cells."""
+    again = sum(cell in ran for cell in made.statuses)
+    failed = sum(status != "ok" for status in made.statuses.values())
+    cells = f"cells: {again} run, {len(made.statuses) - again} reused, {failed} failed"
+    if made.missing:
+        cells += f", {made.missing} missing"
+    files = ", ".join(path.name for path in made.files)
+    where = [f"{made.files[0].parent}: {files}"] if made.files else []
+    return "; ".join([*where, *made.left_out, cells])
+
+
+def _without_cells(artefact: Artefact) -> str:
+    if artefact.computed:
+        return "no cells, computed afresh where a claim is decided by it"
+    return f"not there, no experiment{'; ' * bool(artefact.missing)}{artefact.missing}"

@@ -1,0 +1,55 @@
+"""The ledger of some claims as files: for a reader and for a program."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from svgpbench.atomic import write_whole
+from svgpbench.papers import Paper
+from svgpbench.report.table_formats import TextTable, markdown
+from svgpbench.report.verdicts import Judged, with_interval
+
+COLUMNS = ("id", "claim", "verdict", "effect, 95 %", "condition")
+
+
+def write_ledger(folder: Path, judged: Sequence[tuple[Paper, Sequence[Judged]]]) -> str:
+    """Write `claims.md` and `claims.json`; returns how many claims came out how."""
+    counts = Counter(one.verdict for _, claims in judged for one in claims)
+    listed = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+    total = counts.total()
+    summary = f"{total} claim{'s' * (total != 1)}" + (f": {listed}" if counts else "")
+    text = "\n\n".join(["# Claims", summary, *_sections(judged)])
+    write_whole(folder / "claims.md", f"{text}\n".encode())
+    entries = [{"paper": of.name, **one.to_json()} for of, claims in judged for one in claims]
+    content = json.dumps(entries, indent=2, ensure_ascii=False, allow_nan=False)
+    write_whole(folder / "claims.json", f"{content}\n".encode())
+    return summary
+
+
+def _sections(judged: Sequence[tuple[Paper, Sequence[Judged]]]) -> Iterator[str]:
+    """A table for each paper, and below it what each part of a claim rests on."""
+    for paper, claims in judged:
+        about = paper.about
+        yield f"## {about.title}\n\n{', '.join(about.authors)}, {about.venue} {about.year}"
+        rows = [
+            [one.claim.id, one.claim.title, one.verdict, one.effect, one.condition]
+            for one in claims
+        ]
+        yield markdown(TextTable(COLUMNS, rows, words=len(COLUMNS)))
+        yield from (
+            _parts(one) for one in claims if any(part.finding.effects for part in one.parts)
+        )
+
+
+def _parts(one: Judged) -> str:
+    lines = [f"{one.claim.id}, {one.claim.claim}:", ""]
+    for part in one.parts:
+        outcomes = "; ".join(
+            ", ".join(filter(None, (effect.of, with_interval(effect), effect.outcome, effect.note)))
+            for effect in part.finding.effects
+        )
+        lines.append(f"- {part.says}: {part.finding.verdict}. {outcomes or part.why_not}")
+    return "\n".join(lines)

@@ -1,0 +1,197 @@
+"""Papers, artefacts and claims by name; the cells of an artefact; its files, made from their records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from svgpbench.atomic import write_whole
+from svgpbench.config import CellConfig
+from svgpbench.errors import UserError, unknown
+from svgpbench.experiments import Experiment, FigureEntry, Selection, TableEntry, resolve
+from svgpbench.experiments.resolve import DEFAULT_PRESET
+from svgpbench.papers import Artefact, Claim, Paper, load_paper, paper_folders
+from svgpbench.plugins import FIGURES, TABLES
+from svgpbench.report.collect import Collected, collect
+from svgpbench.report.figure import draw_figure
+from svgpbench.report.kinds import FigureKind, TableKind, entries_of, kind_of
+from svgpbench.report.layout import to_latex, to_markdown
+from svgpbench.report.printed_beside_ours import as_frame, as_text, beside
+from svgpbench.report.scope import scope
+from svgpbench.report.table_formats import latex, markdown
+from svgpbench.report.verdicts import Judged
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What is asked for of a paper: artefacts, and the claims that hang on them."""
+
+    paper: Paper
+    artefacts: tuple[Artefact, ...]
+    claims: tuple[Claim, ...]
+
+
+@dataclass(frozen=True)
+class Planned:
+    """An artefact with an experiment: which cells it takes and what is made of their records."""
+
+    paper: Paper
+    artefact: Artefact
+    experiment: Experiment
+    cells: tuple[CellConfig, ...]
+    scope: str  # the preset, and what is smaller than in the paper
+    figures: dict[str, FigureKind]
+    tables: dict[str, TableKind]
+
+
+@dataclass(frozen=True)
+class Written:
+    """The files made of an artefact, why others were not, and the records they rest on."""
+
+    files: tuple[Path, ...]
+    left_out: tuple[str, ...]
+    statuses: Mapping[str, str]  # of each record, by cell id
+    missing: int
+
+
+def choose(names: Sequence[str]) -> list[Chosen]:
+    """Papers (`adam2021`), artefacts (`adam2021/fig3`) and claims (`adam2021-16`); without a name all papers.
+
+    A claim brings its artefacts, an artefact the claims that need it.
+    Raises `UserError` with the nearest name for one that there is not.
+    """
+    papers = [load_paper(name) for name in paper_folders()]
+    known = {name for paper in papers for name in _names(paper)}
+    for name in names:
+        if name not in known:
+            raise unknown("paper, artefact or claim", name, known)
+    chosen = [_of(paper, names or [paper.name]) for paper in papers]
+    return [one for one in chosen if one.artefacts]
+
+
+def _names(paper: Paper) -> Iterator[str]:
+    yield paper.name
+    yield from (f"{paper.name}/{artefact.id}" for artefact in paper.about.artefacts)
+    yield from (claim.id for claim in paper.claims)
+
+
+def _of(paper: Paper, names: Collection[str]) -> Chosen:
+    artefacts = [
+        artefact
+        for artefact in paper.about.artefacts
+        if paper.name in names or f"{paper.name}/{artefact.id}" in names
+    ]
+    ids = {artefact.id for artefact in artefacts}
+    claims = [x for x in paper.claims if x.id in names or ids.intersection(x.artefacts)]
+    ids |= {name for claim in claims if claim.id in names for name in claim.artefacts}
+    artefacts = [artefact for artefact in paper.about.artefacts if artefact.id in ids]
+    return Chosen(paper, tuple(artefacts), tuple(claims))
+
+
+def plan(chosen: Chosen, preset: str | None, backends: Sequence[str]) -> list[Planned]:
+    """The artefacts that have an experiment; `preset` and `backends` replace those that are declared.
+
+    Raises `UserError` for a preset that there is not and for a figure or table that does not fit.
+    """
+    return [
+        _planned(chosen, artefact, preset or artefact.preset, backends)
+        for artefact in chosen.artefacts
+        if artefact.experiment
+    ]
+
+
+def _planned(
+    chosen: Chosen, artefact: Artefact, preset: str | None, backends: Sequence[str]
+) -> Planned:
+    experiment = chosen.paper.experiments[artefact.id]
+    selection = Selection(backends=backends)
+    cells = resolve(experiment, preset, selection)
+    whole = resolve(experiment, artefact.preset, selection)
+    shown = preset or (DEFAULT_PRESET if DEFAULT_PRESET in experiment.presets else "")
+    figures = entries_of(experiment.figures, FigureEntry(name="convergence"), "figure", None)
+    tables = entries_of(experiment.tables, TableEntry(name="finals"), "table", None)
+    return Planned(
+        chosen.paper,
+        artefact,
+        experiment,
+        tuple(cells),
+        scope(artefact, chosen.paper.claims, shown, cells, whole),
+        {entry.name: kind_of(FIGURES, entry, experiment) for entry in figures},
+        {entry.name: kind_of(TABLES, entry, experiment) for entry in tables},
+    )
+
+
+def write(planned: Planned, results: Path, out: Path, judged: Sequence[Judged]) -> Written:
+    """Make an artefact's files in a folder of its own from the records that there are.
+
+    What cannot be made, of records that are not there or have nothing to draw, is said in `left_out`.
+    Raises `UserError` for a folder that cannot be written.
+    """
+    try:
+        found = collect(results, planned.experiment, planned.cells)
+    except UserError as error:
+        return Written((), (str(error),), {}, len(planned.cells))
+    found = replace(found, notes=(planned.scope, *found.notes))
+    folder = out / planned.paper.name / planned.artefact.id
+    folder.mkdir(parents=True, exist_ok=True)
+    files: list[Path] = []
+    left_out: list[str] = []
+    for make in _makers(planned, found, folder, judged):
+        try:
+            files += make()
+        except UserError as error:
+            left_out.append(str(error))
+    statuses = {record.cell_id: record.status for record in found.records}
+    return Written(tuple(files), tuple(left_out), statuses, found.missing)
+
+
+Maker = Callable[[], list[Path]]
+
+
+def _makers(
+    planned: Planned, found: Collected, folder: Path, judged: Sequence[Judged]
+) -> Iterator[Maker]:
+    """What makes each figure and table, and the table of printed figures."""
+    for name, figure in planned.figures.items():
+        yield partial(_figure, found, folder / name, figure)
+    for name, table in planned.tables.items():
+        yield partial(_table, found, folder / name, table)
+    yield partial(_beside, planned, found, folder / "printed-beside-ours", judged)
+
+
+def _figure(found: Collected, stem: Path, kind: FigureKind) -> list[Path]:
+    png, pdf, caption = _named(stem, "png", "pdf", "txt")
+    write_whole(caption, f"{draw_figure(found, png, kind, pdf)}\n".encode())
+    return [png, pdf, caption]
+
+
+def _table(found: Collected, stem: Path, kind: TableKind) -> list[Path]:
+    table = kind.build(found)
+    return _texts(stem, to_markdown(table), to_latex(table), table.to_csv())
+
+
+def _beside(planned: Planned, found: Collected, stem: Path, judged: Sequence[Judged]) -> list[Path]:
+    printed = [x for x in planned.paper.printed if x.artefact == planned.artefact.id]
+    rows = beside(printed, found.records, judged)
+    if not rows:
+        return []
+    text = as_text(rows)
+    caption = (
+        f"{planned.paper.name}, {planned.artefact.id}: {len(rows)} of {len(printed)} printed figures "
+        f"beside ours, means with half their 95 % intervals. {planned.scope}."
+    )
+    as_markdown = f"{markdown(text)}\n\n{caption}"
+    return _texts(stem, as_markdown, latex(text, caption), as_frame(rows).to_csv(index=False))
+
+
+def _texts(stem: Path, as_markdown: str, as_latex: str, as_csv: str) -> list[Path]:
+    paths = _named(stem, "md", "tex", "csv")
+    for path, text in zip(paths, (as_markdown, as_latex, as_csv), strict=True):
+        write_whole(path, f"{text.rstrip()}\n".encode())
+    return paths
+
+
+def _named(stem: Path, *suffixes: str) -> list[Path]:
+    return [stem.with_name(f"{stem.name}.{suffix}") for suffix in suffixes]

@@ -1,0 +1,60 @@
+"""What records of a preset leave out of what a paper did, in the words of a caption."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from svgpbench.config import CellConfig
+from svgpbench.papers import Artefact, Claim
+
+
+def scope(
+    artefact: Artefact,
+    claims: Sequence[Claim],
+    preset: str,
+    cells: Sequence[CellConfig],
+    whole: Sequence[CellConfig],
+) -> str:
+    """The preset; what it has less of than `whole`, the artefact's own; what that has less of than the paper.
+
+    A claim says what is smaller of one artefact alone: of several, it does not say of which.
+    """
+    size = f"preset {preset}" if preset else "the experiment as declared"
+    own = f"preset {artefact.preset}" if artefact.preset else "the artefact's own size"
+    smaller = [*_fewer(cells, whole), *_other_settings(cells, whole)]
+    if smaller:
+        size += f", smaller than {own}: {', '.join(smaller)}"
+    than_printed = [
+        f"{claim.shrinks} ({claim.id})"
+        for claim in claims
+        if claim.artefacts == (artefact.id,) and claim.shrinks
+    ]
+    if than_printed:
+        size += f"; smaller than in the paper: {'; '.join(than_printed)}"
+    return f"{size}; {artefact.missing}" if artefact.missing else size
+
+
+def _fewer(cells: Sequence[CellConfig], whole: Sequence[CellConfig]) -> Iterator[str]:
+    """`2 of 5 splits`, of what there are fewer of."""
+    for what, key in (
+        ("data sets", lambda cell: cell.data.name),
+        ("splits", lambda cell: (cell.split.seed, cell.split.fold)),
+        ("starts", lambda cell: cell.seed),
+        ("methods", lambda cell: cell.method.title),
+    ):
+        mine, all_of_them = len({*map(key, cells)}), len({*map(key, whole)})
+        if mine < all_of_them:
+            yield f"{mine} of {all_of_them} {what}"
+
+
+def _other_settings(cells: Sequence[CellConfig], whole: Sequence[CellConfig]) -> Iterator[str]:
+    """`training.em_iterations 2 where it is 20`, of the settings that a preset may change."""
+    for part in ("training", "inducing"):
+        for key in type(getattr(cells[0], part)).model_fields:
+            mine, theirs = (_values(each, part, key) for each in (cells, whole))
+            if not set(mine) <= set(theirs):
+                yield f"{part}.{key} {', '.join(mine)} where it is {', '.join(theirs)}"
+
+
+def _values(cells: Sequence[CellConfig], part: str, key: str) -> list[str]:
+    return list(dict.fromkeys(str(getattr(getattr(cell, part), key)) for cell in cells))

@@ -1,0 +1,66 @@
+"""A table of texts as Markdown and as LaTeX."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from typing import NamedTuple
+
+LATEX = {
+    **{char: f"\\{char}" for char in "&%$#_{}"},
+    **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
+    **{"±": r"$\pm$", "×": r"$\times$", "≤": r"$\leq$", "≥": r"$\geq$", "≠": r"$\neq$"},
+    **{"∞": r"$\infty$", "·": r"$\cdot$", "†": r"$\dagger$", "−": "$-$", "–": "--"},
+    **{char: f"${char}$" for char in "<>|"},
+}
+
+
+class TextTable(NamedTuple):
+    """A header and rows of as many texts; the first columns hold words, the others numbers."""
+
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    words: int  # columns of words
+
+
+def markdown(table: TextTable) -> str:
+    """A pipe table, its numbers to the right."""
+    rule = ["---:" if at >= table.words else "---" for at in range(len(table.header))]
+    rows = [[text.replace("|", r"\|") for text in row] for row in (table.header, *table.rows)]
+    return "\n".join(f"| {' | '.join(row)} |" for row in (rows[0], rule, *rows[1:]))
+
+
+def latex(table: TextTable, caption: str) -> str:
+    r"""A `table` with its caption, for a document that has `\usepackage{booktabs}`."""
+    columns = "l" * table.words + "r" * (len(table.header) - table.words)
+    header, *rows = (
+        " & ".join(map(latex_text, row)) + r" \\" for row in (table.header, *table.rows)
+    )
+    lines = [
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{latex_text(caption)}}}",
+        rf"\begin{{tabular}}{{{columns}}}",
+        *(r"\toprule", header, r"\midrule", *rows, r"\bottomrule"),
+        *(r"\end{tabular}", r"\end{table}"),
+    ]
+    return "\n".join(lines)
+
+
+def latex_text(text: str) -> str:
+    """A text that pdfLaTeX prints as it stands: signs escaped, Greek, indices and minus as mathematics."""
+    signs = re.sub(r"(?<!\w)-(?=[\d.])", "−", text)  # of a number, not of a name or an exponent
+    return "".join(map(_latex_character, signs))
+
+
+def _latex_character(char: str) -> str:
+    if char in LATEX or char.isascii():
+        return LATEX.get(char, char)
+    if greek := re.fullmatch(r"GREEK (SMALL|CAPITAL) LETTER (\w+)", unicodedata.name(char, "")):
+        name = greek[2].lower().replace("lamda", "lambda")  # as Unicode has it
+        return f"$\\{name if greek[1] == 'SMALL' else name.capitalize()}$"
+    kind, _, digit = unicodedata.decomposition(char).partition(" ")
+    if kind in ("<sub>", "<super>"):
+        return f"${'_' if kind == '<sub>' else '^'}{chr(int(digit, 16))}$"
+    return char

@@ -1,0 +1,49 @@
+"""docs/add-a-paper.md, followed: a fifth paper is listed, run, drawn and judged."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from guide import Guide
+
+FORMS = ("md", "tex", "csv")
+
+
+@pytest.fixture(scope="module")
+def guide(tmp_path_factory: pytest.TempPathFactory) -> Guide:
+    return Guide(tmp_path_factory.mktemp("sound"), "add-a-paper.md")
+
+
+def test_the_commands_of_the_page_list_it_and_make_everything(guide: Guide) -> None:
+    listed, made = guide.run_each(*guide.commands)
+    assert listed.returncode == 0, listed.stderr
+    assert "How Few Points Hear an Echo" in listed.stdout
+    assert "2 claims: 2 not run" in listed.stdout
+    assert made.returncode == 0, made.stderr
+    folder = Path("runs") / "reproduced" / "echo2030" / "fig1"
+    names = [path.name for path in (guide.folder / folder).iterdir()]
+    tables = {f"{x}.{form}" for x in ("scores", "printed-beside-ours") for form in FORMS}
+    assert set(names) == tables | {"bound.png", "bound.pdf", "bound.txt"}
+    assert f"echo2030/fig1: {folder}: bound.png, " in made.stdout
+    assert "cells: 6 run, 0 reused, 0 failed" in made.stdout
+    assert "echo2030/fig2: not there, no experiment" in made.stdout
+    caption = (guide.folder / folder / "bound.txt").read_text("utf-8")
+    assert "three folds in place of ten (echo2030-01)" in caption
+    printed = (guide.folder / folder / "printed-beside-ours.md").read_text("utf-8")
+    assert "1 of 2 printed figures beside ours" in printed
+    entries = json.loads((guide.folder / "runs" / "reproduced" / "claims.json").read_text("utf-8"))
+    assert [entry["id"] for entry in entries] == ["echo2030-01", "echo2030-02"]
+    assert "not run" not in {entry["verdict"] for entry in entries}
+
+
+def test_a_mistake_in_the_folder_is_one_line(tmp_path: Path) -> None:
+    guide = Guide(tmp_path, "add-a-paper.md")
+    guide.changed("sound_papers/echo2030/claims.toml", ('method = "M = 5"', 'method = "M = 6"'))
+    refused = guide.run("reproduce", "echo2030")
+    assert refused.returncode == 2
+    assert refused.stderr == (
+        "error: echo2030/claims.toml: claim 'echo2030-01': part 1: unknown method 'M = 6'; "
+        "did you mean 'M = 5'? (known: M = 20, M = 5)\n"
+    )

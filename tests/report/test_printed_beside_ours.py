@@ -1,0 +1,97 @@
+"""Which printed figures have one of ours beside them, and what it is."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hand_records import cell, record
+
+from svgpbench.config import SplitConfig
+from svgpbench.papers import PrintedFigure
+from svgpbench.report.printed_beside_ours import Beside, as_text, beside
+from svgpbench.runner.records import Record
+
+SIZES = {"n_train": 90, "n_test": 10}
+
+
+def printed(
+    setting: str, value: str = "0.5", metric: str = "nlpd", spread: str = ""
+) -> PrintedFigure:
+    return PrintedFigure("table1", setting, metric, value, spread)
+
+
+def fold(
+    number: int, nlpd: float, *, method: str = "A", status: str = "ok", **more: object
+) -> Record:
+    return record(cell(method=method, fold=number, **more), status=status, data=SIZES, nlpd=nlpd)
+
+
+FOLDS = [fold(0, 0.4), fold(1, 0.6)]
+
+
+def only(figure: PrintedFigure, *records: Record) -> Beside:
+    (found,) = beside([figure], records, [])
+    return found
+
+
+@pytest.mark.parametrize(
+    ("setting", "metric", "is_there"),
+    [("A", "nlpd", True), ("A, airfoil", "nlpd", True), ("B", "nlpd", False), ("A, sonar", "nlpd", False),
+     ("A", "mean rank", False), ("A", "nlpd / 1e5", True)],
+)  # fmt: skip
+def test_a_setting_is_a_label_or_a_label_and_a_data_set(
+    setting: str, metric: str, is_there: bool
+) -> None:
+    assert len(beside([printed(setting, metric=metric)], FOLDS, [])) == is_there
+
+
+def test_a_label_alone_is_no_setting_of_two_data_sets() -> None:
+    both = [*FOLDS, fold(0, 0.1, data="boston")]
+    assert beside([printed("A")], both, []) == []
+    assert only(printed("A, boston"), *both).ours.mean == pytest.approx(0.1)
+
+
+def test_the_difference_is_ours_less_the_printed_one_in_the_units_of_the_print() -> None:
+    assert only(printed("A"), *FOLDS).difference == pytest.approx(0.0)
+    assert only(printed("A", value="0.2"), *FOLDS).difference == pytest.approx(0.3)
+    scaled = only(printed("A", value="40", metric="nlpd / 1e-2"), *FOLDS)
+    assert (scaled.ours.mean, scaled.difference) == pytest.approx((50.0, 10.0))
+
+
+@pytest.mark.parametrize("value", ["<1", ">0.1", ""])
+def test_a_bound_and_what_cannot_be_read_have_no_difference(value: str) -> None:
+    one = only(printed("A", value=value), *FOLDS)
+    assert math.isnan(one.difference)
+    (row,) = as_text([one]).rows
+    assert (row[3], row[-1]) == (value or "cannot be read", "–")
+
+
+def test_ours_is_of_the_backend_that_stands_for_all_without_replicas() -> None:
+    others = [fold(0, 9.0, backend="torch"), fold(0, 9.0, perturbation=1e-15)]
+    assert only(printed("A"), *FOLDS, *others).ours.mean == pytest.approx(0.5)
+
+
+def test_seeds_of_a_split_are_averaged_first_and_splits_are_the_unit() -> None:
+    uneven = [fold(0, 0.4), fold(0, 0.8, seed=1), fold(1, 0.6)]
+    ours = only(printed("A"), *uneven).ours
+    assert (ours.mean, ours.n, ours.unit) == (pytest.approx(0.6), 2, "splits")
+    assert ours.half == pytest.approx(0.0, abs=1e-12)
+
+
+def test_one_cell_has_a_mean_and_no_interval() -> None:
+    one = only(printed("A", spread="0.1"), record(cell(split=SplitConfig()), data=SIZES, nlpd=0.4))
+    (row,) = as_text([one]).rows
+    assert math.isnan(one.ours.half)
+    assert row[3:] == [
+        "0.5±0.1",
+        "0.4000 (1 start a split where 5 make an interval)",
+        "1 cells",
+        "-0.1",
+    ]
+
+
+def test_a_failed_cell_leaves_no_mean_that_flatters() -> None:
+    one = only(printed("A"), *FOLDS, fold(2, 0.1, status="not_pd"))
+    (row,) = as_text([one]).rows
+    assert row[4:] == ["– (1 of 3 cells without it)", "3 cells", "–"]

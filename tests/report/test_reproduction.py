@@ -1,0 +1,103 @@
+"""Which artefacts and claims a name brings, and what a caption says of the size of a run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hand_records import cell
+
+from svgpbench.config import InducingConfig, MethodConfig, SplitConfig
+from svgpbench.papers import load_paper, paper_folders
+from svgpbench.papers.schema import Artefact, Claim
+from svgpbench.report.reproduction import choose
+from svgpbench.report.scope import scope
+
+OF_FIGURE_3 = [claim.id for claim in load_paper("adam2021").claims if "fig3" in claim.artefacts]
+
+
+def names(*asked: str) -> dict[str, tuple[list[str], list[str]]]:
+    """By paper: artefacts and claims."""
+    return {
+        one.paper.name: ([x.id for x in one.artefacts], [claim.id for claim in one.claims])
+        for one in choose(asked)
+    }
+
+
+def test_without_a_name_it_is_every_paper_whole() -> None:
+    found = names()
+    assert list(found) == list(paper_folders())
+    for name, (artefacts, claims) in found.items():
+        paper = load_paper(name)
+        assert artefacts == [artefact.id for artefact in paper.about.artefacts]
+        assert claims == [claim.id for claim in paper.claims]
+
+
+def test_an_artefact_brings_every_claim_that_needs_it() -> None:
+    assert names("adam2021/fig3") == {"adam2021": (["fig3"], OF_FIGURE_3)}
+    assert {"adam2021-15", "adam2021-16"} < set(OF_FIGURE_3)
+
+
+def test_a_claim_brings_its_artefacts_and_no_other_claim() -> None:
+    assert names("adam2021-16") == {"adam2021": (["fig3"], ["adam2021-16"])}
+    assert names("adam2021-15") == {"adam2021": (["fig3", "table1"], ["adam2021-15"])}
+
+
+def test_names_of_several_papers_come_in_the_papers_order() -> None:
+    found = names("kobe2021", "adam2021-16", "adam2021/fig2")
+    assert list(found) == ["adam2021", "kobe2021"]
+    assert found["adam2021"][0] == ["fig2", "fig3"]
+    assert len(found["kobe2021"][1]) == 19
+
+
+def artefact(**more: Any) -> Artefact:
+    return Artefact(id="fig1", what="a figure", settings="few", **more)
+
+
+def claim(number: int, *artefacts: str, shrinks: str) -> Claim:
+    return Claim(
+        id=f"mine-{number:02d}", title="so", where="here", kind="compare", claim="so",
+        predicate="so", hangs_on="it", artefacts=artefacts, shrinks=shrinks, scale="scaled",
+    )  # fmt: skip
+
+
+WHOLE = [
+    cell(method=method, fold=fold, seed=seed)
+    for method in ("A", "B", "C")
+    for fold in range(5)
+    for seed in (0, 1)
+]
+FEWER = [one for one in WHOLE if one.split.fold < 2 and one.method.label != "C" and not one.seed]
+
+
+@pytest.mark.parametrize(
+    ("cells", "says"),
+    [
+        (WHOLE, "preset small"),
+        (FEWER, "preset small, smaller than preset paper: 2 of 5 splits, 1 of 2 starts, 2 of 3 methods"),
+        (
+            [one.model_copy(update={"inducing": InducingConfig(count=7)}) for one in WHOLE],
+            "preset small, smaller than preset paper: inducing.count 7 where it is 50",
+        ),
+        (
+            [one.model_copy(update={"split": SplitConfig(fold=0)}) for one in WHOLE],
+            "preset small, smaller than preset paper: 1 of 5 splits",
+        ),
+        ([one.model_copy(update={"method": MethodConfig(name="t-svgp", label="A")}) for one in WHOLE],
+         "preset small, smaller than preset paper: 1 of 3 methods"),
+    ],
+)  # fmt: skip
+def test_the_caption_says_what_a_preset_has_less_of(cells: Any, says: str) -> None:
+    assert scope(artefact(experiment="x", preset="paper"), [], "small", cells, WHOLE) == says
+
+
+def test_what_the_paper_had_more_of_and_what_cannot_be_had_are_said() -> None:
+    claims = [
+        claim(1, "fig1", shrinks="8 sets"),
+        claim(2, "fig1", "fig2", shrinks="of which of the two, nobody says"),
+        claim(3, "fig2", shrinks="of another"),
+    ]
+    missing = artefact(missing="KUKA: a stand-in")
+    assert scope(missing, claims, "", WHOLE, WHOLE) == (
+        "the experiment as declared; smaller than in the paper: 8 sets (mine-01); KUKA: a stand-in"
+    )
