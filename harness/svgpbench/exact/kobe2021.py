@@ -4,7 +4,79 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import pandas as pd
 
-CLAIMS: dict[str, Callable[[], pd.DataFrame]] = {}
+from svgpbench.checks.cases import build_model
+from svgpbench.cost import Size, count
+from svgpbench.exact.kobe2021_cases import Rows, bench_of, diagonal, random_problem
+from svgpbench.exact.kobe2021_concavity import concavity
+from svgpbench.exact.kobe2021_coordinates import coordinates_of_a_path
+from svgpbench.exact.kobe2021_family import best_q, one_cholesky
+from svgpbench.exact.kobe2021_steps import (
+    natural_parameters_of_a_subfamily,
+    positive_without_constraint,
+)
+from svgpbench.methods import build_method
+
+PRINTED = {(50, "O(M)"): 100, (50, "full"): 1325, (100, "O(M)"): 200, (100, "full"): 5150}
+"""Variational parameters of M inducing points (Kobe 2021, Secs. 4.2.3 and 3.1)."""
+
+
+def parameters(M: int) -> Rows:
+    """Numbers of q that a step has moved away from zero, against those that are printed."""
+    problem = random_problem(0, n=M + 20, M=M)
+    b = diagonal("exact", "gaussian", problem)
+    weights = b.e_step(b.start, b.full, 0.1)
+    b = bench_of("q-svgp", {}, "gaussian", problem)
+    full = b.e_step(b.start, b.full, 0.1).q
+    counts = {
+        "O(M)": np.count_nonzero(weights.mu) + np.count_nonzero(weights.g),
+        "full": np.count_nonzero(full.mean) + np.count_nonzero(full.chol),
+    }
+    return [
+        {"check": "numbers", "family": of, "M": M, "residual": abs(k - PRINTED[M, of]) / k}
+        for of, k in counts.items()
+    ]
+
+
+def flops(check: str, method: str, options: dict[str, str], sizes: list[Size]) -> Rows:
+    """FLOPs of an E-step from θ at each size."""
+    built, model = build_method(method, {**options}), build_model("gaussian", "se")
+    return [
+        {"check": check, "M": size.M, "D": size.D, "b": size.rows}
+        | {"flops": count(built, model, size).e_step.flops}
+        for size in sizes
+    ]
+
+
+def numbers_and_costs() -> pd.DataFrame:
+    """2M against M + M(M+1)/2 numbers, and what a step costs as M or D grows alone (Secs. 1, 3.1, 4.2.3)."""
+    decade = [10**4, 3 * 10**4, 10**5]
+    inducing = [Size(n=10**7, M=M, D=1, b=M) for M in decade]
+    fixed = [Size(n=10**7, M=M, D=1, b=100) for M in decade]
+    inputs = [Size(n=10**7, M=100, D=100 * D, b=100) for D in decade]
+    of_inputs = [Size(n=10**7, M=M, D=10**9, b=M) for M in (100, 300, 1000)]
+    rows = [*parameters(50), *parameters(100)]
+    for name, method, options in (
+        ("full", "q-svgp", {}),
+        ("O(M)", "diagonal-precision", {"optimiser": "projected-b"}),
+        ("O(M) by Adam", "diagonal-precision", {"optimiser": "adam", "start": "unit"}),
+    ):
+        rows += flops(f"{name}, M with b = M", method, options, inducing)
+        rows += flops(f"{name}, M with b fixed", method, options, fixed)
+        rows += flops(f"{name}, D", method, options, inputs)
+        rows += flops(f"{name}, M where D leads", method, options, of_inputs)
+    return pd.DataFrame(rows)
+
+
+CLAIMS: dict[str, Callable[[], pd.DataFrame]] = {
+    "kobe2021-01": best_q,
+    "kobe2021-02": one_cholesky,
+    "kobe2021-03": natural_parameters_of_a_subfamily,
+    "kobe2021-04": positive_without_constraint,
+    "kobe2021-06": coordinates_of_a_path,
+    "kobe2021-07": numbers_and_costs,
+    "kobe2021-18": concavity,
+}
 """By claim: a frame, a row a case with its `check` and its `residual`, or its cost and sizes."""
