@@ -6,11 +6,15 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from svgpbench.checks.bench import Bench
 from svgpbench.checks.cases import VARIANTS, Problem, build_model, small_problem
 from svgpbench.methods import build_method
 from svgpbench.plugins import load_backend
 
+Floats = npt.NDArray[np.float64]
 SEEDS = range(5)
 LIKELIHOODS = ("gaussian", "bernoulli-logit", "poisson", "student-t")
 LOG_CONCAVE = LIKELIHOODS[:3]

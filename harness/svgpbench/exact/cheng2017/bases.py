@@ -12,17 +12,9 @@ from svgpbench.checks.bench import Bench, bound_kl_and_marginals, worst_of
 from svgpbench.checks.cases import build_model, small_problem
 from svgpbench.checks.dense.gaussians import kernel_matrix
 from svgpbench.checks.matrix import difference
-from svgpbench.exact.cheng2017.drawn import (
-    LIKELIHOODS,
-    Floats,
-    cases,
-    drawn,
-    general,
-    gradients,
-    on,
-    triangular,
-)
+from svgpbench.exact.cheng2017.drawn import cases, drawn, general, gradients, on, triangular
 from svgpbench.exact.cheng2017.functions import functions_gap
+from svgpbench.exact.draws import LOG_CONCAVE, Floats
 from svgpbench.methods import build_method
 from svgpbench.methods.decoupled import DecoupledState, MeanPrecision
 from svgpbench.methods.mean_covariance import MeanCholesky
@@ -30,7 +22,6 @@ from svgpbench.model import constrain, unconstrain
 from svgpbench.model.bases import Decoupled
 from svgpbench.plugins import load_backend
 
-LOG_CONCAVE = LIKELIHOODS[:3]
 STEP = 1e-20
 """Of the complex step, whose error is its square."""
 

@@ -7,21 +7,17 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from svgpbench.checks.bench import Bench
 from svgpbench.checks.cases import Case, Problem, build_model, small_problem
 from svgpbench.checks.dense.decoupled import Union
+from svgpbench.exact.draws import LIKELIHOODS, SEEDS, Floats
 from svgpbench.methods import build_method
 from svgpbench.methods.decoupled import DecoupledState, DecoupledSVGP, MeanPrecision
 from svgpbench.model import constrain
 from svgpbench.plugins import load_backend
 from svgpbench.training.blocks import Batch, data_term
-
-Floats = npt.NDArray[np.float64]
-SEEDS = range(5)
-LIKELIHOODS = ("gaussian", "bernoulli-logit", "poisson", "student-t")
 
 
 class Drawn(NamedTuple):

@@ -6,7 +6,8 @@ import numpy as np
 
 from svgpbench.checks.bench import Bench, worst_of
 from svgpbench.checks.cases import Problem, build_model, small_problem
-from svgpbench.exact.cheng2017.drawn import Floats, general
+from svgpbench.exact.cheng2017.drawn import general
+from svgpbench.exact.draws import Floats
 from svgpbench.methods import build_method
 from svgpbench.methods.decoupled import DecoupledState, MeanPrecision
 from svgpbench.model import Theta

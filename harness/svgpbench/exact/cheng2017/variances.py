@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from scipy.optimize import minimize
 
 from svgpbench.checks.bench import Bench
 from svgpbench.checks.cases import Problem, build_model, small_problem
 from svgpbench.checks.dense import gpr_bound, kernel_matrix
-from svgpbench.exact.cheng2017.drawn import SEEDS, general, gradients, triangular
+from svgpbench.exact.cheng2017.drawn import general, gradients, triangular
+from svgpbench.exact.draws import SEEDS, Floats
 from svgpbench.likelihoods import GaussianParameters
 from svgpbench.methods import build_method
 from svgpbench.methods.decoupled import DecoupledState, MeanPrecision
@@ -23,7 +23,6 @@ from svgpbench.model import Theta
 from svgpbench.model.kernels import KernelParameters
 from svgpbench.plugins import load_backend
 
-Floats = npt.NDArray[np.float64]
 KERNEL, EDGE = "se", 3.0
 M_ALPHA = 8
 SIZES = (4, 8)  # of β

@@ -10,14 +10,8 @@ import numpy as np
 import pandas as pd
 
 from svgpbench.checks.cases import Problem
-from svgpbench.exact.salimbeni2018.surface import (
-    SEEDS,
-    Floats,
-    Surface,
-    at_optimum,
-    problem,
-    with_all_points,
-)
+from svgpbench.exact.draws import SEEDS, Floats
+from svgpbench.exact.salimbeni2018.surface import Surface, at_optimum, problem, with_all_points
 
 STRICTLY_LOG_CONCAVE = ("gaussian", "bernoulli-logit", "bernoulli-probit", "poisson")
 POINTS = 10

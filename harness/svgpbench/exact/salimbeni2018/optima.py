@@ -12,16 +12,9 @@ import pandas as pd
 from svgpbench.checks.cases import Case, Problem
 from svgpbench.checks.dense.decoupled import Union
 from svgpbench.checks.dense.two_part import TwoPart
-from svgpbench.exact.salimbeni2018.surface import (
-    SEEDS,
-    Floats,
-    Surface,
-    at_optimum,
-    problem,
-    with_all_points,
-)
+from svgpbench.exact.draws import LOG_CONCAVE, SEEDS, Floats
+from svgpbench.exact.salimbeni2018.surface import Surface, at_optimum, problem, with_all_points
 
-LOG_CONCAVE = ("gaussian", "bernoulli-logit", "poisson")
 FAR = 6.0
 """How far from all data the points of a badly chosen basis are, in units of X, which is within ±2."""
 OUTLIER = 8.0

@@ -15,14 +15,14 @@ from svgpbench.checks.dense import kernel_matrix
 from svgpbench.checks.dense.decoupled import Union
 from svgpbench.checks.dense.two_part import TwoPart
 from svgpbench.checks.matrix import difference
-from svgpbench.exact.salimbeni2018.surface import SEEDS, Floats, Surface, problem
+from svgpbench.exact.draws import LOG_CONCAVE, SEEDS, Floats
+from svgpbench.exact.salimbeni2018.surface import Surface, problem
 from svgpbench.methods import build_method
 from svgpbench.ops import Tree
 from svgpbench.plugins import load_backend
 from svgpbench.training.blocks import Batch
 
 KERNEL = "matern52"
-LIKELIHOODS = ("gaussian", "bernoulli-logit", "poisson")
 RATE = 0.1
 NATURAL = {"coupled": "q-svgp natgrad", "gamma_step": "natural"}  # Eqs. 16a–c
 
@@ -134,7 +134,7 @@ def _fisher(on: Problem) -> Iterator[Row]:
 
 def _steps(on: Problem) -> Iterator[Row]:
     """Eqs. 16b, c and 16a from the bound's slopes in dense algebra; γ moves at β's new marginals."""
-    for likelihood in LIKELIHOODS:
+    for likelihood in LOG_CONCAVE:
         orth, row = _orth(likelihood, on), {"likelihood": likelihood}
         state = _general(orth)
         a, m, S = _parts(orth, state)

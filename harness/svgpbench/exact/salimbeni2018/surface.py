@@ -12,12 +12,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import minimize
 
 from svgpbench.checks.bench import Bench
 from svgpbench.checks.cases import Problem, build_model, small_problem
 from svgpbench.config import LikelihoodConfig
+from svgpbench.exact.draws import Floats
 from svgpbench.likelihoods import build_likelihood
 from svgpbench.methods import build_method
 from svgpbench.model import Model, constrain
@@ -25,9 +25,6 @@ from svgpbench.ops import Array, Tree
 from svgpbench.plugins import load_backend
 from svgpbench.training.blocks import data_term
 
-Floats = npt.NDArray[np.float64]
-
-SEEDS = range(5)
 SQUASH = 1e-3
 """What GPflow puts to either end of Φ, which is then not log-concave."""
 STEP = 1e-4

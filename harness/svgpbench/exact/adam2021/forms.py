@@ -15,7 +15,7 @@ from svgpbench.checks.cases import Problem, small_problem
 from svgpbench.checks.dense import log_normal
 from svgpbench.checks.dense.gaussians import Dense
 from svgpbench.checks.matrix import difference
-from svgpbench.exact.adam2021_bounds import expected_log_sites
+from svgpbench.exact.adam2021.bounds import expected_log_sites
 from svgpbench.exact.draws import LIKELIHOODS, LOG_CONCAVE, bench_of, problems
 from svgpbench.exact.objectives import dense_of, dual, partial, raw_at, theta_at
 from svgpbench.model import Theta

@@ -13,11 +13,8 @@ from svgpbench.checks.dense.diagonal import moments
 from svgpbench.checks.dense.gaussians import Dense
 from svgpbench.checks.matrix import difference
 from svgpbench.cost import CountingBackend, Size, Tally, count
-from svgpbench.exact.kobe2021_cases import (
-    LIKELIHOODS,
-    LOG_CONCAVE,
-    SEEDS,
-    Floats,
+from svgpbench.exact.draws import LIKELIHOODS, LOG_CONCAVE, SEEDS, Floats
+from svgpbench.exact.kobe2021.cases import (
     Rows,
     at_the_data,
     dense,

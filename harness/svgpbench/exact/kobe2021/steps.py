@@ -12,10 +12,8 @@ from svgpbench.checks.bench import Bench
 from svgpbench.checks.dense.diagonal import natural_direction, slope
 from svgpbench.checks.dense.gaussians import Dense
 from svgpbench.checks.matrix import difference
-from svgpbench.exact.kobe2021_cases import (
-    LIKELIHOODS,
-    SEEDS,
-    Floats,
+from svgpbench.exact.draws import LIKELIHOODS, SEEDS, Floats
+from svgpbench.exact.kobe2021.cases import (
     Rows,
     bench_of,
     dense,

@@ -1,22 +1,13 @@
-"""Kobe 2021: diagonal precision; what each exact or counted claim comes to."""
+"""Kobe 2021: how many numbers q has, and what a step costs."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
 
 from svgpbench.checks.cases import build_model
 from svgpbench.cost import Size, count
-from svgpbench.exact.kobe2021_cases import Rows, bench_of, diagonal, random_problem
-from svgpbench.exact.kobe2021_concavity import concavity
-from svgpbench.exact.kobe2021_coordinates import coordinates_of_a_path
-from svgpbench.exact.kobe2021_family import best_q, one_cholesky
-from svgpbench.exact.kobe2021_steps import (
-    natural_parameters_of_a_subfamily,
-    positive_without_constraint,
-)
+from svgpbench.exact.kobe2021.cases import Rows, bench_of, diagonal, random_problem
 from svgpbench.methods import build_method
 
 PRINTED = {(50, "O(M)"): 100, (50, "full"): 1325, (100, "O(M)"): 200, (100, "full"): 5150}
@@ -68,15 +59,3 @@ def numbers_and_costs() -> pd.DataFrame:
         rows += flops(f"{name}, D", method, options, inputs)
         rows += flops(f"{name}, M where D leads", method, options, of_inputs)
     return pd.DataFrame(rows)
-
-
-CLAIMS: dict[str, Callable[[], pd.DataFrame]] = {
-    "kobe2021-01": best_q,
-    "kobe2021-02": one_cholesky,
-    "kobe2021-03": natural_parameters_of_a_subfamily,
-    "kobe2021-04": positive_without_constraint,
-    "kobe2021-06": coordinates_of_a_path,
-    "kobe2021-07": numbers_and_costs,
-    "kobe2021-18": concavity,
-}
-"""By claim: a frame, a row a case with its `check` and its `residual`, or its cost and sizes."""

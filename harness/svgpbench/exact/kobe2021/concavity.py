@@ -9,17 +9,9 @@ import pandas as pd
 
 from svgpbench.checks.bench import Bench
 from svgpbench.checks.dense.diagonal import diagonals
-from svgpbench.exact.kobe2021_cases import (
-    LIKELIHOODS,
-    LOG_CONCAVE,
-    SEEDS,
-    Floats,
-    Rows,
-    bench_of,
-    diagonal,
-    random_problem,
-)
-from svgpbench.exact.kobe2021_coordinates import LOWER, M, lower
+from svgpbench.exact.draws import LIKELIHOODS, LOG_CONCAVE, SEEDS, Floats
+from svgpbench.exact.kobe2021.cases import Rows, bench_of, diagonal, random_problem
+from svgpbench.exact.kobe2021.coordinates import LOWER, M, lower
 from svgpbench.methods.mean_covariance import MeanCholesky
 from svgpbench.model import constrain
 from svgpbench.ops import Array, Tree

@@ -12,15 +12,8 @@ from svgpbench.checks.bench import Bench
 from svgpbench.checks.dense.diagonal import diagonals
 from svgpbench.checks.dense.gaussians import Dense, times
 from svgpbench.checks.matrix import difference
-from svgpbench.exact.kobe2021_cases import (
-    SEEDS,
-    Floats,
-    Rows,
-    bench_of,
-    dense,
-    diagonal,
-    random_problem,
-)
+from svgpbench.exact.draws import SEEDS, Floats
+from svgpbench.exact.kobe2021.cases import Rows, bench_of, dense, diagonal, random_problem
 from svgpbench.ops import Tree
 
 M = 3

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from svgpbench.checks.bench import Bench
 from svgpbench.checks.cases import Case, Problem, build_model, small_problem
@@ -16,11 +15,7 @@ from svgpbench.methods import build_method
 from svgpbench.methods.diagonal_precision import DiagonalState
 from svgpbench.plugins import load_backend
 
-Floats = npt.NDArray[np.float64]
 Rows = list[dict[str, Any]]
-SEEDS = range(5)
-LOG_CONCAVE = ("gaussian", "bernoulli-logit", "poisson")
-LIKELIHOODS = (*LOG_CONCAVE, "student-t")
 KERNEL = "matern52"
 STILL = 1e-11
 """A step that moves a state by less, relatively, ends a run."""

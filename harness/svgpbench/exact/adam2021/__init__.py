@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from svgpbench.exact.adam2021_bounds import conjugate_order, dual_is_a_bound, gaussian_is_exact
-from svgpbench.exact.adam2021_costs import step_costs
-from svgpbench.exact.adam2021_curvature import hessian_decides, only_kl_moves
-from svgpbench.exact.adam2021_forms import log_partition
-from svgpbench.exact.adam2021_steps import optimum_is_additive, steps_agree
+from svgpbench.exact.adam2021.bounds import conjugate_order, dual_is_a_bound, gaussian_is_exact
+from svgpbench.exact.adam2021.costs import step_costs
+from svgpbench.exact.adam2021.curvature import hessian_decides, only_kl_moves
+from svgpbench.exact.adam2021.forms import log_partition
+from svgpbench.exact.adam2021.steps import optimum_is_additive, steps_agree
 
 CLAIMS: dict[str, Callable[[], pd.DataFrame]] = {
     "adam2021-01": steps_agree,

@@ -1,0 +1,27 @@
+"""Kobe 2021: diagonal precision; what each exact or counted claim comes to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pandas as pd
+
+from svgpbench.exact.kobe2021.concavity import concavity
+from svgpbench.exact.kobe2021.coordinates import coordinates_of_a_path
+from svgpbench.exact.kobe2021.costs import numbers_and_costs
+from svgpbench.exact.kobe2021.family import best_q, one_cholesky
+from svgpbench.exact.kobe2021.steps import (
+    natural_parameters_of_a_subfamily,
+    positive_without_constraint,
+)
+
+CLAIMS: dict[str, Callable[[], pd.DataFrame]] = {
+    "kobe2021-01": best_q,
+    "kobe2021-02": one_cholesky,
+    "kobe2021-03": natural_parameters_of_a_subfamily,
+    "kobe2021-04": positive_without_constraint,
+    "kobe2021-06": coordinates_of_a_path,
+    "kobe2021-07": numbers_and_costs,
+    "kobe2021-18": concavity,
+}
+"""By claim: a frame, a row a case with its `check` and its `residual`, or its cost and sizes."""
