@@ -154,6 +154,9 @@ class Ratio(Predicate):
     def judge(self, frame: pd.DataFrame) -> Finding:
         wide = frame.pivot(index="round", columns="method", values="seconds")
         first, second = self.methods
+        if without := [method for method in self.methods if method not in wide]:
+            note = f"no times of {', '.join(without)}"
+            return Finding(Verdict.undecided, (Effect("time ratio", "", note=note),))
         ratios = (wide[second] / wide[first]).dropna()
         if len(ratios) < ROUNDS:
             note = f"{len(ratios)} rounds where {ROUNDS} make quartiles"

@@ -28,6 +28,14 @@ class Deviation(Strict):
     why: Text
 
 
+class Timing(Strict):
+    """Times of steps that a record of `svgpbench speed` has."""
+
+    record: Text  # below the results
+    problem: Text
+    steps: Annotated[tuple[Text, ...], Field(min_length=1)]  # their times are added, round by round
+
+
 class Artefact(Strict):
     """What a claim needs: a figure or table of the paper, or a check of our own."""
 
@@ -36,9 +44,8 @@ class Artefact(Strict):
     settings: Text
     experiment: Text | None = None  # a shipped one, or a .toml file in the paper's folder
     preset: Text | None = None
-    computed: bool = (
-        False  # afresh at each look, by what the paper's entry in `svgpbench.computed` names
-    )
+    timing: Timing | None = None
+    computed: bool = False  # afresh, by the paper's entry in `svgpbench.computed`
     printed: Text | None = None  # a CSV in the paper's folder
     missing: str = ""  # data that cannot be had, and what stands in
 

@@ -12,6 +12,7 @@ from typing import Any
 from svgpbench.papers import Claim, Paper
 from svgpbench.papers.predicates import AnyPredicate, Computed
 from svgpbench.papers.verdict import Effect, Finding, Verdict, combined
+from svgpbench.report import timings
 from svgpbench.report.evidence import Computation, Evidence, command, compute, gather
 
 
@@ -98,6 +99,9 @@ def judge(paper: Paper, claims: Iterable[Claim], results: Path) -> list[Judged]:
         name: gather(results, paper.artefact(name), paper.experiments[name])
         for name in sorted(needed & paper.experiments.keys())
     }
+    for name in sorted(needed):
+        if timing := paper.artefact(name).timing:
+            evidence[name] = timings.timed(results, timing)
     return [_judged(paper, claim, evidence) for claim in claims]
 
 
@@ -113,6 +117,10 @@ def _judged(paper: Paper, claim: Claim, evidence: dict[str, Evidence]) -> Judged
         command(paper.artefact(name), paper.experiments[name])
         for name in claim.artefacts
         if name in paper.experiments
+    ) + tuple(
+        timings.command(timing)
+        for name in claim.artefacts
+        if (timing := paper.artefact(name).timing)
     )
     if verdict == Verdict.not_run:
         condition = _why_not_run(paper, claim, parts)
@@ -153,6 +161,6 @@ def _why_not_run(paper: Paper, claim: Claim, parts: tuple[Part, ...]) -> str:
         return "; ".join(artefact.missing for artefact in artefacts if artefact.missing)
     if parts:
         return "; ".join(dict.fromkeys(part.why_not for part in parts if part.why_not))
-    known = {a.id for a in artefacts if a.computed} | paper.experiments.keys()
+    known = {a.id for a in artefacts if a.computed or a.timing} | paper.experiments.keys()
     without = [artefact.id for artefact in artefacts if artefact.id not in known]
     return f"no experiment: {', '.join(without)}" if without else "no predicate in code"

@@ -1,0 +1,106 @@
+"""A claim about speed reads the rounds of a record: which, added how, and what where there are none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from svgpbench.errors import UserError
+from svgpbench.papers import load_paper
+from svgpbench.papers.predicates import Ratio
+from svgpbench.papers.schema import Timing
+from svgpbench.papers.verdict import Verdict
+from svgpbench.report.timings import command, timed
+from svgpbench.report.verdicts import judge
+from svgpbench.speed.report import Cell, SpeedReport
+from svgpbench.speed.rounds import Round
+
+TIMING = Timing(record="speed/fig4.json", problem="softmax10-M100", steps=("e_step", "m_step"))
+E_STEP, M_STEP = (0.010, 0.011, 0.012, 0.013, 0.014), (0.020, 0.021, 0.022, 0.023, 0.024)
+
+
+def cell(source: str, step: str, seconds: Sequence[float], *disturbed: int) -> Cell:
+    peer = source == "gpflow"
+    rounds: list[Round] = [
+        Round((s, s, 9.0), 0.0, turn not in disturbed) for turn, s in enumerate(seconds)
+    ]
+    method = "natgrad" if peer else "t-svgp"
+    return Cell(TIMING.problem, step, source, method, "q", peer, figure=-1.0, rounds=list(rounds))
+
+
+def recorded(results: Path, *cells: Cell) -> Path:
+    settings = {"peers": ["gpflow"], "threads": 2, "max_other_cores": 0.1}
+    environment = {"gpflow": {"versions": {"gpflow": "2.11.2", "numpy": "1.26"}}}
+    path = results / TIMING.record
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(SpeedReport(list(cells), settings, environment).to_json()))
+    return path
+
+
+def both(source: str, times: float = 1.0, *disturbed: int) -> list[Cell]:
+    return [
+        cell(source, "e_step", [times * s for s in E_STEP], *disturbed),
+        cell(source, "m_step", [times * s for s in M_STEP]),
+    ]
+
+
+def test_the_medians_of_a_round_are_added_over_the_steps(tmp_path: Path) -> None:
+    recorded(tmp_path, *both("jax"), *both("gpflow", 5.0, 1), cell("torch", "e_step", E_STEP))
+    found = timed(tmp_path, TIMING)
+    ours = found.frame[found.frame["method"] == "jax t-svgp"]
+    assert ours["seconds"].tolist() == pytest.approx([0.030, 0.032, 0.034, 0.036, 0.038])
+    theirs = found.frame[found.frame["method"] == "gpflow natgrad"]
+    assert theirs["round"].tolist() == [0, 2, 3, 4]  # the second was disturbed
+    assert set(found.frame["method"]) == {"jax t-svgp", "gpflow natgrad"}  # torch has one step
+    assert set(found.frame["cell_id"]) == {"speed/fig4.json"}
+    about = "softmax10-M100, e_step + m_step, 2 threads, beside gpflow 2.11.2"
+    assert (found.condition, found.why_not) == (about, "")
+
+
+def test_without_a_record_or_its_times_it_is_said_why(tmp_path: Path) -> None:
+    assert timed(tmp_path, TIMING).why_not == f"no record speed/fig4.json in {tmp_path}"
+    recorded(tmp_path, cell("jax", "e_step", E_STEP))
+    why = "speed/fig4.json has no times of softmax10-M100 e_step + m_step"
+    assert timed(tmp_path, TIMING).why_not == why
+    assert command(TIMING).endswith("--step e_step --step m_step --out RESULTS/speed/fig4.json")
+
+
+@pytest.mark.parametrize("text", ["{}", "no JSON", "[]"])
+def test_a_file_that_is_no_record_is_one_line(tmp_path: Path, text: str) -> None:
+    recorded(tmp_path).write_text(text)
+    with pytest.raises(UserError, match=r"fig4\.json: is no record of `svgpbench speed --out`$"):
+        timed(tmp_path, TIMING)
+
+
+def test_a_method_without_times_leaves_a_ratio_undecided(tmp_path: Path) -> None:
+    recorded(tmp_path, *both("jax"))
+    part = Ratio(
+        says="5 times",
+        artefact="fig4",
+        predicate="ratio",
+        methods=("jax t-svgp", "gpflow natgrad"),
+        at_least=4.0,
+    )
+    found = part.judge(timed(tmp_path, TIMING).frame)
+    assert found.verdict == Verdict.undecided
+    assert found.effects[0].note == "no times of gpflow natgrad"
+
+
+def test_a_claim_about_speed_is_decided_by_its_record(tmp_path: Path) -> None:
+    paper = load_paper("adam2021")
+    (claim,) = [claim for claim in paper.claims if claim.id == "adam2021-20"]
+    path = recorded(tmp_path, *both("jax"), *both("tensorflow", 4.6), *both("gpflow", 5.0))
+    path.rename(path.with_name("adam2021-fig4.json"))
+    (found,) = judge(paper, [claim], tmp_path)
+    assert [part.finding.verdict for part in found.parts] == ["reproduced", "not reproduced"]
+    assert found.verdict == Verdict.partly
+    assert found.records == ("speed/adam2021-fig4.json",)
+    assert found.commands == (command(paper.artefact("fig4").timing or TIMING),)
+    (lacks,) = judge(paper, [claim], tmp_path / "elsewhere")
+    assert (lacks.verdict, lacks.condition.split(" in ")[0]) == (
+        Verdict.not_run,
+        "no record speed/adam2021-fig4.json",
+    )
