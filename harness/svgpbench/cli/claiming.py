@@ -176,7 +176,6 @@ def _again(one: Judged, results: Path) -> Iterator[RenderableType]:
         yield Text(" ".join(one.records), style="dim")
     if one.commands:
         again = "run it again" if one.records else "run it"
-        folder = "" if results == RESULTS else f" --results {results}"
-        claims = f"svgpbench claims {one.claim.id}"
-        lines = [f"  {command}{folder}" for command in (*one.commands, claims)]
+        claims = f"svgpbench claims {one.claim.id} --results {results}"
+        lines = [f"  {command}" for command in (*one.commands, claims)]
         yield Text.assemble((f"\n{again}\n", "dim"), "\n".join(lines))

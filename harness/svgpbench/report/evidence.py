@@ -95,10 +95,11 @@ def compute(paper: str, claim: str) -> Computation | None:
     return Computation(frame, time.perf_counter() - start)
 
 
-def command(artefact: Artefact, experiment: Experiment) -> str:
+def command(artefact: Artefact, experiment: Experiment, results: Path) -> str:
     """What runs the cells that decide."""
     preset = f" --preset {artefact.preset}" if artefact.preset else ""
-    return f"svgpbench run {artefact.experiment}{preset} --backend {experiment.backends[0]}"
+    backend = f"--backend {experiment.backends[0]}"
+    return f"svgpbench run {artefact.experiment}{preset} {backend} --results {results}"
 
 
 def frame_of(records: Sequence[Record]) -> pd.DataFrame:

@@ -54,12 +54,11 @@ def timed(results: Path, timing: Timing) -> Timed:
     return Timed(pd.DataFrame(rows).assign(cell_id=timing.record), about=_about(report, timing))
 
 
-def command(timing: Timing) -> str:
-    """What makes the record, but for its backends, methods and peers."""
+def command(timing: Timing, results: Path) -> str:
+    """What makes the record, of every backend and peer."""
     steps = " ".join(f"--step {step}" for step in timing.steps)
-    return (
-        f"svgpbench speed --peers --problem {timing.problem} {steps} --out RESULTS/{timing.record}"
-    )
+    out = results / timing.record
+    return f"svgpbench speed --peers --problem {timing.problem} {steps} --out {out}"
 
 
 def _about(report: SpeedReport, timing: Timing) -> str:

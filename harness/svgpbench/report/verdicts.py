@@ -102,10 +102,10 @@ def judge(paper: Paper, claims: Iterable[Claim], results: Path) -> list[Judged]:
     for name in sorted(needed):
         if timing := paper.artefact(name).timing:
             evidence[name] = timings.timed(results, timing)
-    return [_judged(paper, claim, evidence) for claim in claims]
+    return [_judged(paper, claim, evidence, results) for claim in claims]
 
 
-def _judged(paper: Paper, claim: Claim, evidence: dict[str, Evidence]) -> Judged:
+def _judged(paper: Paper, claim: Claim, evidence: dict[str, Evidence], results: Path) -> Judged:
     computed = {a.id for name in claim.artefacts if (a := paper.artefact(name)).computed}
     computation = compute(paper.name, claim.id) if _rests_on(claim, computed) else None
     parts = tuple(
@@ -114,11 +114,11 @@ def _judged(paper: Paper, claim: Claim, evidence: dict[str, Evidence]) -> Judged
     )
     verdict = combined(part.finding.verdict for part in parts)
     commands = tuple(
-        command(paper.artefact(name), paper.experiments[name])
+        command(paper.artefact(name), paper.experiments[name], results)
         for name in claim.artefacts
         if name in paper.experiments
     ) + tuple(
-        timings.command(timing)
+        timings.command(timing, results)
         for name in claim.artefacts
         if (timing := paper.artefact(name).timing)
     )
