@@ -28,6 +28,7 @@ from svgpbench.numerics.gaussian import (
     lower_gram,
     lower_inverse,
     matvec,
+    symmetric_product,
 )
 from svgpbench.ops import Array, Ops
 
@@ -163,7 +164,8 @@ class DualSVGP(DualPosterior):
         """The state at a rate, from the batch's targets β_iμ_i + α_i and β_i, each [P, b]."""
         step = rate * data.scale
         c = (1.0 - rate) * state.c + step * matvec(f.W, lambda1)
-        C = (1.0 - rate) * state.C + (f.W * (step * beta)[..., None, :]) @ ops.matrix_transpose(f.W)
+        target = symmetric_product(ops, f.W * (step * beta)[..., None, :], f.W)
+        C = (1.0 - rate) * state.C + target
         if not TYINGS[self.tying].keeps_sites:
             return state._replace(c=c, C=C)
         sites = moved_sites(ops, state.sites, data, lambda1, beta, rate)

@@ -39,6 +39,7 @@ from svgpbench.numerics.gaussian import (
     log_determinant,
     lower_inverse,
     matvec,
+    symmetric_product,
     symmetrise,
 )
 from svgpbench.ops import Array, Ops
@@ -169,7 +170,7 @@ class MeanCholeskySVGP(CoupledMethod[QState, MeanCholesky]):
         alpha, beta = data.likelihood.gradients(ops, data.y, mu, v)
         A, P0 = self._projection(ops, f)
         g_mean = data.scale * matvec(A, alpha) - matvec(P0, state.q.mean)
-        return g_mean, P0 + (A * (data.scale * beta)[..., None, :]) @ ops.matrix_transpose(A)
+        return g_mean, P0 + symmetric_product(ops, A * (data.scale * beta)[..., None, :], A)
 
     def _gradients_by_autodiff(
         self, ops: Ops, f: Factor, data: DataTerm, state: QState
