@@ -52,8 +52,8 @@ def test_every_method_of_this_package_has_a_dense_column() -> None:
 
 @pytest.fixture(scope="module")
 def torch_arrays() -> Arrays:
-    task = {"backend": "torch", "mode": "", "identities": (), "replicas": [], "cases": []}
-    task["cases"] = [(0, vars(CASE))]
+    task = {"backend": "torch", "mode": "", "device": "cpu", "cases": [(0, vars(CASE))]}
+    task |= {"identities": (), "replicas": []}
     made = worker.run_task(task)
     rest = {f"identity|{n}": np.array(0.0) for n in IDENTITIES}
     return made | rest | {"trajectory|0": np.zeros(20)}
