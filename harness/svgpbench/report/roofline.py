@@ -23,7 +23,7 @@ from svgpbench.speed import SpeedReport
 from svgpbench.speed.rates import Rates, best_of
 from svgpbench.speed.report import Cell
 
-MARKS = "osD^vP*X"
+MARKS = "osD^vP*X<>ph8d"
 CAPTION = (
     "Roofline: FLOPs as counted over the median time of a step, against FLOPs a byte of its arguments and "
     "results; the line from a mark ends at FLOPs a byte with nothing fused. Roofs: bandwidth of a copy from "

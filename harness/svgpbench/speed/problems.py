@@ -44,6 +44,7 @@ class Shape(NamedTuple):
     t: int = 1024
     classes: int = 1
     samples: int = 0  # of a Monte Carlo likelihood
+    e_rate: float = 0.5  # of natural gradients
 
     @property
     def pool(self) -> int:
@@ -56,7 +57,8 @@ SHAPES: dict[str, Shape] = {
     "reg-M500": Shape("gaussian", 11934, 16, 500, 1024),
     "bern-M100": Shape("bernoulli-probit", 7400, 20, 100, 1024),
     "bern-M500": Shape("bernoulli-probit", 7400, 20, 500, 1024),
-    "softmax10-M100": Shape("softmax", 60000, 784, 100, 200, classes=10, samples=100),
+    # at a rate of 0.5 the sampled β of four minibatches leave the cone, in every library
+    "softmax10-M100": Shape("softmax", 60000, 784, 100, 200, classes=10, samples=100, e_rate=0.03),
     "tiny": Shape("gaussian", 60, 3, 7, 16, 20),
     "tiny-bern": Shape("bernoulli-probit", 60, 3, 7, 16, 20),
     "tiny-softmax": Shape("softmax", 60, 3, 7, 16, 20, classes=3, samples=12),
@@ -166,7 +168,7 @@ def problem_of(s: Shape) -> Problem:
         squash=np.array(SQUASH),
         classes=np.array(s.classes),
         noise=rng.standard_normal((s.samples, s.classes)),
-        e_rate=np.array(0.5),
+        e_rate=np.array(s.e_rate),
         m_rate=np.array(0.01),
     )
 
