@@ -98,6 +98,7 @@ def test_a_claim_about_speed_is_decided_by_its_record(tmp_path: Path) -> None:
     assert [part.finding.verdict for part in found.parts] == ["reproduced", "not reproduced"]
     assert found.verdict == Verdict.partly
     assert found.records == ("speed/adam2021-fig4.json",)
+    assert found.effect == "+5 [+5, +5]; +1.09 [+1.09, +1.09]"
     assert found.commands == (command(paper.artefact("fig4").timing or TIMING, tmp_path),)
     (lacks,) = judge(paper, [claim], tmp_path / "elsewhere")
     assert (lacks.verdict, lacks.condition.split(" in ")[0]) == (

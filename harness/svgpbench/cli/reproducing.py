@@ -99,4 +99,6 @@ def _line(made: Written, ran: Collection[str]) -> str:
 def _without_cells(artefact: Artefact) -> str:
     if artefact.computed:
         return "no cells, computed afresh where a claim is decided by it"
+    if artefact.timing:
+        return f"nothing to draw; its claims rest on {artefact.timing.record}"
     return f"not there, no experiment{'; ' * bool(artefact.missing)}{artefact.missing}"

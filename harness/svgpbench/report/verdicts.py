@@ -79,6 +79,8 @@ def effect_of(findings: Iterable[Finding]) -> str:
     if len(effects) == 1:
         return with_interval(effects[0]) or effects[0].outcome
     counts = Counter(effect.outcome for effect in effects if effect.outcome)
+    if not counts and all(effect.low is not None for effect in effects):
+        return "; ".join(map(with_interval, effects))
     return ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
 
 
