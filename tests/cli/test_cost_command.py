@@ -29,8 +29,8 @@ def test_the_table_says_what_was_counted(cli: Cli) -> None:
         "M-step",
         "prediction",
     ]
-    # two Cholesky factors of 1e15/3, and 4bM² = 4e13
-    assert "707 T" in rows[1]
+    # two Cholesky factors of 1e15/3, and 7/2 bM² = 3.5e13
+    assert "702 T" in rows[1]
 
 
 def test_json_holds_the_counts(cli: Cli) -> None:
