@@ -224,12 +224,8 @@ class Identity(Computed):
     tolerance: PositiveFloat = 1e-8
 
     def judge(self, frame: pd.DataFrame) -> Finding:
-        residuals = frame["residual"].abs()
-        if missing := _not_numbers(residuals, "largest residual"):
-            return missing
-        worst = float(residuals.max())
-        verdict = Verdict.reproduced if worst <= self.tolerance else Verdict.not_reproduced
-        return Finding(verdict, (Effect("largest residual", "", worst),))
+        worst = float(frame["residual"].abs().max())
+        return _of_residuals(frame, "largest residual", worst, worst <= self.tolerance)
 
 
 class Differs(Computed):
@@ -239,19 +235,18 @@ class Differs(Computed):
     at_least: PositiveFloat = 1e-3
 
     def judge(self, frame: pd.DataFrame) -> Finding:
-        residuals = frame["residual"].abs()
-        if missing := _not_numbers(residuals, "least residual"):
-            return missing
-        least = float(residuals.min())
-        verdict = Verdict.reproduced if least >= self.at_least else Verdict.not_reproduced
-        return Finding(verdict, (Effect("least residual", "", least),))
+        least = float(frame["residual"].abs().min())
+        return _of_residuals(frame, "least residual", least, least >= self.at_least)
 
 
-def _not_numbers(residuals: pd.Series[float], what: str) -> Finding | None:
-    if not residuals.empty and residuals.notna().all():
-        return None
-    note = f"{int(residuals.isna().sum())} of {len(residuals)} residuals are not numbers"
-    return Finding(Verdict.undecided, (Effect(what, "", note=note),))
+def _of_residuals(frame: pd.DataFrame, what: str, extreme: float, holds: bool) -> Finding:
+    """The verdict where every residual is a number; undecided where one is not, or there is none."""
+    missing = int(frame["residual"].isna().sum())
+    if frame.empty or missing:
+        note = f"{missing} of {len(frame)} residuals are not numbers"
+        return Finding(Verdict.undecided, (Effect(what, "", note=note),))
+    verdict = Verdict.reproduced if holds else Verdict.not_reproduced
+    return Finding(verdict, (Effect(what, "", extreme),))
 
 
 class Exponent(Computed):

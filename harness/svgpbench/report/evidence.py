@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,7 +66,6 @@ class Computation:
     """A frame that was computed for a claim: a row a case, named by its `check`."""
 
     frame: pd.DataFrame
-    seconds: float
 
     def of(self, checks: Sequence[str]) -> pd.DataFrame:
         """The rows of some checks, or of all; raises `UserError` for a check that there is not."""
@@ -90,9 +88,7 @@ def compute(paper: str, claim: str) -> Computation | None:
     computations: Mapping[str, Callable[[], pd.DataFrame]] = load(COMPUTED, paper)
     if claim not in computations:
         return None
-    start = time.perf_counter()
-    frame = computations[claim]()
-    return Computation(frame, time.perf_counter() - start)
+    return Computation(computations[claim]())
 
 
 def command(artefact: Artefact, experiment: Experiment, results: Path) -> str:
