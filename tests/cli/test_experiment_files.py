@@ -31,6 +31,15 @@ def test_fig3_at_paper_size_is_6_sets_5_folds_5_methods_3_backends_and_replicas(
     assert {(cell.backend.name, cell.perturbation) for cell in replicas} == {("jax", 1e-15)}
 
 
+def test_fig3_has_five_starts_a_split_and_replicas_of_the_first() -> None:
+    cells = fig3("starts")
+    plain = [cell for cell in cells if not cell.perturbation]
+    assert len(plain) == 6 * 5 * 5 * 5
+    assert {cell.seed for cell in plain} == {0, 1, 2, 3, 4}
+    assert {cell.seed for cell in cells if cell.perturbation} == {0}
+    assert len(cells) == len(plain) + 6 * 5 * 5
+
+
 def test_fig3_is_quick_unless_told_otherwise_and_quick_cells_are_cells_of_the_paper() -> None:
     quick = fig3()
     assert len(quick) == 6 * 2 * 3 * 3

@@ -128,6 +128,15 @@ def test_what_rounding_moves_by_more_than_itself_is_undecided() -> None:
     assert of_one(together(plain, near)).outcome == Outcome.better
 
 
+def test_replicas_of_some_starts_are_held_to_those_starts_alone() -> None:
+    """Starts differ by more than the mean; rounding moves none of them."""
+    of_starts = {"A": [0.30, 0.31, 0.29, 0.30, 0.80], "B": [0.33] * 5}
+    plain = planted(of_starts, units="seed")
+    replica = planted({m: v[:1] for m, v in of_starts.items()}, units="seed", perturbation=1e-15)
+    effect = of_one(together(plain, replica))
+    assert effect == of_one(plain)
+
+
 @pytest.mark.parametrize(
     ("mine", "other", "outcome"),
     [

@@ -80,7 +80,8 @@ def resolve(
         for seed in seeds
         for split in splits
         for entry in methods
-        for backend, perturbation in backends
+        for backend, perturbation, of in backends
+        if of is None or seed in of
     ]
 
 
@@ -176,8 +177,8 @@ def _both(entries: Iterable[MethodEntry]) -> set[str]:
 
 def _backends(
     experiment: Experiment, size: Preset, selection: Selection
-) -> list[tuple[BackendConfig, float]]:
-    """Backends, and after them those whose cells run once more with perturbed inputs."""
+) -> list[tuple[BackendConfig, float, tuple[int, ...] | None]]:
+    """Backends, and after them those whose cells run once more with perturbed inputs, and of which seeds."""
     declared = size.backends or experiment.backends
     texts = [
         text
@@ -193,12 +194,12 @@ def _backends(
     if replicas is None:
         replicas = experiment.perturbation_replicas
     again = [
-        (config, replica.perturbation)
+        (config, replica.perturbation, replica.seeds)
         for replica in replicas
         for text, config in zip(texts, configs, strict=True)
         if text == replica.backend
     ]
-    return [(config, 0.0) for config in configs] + again
+    return [(config, 0.0, None) for config in configs] + again
 
 
 def _matching(wanted: str, declared: Sequence[str]) -> list[str]:

@@ -96,6 +96,7 @@ class PerturbationReplica(Strict):
 
     backend: str
     perturbation: Positive = 1e-15
+    seeds: Seeds | None = None  # all of the experiment's, where None
 
 
 class Preset(Strict):

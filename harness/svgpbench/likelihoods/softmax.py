@@ -7,9 +7,9 @@ from typing import ClassVar, NamedTuple
 
 from pydantic import PositiveInt
 
-from svgpbench.likelihoods.likelihood import NoParameters
+from svgpbench.likelihoods.likelihood import Expectations, NoParameters
 from svgpbench.likelihoods.multiclass import MulticlassLikelihood
-from svgpbench.likelihoods.quadrature import log_sum_exp
+from svgpbench.likelihoods.quadrature import log_sum_exp, with_known_slopes
 from svgpbench.ops import Array, Ops, Tree
 
 
@@ -39,28 +39,48 @@ class Softmax(MulticlassLikelihood):
     def unbind(self, gradient: Tree) -> Tree:
         return NoParameters()
 
-    def _log_probabilities(self, ops: Ops, p: Tree, mu: Array, v: Array) -> Array:
-        """Log p(c | f) [C, b, S] at every draw."""
-        draws = ops.matrix_transpose(p.noise)[:, None, :]
-        f = mu[..., None] + ops.sqrt(v)[..., None] * draws
-        return f - log_sum_exp(ops, f, axis=0)
+    def _draws(self, ops: Ops, p: Tree, mu: Array, v: Array) -> Array:
+        """Draws f [C, b, S] of q(f)."""
+        return mu[..., None] + ops.sqrt(v)[..., None] * ops.matrix_transpose(p.noise)[:, None, :]
 
-    def _log_density(self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array) -> Array:
-        """Log p(y | f) [b, S] at every draw."""
-        log_p = self._log_probabilities(ops, p, mu, v)
-        return ops.sum(self.one_hot(ops, y)[..., None] * log_p, axis=0)
+    def _shares(self, ops: Ops, p: Tree, mu: Array, v: Array) -> tuple[Array, Array]:
+        """p(c | f) [C, b, S] and log Σ_k exp(f_k) [b, S] at every draw, by one exponential."""
+        f = self._draws(ops, p, mu, v)
+        top = ops.max(f, axis=0, keepdims=True)
+        shares = ops.exp(f - top)
+        total = ops.sum(shares, axis=0, keepdims=True)
+        return shares / total, (top + ops.log(total))[0]
 
     def variational_expectations(self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array) -> Array:
-        return ops.sum(p.weights * self._log_density(ops, p, y, mu, v), axis=-1)
+        return with_known_slopes(ops, lambda m, s: self._expectations(ops, p, y, m, s), mu, v)
+
+    def expectations(self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array) -> Expectations:
+        V, alpha, beta = self._expectations(ops, p, y, mu, v)
+        return Expectations(ops.sum(V), NoParameters(), alpha, beta)
+
+    def _expectations(
+        self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array
+    ) -> tuple[Array, Array, Array]:
+        """(V̂ [b], ∂V̂/∂μ [C, b], −2 ∂V̂/∂v [C, b]) from one pass over the draws."""
+        label, sd = self.one_hot(ops, y), ops.sqrt(v)
+        weighted = ops.matrix_transpose(p.weights[:, None] * p.noise)[:, None, :]  # [C, 1, S]
+        tilt = ops.sum(weighted, axis=-1)  # [C, 1], the draws' mean
+        shares, log_total = self._shares(ops, p, mu, v)
+        V = ops.sum(label * (mu + sd * tilt), axis=0) - ops.sum(p.weights * log_total, axis=-1)
+        alpha = label - ops.sum(p.weights * shares, axis=-1)
+        beta = (ops.sum(shares * weighted, axis=-1) - label * tilt) / sd
+        return V, alpha, beta
 
     def gradients(self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array) -> tuple[Array, Array]:
-        probability = ops.exp(self._log_probabilities(ops, p, mu, v))
-        alpha = self.one_hot(ops, y) - ops.sum(p.weights * probability, axis=-1)
-        return alpha, ops.sum(p.weights * probability * (1.0 - probability), axis=-1)
+        shares, _ = self._shares(ops, p, mu, v)
+        alpha = self.one_hot(ops, y) - ops.sum(p.weights * shares, axis=-1)
+        return alpha, ops.sum(p.weights * shares * (1.0 - shares), axis=-1)
 
     def log_predictive_density(self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array) -> Array:
-        log_p = self._log_density(ops, p, y, mu, v)
+        f = self._draws(ops, p, mu, v)
+        of_label = ops.sum(self.one_hot(ops, y)[..., None] * f, axis=0)
+        log_p = of_label - log_sum_exp(ops, f, axis=0)
         return log_sum_exp(ops, log_p, axis=-1, weights=p.weights)
 
     def predict(self, ops: Ops, p: Tree, mu: Array, v: Array) -> Array:
-        return ops.sum(p.weights * ops.exp(self._log_probabilities(ops, p, mu, v)), axis=-1)
+        return ops.sum(p.weights * self._shares(ops, p, mu, v)[0], axis=-1)

@@ -111,7 +111,7 @@ def _on_one(data: str, cells: pd.DataFrame, name: str, first: str, second: str) 
     low, high = sample.interval
     outcome, note = _settled(sample, delta, measure, region)
     replicas = cells[cells["perturbation"] > 0]
-    if len(replicas) and _chaotic(mean, _paired(replicas, name, first, second)):
+    if len(replicas) and _chaotic(delta, _paired(replicas, name, first, second)):
         outcome, note = (
             Outcome.undecided,
             "chaotic: rounding moves the difference by more than itself",
@@ -155,9 +155,16 @@ def _paired(cells: pd.DataFrame, name: str, first: str, second: str) -> pd.Serie
     return (wide[second] - wide[first]).dropna()
 
 
-def _chaotic(mean: float, perturbed: pd.Series[float]) -> bool:
-    """Whether a perturbation of the inputs by rounding moves the mean by more than itself."""
-    moved = float(perturbed.groupby(level=["split_seed", "fold"]).mean().mean())
+def _chaotic(delta: pd.Series[float], perturbed: pd.Series[float]) -> bool:
+    """Whether a perturbation of the inputs by rounding moves the mean by more than itself.
+
+    The mean is that of the cells which ran perturbed, too.
+    """
+    shared = delta.index.intersection(perturbed.index)
+    mean, moved = (
+        float(x.loc[shared].groupby(level=["split_seed", "fold"]).mean().mean())
+        for x in (delta, perturbed)
+    )
     return abs(moved - mean) > abs(mean)
 
 
