@@ -8,7 +8,7 @@ import pytest
 
 from svgpbench.exact.cheng2017 import CLAIMS
 from svgpbench.papers import Claim, load_paper
-from svgpbench.papers.predicates import Computed
+from svgpbench.papers.of_computations import Computed
 from svgpbench.papers.verdict import combined
 from svgpbench.report.evidence import Computation, compute
 

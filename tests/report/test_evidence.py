@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from hand_records import cell, record
 
 from svgpbench.report.evidence import frame_of
+from svgpbench.report.traced import settled_at
+from svgpbench.runner.records import Record
 
 SETTLING = [-90.0, -60.0, -70.0, -50.0, -40.0, -30.0, -20.0, -15.0, -12.0, -11.0]
 """Ten EM iterations of which one falls by ten."""
@@ -29,3 +33,34 @@ def test_the_largest_drop_is_of_what_follows_iteration_10(after: list[float], dr
 
 def test_the_area_is_the_mean_of_the_trace() -> None:
     assert only([-4.0, -2.0, -3.0])["elbo_area"] == pytest.approx(-3.0)
+
+
+def traced(*bound: float, method: str = "A", **changes: object) -> Record:
+    """A record on 100 training rows: a bound is near the best from 0.1 below it on."""
+    trace = {"iteration": [10 * k for k in range(1, len(bound) + 1)], "elbo": list(bound)}
+    theta = {"variance": [2.0 * math.exp(-k) for k in range(len(bound))]}
+    of = cell(method=method, **changes)  # type: ignore[arg-type]
+    return record(of, bound[-1], trace=trace | theta, data={"n_train": 100})
+
+
+def test_a_bound_settles_where_it_stays_near_the_best_of_all_methods() -> None:
+    slow, fast = traced(-9.0, -1.0, -1.0), traced(-1.05, -1.09, -1.05, method="B")
+    falls, short = traced(-1.0, -9.0, -1.0, method="C"), traced(-9.0, -1.2, method="D")
+    assert settled_at([slow, fast, falls, short]) == [20.0, 10.0, 30.0, math.inf]
+
+
+def test_another_start_and_other_learned_parts_have_a_best_of_their_own() -> None:
+    low = traced(-9.0, -2.0)
+    assert settled_at([low, traced(-1.0, -1.0, seed=1)]) == [20.0, 10.0]
+    assert settled_at([low, traced(-1.0, -1.0, method="B")]) == [math.inf, 10.0]
+
+
+def test_a_cell_that_failed_settles_nowhere() -> None:
+    (found,) = settled_at([record(cell(), status="diverged", data={"n_train": 100})])
+    assert math.isnan(found)
+
+
+def test_drift_is_the_range_of_log_theta_from_there_on() -> None:
+    frame = frame_of([traced(-9.0, -1.0, -1.0), traced(-9.0, -8.0, -9.0, method="B")])
+    assert frame["theta_drift"].iloc[0] == pytest.approx(1.0)
+    assert math.isnan(frame["theta_drift"].iloc[1])

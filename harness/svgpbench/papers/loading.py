@@ -22,7 +22,8 @@ from svgpbench.errors import UserError, unknown
 from svgpbench.experiments import Experiment, load_experiment
 from svgpbench.experiments.loading import is_file_name
 from svgpbench.experiments.mistakes import one_line
-from svgpbench.papers.predicates import AnyPredicate, Computed
+from svgpbench.papers.of_computations import Computed
+from svgpbench.papers.predicates import AnyPredicate
 from svgpbench.papers.schema import Artefact, Claim, ClaimsFile, PaperFile
 from svgpbench.plugins import GROUPS, PAPERS, whole
 

@@ -42,6 +42,20 @@ MEASURES = {
 }
 
 
+TRACED = {
+    "settled_at": "T: EM iterations until the ELBO stays near the best that is known",
+    "theta_drift": "range of log θ after T",
+}
+"""What is read off a trace and has no interval of its own."""
+
+
+def known_column(name: str) -> str:
+    """The name itself; raises `UserError` for what is neither a measure nor read off a trace."""
+    if name not in (known := {**MEASURES, **TRACED}):
+        raise unknown("measure", name, known)
+    return name
+
+
 def known_measure(name: str) -> str:
     """The name itself; raises `UserError` with the nearest one for a measure that there is not."""
     if name not in MEASURES:
@@ -50,3 +64,4 @@ def known_measure(name: str) -> str:
 
 
 MeasureName = Annotated[str, AfterValidator(known_measure)]
+ColumnName = Annotated[str, AfterValidator(known_column)]

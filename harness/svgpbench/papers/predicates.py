@@ -5,52 +5,22 @@ A predicate's fields are the keys of a part in a claims file; `judge` is a pure 
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Annotated, Literal, TypeAlias
 
-import numpy as np
 import pandas as pd
 from pydantic import Field, NonNegativeFloat, PositiveFloat
 
-from svgpbench.config import Strict
 from svgpbench.papers.differences import TooFewError, compare, sampled
 from svgpbench.papers.measures import MEASURES, MeasureName
+from svgpbench.papers.of_computations import Differs, Exponent, Identity
+from svgpbench.papers.of_traces import Sooner, Within
+from svgpbench.papers.predicate import Predicate, over_data_sets
 from svgpbench.papers.verdict import Effect, Finding, Outcome, Verdict, combined
 
 ROUNDS = 5
 """The fewest rounds of a timing that have quartiles worth the name."""
-
-
-class Predicate(Strict, ABC):
-    """A part of a claim: which artefact's records decide it, and how."""
-
-    says: str  # the part in a few words
-    artefact: str
-
-    @abstractmethod
-    def judge(self, frame: pd.DataFrame) -> Finding:
-        """The verdict on a frame of results."""
-
-    @property
-    def compared(self) -> tuple[str, ...]:
-        """Labels of the methods it is about."""
-        return ()
-
-
-def over_data_sets(held: Sequence[bool], failed: Sequence[bool], worst: Sequence[bool]) -> Verdict:
-    """One verdict from those on several data sets.
-
-    Reproduced where it held on more than half and is at its worst on none; not reproduced where it failed
-    on more than half; partly where it held on some and failed on others; else undecided.
-    """
-    half = len(held) / 2
-    if sum(held) > half and not any(worst):
-        return Verdict.reproduced
-    if sum(failed) > half:
-        return Verdict.not_reproduced
-    return Verdict.partly if any(held) and any(failed) else Verdict.undecided
 
 
 class Ordering(Predicate):
@@ -211,65 +181,16 @@ class Number(Predicate):
         return Finding(verdict, (Effect(data, "", sample.mean, low, high),))
 
 
-class Computed(Predicate):
-    """Decided by a frame that is computed: of its rows by `check`, some or all."""
-
-    checks: tuple[str, ...] = ()  # all of them, where none is named
-
-
-class Identity(Computed):
-    """Every `residual` of the frame is within a tolerance; exact claims have no interval."""
-
-    predicate: Literal["identity"]
-    tolerance: PositiveFloat = 1e-8
-
-    def judge(self, frame: pd.DataFrame) -> Finding:
-        worst = float(frame["residual"].abs().max())
-        return _of_residuals(frame, "largest residual", worst, worst <= self.tolerance)
-
-
-class Differs(Computed):
-    """Every `residual` of the frame is at least so large: what is printed does not hold as it stands."""
-
-    predicate: Literal["differs"]
-    at_least: PositiveFloat = 1e-3
-
-    def judge(self, frame: pd.DataFrame) -> Finding:
-        least = float(frame["residual"].abs().min())
-        return _of_residuals(frame, "least residual", least, least >= self.at_least)
-
-
-def _of_residuals(frame: pd.DataFrame, what: str, extreme: float, holds: bool) -> Finding:
-    """The verdict where every residual is a number; undecided where one is not, or there is none."""
-    missing = int(frame["residual"].isna().sum())
-    if frame.empty or missing:
-        note = f"{missing} of {len(frame)} residuals are not numbers"
-        return Finding(Verdict.undecided, (Effect(what, "", note=note),))
-    verdict = Verdict.reproduced if holds else Verdict.not_reproduced
-    return Finding(verdict, (Effect(what, "", extreme),))
-
-
-class Exponent(Computed):
-    """A counted cost grows as a power of one size, fitted over a decade and more."""
-
-    predicate: Literal["exponent"]
-    cost: str  # a column
-    size: str  # a column
-    power: float
-    within: PositiveFloat = 0.05
-
-    def judge(self, frame: pd.DataFrame) -> Finding:
-        sizes, costs = (frame[column].to_numpy(float) for column in (self.size, self.cost))
-        name = f"exponent of {self.size}"
-        if sizes.max() < 10 * sizes.min():
-            return Finding(Verdict.undecided, (Effect(name, "", note="less than a decade"),))
-        slope = float(np.polyfit(np.log(sizes), np.log(costs), 1)[0])
-        near = abs(slope - self.power) <= self.within
-        verdict = Verdict.reproduced if near else Verdict.not_reproduced
-        return Finding(verdict, (Effect(name, "", slope),))
-
-
 AnyPredicate: TypeAlias = Annotated[
-    Ordering | Equality | Monotone | Ratio | Number | Identity | Differs | Exponent,
+    Ordering
+    | Equality
+    | Monotone
+    | Ratio
+    | Number
+    | Within
+    | Sooner
+    | Identity
+    | Differs
+    | Exponent,
     Field(discriminator="predicate"),
 ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +14,8 @@ from svgpbench.papers import Artefact
 from svgpbench.plugins import COMPUTED, load, plugins
 from svgpbench.report.collect import collect
 from svgpbench.report.frames import final_frame
+from svgpbench.report.traced import traced_columns
 from svgpbench.runner.records import Record
-
-SETTLED = 10
-"""EM iterations after which a drop of the bound counts against steadiness."""
 
 
 @dataclass(frozen=True)
@@ -103,21 +100,5 @@ def frame_of(records: Sequence[Record]) -> pd.DataFrame:
     return final_frame(records).assign(
         cell_id=[record.cell_id for record in records],
         n_test=pd.Series([record.data.get("n_test") for record in records], dtype=float),
-        elbo_area=[_mean(record, "elbo") for record in records],
-        nlpd_area=[_mean(record, "nlpd") for record in records],
-        elbo_drop=[_largest_drop(record) for record in records],
+        **traced_columns(records),
     )
-
-
-def _mean(record: Record, column: str) -> float:
-    """The mean of a trace: its area, a row an EM iteration."""
-    values = [value for value in record.trace.get(column, ()) if value is not None]
-    return math.fsum(values) / len(values) if values else math.nan
-
-
-def _largest_drop(record: Record) -> float:
-    """By how much the bound fell at most from one EM iteration to the next, once it should have settled."""
-    bound = pd.Series(record.trace.get("elbo", ()), dtype=float)
-    if len(bound) <= SETTLED + 1:
-        return math.nan
-    return max(0.0, -float(bound.diff()[SETTLED:].min()))

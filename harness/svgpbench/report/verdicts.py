@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from svgpbench.papers import Claim, Paper
-from svgpbench.papers.predicates import AnyPredicate, Computed
+from svgpbench.papers.of_computations import Computed
+from svgpbench.papers.predicates import AnyPredicate
 from svgpbench.papers.verdict import Effect, Finding, Verdict, combined
 from svgpbench.report import timings
 from svgpbench.report.evidence import Computation, Evidence, command, compute, gather

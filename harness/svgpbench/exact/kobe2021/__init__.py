@@ -14,12 +14,14 @@ from svgpbench.exact.kobe2021.steps import (
     natural_parameters_of_a_subfamily,
     positive_without_constraint,
 )
+from svgpbench.exact.kobe2021.unit_step import one_step_of_rate_one
 
 CLAIMS: dict[str, Callable[[], pd.DataFrame]] = {
     "kobe2021-01": best_q,
     "kobe2021-02": one_cholesky,
     "kobe2021-03": natural_parameters_of_a_subfamily,
     "kobe2021-04": positive_without_constraint,
+    "kobe2021-05": one_step_of_rate_one,
     "kobe2021-06": coordinates_of_a_path,
     "kobe2021-07": numbers_and_costs,
     "kobe2021-18": concavity,
