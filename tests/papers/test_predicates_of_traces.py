@@ -80,6 +80,7 @@ TIE, MIXED = ([10, NEVER], [10.5, NEVER]), ([10, 20], [20, 10])
         ((MIXED,), OPEN, OPEN),
         ((([10, 10], [NEVER, NEVER]),), YES, NO),
         ((([NEVER, NEVER], [10, 10]),), NO, NO),
+        ((([NEVER, NEVER], [NEVER, NEVER]),), NO, YES),
         ((([None, 10], [20, 20]),), OPEN, OPEN),
         ((SOONER, SOONER, TIE), YES, NO),
         ((SOONER, SOONER, LATER), PARTLY, NO),
