@@ -27,12 +27,13 @@ def cell(
     method: str = "A",
     backend: str = "jax",
     *,
+    of: str = "t-svgp",
     fold: int = 0,
     likelihood: str = "gaussian",
     iterations: int = 3,
     **changes: Any,
 ) -> CellConfig:
-    """A cell; `method` is a label, `backend` a name with or without mode."""
+    """A cell; `method` is a label of the method `of`, `backend` a name with or without mode."""
     parts: dict[str, Any] = {
         "experiment": "by-hand",
         "data": DataConfig(name=data),
@@ -41,7 +42,7 @@ def cell(
         "likelihood": LikelihoodConfig(name=likelihood),
         "inducing": InducingConfig(),
         "training": TrainingConfig(em_iterations=iterations),
-        "method": MethodConfig(name="t-svgp", label=method),
+        "method": MethodConfig(name=of, label=method),
         "backend": BackendConfig.parse(backend),
     }
     return CellConfig(**(parts | changes))

@@ -49,10 +49,12 @@ def test_a_bound_settles_where_it_stays_near_the_best_of_all_methods() -> None:
     assert settled_at([slow, fast, falls, short]) == [20.0, 10.0, 30.0, math.inf]
 
 
-def test_another_start_and_other_learned_parts_have_a_best_of_their_own() -> None:
+def test_another_start_and_another_family_have_a_best_of_their_own() -> None:
     low = traced(-9.0, -2.0)
     assert settled_at([low, traced(-1.0, -1.0, seed=1)]) == [20.0, 10.0]
-    assert settled_at([low, traced(-1.0, -1.0, method="B")]) == [math.inf, 10.0]
+    assert settled_at([low, traced(-1.0, -1.0, method="B", of="q-svgp")]) == [math.inf, 10.0]
+    diagonal = traced(-1.0, -1.0, method="B", of="diagonal-precision")
+    assert settled_at([low, diagonal]) == [20.0, 10.0]
 
 
 def test_a_cell_that_failed_settles_nowhere() -> None:

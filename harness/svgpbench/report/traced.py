@@ -17,6 +17,9 @@ from svgpbench.runner.records import Record
 SETTLED = 10
 """EM iterations after which a drop of the bound counts against steadiness."""
 
+FULL = ("t-svgp", "q-svgp")
+"""Methods whose q(u) is any Gaussian."""
+
 THETA = ("variance", "lengthscale_mean", "noise_variance")
 
 
@@ -35,7 +38,7 @@ def traced_columns(records: Sequence[Record]) -> dict[str, list[float]]:
 def settled_at(records: Sequence[Record]) -> list[float]:
     """T: the first EM iteration after which the bound stays within its region of the best that is known.
 
-    The best is that of any record with the same data, start and learned parts. Infinite where the bound
+    The best is that of any record with the same data, start, learned parts and family of q. Infinite where the bound
     is below at the end of its budget, NaN where the cell failed.
     """
     best: dict[str, float] = defaultdict(lambda: -math.inf)
@@ -55,10 +58,11 @@ def _settles(record: Record, best: float) -> float:
 
 
 def _place(record: Record) -> str:
-    """What cells share whose bounds may be held to one another: all but method, backend and rates."""
+    """What cells share whose bounds have one optimum: all but coordinates of q, backend and rates."""
     config = record.config
     parts = (config.data, config.split, config.kernel, config.likelihood, config.inducing)
-    return repr((*parts, config.training.learn, config.seed, config.perturbation))
+    family = "" if config.method.name in FULL else config.method.name
+    return repr((*parts, config.training.learn, config.seed, config.perturbation, family))
 
 
 def _bound(record: Record) -> npt.NDArray[np.float64]:
