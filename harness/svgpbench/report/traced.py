@@ -38,8 +38,8 @@ def traced_columns(records: Sequence[Record]) -> dict[str, list[float]]:
 def settled_at(records: Sequence[Record]) -> list[float]:
     """T: the first EM iteration after which the bound stays within its region of the best that is known.
 
-    The best is that of any record with the same data, start, learned parts and family of q. Infinite where the bound
-    is below at the end of its budget, NaN where the cell failed.
+    The best is that of any record with the same data, start, learned parts and family of q. Infinite
+    where the bound is below at the end of its budget, NaN where the cell failed.
     """
     best: dict[str, float] = defaultdict(lambda: -math.inf)
     for record in records:
