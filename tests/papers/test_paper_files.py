@@ -58,7 +58,7 @@ MISTAKES = [
     ("paper.toml", "year = 2021", 'year = "2021"', "year must be a"),
     ("paper.toml", 'id = "fig2"', 'id = "fig1"', "artefact 'fig1' is there 2 times"),
     ("paper.toml", '"adam2021-fig3"', '"adam2021-fig4"', "'fig3': unknown experiment 'adam2021-fig4'"),
-    ("paper.toml", 'preset = "paper"', 'preset = "papr"', "did you mean 'paper'?"),
+    ("paper.toml", 'preset = "starts"', 'preset = "strats"', "did you mean 'starts'?"),
     ("paper.toml", "printed/fig2.csv", "printed/fig9.csv", "'fig2': printed: there is no file"),
     ("claims.toml", 'kind = "number"', 'kind = "figure"', "[[claims]] no. 14: kind must be"),
     ("claims.toml", "adam2021-02", "adam2021-01", "claim 'adam2021-01' is there 2 times"),

@@ -20,5 +20,5 @@ def test_the_committed_records_give_figure_3_and_its_verdict(
     assert code == 0, printed.err
     fig3, claims = printed.out.splitlines()
     assert "fig3.png, fig3.pdf, fig3.txt, fig3.md, fig3.tex, fig3.csv" in fig3
-    assert fig3.endswith("cells: 0 run, 600 reused, 0 failed")
+    assert fig3.endswith("cells: 0 run, 900 reused, 0 failed")
     assert claims.endswith("1 claim: 1 undecided")
