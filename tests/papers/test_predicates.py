@@ -122,7 +122,7 @@ def test_monotone_in_a_setting(levels: tuple[float | None, ...], verdict: Verdic
 def rounds(*ratios: float) -> pd.DataFrame:
     pairs = [(at, 2.0 + at, (2.0 + at) * ratio) for at, ratio in enumerate(ratios)]
     rows = [(at, "A", a) for at, a, _ in pairs] + [(at, "B", b) for at, _, b in pairs]
-    return pd.DataFrame(rows, columns=["round", "method", "seconds"])
+    return pd.DataFrame(rows, columns=["round", "method", "seconds"]).assign(problem="M50")
 
 
 @pytest.mark.parametrize(

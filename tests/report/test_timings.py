@@ -10,7 +10,7 @@ import pytest
 
 from svgpbench.errors import UserError
 from svgpbench.papers import load_paper
-from svgpbench.papers.predicates import Ratio
+from svgpbench.papers.of_times import Gain, Ratio
 from svgpbench.papers.schema import Timing
 from svgpbench.papers.verdict import Verdict
 from svgpbench.report.timings import command, timed
@@ -18,17 +18,23 @@ from svgpbench.report.verdicts import judge
 from svgpbench.speed.report import Cell, SpeedReport
 from svgpbench.speed.rounds import Round
 
-TIMING = Timing(record="speed/fig4.json", problem="softmax10-M100", steps=("e_step", "m_step"))
+TIMING = Timing(record="speed/fig4.json", problems=("softmax10-M100",), steps=("e_step", "m_step"))
 E_STEP, M_STEP = (0.010, 0.011, 0.012, 0.013, 0.014), (0.020, 0.021, 0.022, 0.023, 0.024)
 
 
-def cell(source: str, step: str, seconds: Sequence[float], *disturbed: int) -> Cell:
+def cell(
+    source: str,
+    step: str,
+    seconds: Sequence[float],
+    *disturbed: int,
+    problem: str = TIMING.problems[0],
+) -> Cell:
     peer = source == "gpflow"
     rounds: list[Round] = [
         Round((s, s, 9.0), 0.0, turn not in disturbed) for turn, s in enumerate(seconds)
     ]
     method = "natgrad" if peer else "t-svgp"
-    return Cell(TIMING.problem, step, source, method, "q", peer, figure=-1.0, rounds=list(rounds))
+    return Cell(problem, step, source, method, "q", peer, figure=-1.0, rounds=list(rounds))
 
 
 def recorded(results: Path, *cells: Cell) -> Path:
@@ -40,10 +46,12 @@ def recorded(results: Path, *cells: Cell) -> Path:
     return path
 
 
-def both(source: str, times: float = 1.0, *disturbed: int) -> list[Cell]:
+def both(
+    source: str, times: float = 1.0, *disturbed: int, problem: str = TIMING.problems[0]
+) -> list[Cell]:
     return [
-        cell(source, "e_step", [times * s for s in E_STEP], *disturbed),
-        cell(source, "m_step", [times * s for s in M_STEP]),
+        cell(source, "e_step", [times * s for s in E_STEP], *disturbed, problem=problem),
+        cell(source, "m_step", [times * s for s in M_STEP], problem=problem),
     ]
 
 

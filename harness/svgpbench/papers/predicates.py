@@ -5,8 +5,6 @@ A predicate's fields are the keys of a part in a claims file; `judge` is a pure 
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from itertools import pairwise
 from typing import Annotated, Literal, TypeAlias
 
@@ -14,43 +12,12 @@ import numpy as np
 import pandas as pd
 from pydantic import Field, NonNegativeFloat, PositiveFloat
 
-from svgpbench.config import Strict
 from svgpbench.papers.differences import TooFewError, compare, sampled
 from svgpbench.papers.measures import MEASURES, MeasureName
+from svgpbench.papers.of_rates import Band, Stands
+from svgpbench.papers.of_times import Gain, Ratio
+from svgpbench.papers.predicate import Predicate, better_over_data_sets, over_data_sets
 from svgpbench.papers.verdict import Effect, Finding, Outcome, Verdict, combined
-
-ROUNDS = 5
-"""The fewest rounds of a timing that have quartiles worth the name."""
-
-
-class Predicate(Strict, ABC):
-    """A part of a claim: which artefact's records decide it, and how."""
-
-    says: str  # the part in a few words
-    artefact: str
-
-    @abstractmethod
-    def judge(self, frame: pd.DataFrame) -> Finding:
-        """The verdict on a frame of results."""
-
-    @property
-    def compared(self) -> tuple[str, ...]:
-        """Labels of the methods it is about."""
-        return ()
-
-
-def over_data_sets(held: Sequence[bool], failed: Sequence[bool], worst: Sequence[bool]) -> Verdict:
-    """One verdict from those on several data sets.
-
-    Reproduced where it held on more than half and is at its worst on none; not reproduced where it failed
-    on more than half; partly where it held on some and failed on others; else undecided.
-    """
-    half = len(held) / 2
-    if sum(held) > half and not any(worst):
-        return Verdict.reproduced
-    if sum(failed) > half:
-        return Verdict.not_reproduced
-    return Verdict.partly if any(held) and any(failed) else Verdict.undecided
 
 
 class Ordering(Predicate):
@@ -67,17 +34,11 @@ class Ordering(Predicate):
 
     def judge(self, frame: pd.DataFrame) -> Finding:
         pairs = [compare(frame, self.metric, *pair) for pair in pairwise(self.methods)]
-        verdict = combined(self._of_pair([effect.outcome for effect in pair]) for pair in pairs)
-        return Finding(verdict, tuple(effect for pair in pairs for effect in pair))
-
-    def _of_pair(self, outcomes: Sequence[str]) -> Verdict:
-        good = {Outcome.better, Outcome.equal} if self.at_least else {Outcome.better}
-        bad = {Outcome.better, Outcome.equal, Outcome.worse} - good
-        return over_data_sets(
-            [outcome in good for outcome in outcomes],
-            [outcome in bad for outcome in outcomes],
-            [outcome == Outcome.worse for outcome in outcomes],
+        verdict = combined(
+            better_over_data_sets([effect.outcome for effect in pair], self.at_least)
+            for pair in pairs
         )
+        return Finding(verdict, tuple(effect for pair in pairs for effect in pair))
 
 
 class Equality(Predicate):
@@ -133,41 +94,6 @@ class Monotone(Predicate):
 
 def _numbers(effect: Effect) -> tuple[str, float | None, float | None, float | None, str]:
     return effect.outcome, effect.value, effect.low, effect.high, effect.note
-
-
-class Ratio(Predicate):
-    """The second method takes at least so many times as long as the first, paired by round.
-
-    The lower quartile decides: reproduced from `at_least` on, not reproduced up to `refuted_at`, partly
-    between. The frame has `method`, `round` and `seconds`.
-    """
-
-    predicate: Literal["ratio"]
-    methods: tuple[str, str]
-    at_least: PositiveFloat
-    refuted_at: PositiveFloat = 1.1
-
-    @property
-    def compared(self) -> tuple[str, ...]:
-        return self.methods
-
-    def judge(self, frame: pd.DataFrame) -> Finding:
-        wide = frame.pivot(index="round", columns="method", values="seconds")
-        first, second = self.methods
-        if without := [method for method in self.methods if method not in wide]:
-            note = f"no times of {', '.join(without)}"
-            return Finding(Verdict.undecided, (Effect("time ratio", "", note=note),))
-        ratios = (wide[second] / wide[first]).dropna()
-        if len(ratios) < ROUNDS:
-            note = f"{len(ratios)} rounds where {ROUNDS} make quartiles"
-            return Finding(Verdict.undecided, (Effect("time ratio", "", note=note),))
-        low, median, high = (float(ratios.quantile(q)) for q in (0.25, 0.5, 0.75))
-        verdict = Verdict.partly
-        if low >= self.at_least:
-            verdict = Verdict.reproduced
-        elif low <= self.refuted_at:
-            verdict = Verdict.not_reproduced
-        return Finding(verdict, (Effect("time ratio", "", median, low, high, "quartiles"),))
 
 
 class Number(Predicate):
@@ -270,6 +196,16 @@ class Exponent(Computed):
 
 
 AnyPredicate: TypeAlias = Annotated[
-    Ordering | Equality | Monotone | Ratio | Number | Identity | Differs | Exponent,
+    Ordering
+    | Equality
+    | Monotone
+    | Ratio
+    | Gain
+    | Stands
+    | Band
+    | Number
+    | Identity
+    | Differs
+    | Exponent,
     Field(discriminator="predicate"),
 ]

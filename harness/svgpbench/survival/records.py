@@ -86,7 +86,7 @@ def _parsed(line: str) -> Iterator[Record]:
     try:
         facts = json.loads(line)
         point = Point(**{axis: facts.pop(axis) for axis in Point.model_fields})
-        cell = Cell(point=point, **{k: facts.pop(k) for k in Cell._fields if k != "point"})
+        cell = Cell(point=point, **{k: facts.pop(k) for k in Cell._fields if k in facts})
         yield Record(cell, **{**facts, "bounds": tuple(facts.get("bounds", ()))})
     except (ValueError, KeyError, TypeError, AttributeError):
         return
