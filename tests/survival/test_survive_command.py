@@ -12,7 +12,7 @@ from surviving import Survive
 from svgpbench.speed.peers import peer_python
 from svgpbench.survival import records, run
 from svgpbench.survival.libraries import LIBRARIES, Library
-from svgpbench.survival.plan import Cell, Plan, cells_of, read_plan
+from svgpbench.survival.plan import Cell, Plan, cells_of, read_plan, towards_the_largest_rate
 from svgpbench.survival.walk import walk
 
 OURS = ("--library", "svgpbench")
@@ -58,6 +58,56 @@ def test_a_run_goes_on_where_it_was_and_reads_its_records_alone(
     assert len(records.read(survive.results)) == len(kept)
     assert survive(*OURS, "--problem", "steady", "--from-records")[1] == out
     assert len(again) == 1
+
+
+def test_the_largest_rate_that_lives_is_walked_with_every_seed(
+    survive: Survive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = LIBRARIES["svgpbench"]._replace(methods={"t-svgp": "t-SVGP"})
+    monkeypatch.setitem(LIBRARIES, "svgpbench", one)
+    survive.plan.write_text(f"more_seeds = [3]\n{survive.plan.read_text()}")
+    assert survive(*OURS, "--problem", "steady")[0] == 0
+    first, _, other = survive.lines()
+    assert [(line["rate"], line["seed"]) for line in survive.lines()] == [
+        (0.1, 0), (10.0, 0), (0.1, 3),
+    ]  # fmt: skip
+    assert other["end"] == "lived" and other["bounds"] != first["bounds"]  # of other minibatches
+    survive(*OURS, "--problem", "steady")
+    assert len(survive.lines()) == 3
+
+
+SEEDED = Plan.model_validate(
+    {
+        "centre": {"rate": 0.1, "dtype": "float64", "jitter": 1e-6, "inducing": 7},
+        "cuts": {"rate": (1.0, 0.01)},
+        "more_seeds": (1,),
+        "problems": {},
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("ends", "then"),
+    [
+        ({}, (1.0, 0)),
+        ({(1.0, 0): True}, (1.0, 1)),
+        ({(1.0, 0): True, (1.0, 1): True}, None),
+        ({(1.0, 0): False}, (0.1, 0)),
+        ({(1.0, 0): True, (1.0, 1): False, (0.1, 0): True}, (0.1, 1)),
+        ({(1.0, 0): False, (0.1, 1): False, (0.01, 0): True, (0.01, 1): True}, None),
+        ({(1.0, 0): False, (0.1, 0): False, (0.01, 0): False}, None),
+    ],
+)
+def test_seeds_go_down_from_the_largest_rate(
+    ends: dict[tuple[float, int], bool], then: tuple[float, int] | None
+) -> None:
+    def cell(rate: float, seed: int) -> Cell:
+        point = SEEDED.centre.model_copy(update={"rate": rate})
+        return Cell("p", "svgpbench", "t-svgp", point, SEEDED.steps, seed)
+
+    lived = {cell(*at): end for at, end in ends.items()}
+    found = towards_the_largest_rate(SEEDED, ("p", "svgpbench", "t-svgp"), lived)
+    assert found == (cell(*then) if then else None)
 
 
 WALKERS = {

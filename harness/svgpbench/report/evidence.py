@@ -106,6 +106,7 @@ def frame_of(records: Sequence[Record]) -> pd.DataFrame:
         elbo_area=[_mean(record, "elbo") for record in records],
         nlpd_area=[_mean(record, "nlpd") for record in records],
         elbo_drop=[_largest_drop(record) for record in records],
+        e_rate=[_rate(record) for record in records],
     )
 
 
@@ -121,3 +122,9 @@ def _largest_drop(record: Record) -> float:
     if len(bound) <= SETTLED + 1:
         return math.nan
     return max(0.0, -float(bound.diff()[SETTLED:].min()))
+
+
+def _rate(record: Record) -> float:
+    """The rate of the E-step, where it is one for the whole run."""
+    rate = record.config.training.e_rate
+    return rate if isinstance(rate, float) else math.nan

@@ -20,7 +20,9 @@ class Walked(Evidence):
     @property
     def condition(self) -> str:
         problems, walks = self.frame["data"].nunique(), len(self.frame)
-        return f"{walks} walks of {read_plan().steps} steps, {problems} problems"
+        return (
+            f"{walks} walks of {read_plan().steps} steps, {problems} problem{'s' * (problems > 1)}"
+        )
 
 
 def walked(results: Path, folder: str) -> Walked:
