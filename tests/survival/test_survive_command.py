@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,9 @@ def test_a_run_goes_on_where_it_was_and_reads_its_records_alone(
     kept = survive.lines()
     path = survive.results / "svgpbench.jsonl"
     lost = path.read_text().splitlines(keepends=True)
-    path.write_text("".join(lost[:-1]) + lost[-1][:40])  # killed in the middle of its last line
+    stopped = json.dumps(kept[0] | {"end": "time-out", "seconds": 1.0}) + "\n"  # by a shorter limit
+    # killed in the middle of its last line
+    path.write_text(stopped + "".join(lost[1:-1]) + lost[-1][:40])
     again: list[Cell] = []
     real = run.run_cell
 
@@ -53,11 +56,12 @@ def test_a_run_goes_on_where_it_was_and_reads_its_records_alone(
 
     monkeypatch.setattr(run, "run_cell", seen)
     code, out, _ = survive(*OURS, "--problem", "steady")
-    assert (code, len(again)) == (0, 1)
-    assert again[0].key().items() <= kept[-1].items()
+    assert (code, len(again)) == (0, 2)
+    for cell, line in zip(again, (kept[0], kept[-1]), strict=True):
+        assert cell.key().items() <= line.items()
     assert len(records.read(survive.results)) == len(kept)
     assert survive(*OURS, "--problem", "steady", "--from-records")[1] == out
-    assert len(again) == 1
+    assert len(again) == 2
 
 
 def test_the_largest_rate_that_lives_is_walked_with_every_seed(
@@ -124,12 +128,17 @@ def test_a_walk_that_says_nothing_of_its_gradient_is_recorded_all_the_same(
     walker = tmp_path / "walker.py"
     walker.write_text(WALKERS[end])
     monkeypatch.setitem(LIBRARIES, "svgpbench", Library(walker, {"t-svgp": "t-SVGP"}))
-    code, out, _ = survive(*OURS, "--problem", "tiny", "--limit", "3")
+    code, out, err = survive(*OURS, "--problem", "tiny", "--limit", "3")
     assert code == 1
     assert [line["end"] for line in survive.lines()] == [end] * 2
     assert f"0: {end}" in out
     message = {"killed": "SIGKILL", "time-out": "within 3 s", "error": "ImportError: no such"}[end]
     assert message in survive.lines()[0]["message"]
+    assert err.count(f"no verdict, step 0: {end}") == 2
+    shorter = [
+        records.stopped_short(record, 4.0) for record in records.read(survive.results).values()
+    ]
+    assert shorter == [end == "time-out"] * 2
 
 
 @pytest.mark.parametrize(

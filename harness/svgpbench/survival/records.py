@@ -50,6 +50,11 @@ NO_VERDICT = (ERROR, TIME, KILLED)
 """Ends that say nothing of a natural gradient."""
 
 
+def stopped_short(record: Record, limit_s: float) -> bool:
+    """Whether a walk was stopped for time before `limit_s`: it says nothing, and may go on."""
+    return record.end == TIME and record.seconds < limit_s
+
+
 def append(folder: Path, record: Record) -> None:
     """Add a record to its library's file; raises `UserError` where it cannot be written."""
     path = folder / f"{record.cell.library}.jsonl"

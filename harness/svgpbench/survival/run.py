@@ -45,11 +45,14 @@ def run_cells(
 ) -> None:
     """Run the cells that have no record in `results` yet; Ctrl-C loses the cell that is on.
 
-    After them each method walks with the plan's other seeds, from the largest rate down to one that all live
-    with. A problem's arrays are made once a seed, where any of its cells is left.
+    A cell that a shorter limit stopped runs again. After all, each method walks with the plan's other seeds,
+    from the largest rate down to one that all live with. A problem's arrays are made once a seed.
     Raises `UserError` for a problem that cannot be made and for a record that cannot be written.
     """
-    cells, known = list(cells), records.read(results)
+    cells = list(cells)
+    known = {
+        c: r for c, r in records.read(results).items() if not records.stopped_short(r, limit_s)
+    }
     with tempfile.TemporaryDirectory() as folder:
 
         def run(cell: Cell) -> None:
