@@ -15,12 +15,13 @@ RESULTS = Path(__file__).parents[2] / "results"
 
 @pytest.fixture(scope="module")
 def ledger() -> dict[str, Any]:
-    """Two claims of Figure 3, judged on the committed records."""
+    """Two claims of Figure 3 and one on rates, judged on the committed records."""
     from svgpbench.papers import load_paper
     from svgpbench.report.verdicts import judge
 
     paper = load_paper("adam2021")
-    claims = [claim for claim in paper.claims if claim.id in ("adam2021-15", "adam2021-16")]
+    asked = ("adam2021-15", "adam2021-16", "adam2021-22")
+    claims = [claim for claim in paper.claims if claim.id in asked]
     return {one.claim.id: one for one in judge(paper, claims, RESULTS)}
 
 
@@ -42,6 +43,16 @@ def test_the_claim_that_rests_on_figure_3_alone_is_undecided(ledger: dict[str, A
     assert (
         len(one.records) == 2 * (5 + 1) * 6 * 5
     )  # methods, starts and a replica, data sets, folds
+
+
+def test_larger_rates_are_stood_where_a_peer_leaves_the_cone(ledger: dict[str, Any]) -> None:
+    """Not larger ones than by the same step in other coordinates; three seeds each, rates on a grid."""
+    one = ledger["adam2021-22"]
+    assert one.verdict == "partly"
+    assert [part.finding.verdict for part in one.parts] == [
+        "not reproduced", "reproduced", "not reproduced", "partly", "reproduced", "undecided",
+    ]  # fmt: skip
+    assert {effect.outcome for effect in one.parts[0].finding.effects} == {"equal"}
 
 
 def test_a_claim_with_a_part_that_nothing_runs_is_not_run(ledger: dict[str, Any]) -> None:

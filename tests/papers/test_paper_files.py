@@ -93,6 +93,8 @@ MISTAKES += [
      "'algebra' is computed, which predicate 'ordering' does not read; use identity, differs or exponent"),
     ("claims.toml", OF_FIG3 + ORDERED, OF_FIG3 + 'predicate = "differs"\n',
      "part 1: predicate 'differs' reads what is computed, and artefact 'fig3' is not; name one that has"),
+    ("claims.toml", 'than = "softmax10-M500"', 'than = "softmax10-M5OO"',
+     "part 2: unknown problem of the artefact 'softmax10-M5OO'; did you mean 'softmax10-M50'?"),
 ]  # fmt: skip
 
 

@@ -122,7 +122,7 @@ def test_monotone_in_a_setting(levels: tuple[float | None, ...], verdict: Verdic
 def rounds(*ratios: float) -> pd.DataFrame:
     pairs = [(at, 2.0 + at, (2.0 + at) * ratio) for at, ratio in enumerate(ratios)]
     rows = [(at, "A", a) for at, a, _ in pairs] + [(at, "B", b) for at, _, b in pairs]
-    return pd.DataFrame(rows, columns=["round", "method", "seconds"])
+    return pd.DataFrame(rows, columns=["round", "method", "seconds"]).assign(problem="M50")
 
 
 @pytest.mark.parametrize(
@@ -140,6 +140,58 @@ def test_ratio_of_times_by_its_lower_quartile(ratios: tuple[float, ...], verdict
     if verdict != OPEN:
         (effect,) = finding.effects
         assert (effect.low, effect.value) == pytest.approx((ratios[1], ratios[2]))
+
+
+def on_problems(**ratios: tuple[float, ...]) -> pd.DataFrame:
+    return together(*(rounds(*of).assign(problem=problem) for problem, of in ratios.items()))
+
+
+FASTER, LITTLE, SLOWER, FEW = (5.0,) * 5, (2.0,) * 5, (0.5,) * 5, (5.0,) * 4
+
+
+@pytest.mark.parametrize(
+    ("ratios", "verdict"),
+    [
+        ((FASTER, FASTER), YES),
+        ((FASTER, LITTLE), PARTLY),
+        ((FASTER, SLOWER), PARTLY),
+        ((SLOWER, SLOWER), NO),
+        ((FASTER, FEW), OPEN),
+    ],
+)
+def test_a_ratio_is_of_every_problem(
+    ratios: tuple[tuple[float, ...], ...], verdict: Verdict
+) -> None:
+    frame = on_problems(M25=ratios[0], M50=ratios[1])
+    finding = judged(frame, "ratio", methods=("A", "B"), at_least=4.0)
+    assert (finding.verdict, [x.of for x in finding.effects]) == (verdict, ["M25", "M50"])
+
+
+@pytest.mark.parametrize(
+    ("ratios", "verdict", "outcomes"),
+    [
+        ((FASTER, FASTER, LITTLE), YES, ["better", "better"]),
+        ((FASTER, LITTLE, FASTER), NO, ["equal", "worse"]),
+        ((FASTER, LITTLE, LITTLE), PARTLY, ["better", "equal"]),
+        ((FASTER, FEW, LITTLE), OPEN, ["better", "undecided"]),
+        ((FASTER, FASTER, FEW), OPEN, ["undecided", "undecided"]),
+        ((FASTER, (3.0, 3.0, 4.2, 5.0, 9.0), (4.0,) * 5), OPEN, ["better", "undecided"]),
+        ((FASTER, (4.3,) * 5, (4.0,) * 5), PARTLY, ["better", "equal"]),
+    ],
+)
+def test_a_gain_is_larger_than_on_another_problem(
+    ratios: tuple[tuple[float, ...], ...], verdict: Verdict, outcomes: list[str]
+) -> None:
+    frame = on_problems(M25=ratios[0], M50=ratios[1], M500=ratios[2])
+    finding = judged(frame, "gain", methods=("A", "B"), than="M500")
+    assert [effect.outcome for effect in finding.effects] == outcomes
+    assert finding.verdict == verdict
+
+
+def test_a_gain_goes_from_quartile_to_quartile() -> None:
+    frame = on_problems(M25=(4.0, 5.0, 6.0, 7.0, 8.0), M500=(1.0, 2.0, 2.5, 3.0, 9.0))
+    (effect,) = judged(frame, "gain", methods=("A", "B"), than="M500").effects
+    assert (effect.low, effect.value, effect.high) == pytest.approx((5 / 3, 6 / 2.5, 7 / 2))
 
 
 @pytest.mark.parametrize(

@@ -99,6 +99,9 @@ def test_a_metric_against_a_setting_is_one_curve_from_left_to_right(draw: Draw) 
     assert [(x, y) for x, y, _ in bars(panel)] == [([10.0, 50.0], [0.9, 0.5])]
     assert panel.get_xlabel() == "inducing.count"
     assert "against inducing.count" in caption
+    figure, caption = draw(Against(depth=0.8), *records)
+    assert figure.axes[0].get_ylim() == pytest.approx((0.4, 1.3))  # of NLPD, lower is better
+    assert "Beyond the axis: more than 0.8 from the best." in caption
     # without `curves` one a method by name, of which all three are
     figure, _ = draw(Against(), *records)
     assert [x for x, _, _ in bars(figure.axes[0])] == [[10.0, 20.0, 50.0]]

@@ -10,7 +10,7 @@ import pytest
 
 from svgpbench.errors import UserError
 from svgpbench.papers import load_paper
-from svgpbench.papers.predicates import Ratio
+from svgpbench.papers.of_times import Gain, Ratio
 from svgpbench.papers.schema import Timing
 from svgpbench.papers.verdict import Verdict
 from svgpbench.report.timings import command, timed
@@ -18,17 +18,23 @@ from svgpbench.report.verdicts import judge
 from svgpbench.speed.report import Cell, SpeedReport
 from svgpbench.speed.rounds import Round
 
-TIMING = Timing(record="speed/fig4.json", problem="softmax10-M100", steps=("e_step", "m_step"))
+TIMING = Timing(record="speed/fig4.json", problems=("softmax10-M100",), steps=("e_step", "m_step"))
 E_STEP, M_STEP = (0.010, 0.011, 0.012, 0.013, 0.014), (0.020, 0.021, 0.022, 0.023, 0.024)
 
 
-def cell(source: str, step: str, seconds: Sequence[float], *disturbed: int) -> Cell:
+def cell(
+    source: str,
+    step: str,
+    seconds: Sequence[float],
+    *disturbed: int,
+    problem: str = TIMING.problems[0],
+) -> Cell:
     peer = source == "gpflow"
     rounds: list[Round] = [
         Round((s, s, 9.0), 0.0, turn not in disturbed) for turn, s in enumerate(seconds)
     ]
     method = "natgrad" if peer else "t-svgp"
-    return Cell(TIMING.problem, step, source, method, "q", peer, figure=-1.0, rounds=list(rounds))
+    return Cell(problem, step, source, method, "q", peer, figure=-1.0, rounds=list(rounds))
 
 
 def recorded(results: Path, *cells: Cell) -> Path:
@@ -40,10 +46,12 @@ def recorded(results: Path, *cells: Cell) -> Path:
     return path
 
 
-def both(source: str, times: float = 1.0, *disturbed: int) -> list[Cell]:
+def both(
+    source: str, times: float = 1.0, *disturbed: int, problem: str = TIMING.problems[0]
+) -> list[Cell]:
     return [
-        cell(source, "e_step", [times * s for s in E_STEP], *disturbed),
-        cell(source, "m_step", [times * s for s in M_STEP]),
+        cell(source, "e_step", [times * s for s in E_STEP], *disturbed, problem=problem),
+        cell(source, "m_step", [times * s for s in M_STEP], problem=problem),
     ]
 
 
@@ -87,6 +95,44 @@ def test_a_method_without_times_leaves_a_ratio_undecided(tmp_path: Path) -> None
     found = part.judge(timed(tmp_path, TIMING).frame)
     assert found.verdict == Verdict.undecided
     assert found.effects[0].note == "no times of gpflow natgrad"
+
+
+SIZES = tuple(f"softmax10-M{size}" for size in (25, 50, 100, 250, 500))
+BY_M = TIMING.model_copy(update={"problems": SIZES})
+
+
+def test_a_method_that_lacks_one_of_several_problems_lacks_it_in_the_frame(tmp_path: Path) -> None:
+    cells = [*both("gpflow", 5.0, problem=SIZES[0]), *both("torch", problem=SIZES[1])]
+    recorded(tmp_path, *cells, *both("jax", problem=SIZES[0]))
+    two = BY_M.model_copy(update={"problems": SIZES[:2]})
+    part = Gain(
+        says="more",
+        artefact="fig5",
+        predicate="gain",
+        methods=("jax t-svgp", "gpflow natgrad"),
+        than=SIZES[1],
+    )
+    (effect,) = part.judge(timed(tmp_path, two).of(part.compared)).effects
+    assert effect.note == "softmax10-M50: no times of jax t-svgp, gpflow natgrad"
+    why = "speed/fig4.json has no times of softmax10-M100 e_step + m_step"
+    assert timed(tmp_path, BY_M).why_not == why
+    assert "--problem softmax10-M25 --problem softmax10-M50 --step" in command(two, tmp_path)
+
+
+def test_a_gain_by_m_is_decided_by_its_record(tmp_path: Path) -> None:
+    paper = load_paper("adam2021")
+    (claim,) = [claim for claim in paper.claims if claim.id == "adam2021-21"]
+    cells = [cell for problem in SIZES for cell in both("jax", problem=problem)]
+    cells += [cell for problem in SIZES for cell in both("tensorflow", 4.9, problem=problem)]
+    for problem in SIZES:
+        cells += both("gpflow", 2.0 if problem == SIZES[-1] else 5.0, problem=problem)
+    path = recorded(tmp_path, *cells)
+    path.rename(path.with_name("adam2021-fig5.json"))
+    (found,) = judge(paper, [claim], tmp_path)
+    verdicts = [part.finding.verdict for part in found.parts]
+    assert verdicts == ["reproduced", "reproduced", "not reproduced", "reproduced"]
+    assert [effect.of for effect in found.parts[1].finding.effects] == list(SIZES[:-1])
+    assert found.commands[0].count("--problem") == 5
 
 
 def test_a_claim_about_speed_is_decided_by_its_record(tmp_path: Path) -> None:

@@ -18,6 +18,8 @@ from svgpbench.runner.verification import ROUNDING, difference
 
 RESULTS = Path(__file__).parents[2] / "results"
 FILES = record_files(RESULTS)
+LEFT_THE_CONE = {("pima", f"{method} 2", "not_pd") for method in ("t-SVGP", "q-SVGP natgrad")}
+"""Of a band of rates, the ends."""
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +33,8 @@ def test_there_are_records_and_each_lies_where_its_configuration_says(
     assert len(records) >= 600
     for path, record in zip(FILES, records, strict=True):
         assert path == record_path(RESULTS, record.config, record.cell_id)
-        assert record.status == "ok"
+    ended = {(r.config.data.name, r.config.method.title, r.status) for r in records}
+    assert {end for end in ended if end[2] != "ok"} == LEFT_THE_CONE
 
 
 def test_every_id_is_that_of_its_configuration_and_every_version_current(

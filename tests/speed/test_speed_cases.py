@@ -17,7 +17,15 @@ from svgpbench.plugins import load_backend
 from svgpbench.speed import run_speed
 from svgpbench.speed.cases import HELD, STEPS, build_case, timed_method, usual_methods
 from svgpbench.speed.compilations import compilations
-from svgpbench.speed.problems import LATER, SHAPES, Problem, fingerprint, make_problem
+from svgpbench.speed.problems import (
+    LATER,
+    SHAPES,
+    Problem,
+    fingerprint,
+    make_problem,
+    problem_of,
+    shape_of,
+)
 from svgpbench.training.batches import TrainingData
 from svgpbench.training.blocks import Batch, learned
 from svgpbench.training.em import Trainer
@@ -204,6 +212,32 @@ def test_problem_is_the_same_numbers_everywhere(name: str) -> None:
     assert problem.X.shape == (shape.b, shape.D) and problem.Z.shape == (shape.M, shape.D)
     assert problem.X_later.shape == (LATER, shape.b, shape.D)
     assert problem.X_new.shape == (shape.t, shape.D) and problem.n == shape.n
+
+
+def test_a_family_has_any_m_and_is_its_own_shape_but_for_that() -> None:
+    assert {name: shape_of(name) for name in SHAPES} == SHAPES
+    assert shape_of("softmax10-M25") == SHAPES["softmax10-M100"]._replace(M=25)
+    assert shape_of("reg-M250") == SHAPES["reg-M500"]._replace(M=250)
+    large = shape_of("bern-M2048")
+    assert large == SHAPES["bern-M500"]._replace(M=2048, t=2048)
+    assert len(problem_of(large._replace(D=2)).Z) == 2048
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("reg-M025", "unknown speed problem 'reg-M025'; did you mean"),
+        ("sofmax10-M25", "'softmax10-M"),
+        ("tiny-M5", "softmax10-M<number>"),
+        ("reg-M", "reg-M<number>"),
+        ("reg-M11935", "inducing inputs are reg's rows; take an M up to 11934"),
+    ],
+)
+def test_an_m_that_there_is_not_is_one_line(name: str, said: str) -> None:
+    with pytest.raises(UserError) as caught:
+        shape_of(name)
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ def test_command_refuses_mistakes_in_one_line() -> None:
         ["--peer-python", "/no/such/python"],
         ["--peer", "gpflw"],
         ["--peer", "gpflow@/no/such.whl", "--peer-python", sys.executable],
-        ["--problem", "reg-M10"],
+        ["--problem", "reg-M0"],
         ["--out", "/no/such/folder/x.json"],
         ["--backend", "trch"],
     ):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from surviving import Survive
 from svgpbench.speed.peers import peer_python
 from svgpbench.survival import records, run
 from svgpbench.survival.libraries import LIBRARIES, Library
-from svgpbench.survival.plan import Cell, Plan, cells_of, read_plan
+from svgpbench.survival.plan import Cell, Plan, cells_of, read_plan, towards_the_largest_rate
 from svgpbench.survival.walk import walk
 
 OURS = ("--library", "svgpbench")
@@ -43,7 +44,9 @@ def test_a_run_goes_on_where_it_was_and_reads_its_records_alone(
     kept = survive.lines()
     path = survive.results / "svgpbench.jsonl"
     lost = path.read_text().splitlines(keepends=True)
-    path.write_text("".join(lost[:-1]) + lost[-1][:40])  # killed in the middle of its last line
+    stopped = json.dumps(kept[0] | {"end": "time-out", "seconds": 1.0}) + "\n"  # by a shorter limit
+    # killed in the middle of its last line
+    path.write_text(stopped + "".join(lost[1:-1]) + lost[-1][:40])
     again: list[Cell] = []
     real = run.run_cell
 
@@ -53,11 +56,62 @@ def test_a_run_goes_on_where_it_was_and_reads_its_records_alone(
 
     monkeypatch.setattr(run, "run_cell", seen)
     code, out, _ = survive(*OURS, "--problem", "steady")
-    assert (code, len(again)) == (0, 1)
-    assert again[0].key().items() <= kept[-1].items()
+    assert (code, len(again)) == (0, 2)
+    for cell, line in zip(again, (kept[0], kept[-1]), strict=True):
+        assert cell.key().items() <= line.items()
     assert len(records.read(survive.results)) == len(kept)
     assert survive(*OURS, "--problem", "steady", "--from-records")[1] == out
-    assert len(again) == 1
+    assert len(again) == 2
+
+
+def test_the_largest_rate_that_lives_is_walked_with_every_seed(
+    survive: Survive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = LIBRARIES["svgpbench"]._replace(methods={"t-svgp": "t-SVGP"})
+    monkeypatch.setitem(LIBRARIES, "svgpbench", one)
+    survive.plan.write_text(f"more_seeds = [3]\n{survive.plan.read_text()}")
+    assert survive(*OURS, "--problem", "steady")[0] == 0
+    first, _, other = survive.lines()
+    assert [(line["rate"], line["seed"]) for line in survive.lines()] == [
+        (0.1, 0), (10.0, 0), (0.1, 3),
+    ]  # fmt: skip
+    assert other["end"] == "lived" and other["bounds"] != first["bounds"]  # of other minibatches
+    survive(*OURS, "--problem", "steady")
+    assert len(survive.lines()) == 3
+
+
+SEEDED = Plan.model_validate(
+    {
+        "centre": {"rate": 0.1, "dtype": "float64", "jitter": 1e-6, "inducing": 7},
+        "cuts": {"rate": (1.0, 0.01)},
+        "more_seeds": (1,),
+        "problems": {},
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("ends", "then"),
+    [
+        ({}, (1.0, 0)),
+        ({(1.0, 0): True}, (1.0, 1)),
+        ({(1.0, 0): True, (1.0, 1): True}, None),
+        ({(1.0, 0): False}, (0.1, 0)),
+        ({(1.0, 0): True, (1.0, 1): False, (0.1, 0): True}, (0.1, 1)),
+        ({(1.0, 0): False, (0.1, 1): False, (0.01, 0): True, (0.01, 1): True}, None),
+        ({(1.0, 0): False, (0.1, 0): False, (0.01, 0): False}, None),
+    ],
+)
+def test_seeds_go_down_from_the_largest_rate(
+    ends: dict[tuple[float, int], bool], then: tuple[float, int] | None
+) -> None:
+    def cell(rate: float, seed: int) -> Cell:
+        point = SEEDED.centre.model_copy(update={"rate": rate})
+        return Cell("p", "svgpbench", "t-svgp", point, SEEDED.steps, seed)
+
+    lived = {cell(*at): end for at, end in ends.items()}
+    found = towards_the_largest_rate(SEEDED, ("p", "svgpbench", "t-svgp"), lived)
+    assert found == (cell(*then) if then else None)
 
 
 WALKERS = {
@@ -74,12 +128,17 @@ def test_a_walk_that_says_nothing_of_its_gradient_is_recorded_all_the_same(
     walker = tmp_path / "walker.py"
     walker.write_text(WALKERS[end])
     monkeypatch.setitem(LIBRARIES, "svgpbench", Library(walker, {"t-svgp": "t-SVGP"}))
-    code, out, _ = survive(*OURS, "--problem", "tiny", "--limit", "3")
+    code, out, err = survive(*OURS, "--problem", "tiny", "--limit", "3")
     assert code == 1
     assert [line["end"] for line in survive.lines()] == [end] * 2
     assert f"0: {end}" in out
     message = {"killed": "SIGKILL", "time-out": "within 3 s", "error": "ImportError: no such"}[end]
     assert message in survive.lines()[0]["message"]
+    assert err.count(f"no verdict, step 0: {end}") == 2
+    shorter = [
+        records.stopped_short(record, 4.0) for record in records.read(survive.results).values()
+    ]
+    assert shorter == [end == "time-out"] * 2
 
 
 @pytest.mark.parametrize(

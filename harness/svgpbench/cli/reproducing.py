@@ -14,7 +14,7 @@ from svgpbench.cli.running import FAILED, INTERRUPTED
 from svgpbench.errors import UserError
 
 if TYPE_CHECKING:
-    from svgpbench.papers import Artefact
+    from svgpbench.papers import Artefact, Paper
     from svgpbench.report.reproduction import Planned, Written
 
 OUT = RESULTS / "reproduced"
@@ -60,7 +60,7 @@ def reproduce_command(
     for each in chosen:
         for artefact in each.artefacts:
             made = written.get((each.paper.name, artefact.id))
-            said = _line(made, ran) if made else _without_cells(artefact)
+            said = _line(made, ran) if made else _without_cells(each.paper, artefact, results, out)
             typer.echo(f"{each.paper.name}/{artefact.id}: {said}")
     typer.echo(f"{out}/claims.md, {out}/claims.json: {write_ledger(out, judged)}")
     if any(status != "ok" for made in written.values() for status in made.statuses.values()):
@@ -96,9 +96,24 @@ def _line(made: Written, ran: Collection[str]) -> str:
     return "; ".join([*where, *made.left_out, cells])
 
 
-def _without_cells(artefact: Artefact) -> str:
+def _without_cells(paper: Paper, artefact: Artefact, results: Path, out: Path) -> str:
     if artefact.computed:
         return "no cells, computed afresh where a claim is decided by it"
     if artefact.timing:
-        return f"nothing to draw; its claims rest on {artefact.timing.record}"
+        return _of_times(paper, artefact, artefact.timing.record, results, out)
+    if artefact.walks:
+        return f"drawn by `svgpbench survive --from-records`; its claims rest on {artefact.walks}"
     return f"not there, no experiment{'; ' * bool(artefact.missing)}{artefact.missing}"
+
+
+def _of_times(paper: Paper, artefact: Artefact, record: str, results: Path, out: Path) -> str:
+    """What was drawn of a record of `svgpbench speed`, or why nothing was."""
+    from svgpbench.report.reproduction import write_times
+
+    try:
+        files = write_times(paper, artefact, results, out)
+    except UserError as error:
+        return f"nothing to draw: {error}"
+    if not files:
+        return f"nothing to draw; its claims rest on {record}"
+    return f"{files[0].parent}: {', '.join(path.name for path in files)}; times of {record}"

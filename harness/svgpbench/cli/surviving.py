@@ -91,7 +91,8 @@ def words(record: Record) -> str:
     """How a walk ended, for a line of progress."""
     if record.lived:
         return f"lived {record.step} steps"
-    return f"died at step {record.step}: {record.end}" + (
+    how = "no verdict," if record.end in records.NO_VERDICT else "died at"
+    return f"{how} step {record.step}: {record.end}" + (
         f" ({record.message})" if record.message else ""
     )
 

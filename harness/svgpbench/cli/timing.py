@@ -27,13 +27,19 @@ from svgpbench.speed.cases import STEPS
 from svgpbench.speed.compare import MAX_OTHER_CORES, run_speed
 from svgpbench.speed.floor_run import add_floor
 from svgpbench.speed.peers import locate_peers
-from svgpbench.speed.problems import TIMED
+from svgpbench.speed.problems import FAMILIES, TIMED
+
+ANY_M = f"any M of {', '.join(FAMILIES)}, such as reg-M2048"
 
 
 def speed_command(
     *,
     problem: Annotated[
-        list[str] | None, typer.Option("--problem", help=f"{', '.join(TIMED)}; repeat for several.")
+        list[str] | None,
+        typer.Option(
+            "--problem",
+            help=f"{', '.join(TIMED)}, or {ANY_M}; repeat for several.",
+        ),
     ] = None,
     backend: Backends = None,
     method: Annotated[

@@ -23,6 +23,7 @@ from svgpbench.experiments import Experiment, load_experiment
 from svgpbench.experiments.loading import is_file_name
 from svgpbench.experiments.mistakes import one_line
 from svgpbench.papers.of_computations import Computed
+from svgpbench.papers.of_times import Gain
 from svgpbench.papers.predicates import AnyPredicate
 from svgpbench.papers.schema import Artefact, Claim, ClaimsFile, PaperFile
 from svgpbench.plugins import GROUPS, PAPERS, whole
@@ -191,8 +192,9 @@ def _check(paper: str, claim: Claim, about: PaperFile, experiments: dict[str, Ex
 
 
 def _check_kind(where: str, part: AnyPredicate, about: PaperFile) -> None:
-    """A computed frame and a predicate of one go together."""
-    computed = {artefact.id: artefact.computed for artefact in about.artefacts}[part.artefact]
+    """A predicate and what its artefact has go together."""
+    (artefact,) = (artefact for artefact in about.artefacts if artefact.id == part.artefact)
+    computed, timing = artefact.computed, artefact.timing
     if computed and not isinstance(part, Computed):
         raise UserError(
             f"{where}: artefact {part.artefact!r} is computed, which predicate {part.predicate!r} does not "
@@ -203,3 +205,5 @@ def _check_kind(where: str, part: AnyPredicate, about: PaperFile) -> None:
             f"{where}: predicate {part.predicate!r} reads what is computed, and artefact "
             f"{part.artefact!r} is not; name one that has computed = true"
         )
+    if isinstance(part, Gain) and part.than not in (timed := timing.problems if timing else ()):
+        raise UserError(f"{where}: {unknown('problem of the artefact', part.than, timed)}")

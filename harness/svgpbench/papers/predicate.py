@@ -1,4 +1,4 @@
-"""What a predicate is, and how those on several data sets become one verdict."""
+"""What every predicate is, and how outcomes on several data sets become one verdict."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from svgpbench.config import Strict
-from svgpbench.papers.verdict import Finding, Verdict
+from svgpbench.papers.verdict import Finding, Outcome, Verdict
 
 
 class Predicate(Strict, ABC):
@@ -39,3 +39,14 @@ def over_data_sets(held: Sequence[bool], failed: Sequence[bool], worst: Sequence
     if sum(failed) > half:
         return Verdict.not_reproduced
     return Verdict.partly if any(held) and any(failed) else Verdict.undecided
+
+
+def better_over_data_sets(outcomes: Sequence[str], at_least: bool = False) -> Verdict:
+    """The verdict where a method is to be better on data sets, or with `at_least` better or equal: rule 5."""
+    good = {Outcome.better, Outcome.equal} if at_least else {Outcome.better}
+    bad = {Outcome.better, Outcome.equal, Outcome.worse} - good
+    return over_data_sets(
+        [outcome in good for outcome in outcomes],
+        [outcome in bad for outcome in outcomes],
+        [outcome == Outcome.worse for outcome in outcomes],
+    )

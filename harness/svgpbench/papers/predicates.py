@@ -5,7 +5,6 @@ A predicate's fields are the keys of a part in a claims file; `judge` is a pure 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import pairwise
 from typing import Annotated, Literal, TypeAlias
 
@@ -15,12 +14,11 @@ from pydantic import Field, NonNegativeFloat, PositiveFloat
 from svgpbench.papers.differences import TooFewError, compare, sampled
 from svgpbench.papers.measures import MEASURES, MeasureName
 from svgpbench.papers.of_computations import Differs, Exponent, Identity
+from svgpbench.papers.of_rates import Band, Stands
+from svgpbench.papers.of_times import Gain, Ratio
 from svgpbench.papers.of_traces import Sooner, Within
-from svgpbench.papers.predicate import Predicate, over_data_sets
+from svgpbench.papers.predicate import Predicate, better_over_data_sets, over_data_sets
 from svgpbench.papers.verdict import Effect, Finding, Outcome, Verdict, combined
-
-ROUNDS = 5
-"""The fewest rounds of a timing that have quartiles worth the name."""
 
 
 class Ordering(Predicate):
@@ -37,17 +35,11 @@ class Ordering(Predicate):
 
     def judge(self, frame: pd.DataFrame) -> Finding:
         pairs = [compare(frame, self.metric, *pair) for pair in pairwise(self.methods)]
-        verdict = combined(self._of_pair([effect.outcome for effect in pair]) for pair in pairs)
-        return Finding(verdict, tuple(effect for pair in pairs for effect in pair))
-
-    def _of_pair(self, outcomes: Sequence[str]) -> Verdict:
-        good = {Outcome.better, Outcome.equal} if self.at_least else {Outcome.better}
-        bad = {Outcome.better, Outcome.equal, Outcome.worse} - good
-        return over_data_sets(
-            [outcome in good for outcome in outcomes],
-            [outcome in bad for outcome in outcomes],
-            [outcome == Outcome.worse for outcome in outcomes],
+        verdict = combined(
+            better_over_data_sets([effect.outcome for effect in pair], self.at_least)
+            for pair in pairs
         )
+        return Finding(verdict, tuple(effect for pair in pairs for effect in pair))
 
 
 class Equality(Predicate):
@@ -105,41 +97,6 @@ def _numbers(effect: Effect) -> tuple[str, float | None, float | None, float | N
     return effect.outcome, effect.value, effect.low, effect.high, effect.note
 
 
-class Ratio(Predicate):
-    """The second method takes at least so many times as long as the first, paired by round.
-
-    The lower quartile decides: reproduced from `at_least` on, not reproduced up to `refuted_at`, partly
-    between. The frame has `method`, `round` and `seconds`.
-    """
-
-    predicate: Literal["ratio"]
-    methods: tuple[str, str]
-    at_least: PositiveFloat
-    refuted_at: PositiveFloat = 1.1
-
-    @property
-    def compared(self) -> tuple[str, ...]:
-        return self.methods
-
-    def judge(self, frame: pd.DataFrame) -> Finding:
-        wide = frame.pivot(index="round", columns="method", values="seconds")
-        first, second = self.methods
-        if without := [method for method in self.methods if method not in wide]:
-            note = f"no times of {', '.join(without)}"
-            return Finding(Verdict.undecided, (Effect("time ratio", "", note=note),))
-        ratios = (wide[second] / wide[first]).dropna()
-        if len(ratios) < ROUNDS:
-            note = f"{len(ratios)} rounds where {ROUNDS} make quartiles"
-            return Finding(Verdict.undecided, (Effect("time ratio", "", note=note),))
-        low, median, high = (float(ratios.quantile(q)) for q in (0.25, 0.5, 0.75))
-        verdict = Verdict.partly
-        if low >= self.at_least:
-            verdict = Verdict.reproduced
-        elif low <= self.refuted_at:
-            verdict = Verdict.not_reproduced
-        return Finding(verdict, (Effect("time ratio", "", median, low, high, "quartiles"),))
-
-
 class Number(Predicate):
     """A method's mean agrees with a printed figure, on one data set.
 
@@ -186,6 +143,9 @@ AnyPredicate: TypeAlias = Annotated[
     | Equality
     | Monotone
     | Ratio
+    | Gain
+    | Stands
+    | Band
     | Number
     | Within
     | Sooner

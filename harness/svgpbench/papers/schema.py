@@ -32,7 +32,7 @@ class Timing(Strict):
     """Times of steps that a record of `svgpbench speed` has."""
 
     record: Text  # below the results
-    problem: Text
+    problems: Annotated[tuple[Text, ...], Field(min_length=1)]
     steps: Annotated[tuple[Text, ...], Field(min_length=1)]  # their times are added, round by round
 
 
@@ -45,6 +45,7 @@ class Artefact(Strict):
     experiment: Text | None = None  # a shipped one, or a .toml file in the paper's folder
     preset: Text | None = None
     timing: Timing | None = None
+    walks: Text | None = None  # records of `svgpbench survive`: a folder below the results
     computed: bool = False  # afresh, by the paper's entry in `svgpbench.computed`
     printed: Text | None = None  # a CSV in the paper's folder
     missing: str = ""  # data that cannot be had, and what stands in

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -101,4 +102,11 @@ def frame_of(records: Sequence[Record]) -> pd.DataFrame:
         cell_id=[record.cell_id for record in records],
         n_test=pd.Series([record.data.get("n_test") for record in records], dtype=float),
         **traced_columns(records),
+        e_rate=[_rate(record) for record in records],
     )
+
+
+def _rate(record: Record) -> float:
+    """The rate of the E-step, where it is one for the whole run."""
+    rate = record.config.training.e_rate
+    return rate if isinstance(rate, float) else math.nan

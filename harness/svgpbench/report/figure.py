@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import matplotlib
+from matplotlib.figure import Figure
 
 from svgpbench.errors import UserError
 from svgpbench.report.agreement import between_backends
@@ -43,12 +45,17 @@ def draw_figure(
         figure = kind.draw(drawn)
         unhide_labels(figure)
         caption = _caption(collected, drawn, kind)
-        for one in paths:
-            try:
-                figure.savefig(one, dpi=200, metadata=_metadata(one, caption))
-            except OSError as error:
-                raise UserError(f"--out {one} cannot be written ({error.strerror})") from None
+        save(figure, paths, caption)
     return caption
+
+
+def save(figure: Figure, paths: Sequence[Path], caption: str) -> None:
+    """Write a figure to files, its caption inside; raises `UserError` for one that cannot be written."""
+    for one in paths:
+        try:
+            figure.savefig(one, dpi=200, metadata=_metadata(one, caption))
+        except OSError as error:
+            raise UserError(f"--out {one} cannot be written ({error.strerror})") from None
 
 
 def _caption(collected: Collected, drawn: Drawn, kind: FigureKind) -> str:

@@ -21,6 +21,8 @@ from svgpbench.report.layout import to_latex, to_markdown
 from svgpbench.report.printed_beside_ours import as_frame, as_text, beside
 from svgpbench.report.scope import scope
 from svgpbench.report.table_formats import latex, markdown
+from svgpbench.report.times_figure import draw_times
+from svgpbench.report.timings import timed
 from svgpbench.report.verdicts import Judged
 
 
@@ -145,6 +147,24 @@ def write(planned: Planned, results: Path, out: Path, judged: Sequence[Judged]) 
             left_out.append(str(error))
     statuses = {record.cell_id: record.status for record in found.records}
     return Written(tuple(files), tuple(left_out), statuses, found.missing)
+
+
+def write_times(paper: Paper, artefact: Artefact, results: Path, out: Path) -> list[Path]:
+    """Draw the times of an artefact's problems, in a folder of its own; nothing where there is one problem.
+
+    Raises `UserError` where there are no times, and for a folder that cannot be written.
+    """
+    if artefact.timing is None or len(artefact.timing.problems) == 1:
+        return []
+    found = timed(results, artefact.timing)
+    if found.why_not:
+        raise UserError(found.why_not)
+    folder = out / paper.name / artefact.id
+    folder.mkdir(parents=True, exist_ok=True)
+    png, pdf, caption = _named(folder / "times", "png", "pdf", "txt")
+    text = f"{paper.name}, {artefact.id}: {draw_times(found, artefact.timing, png, pdf)}"
+    write_whole(caption, f"{text}\n".encode())
+    return [png, pdf, caption]
 
 
 Maker = Callable[[], list[Path]]

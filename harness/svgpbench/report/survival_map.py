@@ -75,7 +75,7 @@ def tables(plan: Plan, ended: Mapping[Cell, Record]) -> Iterator[Table]:
 def _at(
     plan: Plan, ended: Mapping[Cell, Record], problem: str, row: Row, point: Point
 ) -> Record | None:
-    return ended.get(Cell(problem, *row, point, plan.steps))
+    return ended.get(Cell(problem, *row, point, plan.steps, plan.seed))
 
 
 def draw_map(plan: Plan, ended: Mapping[Cell, Record], out: Path) -> None:

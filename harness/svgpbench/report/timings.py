@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -16,7 +18,10 @@ from svgpbench.speed.report import Cell, SpeedReport
 
 @dataclass(frozen=True)
 class Timed(Evidence):
-    """A row a method and round: `method`, `round` and `seconds`, all steps of the claim together."""
+    """A row a problem, method and round, with `seconds` of all steps of the claim together.
+
+    `problem` is categorical: a method that has no times of one is missing there, and nowhere else.
+    """
 
     about: str = ""
 
@@ -37,28 +42,40 @@ def timed(results: Path, timing: Timing) -> Timed:
         report = SpeedReport.from_json(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise UserError(f"{path}: is no record of `svgpbench speed --out`") from None
+    frame = pd.DataFrame(
+        [row for problem in timing.problems for row in _rounds(report, timing, problem)],
+        columns=["problem", "method", "round", "seconds"],
+    )
+    for problem in timing.problems:
+        if problem not in set(frame["problem"]):
+            steps = " + ".join(timing.steps)
+            return Timed(pd.DataFrame(), f"{timing.record} has no times of {problem} {steps}")
+    problems = pd.Categorical(frame["problem"], timing.problems)
+    frame = frame.assign(problem=problems, cell_id=timing.record)
+    return Timed(frame, about=_about(report, timing))
+
+
+def _rounds(report: SpeedReport, timing: Timing, problem: str) -> Iterator[dict[str, Any]]:
+    """The rounds of the methods that did every step."""
     cells: dict[str, list[Cell]] = {}
     for cell in report.cells:
-        if cell.problem == timing.problem and cell.step in timing.steps and not cell.untimed:
+        if cell.problem == problem and cell.step in timing.steps and not cell.untimed:
             cells.setdefault(cell.title, []).append(cell)
-    rows = [
-        {"method": title, "round": turn, "seconds": sum(r.median_s for r in rounds)}
-        for title, of_steps in cells.items()
-        if len(of_steps) == len(timing.steps)
-        for turn, rounds in enumerate(zip(*(cell.rounds for cell in of_steps), strict=False))
-        if all(r.clean for r in rounds)
-    ]
-    if not rows:
-        steps = " + ".join(timing.steps)
-        return Timed(pd.DataFrame(), f"{timing.record} has no times of {timing.problem} {steps}")
-    return Timed(pd.DataFrame(rows).assign(cell_id=timing.record), about=_about(report, timing))
+    for title, of_steps in cells.items():
+        if len(of_steps) < len(timing.steps):
+            continue
+        for turn, rounds in enumerate(zip(*(cell.rounds for cell in of_steps), strict=False)):
+            if all(r.clean for r in rounds):
+                seconds = sum(r.median_s for r in rounds)
+                yield {"problem": problem, "method": title, "round": turn, "seconds": seconds}
 
 
 def command(timing: Timing, results: Path) -> str:
     """What makes the record, of every backend and peer."""
+    problems = " ".join(f"--problem {problem}" for problem in timing.problems)
     steps = " ".join(f"--step {step}" for step in timing.steps)
     out = results / timing.record
-    return f"svgpbench speed --peers --problem {timing.problem} {steps} --out {out}"
+    return f"svgpbench speed --peers {problems} {steps} --out {out}"
 
 
 def _about(report: SpeedReport, timing: Timing) -> str:
@@ -69,5 +86,5 @@ def _about(report: SpeedReport, timing: Timing) -> str:
     }
     peers = ", ".join(f"{name} {version}" for name, version in versions.items() if version)
     threads = report.settings["threads"]
-    steps = " + ".join(timing.steps)
-    return f"{timing.problem}, {steps}, {threads} threads, beside {peers}"
+    problems, steps = ", ".join(timing.problems), " + ".join(timing.steps)
+    return f"{problems}, {steps}, {threads} threads, beside {peers}"

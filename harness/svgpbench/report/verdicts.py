@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from svgpbench.papers import Claim, Paper
+from svgpbench.papers import Artefact, Claim, Paper
 from svgpbench.papers.of_computations import Computed
 from svgpbench.papers.predicates import AnyPredicate
 from svgpbench.papers.verdict import Effect, Finding, Verdict, combined
-from svgpbench.report import timings
+from svgpbench.report import timings, walks
 from svgpbench.report.evidence import Computation, Evidence, command, compute, gather
 
 
@@ -99,13 +99,29 @@ def judge(paper: Paper, claims: Iterable[Claim], results: Path) -> list[Judged]:
     claims = list(claims)
     needed = {part.artefact for claim in claims for part in claim.parts}
     evidence = {
-        name: gather(results, paper.artefact(name), paper.experiments[name])
-        for name in sorted(needed & paper.experiments.keys())
+        name: found
+        for name in sorted(needed)
+        if (found := _evidence(paper, paper.artefact(name), results)) is not None
     }
-    for name in sorted(needed):
-        if timing := paper.artefact(name).timing:
-            evidence[name] = timings.timed(results, timing)
     return [_judged(paper, claim, evidence, results) for claim in claims]
+
+
+def _evidence(paper: Paper, artefact: Artefact, results: Path) -> Evidence | None:
+    """The records that an artefact has, of whatever kind; None where it has none to read."""
+    if artefact.id in paper.experiments:
+        return gather(results, artefact, paper.experiments[artefact.id])
+    if artefact.timing:
+        return timings.timed(results, artefact.timing)
+    return walks.walked(results, artefact.walks) if artefact.walks else None
+
+
+def _command(paper: Paper, artefact: Artefact, results: Path) -> str:
+    """What makes an artefact's records; empty where nothing does."""
+    if artefact.id in paper.experiments:
+        return command(artefact, paper.experiments[artefact.id], results)
+    if artefact.timing:
+        return timings.command(artefact.timing, results)
+    return walks.command(artefact.walks, results) if artefact.walks else ""
 
 
 def _judged(paper: Paper, claim: Claim, evidence: dict[str, Evidence], results: Path) -> Judged:
@@ -117,13 +133,7 @@ def _judged(paper: Paper, claim: Claim, evidence: dict[str, Evidence], results: 
     )
     verdict = combined(part.finding.verdict for part in parts)
     commands = tuple(
-        command(paper.artefact(name), paper.experiments[name], results)
-        for name in claim.artefacts
-        if name in paper.experiments
-    ) + tuple(
-        timings.command(timing, results)
-        for name in claim.artefacts
-        if (timing := paper.artefact(name).timing)
+        line for name in claim.artefacts if (line := _command(paper, paper.artefact(name), results))
     )
     if verdict == Verdict.not_run:
         condition = _why_not_run(paper, claim, parts)
@@ -164,6 +174,8 @@ def _why_not_run(paper: Paper, claim: Claim, parts: tuple[Part, ...]) -> str:
         return "; ".join(artefact.missing for artefact in artefacts if artefact.missing)
     if parts:
         return "; ".join(dict.fromkeys(part.why_not for part in parts if part.why_not))
-    known = {a.id for a in artefacts if a.computed or a.timing} | paper.experiments.keys()
+    known = {
+        a.id for a in artefacts if a.computed or a.timing or a.walks
+    } | paper.experiments.keys()
     without = [artefact.id for artefact in artefacts if artefact.id not in known]
     return f"no experiment: {', '.join(without)}" if without else "no predicate in code"

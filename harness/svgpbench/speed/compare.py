@@ -20,7 +20,7 @@ from svgpbench.plugins import check_backend
 from svgpbench.runner.cores import job_cores
 from svgpbench.speed.cases import STEPS, timed_method, usual_methods
 from svgpbench.speed.peers import Located
-from svgpbench.speed.problems import SHAPES, make_problem, save_problem
+from svgpbench.speed.problems import make_problem, save_problem
 from svgpbench.speed.process import ProcessFailed, StepRefused, TimedProcess
 from svgpbench.speed.report import Cell, SpeedReport, check_agreement
 from svgpbench.speed.rounds import Round
@@ -53,7 +53,7 @@ def run_speed(
     """Time every step of every method on every problem.
 
     Args:
-        problems: names of `SHAPES`.
+        problems: names that `make_problem` knows.
         backends: `NAME[:MODE]`, each in processes of its own.
         steps: names of `STEPS`.
         peers: by the names that tables show, from `locate_peers`.
@@ -122,16 +122,13 @@ def check_names(
     problems: Sequence[str], backends: Sequence[str], steps: Sequence[str], methods: Sequence[str]
 ) -> None:
     """Refuse what does not exist before anything starts."""
-    for kind, names, known in (
-        ("speed problem", problems, SHAPES),
-        ("speed step", steps, STEPS),
-    ):
-        for name in names:
-            if name not in known:
-                raise unknown(kind, name, known)
+    for step in steps:
+        if step not in STEPS:
+            raise unknown("speed step", step, STEPS)
     for problem in problems:
+        likelihood = make_problem(problem).model().likelihood
         for method in methods:
-            timed_method(method).refuse(method, make_problem(problem).model().likelihood)
+            timed_method(method).refuse(method, likelihood)
     for backend in backends:
         check_backend(backend.partition(":")[0])
 

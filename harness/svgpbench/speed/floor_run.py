@@ -17,7 +17,7 @@ from svgpbench.errors import UserError
 from svgpbench.runner.cores import job_cores
 from svgpbench.speed.cases import STEPS
 from svgpbench.speed.floor import work_of
-from svgpbench.speed.problems import SHAPES, Problem, make_problem, save_problem
+from svgpbench.speed.problems import SHAPES, Problem, make_problem, save_problem, shape_of
 from svgpbench.speed.process import ProcessFailed, TimedProcess
 from svgpbench.speed.rates import Rates, Sizes, best_of
 from svgpbench.speed.report import Cell, SpeedReport
@@ -120,7 +120,7 @@ def _fastest(process: TimedProcess, path: Path, cell: Cell) -> float | None:
 
 def tiny_problem(name: str) -> str | None:
     """The problem of the same likelihood at shapes of a few; None where there is none."""
-    likelihood = SHAPES[name].likelihood
+    likelihood = shape_of(name).likelihood
     return next(
         (n for n, s in SHAPES.items() if n.startswith("tiny") and s.likelihood == likelihood), None
     )

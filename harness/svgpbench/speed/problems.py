@@ -6,6 +6,7 @@ A step's cost depends on shapes alone, so the inputs are synthetic. A peer gets 
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -14,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from svgpbench.config import LikelihoodConfig
-from svgpbench.errors import unknown
+from svgpbench.errors import UserError, unknown
 from svgpbench.likelihoods import build_likelihood
 from svgpbench.model import Model, Theta
 from svgpbench.model.bases import Decoupled
@@ -63,6 +64,13 @@ SHAPES: dict[str, Shape] = {
     "tiny-bern": Shape("bernoulli-probit", 60, 3, 7, 16, 20),
     "tiny-softmax": Shape("softmax", 60, 3, 7, 16, 20, classes=3, samples=12),
 }
+FAMILIES = {
+    "reg": SHAPES["reg-M500"],
+    "bern": SHAPES["bern-M500"],
+    "softmax10": SHAPES["softmax10-M100"],
+}
+"""Problems at any M, `FAMILY-M` and a number: one of those above but for M, where it is not above itself."""
+
 TIMED = ("reg-M100", "reg-M500", "bern-M100", "bern-M500", "softmax10-M100")
 """The problems of a speed run that names none."""
 
@@ -125,11 +133,27 @@ class Problem(NamedTuple):
         return Decoupled(self.X_new[: len(self.Z)], self.Z) if basis == "decoupled" else self.Z
 
 
+def shape_of(name: str) -> Shape:
+    """The size of a problem: one of `SHAPES`, or of a family at any M, such as `reg-M2048`.
+
+    Raises `UserError` with the nearest known name, and for an M larger than the rows that Z is drawn from.
+    """
+    if name in SHAPES:
+        return SHAPES[name]
+    family, _, number = name.partition("-M")
+    if family not in FAMILIES or not re.fullmatch("[1-9][0-9]*", number):
+        raise unknown("speed problem", name, [*SHAPES, *(f"{x}-M<number>" for x in FAMILIES)])
+    shape, M = FAMILIES[family], int(number)
+    if shape.pool < M:
+        raise UserError(
+            f"speed problem {name!r}: inducing inputs are {family}'s rows; take an M up to {shape.pool}"
+        )
+    return shape._replace(M=M, t=max(shape.t, M))  # a second basis is of the rows to predict
+
+
 def make_problem(name: str) -> Problem:
-    """A problem by name; raises `UserError` with the nearest known one."""
-    if name not in SHAPES:
-        raise unknown("speed problem", name, SHAPES)
-    return problem_of(SHAPES[name])
+    """A problem by name, as `shape_of` knows it."""
+    return problem_of(shape_of(name))
 
 
 def problem_of(s: Shape) -> Problem:

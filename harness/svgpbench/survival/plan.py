@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import Field, PositiveInt, ValidationError
+from pydantic import Field, NonNegativeInt, PositiveInt, ValidationError
 
 from svgpbench.config import (
     DataConfig,
@@ -60,7 +60,8 @@ class Plan(Strict):
     check_every: PositiveInt = 100
     checked_rows: PositiveInt = 1000
     backend: str = "torch"
-    seed: Annotated[int, Field(ge=0)] = 0
+    seed: NonNegativeInt = 0
+    more_seeds: tuple[NonNegativeInt, ...] = ()  # that walk at the largest rate that lives
     centre: Point
     cuts: Cuts = Cuts()
     problems: dict[str, ProblemPlan]
@@ -91,6 +92,7 @@ class Cell(NamedTuple):
     method: str
     point: Point
     steps: int
+    seed: int = 0
 
     @property
     def title(self) -> str:
@@ -98,13 +100,13 @@ class Cell(NamedTuple):
         at = self.point
         return (
             f"{self.problem} {self.library} {self.method}: "
-            f"γ={at.rate:g} {at.dtype} jitter={at.jitter:g} M={at.inducing}"
+            f"γ={at.rate:g} {at.dtype} jitter={at.jitter:g} M={at.inducing} seed={self.seed}"
         )
 
     def key(self) -> dict[str, Any]:
         """What tells it from other cells, as a record has it."""
         of_cell = {"problem": self.problem, "library": self.library, "method": self.method}
-        return {**of_cell, **self.point.model_dump(), "steps": self.steps}
+        return {**of_cell, **self.point.model_dump(), "steps": self.steps, "seed": self.seed}
 
 
 def read_plan(path: Path = SHIPPED) -> Plan:
@@ -138,4 +140,19 @@ def cells_of(
         for problem in problems:
             for library, names in methods.items():
                 for method in names:
-                    yield Cell(problem, library, method, point, plan.steps)
+                    yield Cell(problem, library, method, point, plan.steps, plan.seed)
+
+
+def towards_the_largest_rate(
+    plan: Plan, row: tuple[str, str, str], lived: Mapping[Cell, bool]
+) -> Cell | None:
+    """The next walk towards the largest rate that all seeds live with at the centre; None where it is known.
+
+    `row` is a problem, a library and a method; a rate at which any seed did not live is passed over.
+    """
+    for rate in reversed(plan.along("rate")):
+        point = plan.centre.model_copy(update={"rate": rate})
+        cells = [Cell(*row, point, plan.steps, seed) for seed in (plan.seed, *plan.more_seeds)]
+        if all(lived.get(cell, True) for cell in cells):
+            return next((cell for cell in cells if cell not in lived), None)
+    return None

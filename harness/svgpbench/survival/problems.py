@@ -31,8 +31,8 @@ whose last is the check's; `likelihood`, `options` (of it, in JSON), `classes`, 
 `variance`; and `noise_variance` where the noise is Gaussian."""
 
 
-def make_arrays(plan: Plan, name: str) -> Arrays:
-    """The arrays of a problem of the plan; raises `UserError` for what the data do not fit."""
+def make_arrays(plan: Plan, name: str, seed: int) -> Arrays:
+    """The arrays of a problem of the plan with a seed; raises `UserError` for what the data do not fit."""
     problem = plan.problems[name]
     config = CellConfig(
         experiment="survival",
@@ -44,7 +44,7 @@ def make_arrays(plan: Plan, name: str) -> Arrays:
         training=TrainingConfig(batch_size=problem.batch_size),
         method=MethodConfig(name="t-svgp"),
         backend=BackendConfig(name="numpy"),
-        seed=plan.seed,
+        seed=seed,
     )
     if problem.kernel.ard:
         raise UserError(
@@ -59,7 +59,7 @@ def make_arrays(plan: Plan, name: str) -> Arrays:
             f"problem {name!r} has {n} rows: fewer than a batch, M or checked_rows needs"
         )
     theta = initial_theta(config, model, X, y)
-    draws = np.random.default_rng([plan.seed, 7])
+    draws = np.random.default_rng([seed, 7])
     return {
         "likelihood": likelihood.name,
         "options": problem.likelihood.model_dump_json(exclude={"name"}),

@@ -50,6 +50,11 @@ NO_VERDICT = (ERROR, TIME, KILLED)
 """Ends that say nothing of a natural gradient."""
 
 
+def stopped_short(record: Record, limit_s: float) -> bool:
+    """Whether a walk was stopped for time before `limit_s`: it says nothing, and may go on."""
+    return record.end == TIME and record.seconds < limit_s
+
+
 def append(folder: Path, record: Record) -> None:
     """Add a record to its library's file; raises `UserError` where it cannot be written."""
     path = folder / f"{record.cell.library}.jsonl"
@@ -86,7 +91,7 @@ def _parsed(line: str) -> Iterator[Record]:
     try:
         facts = json.loads(line)
         point = Point(**{axis: facts.pop(axis) for axis in Point.model_fields})
-        cell = Cell(point=point, **{k: facts.pop(k) for k in Cell._fields if k != "point"})
+        cell = Cell(point=point, **{k: facts.pop(k) for k in Cell._fields if k in facts})
         yield Record(cell, **{**facts, "bounds": tuple(facts.get("bounds", ()))})
     except (ValueError, KeyError, TypeError, AttributeError):
         return

@@ -16,7 +16,7 @@ from svgpbench.runner.worker_setup import worker_environment
 from svgpbench.speed.process import NOT_FOR_PEERS
 from svgpbench.survival import records
 from svgpbench.survival.libraries import LIBRARIES, OURS
-from svgpbench.survival.plan import Cell, Plan
+from svgpbench.survival.plan import Cell, Plan, towards_the_largest_rate
 from svgpbench.survival.problems import make_arrays, save_arrays
 from svgpbench.survival.records import Record
 
@@ -45,20 +45,33 @@ def run_cells(
 ) -> None:
     """Run the cells that have no record in `results` yet; Ctrl-C loses the cell that is on.
 
-    A problem's arrays are made once, where any of its cells is left.
+    A cell that a shorter limit stopped runs again. After all, each method walks with the plan's other seeds,
+    from the largest rate down to one that all live with. A problem's arrays are made once a seed.
     Raises `UserError` for a problem that cannot be made and for a record that cannot be written.
     """
-    known = records.read(results)
+    cells = list(cells)
+    known = {
+        c: r for c, r in records.read(results).items() if not records.stopped_short(r, limit_s)
+    }
     with tempfile.TemporaryDirectory() as folder:
-        for cell in cells:
-            if cell in known:
-                continue
-            path = Path(folder) / f"{cell.problem}.npz"
+
+        def run(cell: Cell) -> None:
+            path = Path(folder) / f"{cell.problem}-{cell.seed}.npz"
             if not path.exists():
-                save_arrays(make_arrays(plan, cell.problem), path)
+                save_arrays(make_arrays(plan, cell.problem, cell.seed), path)
             record = run_cell(plan, cell, pythons[cell.library], path, limit_s, threads)
             records.append(results, record)
+            known[cell] = record
             on_end(record)
+
+        for cell in cells:
+            if cell not in known:
+                run(cell)
+        for row in dict.fromkeys((cell.problem, cell.library, cell.method) for cell in cells):
+            while another := towards_the_largest_rate(
+                plan, row, {walked: record.lived for walked, record in known.items()}
+            ):
+                run(another)
 
 
 def run_cell(
@@ -70,7 +83,7 @@ def run_cell(
         "method": cell.method,
         "backend": plan.backend,
         "threads": threads,
-        "seed": plan.seed,
+        "seed": cell.seed,
         "steps": cell.steps,
         "check_every": plan.check_every,
         **cell.point.model_dump(),

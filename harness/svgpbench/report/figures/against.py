@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from pydantic import PositiveFloat
 
 from svgpbench.errors import unknown
-from svgpbench.metrics import METRICS
+from svgpbench.metrics import METRICS, Better, Metric, loss
 from svgpbench.report.collect import dotted_settings
 from svgpbench.report.drawn import Drawn, listed
 from svgpbench.report.kinds import FigureKind, MetricName
@@ -21,6 +22,9 @@ from svgpbench.report.table import mean_and_error
 
 FACTS = ("n_train", "dimensions")
 """Of the data: against these one curve goes through all data sets."""
+
+BESIDE_THE_BEST: dict[Better, tuple[float, float]] = {"higher": (1.0, 0.125), "lower": (0.125, 1.0)}
+"""How much of an axis' depth lies below and above the best mean."""
 
 
 class Against(FigureKind):
@@ -35,6 +39,7 @@ class Against(FigureKind):
     x: str = "inducing.count"
     curves: dict[str, tuple[str, ...]] = {}  # noqa: RUF012 - a field, which pydantic copies
     scale: Literal["linear", "log"] = "linear"
+    depth: PositiveFloat | None = None  # of the vertical axis, from the best mean
 
     def draw(self, drawn: Drawn) -> Figure:
         """Raises `UserError` for a metric that no record has, and for an `x` that is none."""
@@ -48,7 +53,7 @@ class Against(FigureKind):
         for column, name in enumerate(panels):
             here = cells[cells["data"] == name] if name else cells
             for row, metric in enumerate(metrics):
-                self._draw_panel(axes[row][column], here, styles, metric.name)
+                self._draw_panel(axes[row][column], here, styles, metric)
                 if column == 0:
                     axes[row][column].set_ylabel(metric.label)
             if name:
@@ -59,20 +64,25 @@ class Against(FigureKind):
         return figure
 
     def _draw_panel(
-        self, panel: Axes, cells: pd.DataFrame, styles: dict[str, LineStyle], metric: str
+        self, panel: Axes, cells: pd.DataFrame, styles: dict[str, LineStyle], metric: Metric
     ) -> None:
-        labels = []
+        labels, means = [], []
         for curve, style in styles.items():
-            points = list(_points(cells[cells["curve"] == curve], metric))
+            points = list(_points(cells[cells["curve"] == curve], metric.name))
             if not points:
                 labels.append(Label(f"{curve}: none", style.colour, "top"))
                 continue
             x, mean, error = np.array(points).T
+            means += list(mean)
             panel.errorbar(
                 x, mean, np.nan_to_num(error), color=style.colour, linestyle=style.dash,
                 linewidth=1.2, marker="o", markersize=3, capsize=2,
             )  # fmt: skip
         finish(panel)
+        if self.depth is not None and means:
+            best = min(means, key=lambda mean: loss(mean, metric.better))
+            below, above = BESIDE_THE_BEST.get(metric.better, (1.0, 1.0))
+            panel.set_ylim(best - below * self.depth, best + above * self.depth)
         if self.scale == "log":
             logarithmic(panel)
         label(panel, labels)
@@ -111,6 +121,7 @@ class Against(FigureKind):
         return (
             f"mean and standard error over {drawn.cells} cells (folds × seeds) {phrases}, "
             f"at the end, against {self._x_label()}."
+            + (f" Beyond the axis: more than {self.depth:g} from the best." if self.depth else "")
         )
 
     def remarks(self, drawn: Drawn) -> Sequence[str]:

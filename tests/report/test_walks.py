@@ -1,0 +1,69 @@
+"""A claim about rates reads the walks of a survival map: which of them, and what where there are none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from svgpbench.papers import load_paper
+from svgpbench.report.verdicts import judge
+from svgpbench.report.walks import walked
+from svgpbench.survival import records
+from svgpbench.survival.plan import Cell, read_plan
+from svgpbench.survival.records import Record, append
+
+PLAN = read_plan()
+
+
+def walk(
+    folder: Path, end: str, rate: float, *, method: str = "t-svgp", seed: int = 0, **changes: Any
+) -> None:
+    library = "gpflow" if method == "natgrad" else "svgpbench"
+    steps = changes.pop("steps", PLAN.steps)
+    point = PLAN.centre.model_copy(update={"rate": rate, **changes})
+    append(folder, Record(Cell("naval", library, method, point, steps, seed), end, steps))
+
+
+def test_walks_are_those_at_the_centre_along_its_rates(tmp_path: Path) -> None:
+    folder = tmp_path / "survival"
+    walk(folder, records.LIVED, 0.1)
+    walk(folder, records.NOT_PD, 0.3, seed=2)
+    walk(folder, records.LIVED, 1.0, method="natgrad")
+    walk(folder, records.TIME, 1.0)  # says nothing of the method
+    walk(folder, records.KILLED, 0.03)
+    for other in ({"dtype": "float32"}, {"jitter": 0.0}, {"inducing": 20}, {"steps": 7}):
+        walk(folder, records.NOT_PD, 0.1, **other)
+    frame = walked(tmp_path, "survival").frame
+    rows = frame[["method", "rate", "seed", "lived"]].itertuples(index=False)
+    assert {tuple(row) for row in rows} == {
+        ("t-SVGP", 0.1, 0, True),
+        ("t-SVGP", 0.3, 2, False),
+        ("GPflow", 1.0, 0, True),
+    }
+    assert set(frame["cell_id"]) == {"survival/svgpbench.jsonl", "survival/gpflow.jsonl"}
+    assert walked(tmp_path, "survival").condition == "3 walks of 1000 steps, 1 problem"
+
+
+def test_a_line_of_before_there_were_seeds_is_of_the_first(tmp_path: Path) -> None:
+    walk(tmp_path, records.LIVED, 0.1)
+    path = tmp_path / "svgpbench.jsonl"
+    path.write_text(path.read_text().replace(', "seed": 0', ""))
+    assert "seed" not in path.read_text()
+    (cell,) = records.read(tmp_path)
+    assert cell.seed == 0
+
+
+def test_a_claim_on_rates_is_decided_by_walks_and_says_how_they_are_made(tmp_path: Path) -> None:
+    paper = load_paper("adam2021")
+    (claim,) = [claim for claim in paper.claims if claim.id == "adam2021-22"]
+    folder = tmp_path / "survival"
+    for seed in range(3):
+        walk(folder, records.LIVED, 1.0, seed=seed)
+    walk(folder, records.NOT_PD, 1.0, method="natgrad", seed=1)
+    (found,) = judge(paper, [claim], tmp_path)
+    gpflow = next(part for part in found.parts if "GPflow" in part.says)
+    assert gpflow.finding.verdict == "reproduced"
+    assert found.commands[0] == f"svgpbench survive --results {folder}"
+    assert found.verdict == "not run"
+    (nothing,) = judge(paper, [claim], tmp_path / "elsewhere")
+    assert nothing.condition.startswith(f"no walks in {tmp_path}/elsewhere/survival")
