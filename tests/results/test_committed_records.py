@@ -9,8 +9,8 @@ import pytest
 from svgpbench.cells.cell import identify
 from svgpbench.cells.validation import check_cells
 from svgpbench.config import CellConfig
-from svgpbench.experiments import load_experiment, resolve
-from svgpbench.plugins import framework_missing
+from svgpbench.experiments import Experiment, load_experiment, resolve
+from svgpbench.plugins import framework_missing, registry_of
 from svgpbench.runner.pool import run_cells
 from svgpbench.runner.records import Record, read_record, record_files, record_path
 from svgpbench.runner.standing import why_superseded
@@ -46,15 +46,22 @@ def test_every_record_holds_a_complete_configuration_that_can_be_run(
 ) -> None:
     for record in records:
         assert identify(record.config).config == record.config
-    check_cells([record.config for record in records])
+    configs = [record.config for record in records]
+    check_cells([x for x in configs if registry_of(x.data.name).at_hand(x.data.name)])
 
 
 def test_records_are_those_of_the_experiments_as_they_are_declared(records: list[Record]) -> None:
     """Nobody has edited an experiment away from the records that stand for it."""
     for name in {record.config.experiment for record in records}:
-        declared = {identify(cell).cell_id for cell in resolve(load_experiment(name), "paper")}
+        experiment = load_experiment(name)
+        chosen_from = experiment.presets["paper"].chosen_from
+        source = cell_ids(experiment, chosen_from) if chosen_from else set()
         here = {record.cell_id for record in records if record.config.experiment == name}
-        assert here == declared
+        assert here in (source, source | cell_ids(experiment, "paper"))
+
+
+def cell_ids(experiment: Experiment, preset: str) -> set[str]:
+    return {identify(cell).cell_id for cell in resolve(experiment, preset)}
 
 
 STABLE = (

@@ -71,7 +71,5 @@ def choices(results: Path, experiment: Experiment) -> list[Choice]:
 
 def _elbo_by_method(records: Sequence[Record]) -> dict[str, float]:
     frame = final_frame(records)
-    good = frame["elbo"].where(frame["status"] == "ok", -math.inf).fillna(-math.inf)
-    return {
-        str(method): float(mean) for method, mean in good.groupby(frame["method"]).mean().items()
-    }
+    means = frame["elbo"].fillna(-math.inf).groupby(frame["method"]).mean()
+    return {str(method): float(mean) for method, mean in means.items()}
