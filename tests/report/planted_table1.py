@@ -48,6 +48,13 @@ def plant(
     return cells
 
 
+def plant_choice(folder: Path, best: Iterable[str] = ()) -> None:
+    """Records of preset `rates` by which `best` are chosen, or without any those that the preset names."""
+    named = TABLE1.presets["paper"].methods or ()
+    bounds = {"": -90_000.0, **dict.fromkeys(named, -20_000.0), **dict.fromkeys(best, -19_000.0)}
+    plant(folder, "rates", {"": 0.3}, bounds)
+
+
 def record_of(cell: CellConfig, nlpd: tuple[float, ...], elbo: float, fails: bool) -> Record:
     """A record whose trace has the NLPD at 250, 500, 750 and 1000."""
     cell_id, fingerprint, whole, version = identify(cell)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from planted_table1 import TABLE1, Levels, plant
+from planted_table1 import TABLE1, Levels, plant, plant_choice
 
 from svgpbench.papers import load_paper
 from svgpbench.report.collect import collect
@@ -29,7 +29,13 @@ AS_PRINTED: Levels = {
 def judged(number: int, folder: Path, *changes: Levels, **more: object) -> Judged:
     """A claim on records whose NLPDs are those that are printed, but for some."""
     levels = {name: value for each in (AS_PRINTED, *changes) for name, value in each.items()}
+    plant_choice(folder)
     plant(folder, "paper", levels, **more)  # type: ignore[arg-type]
+    return only(number, folder)
+
+
+def only(number: int, folder: Path) -> Judged:
+    """A claim on the records of a folder."""
     (one,) = judge(PAPER, [x for x in PAPER.claims if x.id == f"adam2021-{number}"], folder)
     return one
 
@@ -94,8 +100,9 @@ def test_t_never_worse_comes_out_each_way(
     tmp_path: Path, t: Levels, verdict: str, outcome: str
 ) -> None:
     levels = {"t-SVGP": 0.3, "q-SVGP": 0.3, **t}
+    plant_choice(tmp_path)
     plant(tmp_path, "paper", levels)
-    (one,) = judge(PAPER, [x for x in PAPER.claims if x.id == "adam2021-18"], tmp_path)
+    one = only(18, tmp_path)
     assert one.verdict == verdict
     assert outcomes(one)["1E1M .05"] == outcome
 
@@ -168,8 +175,19 @@ def test_all_methods_that_may_stand_for_a_row_stand_there_before_one_is_chosen(
 
 def test_rates_alone_decide_nothing(tmp_path: Path) -> None:
     plant(tmp_path, "rates", {"": 0.3})
-    (one,) = judge(PAPER, [x for x in PAPER.claims if x.id == "adam2021-18"], tmp_path)
-    assert (one.verdict, one.condition) == (
-        "not run",
-        "73 of 85 cells of adam2021-table1 have not run",
+    one = only(18, tmp_path)
+    why = "73 of 85 cells of adam2021-table1 have not run"
+    assert (one.verdict, one.condition) == ("not run", why)
+
+
+def test_nothing_is_decided_at_rates_that_the_records_do_not_choose(tmp_path: Path) -> None:
+    plant(tmp_path, "paper", AS_PRINTED)
+    assert only(18, tmp_path).condition == "14 of the cells that choose have not run"
+    row = [x for x in TABLE1.labels if x.startswith("q-SVGP 2E1M") and x.endswith(".10")]
+    named = next(label for label in row if label in (TABLE1.presets["paper"].methods or ()))
+    plant_choice(tmp_path, [next(label for label in row if label != named)])
+    one = only(18, tmp_path)
+    assert one.verdict == "not run"
+    assert (
+        one.condition == f"{named!r} is not what records choose (svgpbench choose adam2021-table1)"
     )

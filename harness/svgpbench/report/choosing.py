@@ -1,7 +1,7 @@
 """Which of the methods that may stand for a row of a printed table does: the one of the best ELBO.
 
 A preset with `chosen_from` has one method a row. Its file names them, so that what it runs hangs on no
-record; whether these are the ones that the records choose is computed here.
+record; whether these are the ones that the records choose is computed here, and no claim is decided before.
 """
 
 from __future__ import annotations
@@ -67,6 +67,20 @@ def choices(results: Path, experiment: Experiment) -> list[Choice]:
         Choice(row, {label: elbo[label] for label in labels}, named[row])
         for row, labels in rows.items()
     ]
+
+
+def why_not_chosen(results: Path, experiment: Experiment, preset: str | None) -> str:
+    """Why the methods that a preset names are not those that the records choose; empty where they are."""
+    if preset is None or not experiment.presets[preset].chosen_from:
+        return ""
+    try:
+        found = choices(results, experiment)
+    except UserError as error:
+        return str(error).partition(";")[0]
+    wrong = [choice for choice in found if choice.named != choice.chosen]
+    if not wrong:
+        return ""
+    return f"{wrong[0].named!r} is not what records choose (svgpbench choose {experiment.name})"
 
 
 def _elbo_by_method(records: Sequence[Record]) -> dict[str, float]:

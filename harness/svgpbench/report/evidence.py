@@ -16,6 +16,7 @@ from svgpbench.papers import Artefact
 from svgpbench.papers.measures import MEASURES
 from svgpbench.papers.schema import AT
 from svgpbench.plugins import COMPUTED, load, plugins
+from svgpbench.report.choosing import why_not_chosen
 from svgpbench.report.collect import collect
 from svgpbench.report.frames import final_frame
 from svgpbench.runner.records import Record
@@ -79,6 +80,8 @@ def gather(results: Path, artefact: Artefact, experiment: Experiment) -> Evidenc
         return Evidence(pd.DataFrame(), str(error).partition(";")[0])
     if found.missing:
         why = f"{found.missing} of {len(cells)} cells of {experiment.name} have not run"
+        return Evidence(pd.DataFrame(), why)
+    if why := why_not_chosen(results, experiment, artefact.preset):
         return Evidence(pd.DataFrame(), why)
     frame = frame_of(found.records)
     names = shown_names(experiment, artefact.preset)
