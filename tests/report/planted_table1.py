@@ -65,7 +65,12 @@ def record_of(cell: CellConfig, nlpd: tuple[float, ...], elbo: float, fails: boo
             "method_version": version,
             "config": whole,
             "status": "not_pd" if fails else "ok",
-            "data": {"fingerprint": fingerprint, "n_train": 60_000, "n_test": 10_000},
+            "data": {
+                "fingerprint": fingerprint,
+                "n_train": 60_000,
+                "n_test": 10_000,
+                "dimensions": 784,
+            },
             "environment": None,
             "trace": trace,
             "metrics": {"elbo": elbo, "nlpd": nlpd[-1]},

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from planted_table1 import TABLE1, Levels, plant, plant_choice
 
+from svgpbench.experiments import resolve
 from svgpbench.papers import load_paper
 from svgpbench.report.collect import collect
 from svgpbench.report.printed_beside_ours import as_text, beside
@@ -156,7 +157,16 @@ def test_each_printed_figure_has_ours_beside_it_row_by_row(tmp_path: Path) -> No
     text = as_text(rows).rows
     assert text[1][0] == "t-SVGP, lrE=.040 lrM=.05 E=1 M=1 (t-SVGP 1E1M .040 .05)"
     assert text[2][0] == "q-SVGP, lrE=? lrM=.10 E=2 M=1 (q-SVGP 2E1M .035 .10)"
+    assert text[2][2:3] == text[3][2:3] == [""]  # no claim is asked for
     assert text[2][3:] == ["cannot be read", "0.288±0.002", "5 starts", "–"]
+
+
+def test_the_verdict_beside_a_figure_is_that_on_it(tmp_path: Path) -> None:
+    one = judged(17, tmp_path, {"t-SVGP 4E1M .030 .03": 0.260})
+    records = collect(tmp_path, TABLE1, resolve(TABLE1, "paper")).records
+    rows = beside(PRINTED, records, [one], TABLE1.methods)
+    verdicts = ["reproduced"] * 2 + ["no figure"] + ["reproduced"] * 8 + ["not reproduced"]
+    assert [row[2] for row in as_text(rows).rows] == [f"adam2021-17: {v}" for v in verdicts]
 
 
 def test_all_methods_that_may_stand_for_a_row_stand_there_before_one_is_chosen(

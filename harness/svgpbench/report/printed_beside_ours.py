@@ -52,6 +52,17 @@ class Beside:
         bound = not self.printed.value or self.printed.value[0] in "<>"
         return math.nan if bound else self.ours.mean - float(self.printed.value)
 
+    @property
+    def verdicts(self) -> str:
+        """What comes of each claim, of its part on this figure where it has one."""
+        return "; ".join(f"{one.claim.id}: {self._verdict(one)}" for one in self.claims)
+
+    def _verdict(self, one: Judged) -> str:
+        for part, found in zip(one.claim.parts, one.parts, strict=True):
+            if part.compared == (self.printed.setting,):
+                return found.finding.verdict
+        return one.verdict if self.printed.value else "no figure"
+
 
 def beside(
     printed: Iterable[PrintedFigure],
@@ -120,7 +131,7 @@ def _text(row: Beside) -> list[str]:
     return [
         printed.setting + (f" ({row.stands})" if row.stands else ""),
         printed.metric,
-        "; ".join(f"{one.claim.id}: {one.verdict}" for one in row.claims),
+        row.verdicts,
         value or "cannot be read",
         plus_minus(ours.mean, ours.half) + (f" ({ours.note})" if ours.note else ""),
         f"{ours.n} {ours.unit}",
@@ -144,7 +155,7 @@ def as_frame(rows: Iterable[Beside]) -> pd.DataFrame:
             "unit": row.ours.unit,
             "note": row.ours.note,
             "difference": row.difference,
-            "claims": "; ".join(f"{one.claim.id}: {one.verdict}" for one in row.claims),
+            "claims": row.verdicts,
         }
         for row in rows
     )
