@@ -302,6 +302,19 @@ def test_data_and_the_version_of_the_method_move_the_id() -> None:
     assert len(ids) == 4
 
 
+def test_an_id_takes_no_files_of_a_data_set_whose_numbers_are_declared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mnist = config(data=DataConfig(name="mnist"), likelihood=LikelihoodConfig(name="softmax"))
+    monkeypatch.setenv("SVGPBENCH_DATA", str(tmp_path))
+    monkeypatch.delenv("SVGPBENCH_MIRROR", raising=False)
+    found = identify(mnist)
+    assert found.fingerprint.startswith("sha256:7e41beae746e1ddb")
+    assert found.config.likelihood.options["classes"] == 10
+    small = config(data=DataConfig(name="boston"))
+    assert identify(small) == identity_of(small, load_data(small.data))
+
+
 def test_an_id_names_what_it_always_named() -> None:
     """Records lie under these names: where this fails, every record would have to be migrated."""
     assert essential(whole(config())) == {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -11,8 +12,14 @@ from own_experiment import write_own
 from svgpbench.cells.cell import load_data
 from svgpbench.config import CellConfig, Decay, LogLinear, OnlineConfig, TrainingConfig
 from svgpbench.errors import UserError
-from svgpbench.experiments import Selection, load_experiment, resolve, shipped_experiments
-from svgpbench.experiments.resolve import overlay
+from svgpbench.experiments import (
+    Experiment,
+    Selection,
+    load_experiment,
+    resolve,
+    shipped_experiments,
+)
+from svgpbench.experiments.resolve import overlay, shown_names
 
 AUTHORS_RAN = {"airfoil", "boston:no-rad", "concrete:5", "sonar", "ionosphere", "pima"}
 
@@ -84,6 +91,49 @@ def test_a_name_selects_each_output_of_a_table_unless_it_is_a_data_sets_own(tmp_
         assert [cell.data.name for cell in cells] == expected
     with pytest.raises(UserError, match="data set of mine 'arn'; did you mean 'arm'"):
         resolve(experiment, None, Selection(data=("arn",)))
+
+
+TWO_FOR_A_ROW = """
+[[methods]]
+label = "fast"
+name = "t-svgp"
+row = "first"
+training = { e_rate = 0.5 }
+
+[[methods]]
+label = "slow"
+name = "t-svgp"
+row = "first"
+training = { e_rate = 0.1 }
+
+[presets.rates]
+
+[presets.paper]
+"""
+
+
+def with_rows(folder: Path, paper: str) -> Experiment:
+    last = 'name = "t-svgp"\n'
+    return load_experiment(str(write_own(folder, (last, f"{last}{TWO_FOR_A_ROW}{paper}"))))
+
+
+def test_a_method_that_alone_stands_for_a_row_is_shown_by_it(tmp_path: Path) -> None:
+    experiment = with_rows(tmp_path, 'chosen_from = "rates"\nmethods = ["t-SVGP", "slow"]')
+    assert shown_names(experiment, "paper") == {"t-SVGP": "t-SVGP", "slow": "first"}
+    assert shown_names(experiment, "rates") == {x: x for x in ("t-SVGP", "fast", "slow")}
+
+
+@pytest.mark.parametrize(
+    ("paper", "message"),
+    [
+        ('chosen_from = "rats"', "chosen_from: unknown preset 'rats'; did you mean 'rates'?"),
+        ('chosen_from = "rates"', "has 2 methods of row 'first'; give it one"),
+        ('chosen_from = "rates"\nmethods = ["t-SVGP"]', "has 0 methods of row 'first'"),
+    ],
+)
+def test_a_chosen_preset_has_one_method_a_row(tmp_path: Path, paper: str, message: str) -> None:
+    with pytest.raises(UserError, match=re.escape(message)):
+        with_rows(tmp_path, paper)
 
 
 @pytest.mark.parametrize("name", shipped_experiments())

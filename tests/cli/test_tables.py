@@ -78,7 +78,7 @@ def test_every_format_has_every_row(cli: Cli, quick_results: Path) -> None:
     assert len(listed) == len(rows(cli, quick_results)) == 6 * 3 * 3
     assert json.loads(listed[0]["failed"]) == {}
     markdown = cli(*table(quick_results), "--markdown", "--backend", "torch").out
-    assert markdown.count("\n| ") + markdown.startswith("| ") == 2 * 2 + 6 * 3
+    assert markdown.count("\n| ") + markdown.startswith("| ") == 3 * 2 + 6 * 3 + 3  # ranks
 
 
 def table(results: Path) -> tuple[str | Path, ...]:

@@ -98,6 +98,16 @@ MISTAKES += [
 ]  # fmt: skip
 
 
+MISTAKES += [
+    ("claims.toml", "E=4 M=1 @ 500", "E=4 M=1 @ 400", "adam2021-table1 is not traced there"),
+    ("claims.toml", "E=4 M=1 @ 500", "E=4 M=1 @ end", "M=1 @ end': adam2021-table1 is not traced"),
+    ("claims.toml", 'M=1", "q-SVGP Adam 1E1M .040', 'M=1", "q-SVGP Adam 1E1M .400',
+     "unknown method 'q-SVGP Adam 1E1M .400 .05'; did you mean 'q-SVGP Adam 1E1M .040 .05'?"),
+    ("claims.toml", "t-SVGP 2E1M .030 .03", "t-SVGP 2E1M .030 .10",  # not of the preset
+     "part 1: unknown method 't-SVGP 2E1M .030 .10'"),
+]  # fmt: skip
+
+
 @pytest.mark.parametrize(("file", "old", "new", "message"), MISTAKES, ids=lambda text: text[:24])
 def test_a_mistake_is_one_line_with_the_file_and_the_key(
     folder: Path, file: str, old: str, new: str, message: str

@@ -78,6 +78,64 @@ def test_an_ordering_of_three_takes_every_neighbour() -> None:
     assert [effect.value for effect in finding.effects] == pytest.approx([0.1, 0.1])
 
 
+def test_an_ordering_over_data_sets_has_the_ranks_of_its_methods_alone() -> None:
+    frame = on_sets("better", "better", "better", "worse", "worse")
+    field = together(frame, *(planted({"C": [0.0] * 5}, data=f"set {at}") for at in range(5)))
+    for each in (frame, field):
+        ranks = judged(each, "ordering", metric="nlpd", methods=("A", "B")).ranks
+        assert ranks is not None
+        assert [(rank.method, rank.mean) for rank in ranks.of] == [("A", 1.4), ("B", 1.6)]
+    few = judged(on_sets("better", "worse"), "ordering", metric="nlpd", methods=("A", "B"))
+    assert few.ranks is None
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "strict", "at_least"),
+    [
+        (("better", "better", "open"), YES, YES),
+        (("equal", "equal", "equal"), NO, YES),
+        (("better", "equal", "open"), PARTLY, YES),
+        (("better", "better", "worse"), PARTLY, PARTLY),
+        (("worse", "worse", "open"), NO, NO),
+        (("better", "open", "open"), OPEN, OPEN),
+    ],
+)
+def test_ordering_over_settings_of_a_fixed_split(
+    outcomes: tuple[str, ...], strict: Verdict, at_least: Verdict
+) -> None:
+    of_b = {"better": around(0.6), "worse": around(0.4), "equal": around(0.5), "open": WIDE}
+    values = {f"A{at}": reversed_around(0.5) for at in range(3)}
+    values |= {f"B{at}": of_b[outcome] for at, outcome in enumerate(outcomes)}
+    frame = planted(values, units="seed")
+    keys = {
+        "metric": "nlpd",
+        "settings": {f"setting {at}": (f"A{at}", f"B{at}") for at in range(3)},
+    }
+    finding = judged(frame, "ordering", **keys)
+    assert finding.verdict == strict
+    assert judged(frame, "ordering", **keys, at_least=True).verdict == at_least
+    assert [effect.of for effect in finding.effects] == ["setting 0", "setting 1", "setting 2"]
+    for effect, outcome in zip(finding.effects, outcomes, strict=True):
+        assert effect.outcome == outcome.replace("open", "undecided")
+        if outcome != "open":
+            assert effect.note == "on this split"
+
+
+def test_a_setting_of_several_data_sets_names_them() -> None:
+    keys = {"metric": "nlpd", "settings": {"fast": ("A", "B")}}
+    finding = judged(on_sets("better", "worse"), "ordering", **keys)
+    assert [effect.of for effect in finding.effects] == ["fast, set 0", "fast, set 1"]
+    assert finding.verdict == PARTLY
+
+
+@pytest.mark.parametrize(
+    "keys", [{}, {"methods": ("A", "B"), "settings": {"one": ("A", "B")}}], ids=["none", "both"]
+)
+def test_an_ordering_is_of_methods_or_of_settings(keys: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="of `methods` or of `settings`; give one of them"):
+        judged(on_sets("better"), "ordering", metric="nlpd", **keys)
+
+
 @pytest.mark.parametrize(
     ("outcomes", "verdict"),
     [
@@ -209,6 +267,29 @@ def test_a_gain_goes_from_quartile_to_quartile() -> None:
 def test_number_as_printed(values: list[float | None], printed: float, verdict: Verdict) -> None:
     keys = {"metric": "nlpd", "method": "A", "printed": printed, "spread": 0.005, "gap": 0.02}
     assert judged(planted({"A": values, "B": WIDE}), "number", **keys).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("spread", "printed", "outcome", "note"),
+    [
+        (1e-4, 0.30, "as printed", "on this split"),
+        (1e-4, 0.40, "not as printed", "on this split"),
+        (0.01, 0.30, "too wide", "13 starts would decide"),
+    ],
+)
+def test_a_number_says_what_came_out_and_how_many_starts_would_decide(
+    spread: float, printed: float, outcome: str, note: str
+) -> None:
+    frame = planted({"A": around(0.30, spread)}, units="seed")
+    keys = {"metric": "nlpd", "method": "A", "printed": printed, "gap": 0.02}
+    (effect,) = judged(frame, "number", **keys).effects
+    assert (effect.outcome, effect.note) == (outcome, note)
+
+
+def test_a_number_over_splits_is_not_of_one_split() -> None:
+    keys = {"metric": "nlpd", "method": "A", "printed": 0.3, "gap": 0.02}
+    (effect,) = judged(planted({"A": around(0.30)}), "number", **keys).effects
+    assert effect.note == ""
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from svgpbench.cells.compatibility import refuse_incompatible
 from svgpbench.cells.data_errors import data_errors_are_the_users
-from svgpbench.cells.identity import Identity, digest, identity_of
+from svgpbench.cells.identity import DataFacts, Identity, digest, identity_of
 from svgpbench.cells.likelihood_of_data import likelihood_for
 from svgpbench.cells.outcome import Outcome, columns
 from svgpbench.config import CellConfig, DataConfig, SplitConfig
@@ -63,7 +63,17 @@ def load_data(config: DataConfig) -> Dataset:
 
 def identify(config: CellConfig) -> Identity:
     """What a configuration says, spelled out, and its cell's id; imports no framework."""
-    return identity_of(config, load_data(config.data))
+    return identity_of(config, _declared(config.data) or load_data(config.data))
+
+
+@functools.lru_cache
+def _declared(config: DataConfig) -> DataFacts | None:
+    """What a registry pins of a data set, so that its records can be read where its files are not."""
+    if config.path is not None:
+        return None
+    with data_errors_are_the_users():
+        entry = registry_of(config.name).describe(config.name)
+    return DataFacts(entry.fingerprint, entry.class_labels) if entry.fingerprint else None
 
 
 def prepare_data(config: CellConfig, dataset: Dataset) -> Prepared:

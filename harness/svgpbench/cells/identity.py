@@ -34,7 +34,14 @@ class Identity(NamedTuple):
     method_version: int
 
 
-def identity_of(config: CellConfig, dataset: Dataset) -> Identity:
+class DataFacts(NamedTuple):
+    """What of a data set an identity takes; a `Dataset` has them too."""
+
+    fingerprint: str
+    class_labels: tuple[str, ...] | None  # None for regression
+
+
+def identity_of(config: CellConfig, dataset: Dataset | DataFacts) -> Identity:
     """What a configuration says, spelled out, and the id of its cell.
 
     Raises `UserError` for a method or a likelihood that cannot be built.
@@ -61,7 +68,7 @@ def cell_id(whole: CellConfig, data_fingerprint: str, method_version: int) -> st
     )
 
 
-def completed(config: CellConfig, dataset: Dataset) -> CellConfig:
+def completed(config: CellConfig, dataset: Dataset | DataFacts) -> CellConfig:
     """The configuration with every key that its method, likelihood and data leave to a default."""
     method = config.method
     options = method_options(method.name) | method.options

@@ -11,6 +11,7 @@ import typer
 from svgpbench import __version__
 from svgpbench.cli import (
     checking,
+    choosing,
     claiming,
     costing,
     diagnosing,
@@ -41,6 +42,7 @@ app = typer.Typer(
 app.command("list")(listing.list_command)
 app.command("fetch")(fetching.fetch_command)
 app.command("run")(running.run_command)
+app.command("choose")(choosing.choose_command)
 app.command("table")(reporting.table_command)
 app.command("plot")(reporting.plot_command)
 app.command("claims")(claiming.claims_command)

@@ -167,7 +167,8 @@ def _part(part: Part) -> list[RenderableType]:
             Text(effect.of), Text(effect.outcome), Text(with_interval(effect)),
             Text(effect.note, style="dim"),
         )  # fmt: skip
-    return [title, table]
+    ranks = part.finding.ranks
+    return [title, table, Text(ranks.text, style="dim")] if ranks else [title, table]
 
 
 def _again(one: Judged, results: Path) -> Iterator[RenderableType]:

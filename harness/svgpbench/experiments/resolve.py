@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -92,6 +93,20 @@ def chosen_preset(experiment: Experiment, name: str | None) -> Preset:
     if name not in experiment.presets:
         raise unknown(f"preset of {experiment.name}", name, experiment.presets)
     return experiment.presets[name]
+
+
+def shown_names(experiment: Experiment, preset: str | None) -> dict[str, str]:
+    """By label, what claims and printed figures call the methods of a preset.
+
+    It is the row of a method that alone stands for it, else the label.
+    """
+    labels = chosen_preset(experiment, preset).methods or experiment.labels
+    entries = [entry for entry in experiment.methods if entry.title in labels]
+    times = Counter(entry.row for entry in entries)
+    return {
+        entry.title: entry.row if entry.row and times[entry.row] == 1 else entry.title
+        for entry in entries
+    }
 
 
 def overlay(base: C, *layers: C) -> C:

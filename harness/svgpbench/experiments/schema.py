@@ -85,6 +85,7 @@ class MethodEntry(MethodConfig):
 
     training: TrainingConfig = TrainingConfig()
     inducing: InducingConfig = InducingConfig()
+    row: str = ""  # of a printed table, in its words; several methods may stand for the same row
 
     def method(self) -> MethodConfig:
         """The part that a cell keeps."""
@@ -100,7 +101,10 @@ class PerturbationReplica(Strict):
 
 
 class Preset(Strict):
-    """A named size of the experiment: which parts of it run, and overrides of training."""
+    """A named size of the experiment: which parts of it run, and overrides of training.
+
+    With `chosen_from`, one method a row: the one of the best ELBO in the records of that preset.
+    """
 
     data: Annotated[tuple[str, ...], Some] | None = None
     methods: Annotated[tuple[str, ...], Some] | None = None  # labels
@@ -110,6 +114,7 @@ class Preset(Strict):
     inducing: InducingConfig = InducingConfig()
     training: TrainingConfig = TrainingConfig()
     perturbation_replicas: tuple[PerturbationReplica, ...] | None = None
+    chosen_from: str | None = None
 
 
 class ArtefactEntry(Strict, extra="allow"):
@@ -188,7 +193,17 @@ class Experiment(Strict):
             _check_names(where, "data set", preset.data, data_sets_by_name(self.data_names))
             _check_names(where, "method label", preset.methods, self.labels)
             _check_folds(where, preset.run_folds, self.split)
+            if preset.chosen_from is not None:
+                _check_names(f"{where} chosen_from:", "preset", [preset.chosen_from], self.presets)
+                self._check_one_a_row(where, preset)
         return self
+
+    def _check_one_a_row(self, where: str, preset: Preset) -> None:
+        labels = preset.methods or self.labels
+        times = Counter(entry.row for entry in self.methods if entry.title in labels)
+        for row in dict.fromkeys(entry.row for entry in self.methods if entry.row):
+            if times[row] != 1:
+                raise ValueError(f"{where} has {times[row]} methods of row {row!r}; give it one")
 
 
 def _check_names(where: str, kind: str, names: Iterable[str] | None, known: Iterable[str]) -> None:

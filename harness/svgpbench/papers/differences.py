@@ -7,6 +7,7 @@ A frame has a row a cell of one backend: `data`, `method`, `split_seed`, `fold`,
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -125,13 +126,17 @@ def _settled(
     """The outcome, and a note on it."""
     outcome = says(*sample.interval, region)
     if outcome == Outcome.undecided:
-        units = units_that_decide(sample, region)
-        return outcome, f"{units or 'no number of'} {sample.unit} would decide"
+        return outcome, would_decide(units_that_decide(sample, region), sample.unit)
     means = delta.groupby(level=["split_seed", "fold"]).mean()
     agree = bool((means > 0).all() or (means < 0).all())
     if measure.rows == "training" and outcome != Outcome.equal and not agree:
         return Outcome.undecided, "splits differ in sign"
     return outcome, "on this split" if len(means) == 1 else ""
+
+
+def would_decide(units: int | None, unit: str) -> str:
+    """What a note says of how many would."""
+    return f"{units or 'no number of'} {unit} would decide"
 
 
 def _failures(data: str, plain: pd.DataFrame, name: str, first: str, second: str) -> Effect | None:
@@ -170,8 +175,16 @@ def _chaotic(delta: pd.Series[float], perturbed: pd.Series[float]) -> bool:
 
 def units_that_decide(sample: Sample, region: float) -> int | None:
     """The fewest units of the same mean and spread that would decide; None where no number would."""
-    for units in range(len(sample.values) + 1, MOST_UNITS + 1):
-        half = sample.half_width(units)
-        if says(sample.mean - half, sample.mean + half, region) != Outcome.undecided:
-            return units
-    return None
+    mean = sample.mean
+    return _fewest(sample, lambda h: says(mean - h, mean + h, region) != Outcome.undecided)
+
+
+def units_of_width(sample: Sample, width: float) -> int | None:
+    """The fewest units of the same spread whose interval is no wider; None where no number is enough."""
+    return _fewest(sample, lambda half: 2 * half <= width)
+
+
+def _fewest(sample: Sample, enough: Callable[[float], bool]) -> int | None:
+    """The fewest units beyond those there are whose half interval is enough."""
+    more = range(len(sample.values) + 1, MOST_UNITS + 1)
+    return next((units for units in more if enough(sample.half_width(units))), None)

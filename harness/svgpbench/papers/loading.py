@@ -19,13 +19,14 @@ from pydantic import ValidationError
 
 from svgpbench.config import Strict
 from svgpbench.errors import UserError, unknown
-from svgpbench.experiments import Experiment, load_experiment
+from svgpbench.experiments import Experiment, load_experiment, resolve
 from svgpbench.experiments.loading import is_file_name
 from svgpbench.experiments.mistakes import one_line
+from svgpbench.experiments.resolve import shown_names
 from svgpbench.papers.of_computations import Computed
 from svgpbench.papers.of_times import Gain
 from svgpbench.papers.predicates import AnyPredicate
-from svgpbench.papers.schema import Artefact, Claim, ClaimsFile, PaperFile
+from svgpbench.papers.schema import AT, Artefact, Claim, ClaimsFile, PaperFile
 from svgpbench.plugins import GROUPS, PAPERS, whole
 
 F = TypeVar("F", bound=Strict)
@@ -183,12 +184,30 @@ def _check(paper: str, claim: Claim, about: PaperFile, experiments: dict[str, Ex
             mistake = unknown("artefact of the claim", part.artefact, claim.artefacts)
             raise UserError(f"{where}: part {place}: {mistake}")
         _check_kind(f"{where}: part {place}", part, about)
-        labels = (
-            experiments[part.artefact].labels if part.artefact in experiments else part.compared
-        )
-        for method in part.compared:
-            if method not in labels:
-                raise UserError(f"{where}: part {place}: {unknown('method', method, labels)}")
+        if part.artefact in experiments:
+            preset = next(x.preset for x in about.artefacts if x.id == part.artefact)
+            _check_methods(f"{where}: part {place}", part, experiments[part.artefact], preset)
+
+
+def _check_methods(
+    where: str, part: AnyPredicate, experiment: Experiment, preset: str | None
+) -> None:
+    """The preset runs what a part compares, and traces it at the iterations that it names."""
+    names = shown_names(experiment, preset)
+    for compared in part.compared:
+        method, at, iteration = compared.partition(AT)
+        if method not in names.values():
+            raise UserError(f"{where}: {unknown('method', method, names.values())}")
+        if at and not _is_traced(experiment, preset, names, method, iteration):
+            raise UserError(f"{where}: {compared!r}: {experiment.name} is not traced there")
+
+
+def _is_traced(
+    experiment: Experiment, preset: str | None, names: dict[str, str], method: str, iteration: str
+) -> bool:
+    cells = resolve(experiment, preset)
+    mine = [cell for cell in cells if names[cell.method.title] == method]
+    return iteration.isdecimal() and all(x.training.is_traced(int(iteration)) for x in mine)
 
 
 def _check_kind(where: str, part: AnyPredicate, about: PaperFile) -> None:

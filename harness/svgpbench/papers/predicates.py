@@ -5,41 +5,73 @@ A predicate's fields are the keys of a part in a claims file; `judge` is a pure 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from typing import Annotated, Literal, TypeAlias
 
 import pandas as pd
-from pydantic import Field, NonNegativeFloat, PositiveFloat
+from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
 
-from svgpbench.papers.differences import TooFewError, compare, sampled
+from svgpbench.papers.differences import (
+    TooFewError,
+    compare,
+    sampled,
+    units_of_width,
+    would_decide,
+)
 from svgpbench.papers.measures import MEASURES, MeasureName
 from svgpbench.papers.of_computations import Differs, Exponent, Identity
 from svgpbench.papers.of_rates import Band, Stands
 from svgpbench.papers.of_times import Gain, Ratio
 from svgpbench.papers.of_traces import Sooner, Within
 from svgpbench.papers.predicate import Predicate, better_over_data_sets, over_data_sets
+from svgpbench.papers.ranks import average_ranks
 from svgpbench.papers.verdict import Effect, Finding, Outcome, Verdict, combined
 
 
 class Ordering(Predicate):
-    """Each method is better than the next one, or with `at_least` better or equal, over data sets."""
+    """Each method is better than the next one, or with `at_least` better or equal, over data sets.
+
+    With `settings` in place of `methods`, over settings: each has its pair, and is a data set of the rule.
+    """
 
     predicate: Literal["ordering"]
     metric: MeasureName
-    methods: Annotated[tuple[str, ...], Field(min_length=2)]  # the best first
+    methods: Annotated[tuple[str, ...], Field(min_length=2)] = ()  # the best first
+    settings: dict[str, tuple[str, str]] = Field(default_factory=dict)
     at_least: bool = False
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Ordering:
+        if bool(self.methods) == bool(self.settings):
+            raise ValueError("an ordering is of `methods` or of `settings`; give one of them")
+        return self
 
     @property
     def compared(self) -> tuple[str, ...]:
-        return self.methods
+        return self.methods or tuple(name for pair in self.settings.values() for name in pair)
 
     def judge(self, frame: pd.DataFrame) -> Finding:
+        if self.settings:
+            effects = tuple(self._over_settings(frame))
+            return Finding(
+                better_over_data_sets([effect.outcome for effect in effects], self.at_least),
+                effects,
+            )
         pairs = [compare(frame, self.metric, *pair) for pair in pairwise(self.methods)]
         verdict = combined(
             better_over_data_sets([effect.outcome for effect in pair], self.at_least)
             for pair in pairs
         )
-        return Finding(verdict, tuple(effect for pair in pairs for effect in pair))
+        ranks = average_ranks(frame, self.metric, MEASURES[self.metric].better, self.methods)
+        return Finding(verdict, tuple(effect for pair in pairs for effect in pair), ranks)
+
+    def _over_settings(self, frame: pd.DataFrame) -> Iterator[Effect]:
+        several = frame["data"].nunique() > 1
+        for setting, pair in self.settings.items():
+            for effect in compare(frame, self.metric, *pair):
+                yield replace(effect, of=f"{setting}, {effect.of}" if several else setting)
 
 
 class Equality(Predicate):
@@ -130,12 +162,14 @@ class Number(Predicate):
             return Finding(Verdict.undecided, (effect,))
         low, high = sample.interval
         slack = self.spread + measure.region_at(self.printed, float(cells["n_train"].mean()))
-        verdict = Verdict.not_reproduced
+        verdict, outcome = Verdict.not_reproduced, "not as printed"
+        note = "" if sample.unit == "splits" else "on this split"
         if high - low > self.gap:
-            verdict = Verdict.undecided
+            verdict, outcome = Verdict.undecided, "too wide"
+            note = would_decide(units_of_width(sample, self.gap), sample.unit)
         elif low - slack <= self.printed <= high + slack:
-            verdict = Verdict.reproduced
-        return Finding(verdict, (Effect(data, "", sample.mean, low, high),))
+            verdict, outcome = Verdict.reproduced, "as printed"
+        return Finding(verdict, (Effect(data, outcome, sample.mean, low, high, note),))
 
 
 AnyPredicate: TypeAlias = Annotated[

@@ -11,6 +11,9 @@ from pydantic import Field, PositiveInt, model_validator
 from svgpbench.config import Strict
 from svgpbench.papers.predicates import AnyPredicate
 
+AT = " @ "
+"""Between a method and the iteration of its trace that a part of a claim is about."""
+
 Text = Annotated[str, Field(min_length=1)]
 
 

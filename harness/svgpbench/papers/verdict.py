@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from svgpbench.papers.ranks import Ranks
+
 
 class Verdict(StrEnum):
     """What the records say of a claim; computed, never written by hand."""
@@ -44,6 +46,7 @@ class Finding:
 
     verdict: Verdict
     effects: tuple[Effect, ...]
+    ranks: Ranks | None = None  # where it rests on data sets
 
 
 def combined(verdicts: Iterable[Verdict]) -> Verdict:

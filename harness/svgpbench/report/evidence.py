@@ -11,8 +11,12 @@ import pandas as pd
 
 from svgpbench.errors import UserError, unknown
 from svgpbench.experiments import Experiment, Selection, resolve
+from svgpbench.experiments.resolve import shown_names
 from svgpbench.papers import Artefact
+from svgpbench.papers.measures import MEASURES
+from svgpbench.papers.schema import AT
 from svgpbench.plugins import COMPUTED, load, plugins
+from svgpbench.report.choosing import why_not_chosen
 from svgpbench.report.collect import collect
 from svgpbench.report.frames import final_frame
 from svgpbench.report.traced import traced_columns
@@ -21,14 +25,33 @@ from svgpbench.runner.records import Record
 
 @dataclass(frozen=True)
 class Evidence:
-    """Records of an artefact's experiment: whole, or why they are not."""
+    """Records of an artefact's experiment: whole, or why they are not.
+
+    A row of the frame has its method by the name of claims in `method`, and by that of tables in `label`.
+    """
 
     frame: pd.DataFrame
     why_not: str = ""
+    records: tuple[Record, ...] = ()
 
     def of(self, methods: Sequence[str]) -> pd.DataFrame:
-        """The cells of some methods; of all, where none is named."""
-        return self.frame[self.frame["method"].isin(methods)] if methods else self.frame
+        """The cells of some methods; of all, where none is named.
+
+        A method `NAME @ 500` is NAME as it stood after 500 iterations, by the trace.
+        """
+        if not methods:
+            return self.frame
+        ended = self.frame[self.frame["method"].isin(methods)]
+        earlier = [self._at(name) for name in dict.fromkeys(methods) if AT in name]
+        return pd.concat([ended, *earlier]) if earlier else ended
+
+    def _at(self, name: str) -> pd.DataFrame:
+        method, _, iteration = name.rpartition(AT)
+        rows = self.frame[self.frame["method"] == method].assign(method=name)
+        points = {r.cell_id: scores_at(r, int(iteration)) for r in self.records}
+        here = [points[cell] for cell in rows["cell_id"]]
+        scores = {key: [point.get(key) for point in here] for key in MEASURES}
+        return rows.assign(**{key: pd.Series(x, rows.index, float) for key, x in scores.items()})
 
     @property
     def condition(self) -> str:
@@ -56,7 +79,20 @@ def gather(results: Path, artefact: Artefact, experiment: Experiment) -> Evidenc
     if found.missing:
         why = f"{found.missing} of {len(cells)} cells of {experiment.name} have not run"
         return Evidence(pd.DataFrame(), why)
-    return Evidence(frame_of(found.records))
+    if why := why_not_chosen(results, experiment, artefact.preset):
+        return Evidence(pd.DataFrame(), why)
+    frame = frame_of(found.records)
+    names = shown_names(experiment, artefact.preset)
+    named = frame.assign(method=frame["method"].map(names), label=frame["method"])
+    return Evidence(named, records=found.records)
+
+
+def scores_at(record: Record, iteration: int) -> dict[str, float | None]:
+    """What a trace says of an iteration; empty where it ended before."""
+    iterations = list(record.trace.get("iteration", ()))
+    if iteration not in iterations:
+        return {}
+    return {key: values[iterations.index(iteration)] for key, values in record.trace.items()}
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-from svgpbench.metrics import Metric
+from svgpbench.metrics import METRICS, Metric
+from svgpbench.papers.ranks import ENOUGH, FEWEST, critical_difference
 from svgpbench.report.table import ResultTable
 from svgpbench.report.table_formats import TextTable, latex, markdown
 
@@ -62,6 +63,32 @@ def lay_out(table: ResultTable) -> Iterator[Layout]:
         yield Layout(str(task), header, text)
 
 
+def rank_table(table: ResultTable) -> TextTable | None:
+    """A row a method: its average rank over data sets in each metric; None where nothing is ranked."""
+    if not table.ranks:
+        return None
+    titles = {metric.name: metric.title for metric in table.metrics}
+    header = [f"{titles[name]}, {ranks.data_sets} sets" for name, ranks in table.ranks.items()]
+    of_metric = [{rank.method: rank.text for rank in ranks.of} for ranks in table.ranks.values()]
+    rows = [[method, *(texts[method] for texts in of_metric)] for method in of_metric[0]]
+    return TextTable(["average rank", *header], rows, words=1)
+
+
+def _about_ranks(table: ResultTable) -> Iterator[str]:
+    """What a rank is, and how far two must be apart; no critical difference where sets are few."""
+    most = max(ranks.data_sets for ranks in table.ranks.values())
+    yield (
+        "average rank: among the methods here, by their means on each data set, ties shared, with 95 % "
+        f"bootstrap intervals over data sets, from {FEWEST} sets on; it depends on who takes part"
+    )
+    if most < ENOUGH:
+        yield f"no critical difference of ranks: it takes {ENOUGH} data sets, and there are {most}"
+    for name, ranks in table.ranks.items():
+        if ranks.data_sets >= ENOUGH:
+            least = critical_difference(len(ranks.of), ranks.data_sets)
+            yield f"critical difference of ranks in {METRICS[name].title} at 5 % (Nemenyi): {least:.2f}"
+
+
 def plus_minus(mean: float, error: float) -> str:
     """`-412.31±0.64`: the error to two digits but at most three places, the mean to that place."""
     if math.isnan(mean):
@@ -101,6 +128,8 @@ def footnotes(table: ResultTable) -> Iterator[str]:
         yield f"Δ backends: largest relative difference of one cell's final ELBO between {names}"
     if table.rows["rounding_differs"].notna().any():
         yield "Δ rounding: the same between a cell and its replica with inputs perturbed by rounding"
+    if table.ranks:
+        yield from _about_ranks(table)
     yield from table.notes
 
 
@@ -121,6 +150,9 @@ class TerminalTable:
         """One table a task, then the footnotes."""
         for layout in lay_out(self.table):
             yield _rich(f"{self.table.experiment}, {layout.task}", layout)
+            yield Text()
+        if ranks := rank_table(self.table):
+            yield _rich_ranks(ranks)
             yield Text()
         for note in footnotes(self.table):
             yield Text(note, style="dim")
@@ -149,9 +181,20 @@ def _rich(title: str, layout: Layout) -> Table:
     return table
 
 
+def _rich_ranks(ranks: TextTable) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for at, column in enumerate(ranks.header):
+        table.add_column(Text(column), justify="right" if at else "left", vertical="bottom")
+    for row in ranks.rows:
+        table.add_row(*map(Text, row))
+    return table
+
+
 def to_markdown(table: ResultTable) -> str:
     """Pipe tables, one a task, and the footnotes as a list."""
     parts = [markdown(layout.text) for layout in lay_out(table)]
+    if ranks := rank_table(table):
+        parts.append(markdown(ranks))
     parts.append("\n".join(f"- {note}" for note in footnotes(table)))
     return "\n\n".join(parts)
 
@@ -159,7 +202,10 @@ def to_markdown(table: ResultTable) -> str:
 def to_latex(table: ResultTable) -> str:
     """Tables for `booktabs`, one a task; the footnotes are in their captions."""
     notes = ". ".join(footnotes(table))
-    return "\n\n".join(
+    parts = [
         latex(layout.text, f"{table.experiment}, {layout.task}: {notes}.")
         for layout in lay_out(table)
-    )
+    ]
+    if ranks := rank_table(table):
+        parts.append(latex(ranks, f"{table.experiment}: {'. '.join(_about_ranks(table))}."))
+    return "\n\n".join(parts)

@@ -51,5 +51,6 @@ def _parts(one: Judged) -> str:
             ", ".join(filter(None, (effect.of, with_interval(effect), effect.outcome, effect.note)))
             for effect in part.finding.effects
         )
-        lines.append(f"- {part.says}: {part.finding.verdict}. {outcomes or part.why_not}")
+        ranks = f". {part.finding.ranks.text}" if part.finding.ranks else ""
+        lines.append(f"- {part.says}: {part.finding.verdict}. {outcomes or part.why_not}{ranks}")
     return "\n".join(lines)

@@ -1,17 +1,18 @@
 """Figures as a paper prints them beside those of records, where these are of the same setting.
 
-The `setting` of a printed figure is a method's label, or `label, data set`; its `metric` one of ours,
-with ` / 1e5` behind it where it is printed in such units.
+The `setting` of a printed figure is a method's label or the row that it stands for, or either and a data set
+(`label, data set`); its `metric` one of ours, with ` / 1e5` behind it where it is printed in such units.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
 
+from svgpbench.experiments.schema import MethodEntry
 from svgpbench.metrics import METRICS
 from svgpbench.papers import PrintedFigure
 from svgpbench.papers.differences import TooFewError, sampled
@@ -41,6 +42,7 @@ class Beside:
     """A printed figure, ours, and the claims that are about it."""
 
     printed: PrintedFigure
+    stands: str  # the method of ours for a printed row; empty where the setting names it
     ours: Ours
     claims: tuple[Judged, ...]
 
@@ -50,31 +52,58 @@ class Beside:
         bound = not self.printed.value or self.printed.value[0] in "<>"
         return math.nan if bound else self.ours.mean - float(self.printed.value)
 
+    @property
+    def verdicts(self) -> str:
+        """What comes of each claim, of its part on this figure where it has one."""
+        return "; ".join(f"{one.claim.id}: {self._verdict(one)}" for one in self.claims)
+
+    def _verdict(self, one: Judged) -> str:
+        for part, found in zip(one.claim.parts, one.parts, strict=True):
+            if part.compared == (self.printed.setting,):
+                return found.finding.verdict
+        return one.verdict if self.printed.value else "no figure"
+
 
 def beside(
-    printed: Iterable[PrintedFigure], records: Sequence[Record], judged: Iterable[Judged]
+    printed: Iterable[PrintedFigure],
+    records: Sequence[Record],
+    judged: Iterable[Judged],
+    methods: Iterable[MethodEntry] = (),
 ) -> list[Beside]:
-    """The printed figures whose settings the records have, on the backend that stands for all."""
+    """The printed figures whose settings the records have, on the backend that stands for all.
+
+    `methods` say which rows they stand for; a figure is there once for each method of its row.
+    """
     frame = frame_of(records)
     frame = frame[(frame["backend"] == reference_backend(frame)) & (frame["perturbation"] == 0)]
-    groups = dict(_settings(frame))
+    groups: dict[str, list[tuple[str, pd.DataFrame]]] = {}
+    for setting, stands, cells in _settings(frame, {one.title: one.row for one in methods}):
+        groups.setdefault(setting, []).append((stands, cells))
     about = [one for one in judged if one.claim.kind == "number"]
     found = []
     for figure in printed:
         metric, _, units = figure.metric.partition(UNITS_OF_PRINT)
-        if figure.setting in groups and metric in METRICS:
-            ours = _ours(groups[figure.setting], metric, float(units or 1))
-            claims = tuple(one for one in about if figure.artefact in one.claim.artefacts)
-            found.append(Beside(figure, ours, claims))
+        claims = tuple(one for one in about if figure.artefact in one.claim.artefacts)
+        for stands, cells in groups.get(figure.setting, ()) if metric in METRICS else ():
+            ours = _ours(cells, metric, float(units or 1))
+            found.append(Beside(figure, stands, ours, claims))
     return found
 
 
-def _settings(frame: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Cells by what a paper may call them; a label alone means the one data set that there is."""
+def _settings(
+    frame: pd.DataFrame, rows: Mapping[str, str]
+) -> Iterator[tuple[str, str, pd.DataFrame]]:
+    """What a paper may call cells, their label where that is a row, and they.
+
+    A name without a data set means the one that there is.
+    """
     for (data, method), cells in frame.groupby(["data", "method"], sort=False):
-        yield f"{method}, {data}", cells
-        if frame["data"].nunique() == 1:
-            yield str(method), cells
+        label = str(method)
+        for name, stands in ((label, ""), (rows.get(label), label)):
+            if name:
+                yield f"{name}, {data}", stands, cells
+            if name and frame["data"].nunique() == 1:
+                yield name, stands, cells
 
 
 def _ours(cells: pd.DataFrame, metric: str, units: float) -> Ours:
@@ -100,9 +129,9 @@ def _text(row: Beside) -> list[str]:
     printed, ours = row.printed, row.ours
     value = printed.value + (f"±{printed.spread}" if printed.spread else "")
     return [
-        printed.setting,
+        printed.setting + (f" ({row.stands})" if row.stands else ""),
         printed.metric,
-        "; ".join(f"{one.claim.id}: {one.verdict}" for one in row.claims),
+        row.verdicts,
         value or "cannot be read",
         plus_minus(ours.mean, ours.half) + (f" ({ours.note})" if ours.note else ""),
         f"{ours.n} {ours.unit}",
@@ -116,6 +145,7 @@ def as_frame(rows: Iterable[Beside]) -> pd.DataFrame:
         {
             "artefact": row.printed.artefact,
             "setting": row.printed.setting,
+            "stands": row.stands,
             "metric": row.printed.metric,
             "printed": row.printed.value,
             "printed_spread": row.printed.spread,
@@ -125,7 +155,7 @@ def as_frame(rows: Iterable[Beside]) -> pd.DataFrame:
             "unit": row.ours.unit,
             "note": row.ours.note,
             "difference": row.difference,
-            "claims": "; ".join(f"{one.claim.id}: {one.verdict}" for one in row.claims),
+            "claims": row.verdicts,
         }
         for row in rows
     )

@@ -194,12 +194,12 @@ def _table(found: Collected, stem: Path, kind: TableKind) -> list[Path]:
 
 def _beside(planned: Planned, found: Collected, stem: Path, judged: Sequence[Judged]) -> list[Path]:
     printed = [x for x in planned.paper.printed if x.artefact == planned.artefact.id]
-    rows = beside(printed, found.records, judged)
+    rows = beside(printed, found.records, judged, planned.experiment.methods)
     if not rows:
         return []
-    text = as_text(rows)
+    text, there = as_text(rows), len({row.printed for row in rows})
     caption = (
-        f"{planned.paper.name}, {planned.artefact.id}: {len(rows)} of {len(printed)} printed figures "
+        f"{planned.paper.name}, {planned.artefact.id}: {there} of {len(printed)} printed figures "
         f"beside ours, means with half their 95 % intervals. {planned.scope}."
     )
     as_markdown = f"{markdown(text)}\n\n{caption}"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import pandas as pd
 
 from svgpbench.metrics import METRICS, USUAL, Metric
+from svgpbench.papers.ranks import Ranks, average_ranks
 from svgpbench.plugins import LIKELIHOODS, load
 from svgpbench.report.agreement import between_backends, by_rounding
 from svgpbench.report.collect import Collected
@@ -33,6 +34,7 @@ class ResultTable:
     shown: tuple[str, ...]  # backends
     notes: tuple[str, ...]
     metrics: tuple[Metric, ...]  # in the order of the columns
+    ranks: Mapping[str, Ranks] = field(default_factory=dict)  # by metric, where there are data sets
 
     def metrics_of(self, task: str) -> list[Metric]:
         """The columns of one task."""
@@ -59,6 +61,7 @@ class ResultTable:
             "experiment": self.experiment,
             "metrics": metrics,
             "rows": rows,
+            "average_ranks": {name: ranks.to_json() for name, ranks in self.ranks.items()},
             "notes": list(self.notes),
         }
 
@@ -93,7 +96,8 @@ class Finals(TableKind):
         rows = pd.DataFrame(list(_rows(frame, names)))
         known = [metric for metric in metrics if metric.name not in unrecorded]
         notes += [*_failures(frame, shown), *_not_finite(frame, known)]
-        return ResultTable(collected.experiment, rows, shown, tuple(notes), metrics)
+        ranks = _ranks(frame[frame["backend"] == reference], metrics)
+        return ResultTable(collected.experiment, rows, shown, tuple(notes), metrics, ranks)
 
 
 def build_table(collected: Collected, backends: tuple[str, ...] = ()) -> ResultTable:
@@ -102,6 +106,14 @@ def build_table(collected: Collected, backends: tuple[str, ...] = ()) -> ResultT
     `backends`: titles to show in a terminal; empty shows the one that stands for all.
     """
     return Finals().build(collected, backends)
+
+
+def _ranks(frame: pd.DataFrame, metrics: Sequence[Metric]) -> dict[str, Ranks]:
+    """Average ranks over data sets of every method there is, in the scores that are shown."""
+    methods = [str(name) for name in frame["method"].unique()]
+    scores = [metric for metric in metrics if metric.unit != "s"]
+    found = {m.name: average_ranks(frame, m.name, m.better, methods) for m in scores}
+    return {name: ranks for name, ranks in found.items() if ranks is not None}
 
 
 def _columns(

@@ -9,9 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from svgpbench.papers import Artefact, Claim, Paper
 from svgpbench.papers.of_computations import Computed
 from svgpbench.papers.predicates import AnyPredicate
+from svgpbench.papers.schema import AT
 from svgpbench.papers.verdict import Effect, Finding, Verdict, combined
 from svgpbench.report import timings, walks
 from svgpbench.report.evidence import Computation, Evidence, command, compute, gather
@@ -60,6 +63,7 @@ class Judged:
                     "verdict": part.finding.verdict,
                     "why_not_run": part.why_not,
                     "effects": [_finite(effect) for effect in part.finding.effects],
+                    "ranks": part.finding.ranks and part.finding.ranks.to_json(),
                 }
                 for part in self.parts
             ],
@@ -164,7 +168,17 @@ def _part(part: AnyPredicate, evidence: dict[str, Evidence]) -> Part:
     if found.why_not:
         return Part(part.says, not_run, found.why_not)
     frame = found.of(part.compared)
-    return Part(part.says, part.judge(frame), records=tuple(frame["cell_id"]))
+    says = f"{part.says}{_stand_ins(frame)}"
+    return Part(says, part.judge(frame), records=tuple(frame["cell_id"].unique()))
+
+
+def _stand_ins(frame: pd.DataFrame) -> str:
+    """Which methods stand for rows of a printed table, where some do."""
+    if "label" not in frame:  # times, which are by method
+        return ""
+    of_rows = frame["method"].str.partition(AT)[0] != frame["label"]
+    labels = frame.loc[of_rows, "label"].unique()
+    return f" ({', '.join(labels)})" if len(labels) else ""
 
 
 def _why_not_run(paper: Paper, claim: Claim, parts: tuple[Part, ...]) -> str:

@@ -1,0 +1,87 @@
+"""Average ranks of methods over data sets, with intervals; they depend on which methods take part."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from svgpbench.metrics import Better, loss
+
+LEVEL = 0.95
+RESAMPLES = 10_000
+FEWEST = 5
+"""Data sets below which an interval by resampling them says nothing."""
+
+ENOUGH = 10
+"""The fewest data sets for which a critical difference can tell methods apart."""
+
+
+class Rank(NamedTuple):
+    """A method's mean rank, 1 the best, with its 95 % bootstrap interval over data sets."""
+
+    method: str
+    mean: float
+    low: float
+    high: float
+
+    @property
+    def text(self) -> str:
+        """`1.83 [1.50, 2.17]`."""
+        return f"{self.mean:.2f} [{self.low:.2f}, {self.high:.2f}]"
+
+
+class Ranks(NamedTuple):
+    """The field and how many data sets it was ranked on."""
+
+    data_sets: int
+    of: tuple[Rank, ...]  # a method each, in the order given
+
+    def to_json(self) -> dict[str, Any]:
+        """How many data sets, and each method's rank."""
+        return {"data_sets": self.data_sets, "methods": [rank._asdict() for rank in self.of]}
+
+    @property
+    def text(self) -> str:
+        """In a line."""
+        listed = ", ".join(f"{rank.method} {rank.text}" for rank in self.of)
+        return f"average rank among {len(self.of)} methods on {self.data_sets} data sets: {listed}"
+
+
+def average_ranks(
+    frame: pd.DataFrame, column: str, better: Better, methods: Iterable[str]
+) -> Ranks | None:
+    """The methods ranked in the means of a column on every data set that has cells of all of them.
+
+    Ties share a rank, and a method with a failed cell has the last. None where there are fewer than
+    five data sets or two methods. `frame`: a row a cell of one backend.
+    """
+    methods = list(methods)
+    plain = frame[(frame["perturbation"] == 0) & frame["method"].isin(methods)]
+    values = plain[column].map(lambda value: loss(value, better)).where(plain["status"] == "ok")
+    of_set = values.groupby([plain["data"], plain["method"]])
+    means = of_set.agg(lambda losses: losses.mean(skipna=False)).unstack()
+    whole = of_set.size().unstack().reindex(columns=methods).notna().all(axis="columns")
+    means = means.reindex(columns=methods)[whole].dropna(how="all")
+    if len(means) < FEWEST or len(methods) < 2:
+        return None
+    ranks = means.rank(axis="columns", na_option="bottom").to_numpy()  # [sets, methods]
+    drawn = np.random.default_rng(0).integers(len(ranks), size=(RESAMPLES, len(ranks)))
+    tails = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
+    low, high = np.quantile(ranks[drawn].mean(axis=1), tails, axis=0)
+    rows = zip(methods, ranks.mean(axis=0), low, high, strict=True)
+    return Ranks(len(ranks), tuple(Rank(name, *map(float, of)) for name, *of in rows))
+
+
+def critical_difference(methods: int, data_sets: int) -> float:
+    """By how much two mean ranks must differ at 5 % among so many methods.
+
+    Source: Demsar 2006, the test of Nemenyi.
+    """
+    from scipy.stats import studentized_range  # takes long to import
+
+    quantile = float(studentized_range.ppf(LEVEL, methods, np.inf)) / math.sqrt(2)
+    return quantile * math.sqrt(methods * (methods + 1) / (6 * data_sets))

@@ -1,0 +1,61 @@
+"""The picture of critical differences: its marks and band, and the data sets that it takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hand_records import cell, collected, record
+from matplotlib.container import ErrorbarContainer
+from matplotlib.figure import Figure
+
+from svgpbench.errors import UserError
+from svgpbench.report import draw_figure
+from svgpbench.report.figures.ranks import CriticalDifference
+from svgpbench.runner.records import Record
+
+
+def on_sets(count: int, *methods: str) -> list[Record]:
+    """Each method on so many sets, the last named the best on every one."""
+    return [
+        record(cell(f"set {at}", method), -1.0, nlpd=-float(place))
+        for at in range(count)
+        for place, method in enumerate(methods)
+    ]
+
+
+def test_methods_stand_best_on_top_with_the_band_from_the_best(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saved: list[Figure] = []
+    monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: saved.append(figure))
+    records = collected(*on_sets(10, "A", "B", "C"))
+    caption = draw_figure(records, tmp_path / "figure.png", CriticalDifference())
+    (panel,) = saved[-1].axes
+    assert [text.get_text() for text in panel.get_yticklabels()] == ["C", "B", "A"]
+    assert panel.yaxis_inverted()
+    lines = [each[0] for each in panel.containers if isinstance(each, ErrorbarContainer)]
+    marks = [(float(line.get_xdata()[0]), float(line.get_ydata()[0])) for line in lines]
+    assert marks == [(1.0, 0.0), (2.0, 1.0), (3.0, 2.0)]
+    (band,) = panel.patches
+    assert band.get_extents().transformed(panel.transData.inverted()).intervalx == pytest.approx(
+        [1.0, 2.05], abs=5e-3
+    )
+    assert "average ranks of 3 methods over 10 data sets" in caption
+    assert "the critical difference at 5 %, 1.05 (Nemenyi)" in caption
+
+
+@pytest.mark.parametrize(
+    ("sets", "methods", "says"),
+    [
+        (9, "AB", "9 data sets and 2 methods"),
+        (4, "AB", "4 data sets and 2 methods"),
+        (10, "A", "10 data sets and 1 methods"),
+    ],
+)
+def test_few_data_sets_or_methods_have_no_picture(
+    tmp_path: Path, sets: int, methods: str, says: str
+) -> None:
+    few = collected(*on_sets(sets, *methods))
+    with pytest.raises(UserError, match=f"take 10 data sets .* by-hand have {says}"):
+        draw_figure(few, tmp_path / "figure.png", CriticalDifference())

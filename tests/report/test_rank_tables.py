@@ -1,0 +1,76 @@
+"""Average ranks below a table of results: of whom, on how many data sets, and what they are too few for."""
+
+from __future__ import annotations
+
+import pytest
+from hand_records import cell, collected, record
+
+from svgpbench.report.layout import footnotes, rank_table, to_latex, to_markdown
+from svgpbench.report.table import Finals, ResultTable
+from svgpbench.runner.records import Record
+
+
+def on_set(at: int) -> list[Record]:
+    """A before B in NLPD on even sets, B before A in RMSE on all."""
+    name, flip = f"set {at}", 0.2 * (-1) ** at
+    scores = {"A": (0.5 - flip, 2.0), "B": (0.5, 1.0)}
+    return [
+        record(cell(name, method), -1.0, nlpd=nlpd, rmse=rmse)
+        for method, (nlpd, rmse) in scores.items()
+    ]
+
+
+def table(sets: int, *more: Record) -> ResultTable:
+    records = [each for at in range(sets) for each in on_set(at)]
+    return Finals.model_validate({"metrics": ("nlpd", "rmse", "seconds")}).build(
+        collected(*records, *more)
+    )
+
+
+def test_below_a_table_stands_each_methods_average_rank_in_each_score() -> None:
+    shown = rank_table(table(5))
+    assert shown is not None
+    assert shown.header == ["average rank", "NLPD, 5 sets", "RMSE, 5 sets"]  # of no times
+    assert [(row[0], row[1][:4], row[2]) for row in shown.rows] == [
+        ("A", "1.40", "2.00 [2.00, 2.00]"),
+        ("B", "1.60", "1.00 [1.00, 1.00]"),
+    ]
+
+
+def test_ranks_are_of_the_backend_that_stands_for_all() -> None:
+    other = [record(cell(f"set {at}", "A", "torch"), -1.0, nlpd=0.0, rmse=0.0) for at in range(5)]
+    assert table(5, *other).ranks == table(5).ranks
+
+
+def test_every_form_has_the_ranks() -> None:
+    built = table(5)
+    assert "| A | 1.40 [1.00, 1.80] | 2.00 [2.00, 2.00] |" in to_markdown(built)
+    assert r"A & 1.40 [1.00, 1.80] & 2.00 [2.00, 2.00] \\" in to_latex(built)
+    assert built.to_json()["average_ranks"]["rmse"] == {
+        "data_sets": 5,
+        "methods": [
+            {"method": "A", "mean": 2.0, "low": 2.0, "high": 2.0},
+            {"method": "B", "mean": 1.0, "low": 1.0, "high": 1.0},
+        ],
+    }
+
+
+@pytest.mark.parametrize(
+    ("sets", "says"),
+    [
+        (5, "no critical difference of ranks: it takes 10 data sets, and there are 5"),
+        (9, "no critical difference of ranks: it takes 10 data sets, and there are 9"),
+        (10, "critical difference of ranks in NLPD at 5 % (Nemenyi): 0.62"),
+    ],
+)
+def test_a_critical_difference_is_refused_where_sets_are_few(sets: int, says: str) -> None:
+    notes = list(footnotes(table(sets)))
+    assert says in notes
+    assert sum("critical difference" in note for note in notes) == (1 if sets < 10 else 2)
+
+
+def test_few_data_sets_have_neither_ranks_nor_a_word_on_them() -> None:
+    few = table(4)
+    assert rank_table(few) is None
+    assert not [note for note in footnotes(few) if "rank" in note]
+    assert "rank" not in to_markdown(few) + to_latex(few)
