@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import matplotlib
+import pandas as pd
+from matplotlib.figure import Figure
 
 from svgpbench.errors import UserError
 from svgpbench.report.agreement import between_backends
 from svgpbench.report.collect import Collected
 from svgpbench.report.drawn import Drawn
 from svgpbench.report.figures.convergence import Convergence
-from svgpbench.report.kinds import FigureKind
+from svgpbench.report.kinds import ComputedFigure, FigureKind
 from svgpbench.report.panel import STYLE, unhide_labels
 
 FORMATS = (".png", ".pdf", ".svg")
@@ -41,14 +44,31 @@ def draw_figure(
     drawn = Drawn.of(collected, kind)
     with matplotlib.rc_context(STYLE):
         figure = kind.draw(drawn)
-        unhide_labels(figure)
         caption = _caption(collected, drawn, kind)
-        for one in paths:
-            try:
-                figure.savefig(one, dpi=200, metadata=_metadata(one, caption))
-            except OSError as error:
-                raise UserError(f"--out {one} cannot be written ({error.strerror})") from None
+        _save(figure, caption, paths)
     return caption
+
+
+def draw_computed(frame: pd.DataFrame, kind: ComputedFigure, of: str, *paths: Path) -> str:
+    """Draw a figure of a computed frame to `paths`; `of` says of what, in front of its caption.
+
+    Returns the caption. Raises `UserError` for a file that cannot be written and for a missing column.
+    """
+    for one in paths:
+        check_figure_path(one)
+    caption = " ".join([f"{of}: {kind.shows}", *kind.remarks(frame), "Computed afresh."])
+    with matplotlib.rc_context(STYLE):
+        _save(kind.draw(frame), caption, paths)
+    return caption
+
+
+def _save(figure: Figure, caption: str, paths: Sequence[Path]) -> None:
+    unhide_labels(figure)
+    for path in paths:
+        try:
+            figure.savefig(path, dpi=200, metadata=_metadata(path, caption))
+        except OSError as error:
+            raise UserError(f"--out {path} cannot be written ({error.strerror})") from None
 
 
 def _caption(collected: Collected, drawn: Drawn, kind: FigureKind) -> str:
