@@ -52,7 +52,7 @@ class Placed(Problem):
 
 def placed_bench(method: str, likelihood: Likelihood, problem: Placed) -> Bench:
     """One of `METHODS` on the NumPy reference."""
-    name, options = VARIANTS[METHODS[method].variant]
+    name, options = VARIANTS[METHODS[method].name]
     model = Model(kernel("se"), likelihood)
     return Bench(load_backend("numpy"), model, build_method(name, options), problem)
 
@@ -127,21 +127,21 @@ def _unwhitened(at: Placements) -> Moments:
 
 
 @dataclass(frozen=True)
-class Held:
-    """A variant as `svgpbench check` names it, and q at another θ by what it holds."""
+class Variant:
+    """A method as `svgpbench check` names it, and q at another θ by what it holds."""
 
-    variant: str
+    name: str
     moved: Callable[[Placements], Moments]
 
 
 DUALS = {
-    "t-SVGP untied": Held("t-svgp untied", _untied),
-    "t-SVGP tied-projected": Held("t-svgp tied-projected", _tied_projected),
-    "t-SVGP tied": Held("t-svgp tied", _tied),
+    "t-SVGP untied": Variant("t-svgp untied", _untied),
+    "t-SVGP tied-projected": Variant("t-svgp tied-projected", _tied_projected),
+    "t-SVGP tied": Variant("t-svgp tied", _tied),
 }
 STANDARD = {
-    "whitened q-SVGP": Held("q-svgp natgrad", _whitened),
-    "q-SVGP": Held("q-svgp natgrad unwhitened", _unwhitened),
+    "whitened q-SVGP": Variant("q-svgp natgrad", _whitened),
+    "q-SVGP": Variant("q-svgp natgrad unwhitened", _unwhitened),
 }
 METHODS = DUALS | STANDARD
 """By what figures and claims call them."""

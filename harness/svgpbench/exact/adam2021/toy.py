@@ -36,8 +36,6 @@ LINKS: dict[str, Likelihood] = {
 }
 LINK = "squashed probit"
 """The authors' own; the others are what claims hang on."""
-
-
 STRIDE, PRECISION = 0.15, 1e-7
 """Of an ascent in log θ: how far apart it first looks uphill, and to what it then finds the maximum."""
 LOWEST, HIGHEST = np.log(1e-3), np.log(1e2)
@@ -55,7 +53,7 @@ def toy(variance: float, seed: int = SEED) -> Placed:
 
 
 @dataclass(frozen=True)
-class MStep:
+class MObjective:
     """A method after an E-step to convergence at θ_old: what its M-step goes up, over the variance."""
 
     method: str
@@ -99,7 +97,7 @@ def ascent(objective: Callable[[float], float], start: float) -> float:
     return float(np.exp(t))
 
 
-def e_step(method: str, old: float, link: str = LINK, seed: int = SEED) -> MStep:
+def e_step(method: str, old: float, link: str = LINK, seed: int = SEED) -> MObjective:
     """A method at the optimal q of a variance."""
     b = placed_bench(method, LINKS[link], toy(old, seed))
-    return MStep(method, old, b, e_phase(b, b.start))
+    return MObjective(method, old, b, e_phase(b, b.start))
