@@ -64,11 +64,10 @@ def iterates() -> pd.DataFrame:
     """The surfaces, EM from the start as stairs between θ* and the diagonal, and the optimum."""
     rows: list[Row] = []
     for method in METHODS:
-        path = em_path(method)
-        stairs = np.repeat(path, 2)
+        stairs = np.repeat(em_path(method), 2)  # from each θ to θ*, and across to the diagonal
         rows += [
             {"method": method, "theta_old": old, "theta": new, "curve": PATH}
-            for old, new in zip(stairs[:-1], [path[0], *stairs[2:]], strict=True)
+            for old, new in itertools.pairwise(stairs)
         ]
         at = fixed_point()
         rows.append({"method": method, "theta_old": at, "theta": at, "curve": FIXED})
