@@ -59,6 +59,12 @@ y = "total"
 x_label = "n"
 y_label = "product"
 shows = "nothing."
+
+[[artefacts]]
+id = "proof"
+what = "a proof"
+settings = "none"
+computed = true
 """
 
 CLAIMS = """

@@ -63,7 +63,7 @@ def test_each_artefact_has_a_line_and_what_is_not_there_is_no_failure(
 ) -> None:
     code, out, err = reproduced.printed
     assert code == 0, err
-    fig1, inset, fig2, algebra, claims = out.splitlines()
+    fig1, inset, fig2, algebra, proof, claims = out.splitlines()
     files = "progress.png, progress.pdf, progress.txt, scores.md, scores.tex, scores.csv"
     why = "no record of tides2030-fig1 on numpy has error rate to draw"
     of_inset = reproduced.artefact.with_name("inset")
@@ -80,6 +80,8 @@ def test_each_artefact_has_a_line_and_what_is_not_there_is_no_failure(
         "sums.csv, printed-beside-ours.md, printed-beside-ours.tex, printed-beside-ours.csv; "
         "nothing computes algebra/products; no cells, computed afresh"
     )
+    assert proof.startswith("tides2030/proof: no cells, computed afresh where")
+    assert not (reproduced.out / "tides2030" / "proof").exists()
     assert claims.startswith(
         f"{reproduced.out}/claims.md, {reproduced.out}/claims.json: 4 claims: "
     )
