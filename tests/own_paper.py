@@ -39,6 +39,32 @@ id = "algebra"
 what = "identities"
 settings = "none"
 computed = true
+printed = "algebra.csv"
+
+[[artefacts.figures]]
+name = "sums"
+kind = "lines"
+x = "n"
+y = "total"
+curve = "of"
+x_label = "n"
+y_label = "sum"
+shows = "sums of the first n numbers."
+
+[[artefacts.figures]]
+name = "products"
+kind = "lines"
+x = "n"
+y = "total"
+x_label = "n"
+y_label = "product"
+shows = "nothing."
+
+[[artefacts]]
+id = "proof"
+what = "a proof"
+settings = "none"
+computed = true
 """
 
 CLAIMS = """
@@ -106,6 +132,11 @@ fig1,"two, tides",nmse,<1,
 fig1,ten,nlpd,0.2,
 """
 
+SUMS = """artefact,setting,metric,value,spread
+algebra,three ones,sum,2,
+algebra,three threes,sum,9,
+"""
+
 EXPERIMENT = """
 name = "tides2030-fig1"
 backends = ["numpy"]
@@ -134,7 +165,20 @@ likelihood = { name = "gaussian", noise_variance = 0.1 }
 COMPUTED = """
 import pandas as pd
 
-CLAIMS = {"tides2030-03": lambda: pd.DataFrame({"check": ["sum"], "residual": [0.0]})}
+def sums():
+    return pd.DataFrame(
+        {"of": ["ones"] * 3 + ["twos"] * 3, "n": [1, 2, 3] * 2, "total": [1, 2, 3, 2, 4, 6]}
+    )
+
+def printed():
+    row = {"setting": "three ones", "metric": "sum", "value": float(sums()["total"][2])}
+    return pd.DataFrame([{**row, "note": "counted"}, {**row, "note": "added"}])
+
+CLAIMS = {
+    "tides2030-03": lambda: pd.DataFrame({"check": ["sum"], "residual": [0.0]}),
+    "algebra/sums": sums,
+    "algebra/printed": printed,
+}
 """
 
 POINTS = """
@@ -160,6 +204,7 @@ def write_package(site: Path) -> None:
         "tides_papers/tides2030/paper.toml": PAPER,
         "tides_papers/tides2030/claims.toml": CLAIMS,
         "tides_papers/tides2030/fig1.csv": PRINTED,
+        "tides_papers/tides2030/algebra.csv": SUMS,
         "tides_papers/tides2030/fig1.toml": EXPERIMENT,
         "tides_papers/tides2030/tides.csv": "\n".join(["time,height", *rows, ""]),
     }

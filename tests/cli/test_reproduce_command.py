@@ -63,7 +63,7 @@ def test_each_artefact_has_a_line_and_what_is_not_there_is_no_failure(
 ) -> None:
     code, out, err = reproduced.printed
     assert code == 0, err
-    fig1, inset, fig2, algebra, claims = out.splitlines()
+    fig1, inset, fig2, algebra, proof, claims = out.splitlines()
     files = "progress.png, progress.pdf, progress.txt, scores.md, scores.tex, scores.csv"
     why = "no record of tides2030-fig1 on numpy has error rate to draw"
     of_inset = reproduced.artefact.with_name("inset")
@@ -75,7 +75,13 @@ def test_each_artefact_has_a_line_and_what_is_not_there_is_no_failure(
         f"tides2030/fig1: {reproduced.artefact}: {files}; {why}; cells: 6 run, 0 reused, 0 failed"
     )
     assert fig2 == "tides2030/fig2: not there, no experiment; the sea"
-    assert algebra.startswith("tides2030/algebra: no cells, computed afresh")
+    assert algebra == (
+        f"tides2030/algebra: {reproduced.out / 'tides2030' / 'algebra'}: sums.png, sums.pdf, sums.txt, "
+        "sums.csv, printed-beside-ours.md, printed-beside-ours.tex, printed-beside-ours.csv; "
+        "nothing computes algebra/products; no cells, computed afresh"
+    )
+    assert proof.startswith("tides2030/proof: no cells, computed afresh where")
+    assert not (reproduced.out / "tides2030" / "proof").exists()
     assert claims.startswith(
         f"{reproduced.out}/claims.md, {reproduced.out}/claims.json: 4 claims: "
     )
@@ -94,6 +100,23 @@ def test_the_figure_is_in_both_formats_with_a_caption_that_says_what_is_smaller(
     for suffix in ("md", "tex"):
         assert smaller in (reproduced.artefact / f"scores.{suffix}").read_text("utf-8")
         assert smaller in (reproduced.artefact / f"printed-beside-ours.{suffix}").read_text("utf-8")
+
+
+def test_a_figure_of_what_is_computed_lies_beside_its_numbers_and_caption(
+    reproduced: Reproduced,
+) -> None:
+    folder = reproduced.out / "tides2030" / "algebra"
+    assert (folder / "sums.png").read_bytes().startswith(b"\x89PNG")
+    assert (folder / "sums.pdf").read_bytes().startswith(b"%PDF")
+    caption = "tides2030/algebra: sums of the first n numbers. Computed afresh.\n"
+    assert (folder / "sums.txt").read_text("utf-8") == caption
+    assert pd.read_csv(folder / "sums.csv")["total"].tolist() == [1, 2, 3, 2, 4, 6]
+    beside = pd.read_csv(folder / "printed-beside-ours.csv")
+    assert list(beside["note"]) == ["counted", "added"]  # of three threes there is nothing
+    assert list(beside["ours"]) == [3.0, 3.0]
+    assert list(beside["difference"]) == [1.0, 1.0]
+    text = (folder / "printed-beside-ours.md").read_text("utf-8")
+    assert "1 of 2 printed figures beside ours, computed." in text
 
 
 def test_the_table_has_the_records_means_in_every_form(reproduced: Reproduced) -> None:

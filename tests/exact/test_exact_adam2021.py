@@ -1,4 +1,4 @@
-"""Every exact or counted claim of adam2021 comes out as it must, part by part."""
+"""Every claim of adam2021 that is computed comes out as it must, part by part."""
 
 from __future__ import annotations
 
@@ -22,11 +22,38 @@ FAILS = {
         "inducing points, q(u) held (Alg. 1)",
         "no inducing points, q of the whitened variables held",
     },
+    "adam2021-11": {
+        f"tied as Eq. 21 prints it, {condition}"
+        for condition in ("θ_old = 0.1", "θ_old = 0.6", "θ_old = 2.5", "probit", "logit")
+    },
+    "adam2021-12": {
+        "tied as Eq. 21 prints it, Z: the first 100 rows",
+        "tied as Eq. 21 prints it, Z: 20 centres of k-means",
+    },
+    "adam2021-13": {
+        f"tied as Eq. 21 prints it below whitened q-SVGP: {what}"
+        for what in (
+            "slope near the fixed point",
+            "range over θ_old from 0.05 to 3",
+            "range over θ_old from 0.1 to 1",
+        )
+    },
+    "adam2021-14": {
+        "at most 2, tied as Eq. 21 prints it, θ the variance",
+        "optimum in [.8, 1), θ the variance",
+        "at most 2, untied, θ the standard deviation",
+        "at most 2, tied-projected, θ the standard deviation",
+        "at most 2, tied as Eq. 21 prints it, θ the standard deviation",
+        "optimum in [.8, 1), θ the standard deviation",
+        "at most 2, tied as Eq. 21 prints it, three other draws",
+        "optimum in [.8, 1), three other draws",
+    },
 }
 """Parts that do not hold; all others do."""
+COMPUTED = [f"adam2021-{number:02d}" for number in (*range(1, 10), *range(11, 15))]
 
 
-@pytest.mark.parametrize("name", [f"adam2021-{number:02d}" for number in range(1, 10)])
+@pytest.mark.parametrize("name", COMPUTED)
 def test_each_part_holds_or_fails_as_it_must(name: str, tmp_path: Path) -> None:
     paper = load_paper("adam2021")
     (one,) = judge(paper, [claim for claim in paper.claims if claim.id == name], tmp_path)

@@ -89,6 +89,10 @@ metric = "elbo"
 methods = ["q-SVGP natgrad", "q-SVGP Adam"]
 """
 MISTAKES += [
+    ("paper.toml", "computed = true\n\n[[artefacts.figures]]", "\n[[artefacts.figures]]",
+     "[[artefacts]] no. 3: its figures are of what is computed; set computed = true"),
+    ("paper.toml", 'name = "paths"', 'name = "objectives"',
+     "[[artefacts]] no. 3: figure 'objectives' is there 2 times; change the name"),
     ("claims.toml", OF_FIG3, OF_FIG3.replace("fig3", "algebra"),
      "'algebra' is computed, which predicate 'ordering' does not read; use identity, differs or exponent"),
     ("claims.toml", OF_FIG3 + ORDERED, OF_FIG3 + 'predicate = "differs"\n',

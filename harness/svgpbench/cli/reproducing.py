@@ -41,12 +41,13 @@ def reproduce_command(
 ) -> None:
     """Run what is missing of papers' artefacts; make their figures, tables and verdicts from the records."""
     from svgpbench.report.ledger import write_ledger
-    from svgpbench.report.reproduction import choose, plan, write
+    from svgpbench.report.reproduction import choose, draws, plan, write, write_computed
     from svgpbench.report.verdicts import judge
     from svgpbench.runner.pool import check_writable
 
     chosen = choose(names or [])
     planned = [one for each in chosen for one in plan(each, preset, backend or ())]
+    drawn = [one for each in chosen for one in draws(each)]
     if from_records and not results.is_dir():
         raise UserError(f"--results {results}: there is no such folder; name one with records")
     check_writable(out)
@@ -56,6 +57,9 @@ def reproduce_command(
     written = {
         (one.paper.name, one.artefact.id): write(one, results, out, of_paper[one.paper.name])
         for one in planned
+    } | {
+        (one.paper.name, one.artefact.id): write_computed(one, out, of_paper[one.paper.name])
+        for one in drawn
     }
     for each in chosen:
         for artefact in each.artefacts:
@@ -89,6 +93,8 @@ def _line(made: Written, ran: Collection[str]) -> str:
     again = sum(cell in ran for cell in made.statuses)
     failed = sum(status != "ok" for status in made.statuses.values())
     cells = f"cells: {again} run, {len(made.statuses) - again} reused, {failed} failed"
+    if made.computed:
+        cells = "no cells, computed afresh"
     if made.missing:
         cells += f", {made.missing} missing"
     files = ", ".join(path.name for path in made.files)

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field, PositiveInt, model_validator
 
 from svgpbench.config import Strict
+from svgpbench.experiments.schema import FigureEntry
 from svgpbench.papers.predicates import AnyPredicate
 
 AT = " @ "
@@ -50,8 +51,16 @@ class Artefact(Strict):
     timing: Timing | None = None
     walks: Text | None = None  # records of `svgpbench survive`: a folder below the results
     computed: bool = False  # afresh, by the paper's entry in `svgpbench.computed`
+    figures: tuple[FigureEntry, ...] = ()  # of what is computed; an experiment declares its own
     printed: Text | None = None  # a CSV in the paper's folder
     missing: str = ""  # data that cannot be had, and what stands in
+
+    @model_validator(mode="after")
+    def _figures_are_computed(self) -> Artefact:
+        if self.figures and not self.computed:
+            raise ValueError("its figures are of what is computed; set computed = true")
+        _refuse_twice("figure", [figure.name for figure in self.figures], "name")
+        return self
 
 
 class PaperFile(Strict):
@@ -101,7 +110,7 @@ class ClaimsFile(Strict):
         return self
 
 
-def _refuse_twice(what: str, names: Iterable[str]) -> None:
+def _refuse_twice(what: str, names: Iterable[str], key: str = "id") -> None:
     for name, times in Counter(names).items():
         if times > 1:
-            raise ValueError(f"{what} {name!r} is there {times} times; change the id")
+            raise ValueError(f"{what} {name!r} is there {times} times; change the {key}")

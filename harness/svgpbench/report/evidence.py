@@ -117,12 +117,16 @@ class Computation:
 
 def compute(paper: str, claim: str) -> Computation | None:
     """What the paper's entry in `svgpbench.computed` computes for a claim; None where it has nothing."""
+    frame = computed_frame(paper, claim)
+    return None if frame is None else Computation(frame)
+
+
+def computed_frame(paper: str, name: str) -> pd.DataFrame | None:
+    """The frame of a claim, or of `ARTEFACT/FIGURE`; None where the paper's entry has nothing."""
     if paper not in plugins(COMPUTED):
         return None
     computations: Mapping[str, Callable[[], pd.DataFrame]] = load(COMPUTED, paper)
-    if claim not in computations:
-        return None
-    return Computation(computations[claim]())
+    return computations[name]() if name in computations else None
 
 
 def command(artefact: Artefact, experiment: Experiment, results: Path) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import matplotlib
+import pandas as pd
 from matplotlib.figure import Figure
 
 from svgpbench.errors import UserError
@@ -14,7 +15,7 @@ from svgpbench.report.agreement import between_backends
 from svgpbench.report.collect import Collected
 from svgpbench.report.drawn import Drawn
 from svgpbench.report.figures.convergence import Convergence
-from svgpbench.report.kinds import FigureKind
+from svgpbench.report.kinds import ComputedFigure, FigureKind
 from svgpbench.report.panel import STYLE, unhide_labels
 
 FORMATS = (".png", ".pdf", ".svg")
@@ -43,14 +44,27 @@ def draw_figure(
     drawn = Drawn.of(collected, kind)
     with matplotlib.rc_context(STYLE):
         figure = kind.draw(drawn)
-        unhide_labels(figure)
         caption = _caption(collected, drawn, kind)
         save(figure, paths, caption)
     return caption
 
 
+def draw_computed(frame: pd.DataFrame, kind: ComputedFigure, of: str, *paths: Path) -> str:
+    """Draw a figure of a computed frame to `paths`; `of` says of what, in front of its caption.
+
+    Returns the caption. Raises `UserError` for a file that cannot be written and for a missing column.
+    """
+    for one in paths:
+        check_figure_path(one)
+    caption = " ".join([f"{of}: {kind.shows}", *kind.remarks(frame), "Computed afresh."])
+    with matplotlib.rc_context(STYLE):
+        save(kind.draw(frame), paths, caption)
+    return caption
+
+
 def save(figure: Figure, paths: Sequence[Path], caption: str) -> None:
     """Write a figure to files, its caption inside; raises `UserError` for one that cannot be written."""
+    unhide_labels(figure)
     for one in paths:
         try:
             figure.savefig(one, dpi=200, metadata=_metadata(one, caption))

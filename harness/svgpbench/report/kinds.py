@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, ValidationError
 
@@ -17,11 +17,13 @@ from svgpbench.errors import UserError, unknown
 from svgpbench.experiments import ArtefactEntry, Experiment
 from svgpbench.experiments.mistakes import one_line
 from svgpbench.metrics import metric
-from svgpbench.plugins import load
+from svgpbench.papers import Artefact
+from svgpbench.plugins import FIGURES, load
 from svgpbench.report.collect import Collected
 from svgpbench.runner.records import Record
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure
 
     from svgpbench.report.drawn import Drawn
@@ -59,7 +61,9 @@ def _check_known(what: str, names: Sequence[str], known: Collection[str]) -> Non
 
 
 class FigureKind(Kind, ABC):
-    """A kind of figure, `svgpbench.figures`."""
+    """A kind of figure of records, `svgpbench.figures`."""
+
+    draws: ClassVar[str] = "records"
 
     @abstractmethod
     def draw(self, drawn: Drawn) -> Figure:
@@ -74,9 +78,41 @@ class FigureKind(Kind, ABC):
         return ()
 
 
+class ComputedFigure(Strict, ABC):
+    """A kind of figure of a frame that is computed, `svgpbench.figures`."""
+
+    draws: ClassVar[str] = "what is computed"
+    shows: str  # in a sentence, the first of the caption
+    panel: str = ""  # a column: a panel each of its values; empty for one panel
+    panel_label: str = ""  # before the value
+
+    @abstractmethod
+    def draw(self, frame: pd.DataFrame) -> Figure:
+        """The figure; raises `UserError` for a column that the frame does not have."""
+
+    def panels(self, frame: pd.DataFrame, *columns: str) -> list[tuple[str, pd.DataFrame]]:
+        """Title and rows of each panel; raises `UserError` for one of some columns that is not there."""
+        for column in filter(None, (self.panel, *columns)):
+            if column not in frame:
+                raise unknown("column of what is computed", column, map(str, frame.columns))
+        if not self.panel:
+            return [("", frame)]
+        found = frame.groupby(self.panel, sort=False)
+        return [(f"{self.panel_label}{_short(value)}", rows) for value, rows in found]
+
+    def remarks(self, frame: pd.DataFrame) -> Sequence[str]:
+        """Further sentences of the caption, such as on what marks mean."""
+        return ()
+
+
+def _short(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
 class TableKind(Kind, ABC):
     """A kind of table, `svgpbench.tables`."""
 
+    draws: ClassVar[str] = "records"
     metrics: tuple[MetricName, ...] = ()
 
     @abstractmethod
@@ -105,15 +141,35 @@ def kind_of(group: str, entry: ArtefactEntry, experiment: Experiment) -> Any:
     Raises `UserError` for a kind, a key, a metric or a value that does not fit.
     """
     part = group.rpartition(".")[2]  # `figures` or `tables`
-    declared = getattr(experiment, part)
+    base = FigureKind if group == FIGURES else TableKind
+    return _kind(group, entry, getattr(experiment, part), experiment.name, base)
+
+
+def computed_figure(entry: ArtefactEntry, artefact: Artefact, paper: str) -> ComputedFigure:
+    """The kind that an entry of an artefact names; raises `UserError` as `kind_of` does."""
+    of = f"{paper}/{artefact.id}"
+    kind: ComputedFigure = _kind(FIGURES, entry, artefact.figures, of, ComputedFigure)
+    return kind
+
+
+def _kind(
+    group: str,
+    entry: ArtefactEntry,
+    declared: Sequence[ArtefactEntry],
+    of: str,
+    base: type[FigureKind] | type[TableKind] | type[ComputedFigure],
+) -> Any:
+    part = group.rpartition(".")[2]
     place = declared.index(entry) if entry in declared else 0
-    where = f"{experiment.name}: [[{part}]] no. {place + 1}"
+    where = f"{of}: [[{part}]] no. {place + 1}"
     try:
         cls = load(group, entry.kind)
     except UserError as error:
         raise UserError(f"{where}: {error}") from None
+    if not issubclass(cls, base):
+        raise UserError(f"{where}: kind {entry.kind!r} draws {cls.draws}, not {base.draws}")
     keys = entry.model_extra or {}
     try:
         return cls.model_validate_json(json.dumps(keys), strict=True)
     except ValidationError as error:
-        raise UserError(f"{experiment.name}: {one_line(error, cls, keys, (part, place))}") from None
+        raise UserError(f"{of}: {one_line(error, cls, keys, (part, place))}") from None

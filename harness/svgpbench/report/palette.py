@@ -23,6 +23,10 @@ KNOWN = {
     "q-SVGP Adam": LineStyle("#009E73", (0, (1, 1.3))),
     "q-SVGP Adam (fair)": LineStyle("#CC79A7", (0, (5, 1.5, 1, 1.5))),
     "t-SVGP untied": LineStyle("#56B4E9", (0, (2.5, 1.2))),
+    "t-SVGP tied-projected": LineStyle("#0072B2", "-"),
+    "t-SVGP tied": LineStyle("#CC79A7", (0, (5, 1.5, 1, 1.5))),
+    "whitened q-SVGP": LineStyle("#D55E00", (0, (4, 2))),
+    "q-SVGP": LineStyle("#009E73", (0, (1, 1.3))),
 }
 OTHERS = (
     LineStyle("#E69F00", "-"),

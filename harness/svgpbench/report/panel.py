@@ -57,9 +57,9 @@ class Label:
     edge: Literal["top", "bottom"]
 
 
-def grid(rows: int, columns: int) -> tuple[Figure, Any]:
-    """A figure and its axes [rows, columns]; six columns are readable at a journal's width."""
-    size = (max(3.6, 1.36 * columns + 0.4), max(2.4, 1.4 * rows + 0.4))
+def grid(rows: int, columns: int, width: float = 1.36, height: float = 1.4) -> tuple[Figure, Any]:
+    """A figure and its axes [rows, columns], each so many inches; six are readable at a journal's width."""
+    size = (max(3.6, width * columns + 0.4), max(2.4, height * rows + 0.4))
     figure = Figure(figsize=size, layout="constrained")
     return figure, figure.subplots(rows, columns, squeeze=False, sharex="col")
 

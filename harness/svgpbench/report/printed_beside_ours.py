@@ -90,6 +90,21 @@ def beside(
     return found
 
 
+def beside_computed(
+    printed: Iterable[PrintedFigure], ours: pd.DataFrame, judged: Iterable[Judged]
+) -> list[Beside]:
+    """The printed figures beside ours of the same `setting` and `metric`, which `note` tells apart."""
+    about = tuple(one for one in judged if one.claim.kind == "number")
+    found = []
+    for figure in printed:
+        same = (ours["setting"] == figure.setting) & (ours["metric"] == figure.metric)
+        claims = tuple(one for one in about if figure.artefact in one.claim.artefacts)
+        for row in ours[same].to_dict(orient="records"):
+            value = Ours(float(row["value"]), n=1, unit="computed", note=str(row["note"]))
+            found.append(Beside(figure, "", value, claims))
+    return found
+
+
 def _settings(
     frame: pd.DataFrame, rows: Mapping[str, str]
 ) -> Iterator[tuple[str, str, pd.DataFrame]]:

@@ -15,10 +15,24 @@ from svgpbench.experiments.resolve import DEFAULT_PRESET
 from svgpbench.papers import Artefact, Claim, Paper, load_paper, paper_folders
 from svgpbench.plugins import FIGURES, TABLES
 from svgpbench.report.collect import Collected, collect
-from svgpbench.report.figure import draw_figure
-from svgpbench.report.kinds import FigureKind, TableKind, entries_of, kind_of
+from svgpbench.report.evidence import computed_frame
+from svgpbench.report.figure import draw_computed, draw_figure
+from svgpbench.report.kinds import (
+    ComputedFigure,
+    FigureKind,
+    TableKind,
+    computed_figure,
+    entries_of,
+    kind_of,
+)
 from svgpbench.report.layout import to_latex, to_markdown
-from svgpbench.report.printed_beside_ours import as_frame, as_text, beside
+from svgpbench.report.printed_beside_ours import (
+    Beside,
+    as_frame,
+    as_text,
+    beside,
+    beside_computed,
+)
 from svgpbench.report.scope import scope
 from svgpbench.report.table_formats import latex, markdown
 from svgpbench.report.times_figure import draw_times
@@ -49,6 +63,15 @@ class Planned:
 
 
 @dataclass(frozen=True)
+class Computed:
+    """An artefact whose figures are drawn from frames that are computed."""
+
+    paper: Paper
+    artefact: Artefact
+    figures: dict[str, ComputedFigure]
+
+
+@dataclass(frozen=True)
 class Written:
     """The files made of an artefact, why others were not, and the records they rest on."""
 
@@ -56,6 +79,7 @@ class Written:
     left_out: tuple[str, ...]
     statuses: Mapping[str, str]  # of each record, by cell id
     missing: int
+    computed: bool = False  # and so without records
 
 
 def choose(names: Sequence[str]) -> list[Chosen]:
@@ -123,6 +147,56 @@ def _planned(
         {entry.name: kind_of(FIGURES, entry, experiment) for entry in figures},
         {entry.name: kind_of(TABLES, entry, experiment) for entry in tables},
     )
+
+
+def draws(chosen: Chosen) -> list[Computed]:
+    """The artefacts that are computed and have figures.
+
+    Raises `UserError` for a figure that does not fit.
+    """
+    name = chosen.paper.name
+    return [
+        Computed(
+            chosen.paper,
+            artefact,
+            {entry.name: computed_figure(entry, artefact, name) for entry in artefact.figures},
+        )
+        for artefact in chosen.artefacts
+        if artefact.figures
+    ]
+
+
+def write_computed(of: Computed, out: Path, judged: Sequence[Judged]) -> Written:
+    """Compute an artefact's frames, and draw and write them in a folder of its own.
+
+    Raises `UserError` for a column that a figure needs and a frame does not have, and for a folder that
+    cannot be written.
+    """
+    paper, artefact = of.paper.name, of.artefact.id
+    folder = out / paper / artefact
+    folder.mkdir(parents=True, exist_ok=True)
+    files: list[Path] = []
+    left_out: list[str] = []
+    for name, kind in of.figures.items():
+        frame = computed_frame(paper, f"{artefact}/{name}")
+        if frame is None:
+            left_out.append(f"nothing computes {artefact}/{name}")
+            continue
+        png, pdf, caption, numbers = _named(folder / name, "png", "pdf", "txt", "csv")
+        text = draw_computed(frame, kind, f"{paper}/{artefact}", png, pdf)
+        write_whole(caption, f"{text}\n".encode())
+        write_whole(numbers, frame.to_csv(index=False).encode())
+        files += [png, pdf, caption, numbers]
+    ours = computed_frame(paper, f"{artefact}/printed")
+    if ours is not None:
+        printed = [x for x in of.paper.printed if x.artefact == artefact]
+        rows = beside_computed(printed, ours, judged)
+        shown = len({row.printed for row in rows})
+        says = (
+            f"{paper}, {artefact}: {shown} of {len(printed)} printed figures beside ours, computed."
+        )
+        files += _beside_files(rows, says, folder / "printed-beside-ours")
+    return Written(tuple(files), tuple(left_out), {}, 0, computed=True)
 
 
 def write(planned: Planned, results: Path, out: Path, judged: Sequence[Judged]) -> Written:
@@ -197,11 +271,16 @@ def _beside(planned: Planned, found: Collected, stem: Path, judged: Sequence[Jud
     rows = beside(printed, found.records, judged, planned.experiment.methods)
     if not rows:
         return []
-    text, there = as_text(rows), len({row.printed for row in rows})
+    shown = len({row.printed for row in rows})
     caption = (
-        f"{planned.paper.name}, {planned.artefact.id}: {there} of {len(printed)} printed figures "
+        f"{planned.paper.name}, {planned.artefact.id}: {shown} of {len(printed)} printed figures "
         f"beside ours, means with half their 95 % intervals. {planned.scope}."
     )
+    return _beside_files(rows, caption, stem)
+
+
+def _beside_files(rows: Sequence[Beside], caption: str, stem: Path) -> list[Path]:
+    text = as_text(rows)
     as_markdown = f"{markdown(text)}\n\n{caption}"
     return _texts(stem, as_markdown, latex(text, caption), as_frame(rows).to_csv(index=False))
 

@@ -1,4 +1,4 @@
-"""Adam et al. 2021: the dual parameterization; what each exact or counted claim comes to."""
+"""Adam et al. 2021: the dual parameterization; what each claim that is computed comes to."""
 
 from __future__ import annotations
 
@@ -6,9 +6,18 @@ from collections.abc import Callable
 
 import pandas as pd
 
+from svgpbench.exact.adam2021.banana import fewest_iterations, paths
 from svgpbench.exact.adam2021.bounds import conjugate_order, dual_is_a_bound, gaussian_is_exact
 from svgpbench.exact.adam2021.costs import step_costs
 from svgpbench.exact.adam2021.curvature import hessian_decides, only_kl_moves
+from svgpbench.exact.adam2021.figure1 import dual_is_above, objectives
+from svgpbench.exact.adam2021.figure2 import (
+    beside_print,
+    em_counts,
+    flatness,
+    iterates,
+    optima,
+)
 from svgpbench.exact.adam2021.forms import log_partition
 from svgpbench.exact.adam2021.steps import optimum_is_additive, steps_agree
 
@@ -22,5 +31,17 @@ CLAIMS: dict[str, Callable[[], pd.DataFrame]] = {
     "adam2021-07": only_kl_moves,
     "adam2021-08": log_partition,
     "adam2021-09": step_costs,
+    "adam2021-11": dual_is_above,
+    "adam2021-12": fewest_iterations,
+    "adam2021-13": flatness,
+    "adam2021-14": em_counts,
+    "fig1/objectives": objectives,
+    "fig1/paths": paths,
+    "fig2/optima": optima,
+    "fig2/iterates": iterates,
+    "fig2/printed": beside_print,
 }
-"""By claim: a frame, a row a case with its `check` and its `residual`, or its cost and sizes."""
+"""By claim: a frame, a row a case with its `check` and its `residual`, or its cost and sizes.
+
+By figure: the frame that it draws, on which the claims about it are decided too.
+"""
