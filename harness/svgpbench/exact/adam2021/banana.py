@@ -67,7 +67,10 @@ def paths() -> pd.DataFrame:
 
 
 def _path(inducing: str, method: str) -> Iterator[tuple[float, float, float]]:
-    """(variance, lengthscale, bound) after each E-step; q goes on from where the M-step carried it."""
+    """(variance, lengthscale, bound) after each E-step; q goes on from where the M-step carried it.
+
+    E-steps from the prior anew may not converge: at large variances a squashed probit is flat there.
+    """
     problem, carried = banana(inducing), None
     for _ in range(ITERATIONS + 1):
         b = placed_bench(method, LINKS[LINK], problem)

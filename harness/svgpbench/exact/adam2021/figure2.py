@@ -28,7 +28,7 @@ NEAR = 1.5
 START, ITERATIONS = 2.5, 8
 CLOSE = 0.05
 """In log θ: the region of practical equivalence."""
-DRAWS = range(3)
+DRAWS = range(5)
 """Seeds of other draws of inputs and noise, which the paper does not print."""
 MAPS_TO, PATH, FIXED = "θ*", "EM from θ = 2.5", "where EM stands still"
 
