@@ -12,6 +12,8 @@ from svgpbench import __version__
 from svgpbench.cli import (
     checking,
     claiming,
+    collecting,
+    comparing,
     costing,
     diagnosing,
     fetching,
@@ -43,8 +45,10 @@ app.command("fetch")(fetching.fetch_command)
 app.command("run")(running.run_command)
 app.command("table")(reporting.table_command)
 app.command("plot")(reporting.plot_command)
+app.command("compare")(comparing.compare_command)
 app.command("claims")(claiming.claims_command)
 app.command("reproduce")(reproducing.reproduce_command)
+app.command("collect")(collecting.collect_command)
 app.command("verify")(verifying.verify_command)
 app.command("migrate")(migrating.migrate_command)
 app.command("check")(checking.check_command)

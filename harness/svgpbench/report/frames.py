@@ -33,9 +33,9 @@ def trace_frame(records: Sequence[Record]) -> pd.DataFrame:
     """One row an EM iteration of each cell, of failed cells up to where they failed."""
     frames = []
     for record in records:
-        trace = pd.DataFrame(dict(record.trace))
-        if len(trace):
-            frames.append(trace.assign(**_identity(record), status=record.status))
+        if any(record.trace.values()):
+            columns = dict(record.trace) | _identity(record) | {"status": record.status}
+            frames.append(pd.DataFrame(columns))
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
 
 
@@ -71,6 +71,7 @@ def averaged_over_outputs(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]
 def _identity(record: Record) -> dict[str, Any]:
     config = record.config
     return {
+        "cell_id": record.cell_id,
         "data": config.data.name,
         "task": load(LIKELIHOODS, config.likelihood.name).task,
         "method": config.method.title,
