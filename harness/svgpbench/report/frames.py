@@ -31,12 +31,15 @@ def final_frame(records: Sequence[Record]) -> pd.DataFrame:
 
 def trace_frame(records: Sequence[Record]) -> pd.DataFrame:
     """One row an EM iteration of each cell, of failed cells up to where they failed."""
-    frames = []
+    points: list[dict[str, Any]] = []
     for record in records:
-        if any(record.trace.values()):
-            columns = dict(record.trace) | _identity(record) | {"status": record.status}
-            frames.append(pd.DataFrame(columns))
-    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+        trace = dict(record.trace)
+        cell = _identity(record) | {"status": record.status}
+        points += [
+            dict(zip(trace, point, strict=True)) | cell
+            for point in zip(*trace.values(), strict=True)
+        ]
+    return pd.DataFrame(points)
 
 
 def averaged_over_outputs(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
