@@ -200,6 +200,17 @@ def test_a_change_that_costs_accuracy_is_seen_and_nothing_else(
     assert sum(" in 5 pairs" in note for note in found.notes) == 1
 
 
+def test_one_cell_that_differs_is_enough_for_an_interval(
+    pair: Callable[[Change], tuple[Path, Path]],
+) -> None:
+    found = compared(
+        folders(*pair(lambda record: {} if record.config.split.fold else worse(record)))
+    )
+    effect = by(found, "nlpd", method=ONE).effect
+    assert effect.value == pytest.approx(0.02 / 5)
+    assert (effect.outcome, effect.note) == ("undecided", "no number of splits would decide")
+
+
 def test_settings_and_machines_that_differ_are_listed(
     pair: Callable[[Change], tuple[Path, Path]],
 ) -> None:
