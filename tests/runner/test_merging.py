@@ -161,5 +161,10 @@ def test_what_cannot_be_collected_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(UserError, match="nowhere: there is no such folder"):
         records_below([tmp_path / "nowhere"])
-    with pytest.raises(UserError, match=r"no records below .*empty"):
+    with pytest.raises(UserError, match=r"no records below .*empty$"):
         merge([tmp_path / "empty"], tmp_path / "r")
+    (path,) = record_files(shard(tmp_path / "torn", COMMITTED[:1]))
+    path.write_bytes(b"")
+    with pytest.raises(UserError, match=r"no records below .*torn; left out: .* is not a record"):
+        merge([tmp_path / "torn"], tmp_path / "r")
+    assert not (tmp_path / "r").exists()

@@ -54,7 +54,7 @@ class Merged:
 def records_below(folders: Sequence[Path]) -> Found:
     """Every record below some folders, however deep, by folder and path.
 
-    Raises `UserError` for a folder that is not there, where there is no record at all, and for one of
+    Raises `UserError` for a folder that is not there, where there is no whole record at all, and for one of
     another schema.
     """
     for folder in folders:
@@ -62,9 +62,11 @@ def records_below(folders: Sequence[Path]) -> Found:
             raise UserError(f"{folder}: there is no such folder")
     paths = [path for folder in folders for path in sorted(folder.rglob("*/*/*.json"))]
     files = {path.resolve(): path for path in paths if NAME.fullmatch(path.name)}
-    if not files:
-        raise UserError(f"no records below {', '.join(map(str, folders))}")
-    return read_whole(files.values())
+    found = read_whole(files.values())
+    if not found.stored:
+        where = ", ".join(map(str, folders))
+        raise UserError("; ".join([f"no records below {where}", *found.damaged[:1]]))
+    return found
 
 
 def read_whole(paths: Iterable[Path]) -> Found:
