@@ -39,7 +39,8 @@ def ahead(
         return
     # not forked: this process has threads
     with ProcessPoolExecutor(jobs, get_context("spawn"), _begin) as pool:
-        futures = {key: pool.submit(compute, *key) for key in wanted}
+        with _ctrl_c_held():
+            futures = {key: pool.submit(compute, *key) for key in wanted}
         for (_, claim), future in futures.items():
             future.add_done_callback(partial(_tell, on_done, claim))
         try:
@@ -52,7 +53,18 @@ def _tell(on_done: Callable[[str], None], claim: str, _: Future[Computation | No
     on_done(claim)
 
 
+@contextmanager
+def _ctrl_c_held() -> Iterator[None]:
+    """Processes that start meanwhile get none before they have begun: it would end them in a traceback."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _begin() -> None:
     """On one core, and silent at Ctrl-C, which the whole group of processes gets."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     threadpool_limits(1)
