@@ -161,6 +161,12 @@ def test_records_that_do_not_belong_together_are_told(
     said = f"{len(old) - 1} of {len(stored)} cells are superseded: made by version 1 of q-svgp"
     assert any(line.startswith(said) for line in lines)
     assert "method q-svgp is here in 2 forms: version 1, version 9" in lines
+    place = stored[-1].record.environment
+    assert place is not None
+    later = place.model_copy(update={"versions": place.versions | {"numpy": "9.0"}})
+    moved = Stored(stored[-1].path, stored[-1].record.model_copy(update={"environment": later}))
+    (line,) = tidy.warnings([*stored[:-1], moved], tidy.cells_table(stored[:1]))
+    assert line == f"records were made with numpy {place.versions['numpy']} and 9.0"
 
 
 def test_other_data_under_one_name_are_told_also_where_they_are_not_at_hand(

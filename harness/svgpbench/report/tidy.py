@@ -14,6 +14,7 @@ import pandas as pd
 from svgpbench.atomic import write_whole
 from svgpbench.errors import UserError
 from svgpbench.metrics import METRICS
+from svgpbench.report.collect import several_versions
 from svgpbench.report.frames import final_frame, trace_frame
 from svgpbench.runner.merging import Stored
 from svgpbench.runner.records import Record
@@ -178,6 +179,7 @@ def warnings(stored: Sequence[Stored], table: pd.DataFrame) -> Iterator[str]:
     for what, versions in found.items():
         if len(versions) > 1:
             yield f"{what} is here in {len(versions)} forms: {', '.join(sorted(versions))}"
+    yield from several_versions([one.record for one in stored])
 
 
 def check_table_path(path: Path) -> None:
