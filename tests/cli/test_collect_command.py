@@ -117,7 +117,7 @@ def test_methods_of_an_own_experiment_are_compared(cli: Cli, here: Path) -> None
         (("run", "mine.toml", "--shard", "4/3"), "--shard 4/3: give I/N with I from 1 to N"),
         (("compare", "t-SVGP", "q"), "no records in runs; name one experiment with --experiment"),
         (("compare", "t-SVGP", "q", "--results", "whole"), "of mine; name one experiment"),
-        (("compare", "whole", "whole"), "A and B are both whole"),
+        (("compare", "whole", "whole/"), "A and B are both whole"),
         (("compare", "whole", "nowhere"), "nowhere: there is no such folder; compare two folders"),
         (("compare", "whole", "."), "no records in ."),
         (("compare", "whole", "shards/1", "--metric", "nldp"), "'nldp'; did you mean 'nlpd'?"),

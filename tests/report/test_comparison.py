@@ -144,6 +144,11 @@ def test_names_that_no_record_has_are_one_line(
         within(records, *names)
 
 
+def test_a_side_has_no_difference_from_itself_however_it_is_spelled(records: Collected) -> None:
+    with pytest.raises(UserError, match="A and B are both t-SVGP: give two that differ"):
+        compared(within(records, ONE, ONE.lower()))
+
+
 def test_a_measure_that_no_record_has_is_one_line(records: Collected) -> None:
     with pytest.raises(UserError, match=r"no two cells of t-SVGP and q-SVGP natgrad have nmse"):
         compared(within(records, ONE, OTHER), ["nlpd", "nmse"])
@@ -200,6 +205,18 @@ def test_a_change_that_costs_accuracy_is_seen_and_nothing_else(
     assert sum(" in 5 pairs" in note for note in found.notes) == 1
 
 
+def test_a_column_that_one_side_has_besides_makes_no_difference(
+    pair: Callable[[Change], tuple[Path, Path]],
+) -> None:
+    def fewer(record: Record) -> dict[str, Any]:
+        return {"trace": {k: v for k, v in record.trace.items() if k != "variance"}}
+
+    before, after = pair(fewer)
+    for one, other in ((before, after), (after, before)):
+        notes = compared(folders(one, other)).notes
+        assert "10 of 10 pairs have the same bits, times left out" in notes
+
+
 def test_one_cell_that_differs_is_enough_for_an_interval(
     pair: Callable[[Change], tuple[Path, Path]],
 ) -> None:
@@ -244,6 +261,9 @@ def test_a_side_whose_cells_fail_more_often_is_worse(
     before, after = pair(lambda record: {"status": "diverged", "metrics": {}})
     row = by(compared(folders(before, after)), "nlpd", method=ONE)
     assert row.effect.outcome == "better"
+    assert "5 of 10 pairs have the same bits, times left out; 5 ended otherwise" in (
+        compared(folders(before, after)).notes
+    )
     assert "failed cells: 0 of" in row.effect.note and "5 of" in row.effect.note
     text = json.dumps(compared(folders(before, after)).to_json(), allow_nan=False)
     assert json.loads(text)["rows"][0]["outcome"] == "better"

@@ -49,8 +49,6 @@ def compare_command(
 
     for name in metric or ():
         known_measure(name)
-    if first == second:
-        raise UserError(f"A and B are both {first}: give two that differ")
     declared = None if experiment is None else load_experiment(experiment)
     if preset and declared is None:
         raise UserError(f"--preset {preset} is of an experiment: give --experiment too")

@@ -108,6 +108,8 @@ def compared(sides: Sides, metrics: Sequence[str] = ()) -> Comparison:
     Raises `UserError` where no two cells pair, and for a measure that no two have.
     """
     first, second = sides.first.name, sides.second.name
+    if first == second:
+        raise UserError(f"A and B are both {first}: give two that differ")
     pairs, alone = paired(sides)
     groups, other_data = _groups(pairs, sides)
     rows = [
@@ -184,7 +186,7 @@ def _frame(pairs: Pairs, sides: Sides) -> pd.DataFrame:
 
 def _row(group: Group, metric: str, sides: Sides) -> Row:
     first, second = sides.first.name, sides.second.name
-    if sides.same_setup and not any(difference(*pair) for pair in group.pairs):
+    if sides.same_setup and not any(_apart(*pair) for pair in group.pairs):
         note = "the same bits in every cell"
         effect = Effect(group.shared["data"], Outcome.equal, 0.0, 0.0, 0.0, note)
     else:
@@ -197,13 +199,19 @@ def _row(group: Group, metric: str, sides: Sides) -> Row:
 
 
 def _bits(pairs: Pairs) -> str:
-    """How many pairs are the same bit for bit."""
-    apart = [difference(*pair) for pair in pairs]
-    far = (
-        f"; the farthest are {max(apart):.0e} apart in a column of the trace" if any(apart) else ""
-    )
-    same = sum(not x for x in apart)
-    return f"{same} of {len(pairs)} pairs have the same bits, times left out{far}"
+    """How many pairs are the same bit for bit, and how far the others are from that."""
+    apart = [_apart(*pair) for pair in pairs]
+    far = max((x for x in apart if x < math.inf), default=0.0)
+    otherwise = sum(x == math.inf for x in apart)
+    said = [f"{apart.count(0.0)} of {len(pairs)} pairs have the same bits, times left out"]
+    said += [f"the farthest are {far:.0e} apart in a column of the trace"] * (far > 0.0)
+    said += [f"{otherwise} ended otherwise"] * (otherwise > 0)
+    return "; ".join(said)
+
+
+def _apart(one: Record, other: Record) -> float:
+    """How far two traces are apart in the columns that both have."""
+    return min(difference(one, other), difference(other, one))
 
 
 def differing(pairs: Pairs) -> Iterator[str]:
