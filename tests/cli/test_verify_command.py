@@ -90,9 +90,9 @@ def test_a_record_of_another_version_is_marked_and_not_run(
 
 
 def test_what_cannot_be_verified_is_one_line(cli: Cli, results: Path, tmp_path: Path) -> None:
-    assert (
-        cli("verify", "--results", "nowhere").err
-        == "error: --results nowhere: there is no such folder\n"
+    assert cli("verify", "--results", "nowhere").err == (
+        "error: --results nowhere: there is no such folder; name one with records, such as the "
+        "`results` of a clone\n"
     )
     (tmp_path / "empty").mkdir()
     assert cli("verify", "--results", "empty").err == "error: no records in empty\n"
@@ -166,7 +166,31 @@ def test_a_sample_is_the_same_every_time_and_draws_from_all(results: Path) -> No
     assert len(set(chosen)) == 12
     assert len({r.cell_id for r in drawn(many, 199)}) == 199
     assert max(map(int, chosen)) > 150 and min(map(int, chosen)) < 50
-    assert drawn(many, None) == drawn(many, 500) == many
+    assert drawn(many, 500) == many
+    assert chosen != [r.cell_id for r in drawn(many, 12, seed=1)]
+
+
+def test_another_seed_draws_another_record(cli: Cli, results: Path) -> None:
+    drawings = [("verify", "--results", "r", "--sample", "1", "--seed", x, "--json") for x in "01"]
+    ids = [json.loads(cli(*drawing).out)[0]["cell_id"] for drawing in drawings]
+    assert ids == [
+        r.cell_id for r in (drawn(read_records(results, "mine"), 1, s)[0] for s in (0, 1))
+    ]
+    assert len(set(ids)) == 2
+
+
+def test_a_sample_is_of_records_that_can_run_here(results: Path) -> None:
+    record = read_records(results, "mine")[0]
+    for seed in range(30):  # records of a framework that nobody has
+        backend = record.config.backend.model_copy(update={"name": "jax"})
+        config = record.config.model_copy(update={"backend": backend})
+        write_record(
+            results, record.model_copy(update={"config": config, "cell_id": f"{seed:016x}"})
+        )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("svgpbench.plugins.importlib.util.find_spec", lambda name: None)
+        (verdict,) = verify(results, sample=1)
+    assert (verdict.kind, verdict.record.config.backend.name) == ("bitwise", "numpy")
 
 
 def test_a_cell_that_failed_by_its_numbers_is_verified_too(cli: Cli, tmp_path: Path) -> None:

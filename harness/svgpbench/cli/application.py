@@ -13,6 +13,8 @@ from svgpbench.cli import (
     checking,
     choosing,
     claiming,
+    collecting,
+    comparing,
     costing,
     diagnosing,
     fetching,
@@ -45,8 +47,10 @@ app.command("run")(running.run_command)
 app.command("choose")(choosing.choose_command)
 app.command("table")(reporting.table_command)
 app.command("plot")(reporting.plot_command)
+app.command("compare")(comparing.compare_command)
 app.command("claims")(claiming.claims_command)
 app.command("reproduce")(reproducing.reproduce_command)
+app.command("collect")(collecting.collect_command)
 app.command("verify")(verifying.verify_command)
 app.command("migrate")(migrating.migrate_command)
 app.command("check")(checking.check_command)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Group, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -64,12 +65,31 @@ def _asked(papers: list[Paper], ids: list[str]) -> set[str]:
 
 
 def _judged(papers: list[Paper], asked: set[str], results: Path) -> Iterator[tuple[Paper, Judged]]:
+    from svgpbench.report.ahead import ahead
     from svgpbench.report.verdicts import judge
 
-    for paper in papers:
-        claims = [claim for claim in paper.claims if claim.id in asked]
-        for one in judge(paper, claims, results):
-            yield paper, one
+    with _progress() as on_done, ahead(papers, asked, on_done) as compute:
+        for paper in papers:
+            claims = [claim for claim in paper.claims if claim.id in asked]
+            for one in judge(paper, claims, results, compute):
+                yield paper, one
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str], None]]:
+    """What to call with each claim that was computed: on a terminal, a line says which."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda claim: None
+        return
+    with console.status("computing claims afresh") as status:
+        done: list[str] = []
+
+        def show(claim: str) -> None:
+            done.append(claim)
+            status.update(f"computing claims afresh: {len(done)} done, {claim} the last")
+
+        yield show
 
 
 def _table(judged: list[Judged]) -> RenderableType:

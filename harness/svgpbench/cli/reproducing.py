@@ -40,6 +40,7 @@ def reproduce_command(
     ] = OUT,
 ) -> None:
     """Run what is missing of papers' artefacts; make their figures, tables and verdicts from the records."""
+    from svgpbench.report.ahead import ahead
     from svgpbench.report.ledger import write_ledger
     from svgpbench.report.reproduction import choose, draws, plan, write, write_computed
     from svgpbench.report.verdicts import judge
@@ -52,7 +53,9 @@ def reproduce_command(
         raise UserError(f"--results {results}: there is no such folder; name one with records")
     check_writable(out)
     ran = set() if from_records else _run(planned, results)
-    judged = [(each.paper, judge(each.paper, each.claims, results)) for each in chosen]
+    asked = {claim.id for each in chosen for claim in each.claims}
+    with ahead([each.paper for each in chosen], asked, lambda claim: None) as compute:
+        judged = [(each.paper, judge(each.paper, each.claims, results, compute)) for each in chosen]
     of_paper = {paper.name: claims for paper, claims in judged}
     written = {
         (one.paper.name, one.artefact.id): write(one, results, out, of_paper[one.paper.name])

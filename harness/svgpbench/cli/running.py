@@ -51,6 +51,10 @@ def run_command(
     seed: Annotated[
         list[int] | None, typer.Option("--seed", min=0, help="Repeat for several.")
     ] = None,
+    shard: Annotated[
+        str | None,
+        typer.Option("--shard", metavar="I/N", help="Only the I-th of N equal parts."),
+    ] = None,
     dtype: Annotated[Dtype | None, typer.Option("--dtype")] = None,
     device: Annotated[Device | None, typer.Option("--device")] = None,
     jobs: Annotated[
@@ -75,7 +79,9 @@ def run_command(
 ) -> None:
     """Run an experiment; finished cells are kept."""
     from svgpbench.runner.pool import run_cells
+    from svgpbench.runner.shards import Shard
 
+    part = None if shard is None else Shard.parse(shard)
     selection = Selection(
         backends=backend or (),
         methods=method or (),
@@ -93,6 +99,8 @@ def run_command(
         raise UserError(f"--memory {memory:g}: give a number of GiB above 0")
     if not checkpoint >= 0:
         raise UserError(f"--checkpoint {checkpoint:g}: give a number of seconds, at least 0")
+    if part:
+        cells = part.of(cells)
     _check_writable(results)
     with reporter() as on_event:
         summary = run_cells(

@@ -29,8 +29,12 @@ def verify_command(
     *,
     results: ResultsFolder = RESULTS,
     sample: Annotated[
-        int | None, typer.Option("--sample", metavar="K", min=1, help="Only K, always the same.")
+        int | None,
+        typer.Option("--sample", metavar="K", min=1, help="Only K, drawn of those that can run."),
     ] = None,
+    seed: Annotated[
+        int, typer.Option("--seed", min=0, help="Of the drawing: another seed, another sample.")
+    ] = 0,
     jobs: Annotated[
         int | None, typer.Option("--jobs", help="Workers at a time; as many as fit by default.")
     ] = None,
@@ -41,9 +45,12 @@ def verify_command(
 
     name = None if experiment is None else load_experiment(experiment).name
     if not results.is_dir():
-        raise UserError(f"--results {results}: there is no such folder")
+        raise UserError(
+            f"--results {results}: there is no such folder; name one with records, such "
+            "as the `results` of a clone"
+        )
     with reporter() as on_event:
-        verdicts = verify(results, name, sample, jobs, on_event)
+        verdicts = verify(results, name, sample, jobs, on_event, seed)
     if as_json:
         content = [_plain(verdict) for verdict in verdicts]
         typer.echo(json.dumps(content, indent=2, ensure_ascii=False))

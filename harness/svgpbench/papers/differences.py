@@ -102,8 +102,7 @@ def _on_one(data: str, cells: pd.DataFrame, name: str, first: str, second: str) 
         return failed
     delta = _paired(plain, name, first, second)
     overlap = float((plain["n_test"] / plain["n_train"]).mean())
-    reference = float(plain.loc[plain["method"] == second, name].mean())
-    region = measure.region_at(reference, float(plain["n_train"].mean()))
+    region = region_of(plain, name, second)
     mean = float(delta.groupby(level=["split_seed", "fold"]).mean().mean())
     try:
         sample = sampled(delta, overlap, measure.rows)
@@ -118,6 +117,12 @@ def _on_one(data: str, cells: pd.DataFrame, name: str, first: str, second: str) 
             "chaotic: rounding moves the difference by more than itself",
         )
     return Effect(data, outcome, mean, low, high, note)
+
+
+def region_of(plain: pd.DataFrame, name: str, second: str) -> float:
+    """Half the width of a measure's region of practical equivalence on the cells of one data set."""
+    reference = float(plain.loc[plain["method"] == second, name].mean())
+    return MEASURES[name].region_at(reference, float(plain["n_train"].mean()))
 
 
 def _settled(

@@ -81,7 +81,7 @@ def collect(
         records, note = of_one_preset(records, experiment)
         notes.append(note)
     refuse_mixture(records)
-    notes += [*_differences_between_rows(records), *_several_versions(records)]
+    notes += [*_differences_between_rows(records), *several_versions(records)]
     ordered = sorted(records, key=_order(experiment))
     return Collected(experiment.name, tuple(ordered), missing, tuple(notes))
 
@@ -226,7 +226,7 @@ def _differences_between_rows(records: Sequence[Record]) -> Iterator[str]:
                 yield f"rows differ in {key} ({listed})"
 
 
-def _several_versions(records: Sequence[Record]) -> Iterator[str]:
+def several_versions(records: Sequence[Record]) -> Iterator[str]:
     """Packages that some records were made with in one version and some in another."""
     found: dict[str, set[str]] = {}
     for record in records:

@@ -31,12 +31,15 @@ def final_frame(records: Sequence[Record]) -> pd.DataFrame:
 
 def trace_frame(records: Sequence[Record]) -> pd.DataFrame:
     """One row an EM iteration of each cell, of failed cells up to where they failed."""
-    frames = []
+    points: list[dict[str, Any]] = []
     for record in records:
-        trace = pd.DataFrame(dict(record.trace))
-        if len(trace):
-            frames.append(trace.assign(**_identity(record), status=record.status))
-    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+        trace = dict(record.trace)
+        cell = _identity(record) | {"status": record.status}
+        points += [
+            dict(zip(trace, point, strict=True)) | cell
+            for point in zip(*trace.values(), strict=True)
+        ]
+    return pd.DataFrame(points)
 
 
 def averaged_over_outputs(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
@@ -71,6 +74,7 @@ def averaged_over_outputs(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]
 def _identity(record: Record) -> dict[str, Any]:
     config = record.config
     return {
+        "cell_id": record.cell_id,
         "data": config.data.name,
         "task": load(LIKELIHOODS, config.likelihood.name).task,
         "method": config.method.title,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pandas as pd
 
@@ -98,7 +98,13 @@ def with_interval(effect: Effect) -> str:
     return f"{effect.value:+.3g} [{effect.low:+.3g}, {effect.high:+.3g}]"
 
 
-def judge(paper: Paper, claims: Iterable[Claim], results: Path) -> list[Judged]:
+Compute: TypeAlias = Callable[[str, str], Computation | None]
+"""From a paper and a claim to what is computed for it."""
+
+
+def judge(
+    paper: Paper, claims: Iterable[Claim], results: Path, compute: Compute = compute
+) -> list[Judged]:
     """What the records in a folder say of some claims of a paper; a folder without any is no mistake."""
     claims = list(claims)
     needed = {part.artefact for claim in claims for part in claim.parts}
@@ -107,7 +113,16 @@ def judge(paper: Paper, claims: Iterable[Claim], results: Path) -> list[Judged]:
         for name in sorted(needed)
         if (found := _evidence(paper, paper.artefact(name), results)) is not None
     }
-    return [_judged(paper, claim, evidence, results) for claim in claims]
+    return [
+        _judged(
+            paper,
+            claim,
+            compute(paper.name, claim.id) if is_computed(paper, claim) else None,
+            evidence,
+            results,
+        )
+        for claim in claims
+    ]
 
 
 def _evidence(paper: Paper, artefact: Artefact, results: Path) -> Evidence | None:
@@ -128,11 +143,22 @@ def _command(paper: Paper, artefact: Artefact, results: Path) -> str:
     return walks.command(artefact.walks, results) if artefact.walks else ""
 
 
-def _judged(paper: Paper, claim: Claim, evidence: dict[str, Evidence], results: Path) -> Judged:
-    computed = {a.id for name in claim.artefacts if (a := paper.artefact(name)).computed}
-    computation = compute(paper.name, claim.id) if _rests_on(claim, computed) else None
+def is_computed(paper: Paper, claim: Claim) -> bool:
+    """Whether a part of the claim rests on what is computed."""
+    return any(paper.artefact(part.artefact).computed for part in claim.parts)
+
+
+def _judged(
+    paper: Paper,
+    claim: Claim,
+    computation: Computation | None,
+    evidence: dict[str, Evidence],
+    results: Path,
+) -> Judged:
     parts = tuple(
-        _computed(part, computation) if part.artefact in computed else _part(part, evidence)
+        _computed(part, computation)
+        if paper.artefact(part.artefact).computed
+        else _part(part, evidence)
         for part in claim.parts
     )
     verdict = combined(part.finding.verdict for part in parts)
@@ -147,10 +173,6 @@ def _judged(paper: Paper, claim: Claim, evidence: dict[str, Evidence], results: 
             dict.fromkeys(x.condition for x in (computation, *of_records) if x is not None)
         )
     return Judged(claim, verdict, condition, parts, commands)
-
-
-def _rests_on(claim: Claim, artefacts: Collection[str]) -> bool:
-    return any(part.artefact in artefacts for part in claim.parts)
 
 
 def _computed(part: AnyPredicate, computation: Computation | None) -> Part:

@@ -17,6 +17,7 @@ import numpy as np
 
 from svgpbench.config import CellConfig
 from svgpbench.errors import UserError
+from svgpbench.plugins import framework_missing
 from svgpbench.runner.events import Event
 from svgpbench.runner.pool import run_cells
 from svgpbench.runner.records import FINAL, Record, read_record, record_files
@@ -49,8 +50,11 @@ def verify(
     sample: int | None = None,
     jobs: int | None = None,
     on_event: Callable[[Event], None] = lambda event: None,
+    seed: int = 0,
 ) -> list[Verdict]:
-    """A verdict on each record of an experiment, or of all; `sample` draws so many, always the same.
+    """A verdict on each record of an experiment, or of all.
+
+    `sample` draws so many by `seed`, of those whose framework is installed where any is.
 
     Raises `UserError` where there are no records or one of them is damaged or of another schema.
     """
@@ -58,8 +62,10 @@ def verify(
     final = [record for record in found if record.status in FINAL]
     if not final:
         raise UserError(f"no records{f' of {experiment}' * bool(experiment)} in {results}")
-    chosen = drawn(final, sample)
-    stale = [(record, why_superseded(record)) for record in chosen]
+    if sample is not None:
+        here = [r for r in final if framework_missing(r.config.backend.name) is None]
+        final = drawn(here or final, sample, seed)
+    stale = [(record, why_superseded(record)) for record in final]
     verdicts = [Verdict(record, "superseded", reason=why) for record, why in stale if why]
     current = [record for record, why in stale if not why]
 
@@ -81,11 +87,11 @@ def verify(
     return verdicts
 
 
-def drawn(records: Sequence[Record], count: int | None) -> list[Record]:
-    """So many records, the same ones every time, in their order; None for all."""
-    if count is None or count >= len(records):
+def drawn(records: Sequence[Record], count: int, seed: int = 0) -> list[Record]:
+    """So many records, the same ones every time for a seed, in their order."""
+    if count >= len(records):
         return list(records)
-    chosen = np.random.default_rng(0).choice(len(records), count, replace=False)
+    chosen = np.random.default_rng(seed).choice(len(records), count, replace=False)
     return [records[i] for i in sorted(chosen)]
 
 

@@ -1,0 +1,75 @@
+"""`svgpbench collect`: records of several folders as one table, or in one folder."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from svgpbench.errors import UserError
+
+
+class Keep(StrEnum):
+    """Which of two records of one cell counts where their numbers differ."""
+
+    newest = "newest"
+
+
+def collect_command(
+    folders: Annotated[
+        list[Path], typer.Argument(metavar="DIR...", help="Records below each are collected.")
+    ],
+    *,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="A .parquet or .csv file.")
+    ] = None,
+    into: Annotated[
+        Path | None, typer.Option("--into", metavar="RESULTS", help="A folder of records.")
+    ] = None,
+    traces: Annotated[
+        bool, typer.Option("--traces", help="A row a trace point in place of a row a cell.")
+    ] = False,
+    keep: Annotated[
+        Keep | None,
+        typer.Option("--keep", help="Of records of one cell with different numbers, the newer."),
+    ] = None,
+) -> None:
+    """Put the records of several folders into one table, or into one folder."""
+    from svgpbench.runner.merging import merge
+
+    if (out is None) == (into is None):
+        raise UserError("give --out FILE for a table or --into RESULTS for a folder of records")
+    if out is not None:
+        _print_warnings(_write(folders, out, traces, keep is not None))
+    elif into is not None:
+        if traces:
+            raise UserError("--traces is for a table; give --out, not --into")
+        merged = merge(folders, into, keep is not None)
+        _print_warnings(merged.warnings)
+        typer.echo(f"{into}: {merged.added} records added, {merged.there} were there")
+
+
+def _write(folders: list[Path], out: Path, traces: bool, newest: bool) -> Iterable[str]:
+    """Write the table and say what is in it; returns what a reader of it must know."""
+    from svgpbench.report import tidy
+    from svgpbench.runner.merging import one_a_cell, records_below
+
+    tidy.check_table_path(out)
+    found = records_below(folders)
+    stored = one_a_cell(found.stored, newest)
+    table = tidy.traces_table(stored) if traces else tidy.cells_table(stored)
+    tidy.write_table(out, table)
+    counts = Counter(one.record.status for one in stored)
+    listed = ", ".join(f"{count} {status}" for status, count in counts.most_common())
+    rows = f", {len(table)} trace points" if traces else ""
+    typer.echo(f"{out}: {len(stored)} cells ({listed}){rows}, {len(table.columns)} columns")
+    return [*found.damaged, *tidy.warnings(stored, table)]
+
+
+def _print_warnings(lines: Iterable[str]) -> None:
+    for line in lines:
+        typer.echo(f"warning: {line}", err=True)

@@ -1,0 +1,165 @@
+"""`svgpbench compare`: two methods, two backends or two folders of records, cell by cell."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections import Counter
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from svgpbench.cli.options import RESULTS, AsJson, Backends, PresetName, ResultsFolder
+from svgpbench.cli.printing import printer
+from svgpbench.errors import UserError
+from svgpbench.experiments import Experiment, load_experiment, resolve, shipped_experiments
+
+if TYPE_CHECKING:
+    from svgpbench.report.comparison import Comparison, Row
+    from svgpbench.report.sides import Sides
+
+WIDTH = 140
+
+
+def compare_command(
+    first: Annotated[str, typer.Argument(metavar="A", help="A method, a backend or a folder.")],
+    second: Annotated[str, typer.Argument(metavar="B", help="What A is held against.")],
+    *,
+    experiment: Annotated[
+        str | None,
+        typer.Option("--experiment", metavar="NAME", help="A shipped one, or a .toml file."),
+    ] = None,
+    preset: PresetName = None,
+    metric: Annotated[
+        list[str] | None, typer.Option("--metric", help="Repeat for several; the usual by default.")
+    ] = None,
+    results: ResultsFolder = RESULTS,
+    backend: Backends = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare two methods, backends or folders of records by paired differences."""
+    from svgpbench.papers.measures import known_measure
+    from svgpbench.report.comparison import compared
+
+    for name in metric or ():
+        known_measure(name)
+    declared = None if experiment is None else load_experiment(experiment)
+    if preset and declared is None:
+        raise UserError(f"--preset {preset} is of an experiment: give --experiment too")
+    if any(Path(name).is_dir() or os.sep in name for name in (first, second)):
+        sides = _folders(Path(first), Path(second), declared, preset, backend)
+    else:
+        sides = _within(first, second, declared or _only(results), preset, results, backend)
+    found = compared(sides, metric or ())
+    if as_json:
+        typer.echo(json.dumps(found.to_json(), indent=2, ensure_ascii=False, allow_nan=False))
+    else:
+        _print(found)
+
+
+def _folders(
+    first: Path,
+    second: Path,
+    declared: Experiment | None,
+    preset: str | None,
+    backends: list[str] | None,
+) -> Sides:
+    from svgpbench.report.sides import folders
+
+    for folder in (first, second):
+        if not folder.is_dir():
+            raise UserError(f"{folder}: there is no such folder; compare two folders of records, or "
+                            "two methods or backends of --experiment")  # fmt: skip
+    cells = resolve(declared, preset) if declared and preset else None
+    name = None if declared is None else declared.name
+    return folders(first, second, name, cells, backends)
+
+
+def _within(
+    first: str,
+    second: str,
+    declared: Experiment,
+    preset: str | None,
+    results: Path,
+    backends: list[str] | None,
+) -> Sides:
+    from svgpbench.report import collect
+    from svgpbench.report.sides import within
+
+    cells = resolve(declared, preset) if preset else None
+    found = collect(results, declared, cells, backends)
+    return within(found, first, second, each_backend=bool(backends))
+
+
+def _only(results: Path) -> Experiment:
+    """The experiment that the records are of; raises `UserError` where that leaves a choice."""
+    from svgpbench.runner.records import record_files
+
+    names = sorted({path.parents[1].name for path in record_files(results)})
+    if len(names) == 1 and names[0] in shipped_experiments():
+        return load_experiment(names[0])
+    here = (
+        f"records in {results} are of {', '.join(names)}" if names else f"no records in {results}"
+    )
+    raise UserError(f"{here}; name one experiment with --experiment, or its folder with --results")
+
+
+def _print(found: Comparison) -> None:
+    from svgpbench.report.comparison import title
+
+    out = printer(WIDTH)
+    out.print(Text(found.what, style="bold"))
+    for metric, rows in groupby(found.rows, key=lambda row: row.metric):
+        several = list(rows)
+        out.print(Text(f"\n{title(metric)}"))
+        out.print(_table(several, found))
+        counts = Counter(str(row.effect.outcome) for row in several)
+        listed = ", ".join(f"{outcome} in {count}" for outcome, count in counts.most_common())
+        out.print(Text(f"{found.first} is {listed} of {len(several)}", style="dim"))
+    out.print()
+    for note in (
+        f"difference: paired by split and seed, positive in favour of {found.first}, with its 95 % interval",
+        "±: what a difference must exceed to matter",
+        *found.notes,
+    ):
+        out.print(Text(note, style="dim"))
+
+
+def _table(rows: list[Row], found: Comparison) -> Table:
+    """A row a data set, with the columns that tell the rows apart."""
+    from svgpbench.report.verdicts import with_interval
+
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    telling = list(_telling(rows))
+    for name in telling:
+        table.add_column("data set" if name == "data" else name, no_wrap=True)
+    for name in ("n", found.first, found.second):
+        table.add_column(name, justify="right", max_width=20)
+    for name in ("difference", "±"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column(f"{found.first} is", no_wrap=True)
+    table.add_column("")
+    for row in rows:
+        table.add_row(
+            *(Text(row.shared[name]) for name in telling),
+            str(row.pairs),
+            *("" if math.isnan(mean) else f"{mean:.4g}" for mean in row.means),
+            with_interval(row.effect),
+            "" if math.isnan(row.region) else f"{row.region:.2g}",
+            str(row.effect.outcome),
+            Text(row.effect.note, style="dim"),
+        )
+    return table
+
+
+def _telling(rows: list[Row]) -> Iterator[str]:
+    """The data set, and what else is not the same in all rows."""
+    for name in rows[0].shared:
+        if name == "data" or len({row.shared[name] for row in rows}) > 1:
+            yield name

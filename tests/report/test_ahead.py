@@ -1,0 +1,63 @@
+"""Claims computed ahead in several processes: those that are asked for, and the same frames."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from svgpbench.papers import Paper, load_paper
+from svgpbench.report import ahead as module
+from svgpbench.report.ahead import ahead
+from svgpbench.report.evidence import Computation, compute
+from svgpbench.report.verdicts import judge
+
+QUICK = ("kobe2021-02", "kobe2021-07")
+
+
+@pytest.fixture(scope="module")
+def paper() -> Paper:
+    return load_paper("kobe2021")
+
+
+def test_several_processes_compute_what_one_does_and_tell_each(
+    paper: Paper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "usable_cores", lambda: (0, 1))
+    done: list[str] = []
+    asked = {*QUICK, "kobe2021-08"}  # the last rests on records
+    with ahead([paper], asked, done.append) as given:
+        assert given is not compute
+        frames = {claim: given(paper.name, claim) for claim in QUICK}
+        with pytest.raises(KeyError):
+            given(paper.name, "kobe2021-03")  # nobody asked for it
+    assert sorted(done) == sorted(QUICK)
+    for claim, found in frames.items():
+        here = compute(paper.name, claim)
+        assert found is not None and here is not None
+        pd.testing.assert_frame_equal(found.frame, here.frame)
+
+
+@pytest.mark.parametrize(("cores", "asked"), [((0,), {*QUICK}), ((0, 1), {QUICK[0]})])
+def test_one_core_or_one_claim_takes_no_other_process(
+    paper: Paper, monkeypatch: pytest.MonkeyPatch, cores: tuple[int, ...], asked: set[str]
+) -> None:
+    monkeypatch.setattr(module, "usable_cores", lambda: cores)
+    with ahead([paper], asked, lambda claim: None) as given:
+        assert given is compute
+
+
+def test_only_what_is_asked_for_is_computed_and_only_of_claims_that_rest_on_it(
+    paper: Paper, tmp_path: Path
+) -> None:
+    computed: list[str] = []
+
+    def told(name: str, claim: str) -> Computation | None:
+        computed.append(claim)
+        return compute(name, claim)
+
+    claims = [claim for claim in paper.claims if claim.id in {QUICK[0], "kobe2021-08"}]
+    judged = judge(paper, claims, tmp_path, told)
+    assert computed == [QUICK[0]]
+    assert [one.verdict for one in judged] == ["partly", "not run"]
