@@ -215,7 +215,8 @@ def searched(bounds: dict[tuple[str, float], float | str]) -> tuple[list[Entry],
         mode = run.mode or "graph"
         bound = bounds.get((mode, run.rates.e), -9.0)
         if isinstance(bound, str):
-            return Record(run, bound, "why", mode=mode)
+            looked = (Look(2.0, 50, 99.0, None),) if bound == DIED else ()
+            return Record(run, bound, "why", mode=mode, looks=looked)
         iterations = 200 if mode == "jax" else 100
         return Record(run, DONE, mode=mode, looks=(Look(5.0, iterations, bound, None),))
 

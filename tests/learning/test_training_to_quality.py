@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import runpy
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,7 @@ from svgpbench.learning.plan import OURS, Contestant, RatePair, read_plan
 from svgpbench.learning.problems import Judge, minibatches, prepare_race
 from svgpbench.learning.training import Place, Trainer
 from svgpbench.likelihoods import build_likelihood
-from svgpbench.speed.peers import locate_peers, peer_python
+from svgpbench.speed.peers import SERVE, locate_peers, peer_python
 
 
 def test_the_clock_counts_training_and_neither_looks_nor_what_compiles(tmp_path: Path) -> None:
@@ -92,6 +94,42 @@ def test_a_peer_that_cannot_is_refused_in_one_line(
     with fake_trainer(plan, tmp_path, script) as trainer:
         record = trainer.run(run_of(plan, Contestant("fake", method)))
     assert (record.end, record.message, record.looks) == ("refused", said, ())
+
+
+class Eats:
+    """A learner that remembers what it was fed."""
+
+    def __init__(self) -> None:
+        self.fed: list[Any] = []
+        self.modes = {"only": lambda: None}
+
+    def feed(self, batches: Any, noise: Any) -> None:
+        self.fed.append([(X[:, 0].tolist(), y.tolist(), noise.item()) for X, y in batches])
+
+    def reset(self) -> None:
+        self.fed.clear()
+
+
+def test_each_iteration_is_fed_the_next_rows_and_draws() -> None:
+    serve, learner = runpy.run_path(str(SERVE)), Eats()
+    n, rows = 8, np.array([[0, 1], [2, 3], [4, 5], [6, 7], [1, 0]])
+    arrays = {
+        "X": np.arange(n)[:, None],
+        "y": 10 * np.arange(n),
+        "rows": rows,
+        "draws": np.array([[[5.0]], [[6.0]]]),
+        "e_steps": np.array(2),
+    }
+    peer = SimpleNamespace(learner=lambda *of: learner)
+    training = serve["Training"](peer, arrays, "m", "")
+    assert training.advance(1e9, 2)["iterations"] == 2
+    assert training.advance(1e9, 3)["iterations"] == 3
+    taken = [0, 1, 2, 3, 4, 0, 1, 2, 3]  # three an iteration, and again from the first
+    expected = [
+        (rows[at].tolist(), (10 * rows[at]).tolist(), (5.0, 6.0)[k // 3 % 2])
+        for k, at in enumerate(taken)
+    ]
+    assert [batch for each in learner.fed for batch in each] == expected
 
 
 def test_minibatches_are_epochs_and_seeds_have_their_own() -> None:
