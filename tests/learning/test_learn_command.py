@@ -146,25 +146,30 @@ def test_a_run_that_does_not_get_there_is_later_than_any_that_does() -> None:
 
 
 def shown(*entries: Entry) -> list[str]:
-    plan = tiny_plan(targets=(1.2,))
+    """What the tables of targets and of ends say of each contestant."""
+    race = tiny_plan(targets=(1.2,)).problems["tiny"]
     page = Console(file=io.StringIO(), width=200)
-    page.print(learning_table.table("tiny", plan.problems["tiny"], entries))
+    for table in (learning_table.target_table, learning_table.end_table):
+        page.print(table("tiny", race, entries))
     assert isinstance(page.file, io.StringIO)
     lines = page.file.getvalue().splitlines()
-    return [line for line in lines if "svgp" in line or "natgrad" in line]
+    return ["".join(x for x in lines if each.contestant.title in x) for each in entries]
 
 
 def test_the_table_shows_seconds_with_their_spread_and_the_fastest_peer_over_each() -> None:
     mine = entry(MINE, *(record(MINE, (s, 1.0), (20.0, 0.8)) for s in (4.0, 5.0, 8.0)))
     theirs = entry(PEER, *(record(PEER, (s, 1.1), (20.0, 1.0)) for s in (10.0, 12.0, 11.0)))
     never = entry(OTHER, *(record(OTHER, (20.0, 2.0)) for _ in range(3)))
-    ours, peer = shown(mine, theirs, never)
+    ours, peer, last = shown(mine, theirs, never)
     assert "5 (4–8)" in ours and " 500 " in ours and "2.20" in ours and "0.8000" in ours
     assert "11 (10–12)" in peer and "1.00" in peer and "10" in peer
+    assert "> 20 (> 20–> 20)" in last and "3 of 3" in last
     # a contestant that never gets there stays in the table, with a bound of its ratio
     cut = entry(MINE, *(record(MINE, (20.0, 2.0)) for _ in range(3)))
-    row = shown(cut, theirs)[0]
-    assert "> 20 (> 20–> 20)" in row and "< 0.55" in row
+    assert "< 0.55" in shown(cut, theirs)[0]
+    died = entry(MINE, record(MINE, (4.0, 1.3), end=DIED), *mine.trained[:2])
+    row = shown(died, theirs)[0]
+    assert "5 (4–> 20)" in row and "2 of 3" in row
     best = shown(mine, entry(PEER, record(PEER, (20.0, 2.0))))[0]
     assert "> 4.00" in best
 

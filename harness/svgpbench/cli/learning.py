@@ -20,7 +20,7 @@ from svgpbench.learning.training import Place, Trainer
 from svgpbench.plugins import PEERS, check_backend, plugins
 from svgpbench.report.figure import check_figure_path
 from svgpbench.report.learning_curves import draw_learning
-from svgpbench.report.learning_table import notes, search_table, table
+from svgpbench.report.learning_table import end_table, notes, search_table, target_table
 from svgpbench.runner.cores import job_cores
 from svgpbench.speed.peers import known_peers, locate_peers, peer_python
 from svgpbench.survival.libraries import chosen
@@ -127,10 +127,10 @@ def _words(record: Record) -> str:
 
 
 def _show(plan: Plan, entries: dict[str, list[Entry]]) -> None:
-    page = printer(160)
+    page = printer(120)
     for problem, found in entries.items():
         race = plan.problems[problem]
-        page.print(search_table(problem, race, found))
-        page.print(table(problem, race, found))
+        for table in (search_table, end_table, target_table):
+            page.print(table(problem, race, found))
         for note in notes(problem, found):
             page.print(note, markup=False, highlight=False)

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import matplotlib
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from svgpbench.errors import UserError
 from svgpbench.learning.comparison import Entry
@@ -19,9 +21,8 @@ from svgpbench.report.panel import STYLE, legend
 
 def draw_learning(plan: Plan, entries: Mapping[str, Sequence[Entry]], out: Path) -> None:
     """A panel a problem; raises `UserError` for a file that cannot be written."""
-    from matplotlib.figure import Figure
-
-    titles = dict.fromkeys(x.contestant.title for found in entries.values() for x in found)
+    trained = (x for found in entries.values() for x in found if x.trained)
+    titles = dict.fromkeys(x.contestant.title for x in trained)
     styles = dict(zip(titles, cycle((*KNOWN.values(), *OTHERS)), strict=False))
     with matplotlib.rc_context(STYLE):
         figure = Figure((3.6 * len(entries), 3.2), layout="constrained")
@@ -40,8 +41,8 @@ def draw_learning(plan: Plan, entries: Mapping[str, Sequence[Entry]], out: Path)
 def _draw(ax: Axes, race: Race, entries: Sequence[Entry], styles: Mapping[str, LineStyle]) -> None:
     lows = []
     for entry in entries:
-        style = styles[entry.contestant.title]
         for record in entry.trained:
+            style = styles[entry.contestant.title]
             x = [look.seconds for look in record.looks]
             y = [look.nlpd or 0.0 for look in record.looks]
             ax.plot(x, y, color=style.colour, linestyle=style.dash, linewidth=1.0)
@@ -51,6 +52,9 @@ def _draw(ax: Axes, race: Race, entries: Sequence[Entry], styles: Mapping[str, L
     for target in race.targets:
         ax.axhline(target, color="#999999", linewidth=0.6)
     ax.set_xscale("log")
+    ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+    ax.xaxis.set_minor_formatter(NullFormatter())
     ax.set_xlabel("seconds of training")
     if lows:  # what diverges spoils no panel
         low, high = min(*lows, *race.targets), max(*race.targets)

@@ -40,18 +40,17 @@ def fastest_peer(entries: Sequence[Entry], target: float) -> float:
     return min((median(seconds_to(x, target)) for x in theirs), default=NEVER)
 
 
-def table(problem: str, race: Race, entries: Sequence[Entry]) -> Table:
-    """Of one problem: a row a contestant."""
-    found = Table(title=f"{problem}, {race.seconds:g} s of training", title_justify="left")
-    heads = ("contestant", "mode", "γ", "Adam", "first call, s", "ms an iteration")
-    for head in (*heads, "final NLPD", "final ELBO"):
-        found.add_column(head, no_wrap=head == "contestant")
+def target_table(problem: str, race: Race, entries: Sequence[Entry]) -> Table:
+    """Seconds and iterations to each target of a problem: a row a contestant, no run left out."""
+    title = f"{problem}, to a test NLPD, at most {race.seconds:g} s of training"
+    found = Table(title=title, title_justify="left")
+    found.add_column("contestant", no_wrap=True)
     for target in race.targets:
-        found.add_column(f"s to {target:g}\n(least–most)")
-        found.add_column(f"iterations\nto {target:g}")
-        found.add_column("fastest peer\n/ this")
+        found.add_column(f"s to {target:g} (least–most)", no_wrap=True)
+        found.add_column("iterations")
+        found.add_column("fastest peer / this")
     for entry in (x for x in entries if x.trained):
-        cells = _cells(entry)
+        cells = [entry.contestant.title]
         for target in race.targets:
             seconds, peer = seconds_to(entry, target), fastest_peer(entries, target)
             cells += [
@@ -63,20 +62,32 @@ def table(problem: str, race: Race, entries: Sequence[Entry]) -> Table:
     return found
 
 
-def _cells(entry: Entry) -> list[str]:
+def end_table(problem: str, race: Race, entries: Sequence[Entry]) -> Table:
+    """How each contestant trained and where it ended: medians of the seeds that came to the end."""
+    title = f"{problem}, after {race.seconds:g} s of training"
+    found = Table(title=title, title_justify="left")
+    found.add_column("contestant", no_wrap=True)
+    for head in ("mode", "γ", "Adam", "first call, s", "ms an iteration", "NLPD", "ELBO", "ended"):
+        found.add_column(head)
+    for entry in (x for x in entries if x.trained):
+        found.add_row(entry.contestant.title, *_ends(entry))
+    return found
+
+
+def _ends(entry: Entry) -> list[str]:
     assert entry.choice is not None
     lasts = [x.last for x in entry.trained if x.last and x.end != DIED]
     first = [x.first_call_s for x in entry.trained if x.first_call_s is not None]
     each = [ms for x in entry.trained if (ms := x.ms_an_iteration) is not None]
     return [
-        entry.contestant.title,
         entry.choice.mode,
         f"{entry.choice.rates.e:g}",
         f"{entry.choice.rates.m:g}",
         f"{median(first):.1f}" if first else NOTHING,
         f"{median(each):.3g}" if each else NOTHING,
-        f"{median([x.nlpd or 0.0 for x in lasts]):.4f}" if lasts else "died",
-        f"{median([x.elbo for x in lasts]):.0f}" if lasts else "died",
+        f"{median([x.nlpd or 0.0 for x in lasts]):.4f}" if lasts else NOTHING,
+        f"{median([x.elbo for x in lasts]):.0f}" if lasts else NOTHING,
+        f"{len(lasts)} of {len(entry.trained)}",
     ]
 
 
