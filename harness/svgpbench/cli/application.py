@@ -18,6 +18,7 @@ from svgpbench.cli import (
     costing,
     diagnosing,
     fetching,
+    learning,
     listing,
     migrating,
     reporting,
@@ -56,6 +57,7 @@ app.command("migrate")(migrating.migrate_command)
 app.command("check")(checking.check_command)
 app.command("speed")(timing.speed_command)
 app.command("scaling")(scaling.scaling_command)
+app.command("learn")(learning.learn_command)
 app.command("survive")(surviving.survive_command)
 app.command("cost")(costing.cost_command)
 app.command("doctor")(diagnosing.doctor_command)

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -106,15 +107,7 @@ class Problem(NamedTuple):
 
     def model(self) -> Model:
         """Matérn-5/2 with a lengthscale a dimension, and the likelihood."""
-        name = str(self.likelihood)
-        options: dict[str, dict[str, float]] = {
-            "gaussian": {"noise_variance": float(self.noise_variance)},
-            "bernoulli-probit": {"squash": float(self.squash)},
-            "softmax": {"classes": int(self.classes), "samples": len(self.noise)},
-        }
-        keys = {"name": name} | options[name]
-        likelihood = build_likelihood(LikelihoodConfig.model_validate(keys))
-        return Model(kernel("matern52"), likelihood, float(self.jitter))
+        return model_of(self._asdict())
 
     def model_of_peers(self) -> Model:
         """The same with the peers' estimates of sampled expectations."""
@@ -123,9 +116,7 @@ class Problem(NamedTuple):
 
     def theta(self, model: Model, basis: str = "inducing") -> Theta:
         """θ of the model on the host, with the bases of the kind that a method has."""
-        likelihood = tree_map(np.float64, model.likelihood.initial_parameters())
-        kernel = KernelParameters(self.variance[None], self.lengthscales[None])
-        return Theta(kernel, likelihood, self._bases(basis))
+        return theta_of(self._asdict(), model)._replace(inducing=self._bases(basis))
 
     def _bases(self, basis: str) -> Tree:
         if basis == "data":
@@ -149,6 +140,26 @@ def shape_of(name: str) -> Shape:
             f"speed problem {name!r}: inducing inputs are {family}'s rows; take an M up to {shape.pool}"
         )
     return shape._replace(M=M, t=max(shape.t, M))  # a second basis is of the rows to predict
+
+
+def model_of(p: Mapping[str, Any]) -> Model:
+    """The model of a problem's arrays, by name: those of `Problem` but for its rows."""
+    name = str(p["likelihood"])
+    options: dict[str, dict[str, float]] = {
+        "gaussian": {"noise_variance": float(p["noise_variance"])},
+        "bernoulli-probit": {"squash": float(p["squash"])},
+        "softmax": {"classes": int(p["classes"]), "samples": len(p["noise"])},
+    }
+    keys = {"name": name} | options[name]
+    likelihood = build_likelihood(LikelihoodConfig.model_validate(keys))
+    return Model(kernel("matern52"), likelihood, float(p["jitter"]))
+
+
+def theta_of(p: Mapping[str, Any], model: Model) -> Theta:
+    """θ at the start on the host, from the same arrays."""
+    likelihood = tree_map(np.float64, model.likelihood.initial_parameters())
+    scales = KernelParameters(p["variance"][None], p["lengthscales"][None])
+    return Theta(scales, likelihood, p["Z"])
 
 
 def make_problem(name: str) -> Problem:

@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from itertools import zip_longest
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 from pydantic import Field, NonNegativeInt, PositiveInt, ValidationError
 
@@ -21,6 +21,7 @@ from svgpbench.config import (
 from svgpbench.errors import UserError
 
 SHIPPED = Path(__file__).with_name("plan.toml")
+AnyPlan = TypeVar("AnyPlan", bound=Strict)
 Jitter = Annotated[float, Field(ge=0)]
 Dtype = Literal["float64", "float32"]
 
@@ -111,8 +112,13 @@ class Cell(NamedTuple):
 
 def read_plan(path: Path = SHIPPED) -> Plan:
     """A plan from its file; raises `UserError` for a file that is none."""
+    return read_as(Plan, path)
+
+
+def read_as(kind: type[AnyPlan], path: Path) -> AnyPlan:
+    """A plan of some kind from its file; raises `UserError` for a file that is none."""
     try:
-        return Plan.model_validate(_tuples(tomllib.loads(path.read_text(encoding="utf-8"))))
+        return kind.model_validate(_tuples(tomllib.loads(path.read_text(encoding="utf-8"))))
     except OSError as error:
         raise UserError(f"cannot read the plan {path}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

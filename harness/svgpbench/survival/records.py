@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -57,11 +58,15 @@ def stopped_short(record: Record, limit_s: float) -> bool:
 
 def append(folder: Path, record: Record) -> None:
     """Add a record to its library's file; raises `UserError` where it cannot be written."""
-    path = folder / f"{record.cell.library}.jsonl"
     facts = {k: v for k, v in record._asdict().items() if k != "cell" and v not in (None, "", ())}
-    line = json.dumps({**record.cell.key(), **facts}, ensure_ascii=False, allow_nan=False) + "\n"
+    append_line(folder / f"{record.cell.library}.jsonl", {**record.cell.key(), **facts})
+
+
+def append_line(path: Path, content: dict[str, Any]) -> None:
+    """Add a line of JSON to a file; raises `UserError` where it cannot be written."""
+    line = json.dumps(content, ensure_ascii=False, allow_nan=False) + "\n"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("ab+") as file:
             if file.tell() and not _ends_a_line(file):
                 line = "\n" + line  # a process died in the middle of one
@@ -79,17 +84,21 @@ def _ends_a_line(file: Any) -> bool:
 
 def read(folder: Path) -> dict[Cell, Record]:
     """The records in a folder by cell, the last of each; a line that was never finished is none."""
-    found = {}
+    return {record.cell: record for facts in read_lines(folder) for record in _parsed(facts)}
+
+
+def read_lines(folder: Path) -> Iterator[dict[str, Any]]:
+    """The objects on the lines of a folder's files, but for lines that were never finished."""
     for path in sorted(folder.glob("*.jsonl")):
         for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
-            for record in _parsed(line):
-                found[record.cell] = record
-    return found
+            with suppress(ValueError):
+                content = json.loads(line)
+                if isinstance(content, dict):
+                    yield content
 
 
-def _parsed(line: str) -> Iterator[Record]:
+def _parsed(facts: dict[str, Any]) -> Iterator[Record]:
     try:
-        facts = json.loads(line)
         point = Point(**{axis: facts.pop(axis) for axis in Point.model_fields})
         cell = Cell(point=point, **{k: facts.pop(k) for k in Cell._fields if k in facts})
         yield Record(cell, **{**facts, "bounds": tuple(facts.get("bounds", ()))})

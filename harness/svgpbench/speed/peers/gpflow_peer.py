@@ -15,6 +15,7 @@ VERSIONS = ("gpflow", "tensorflow", "numpy")
 HELD = 8
 SMALLEST_POSITIVE = 1e-6  # θ = floor + softplus(raw), as in svgpbench
 ADAM_EPSILON = 1e-8
+MODES = {"graph": False, "xla": True}
 
 
 def start(threads: int) -> None:
@@ -28,11 +29,7 @@ class Step:
 
     def __init__(self, p: dict[str, Any], method: str, name: str) -> None:
         self.name, self.model = name, build_model(p)
-        kind = tf.int64 if str(p["likelihood"]) == "softmax" else tf.float64
-
-        def rows(X: Any, y: Any) -> tuple[Any, Any]:
-            return tf.constant(X), tf.constant(y[:, None].astype(kind.as_numpy_dtype))
-
+        rows = rows_of(p)
         self.batch = rows(p["X"], p["y"])
         later = list(map(rows, p["X_later"], p["y_later"]))
         e_rate, m_rate = float(p["e_rate"]), float(p["m_rate"])
@@ -47,13 +44,13 @@ class Step:
         make: dict[str, Callable[[], Callable[..., Any]]] = {
             "e_step": lambda: e_step(self.model, e_rate),
             "e_step_held": lambda: e_steps(self.model, e_rate),
-            "m_step": lambda: m_step(self.model, m_rate),
-            "em_step": lambda: em_step(self.model, e_rate, m_rate),
+            "m_step": lambda: m_step(self.model, started_adam(self.model, m_rate)),
+            "em_step": lambda: em_step(self.model, e_rate, started_adam(self.model, m_rate)),
             "predict": lambda: predict(self.model),
         }
         self.modes = {
             mode: awaited(tf.function(make[name](), jit_compile=by_xla), arguments)
-            for mode, by_xla in (("graph", False), ("xla", True))
+            for mode, by_xla in MODES.items()
         }
         self.start = [(v, v.numpy()) for v in self.model.variables]
 
@@ -70,6 +67,72 @@ class Step:
 
 
 build = Step
+
+
+class Learner:
+    """A model that trains on what it is fed."""
+
+    def __init__(self, p: dict[str, Any], method: str, mode: str) -> None:
+        self.rows, self.model, self.noise = rows_of(p), build_model(p), p["noise"]
+        self.seen = self.rows(p["X"][p["checked"]], p["y"][p["checked"]])
+        self.X_new = tf.constant(p["X_new"])
+        self.batches: list[tuple[Any, Any]] = []
+        adam = started_adam(self.model, float(p["m_rate"]))
+        step = em_step(self.model, float(p["e_rate"]), adam)
+        self.modes = {
+            name: self.on_batches(tf.function(step, jit_compile=by_xla))
+            for name, by_xla in MODES.items()
+            if mode in ("", name)
+        }
+        self.bound, self.moments = tf.function(self.model.elbo), tf.function(self.model.predict_f)
+        self.start = [(v, v.numpy()) for v in (*self.model.variables, *adam.variables)]
+
+    def on_batches(self, step: Callable[..., None]) -> Callable[[], None]:
+        """The iteration on the batches that were fed last."""
+        return awaited(lambda: step(self.batches[:-1], self.batches[-1]), ())
+
+    def feed(self, batches: Any, noise: Any) -> None:
+        """Rows of each E-step and of the M-step, and their draws."""
+        self.batches = [self.rows(*batch) for batch in batches]
+        self.draw(noise)
+
+    def draw(self, noise: Any) -> None:
+        """Have the likelihood take these draws, where it samples."""
+        if noise.size:
+            self.model.likelihood.draws.assign(noise)
+
+    def elbo(self) -> float:
+        """The model's own, from the checked rows."""
+        self.draw(self.noise)
+        return float(self.bound(self.seen))
+
+    def figure(self, result: Any) -> float:
+        """The bound after a call."""
+        return self.elbo()
+
+    def predict(self) -> tuple[Any, Any, Any]:
+        """Moments of q(f) at the new rows, and the variance of Gaussian noise."""
+        mean, variance = self.moments(self.X_new)
+        noise = getattr(self.model.likelihood, "variance", None)
+        return mean.numpy().T, variance.numpy().T, 0.0 if noise is None else noise.numpy()
+
+    def reset(self) -> None:
+        """Model and Adam as they were."""
+        for variable, value in self.start:
+            variable.assign(value)
+
+
+learner = Learner
+
+
+def rows_of(p: dict[str, Any]) -> Callable[..., tuple[Any, Any]]:
+    """Rows as the likelihood takes them."""
+    kind = tf.int64 if str(p["likelihood"]) == "softmax" else tf.float64
+
+    def rows(X: Any, y: Any) -> tuple[Any, Any]:
+        return tf.constant(X), tf.constant(y[:, None].astype(kind.as_numpy_dtype))
+
+    return rows
 
 
 def awaited(step: Callable[..., Any], arguments: tuple[Any, ...]) -> Callable[[], Any]:
@@ -103,7 +166,7 @@ def build_model(p: dict[str, Any]) -> Any:
 def softmax(noise: Any) -> Any:
     """GPflow's softmax with the problem's draws, one set for all rows, in place of fresh ones."""
     samples, classes = noise.shape
-    draws = tf.constant(noise)
+    draws = tf.Variable(noise, trainable=False)
 
     class Softmax(gpflow.likelihoods.Softmax):  # type: ignore[misc]
         def _mc_quadrature(
@@ -113,7 +176,7 @@ def softmax(noise: Any) -> Any:
             return super()._mc_quadrature(funcs, mean, variance, *rest, **{**more, "epsilon": rows})
 
     likelihood = Softmax(classes)
-    likelihood.num_monte_carlo_points = samples
+    likelihood.num_monte_carlo_points, likelihood.draws = samples, draws
     return likelihood
 
 
@@ -139,13 +202,18 @@ def e_steps(model: Any, rate: float) -> Callable[..., None]:
     return steps
 
 
-def m_step(model: Any, rate: float) -> Callable[..., None]:
-    """A step of Adam on kernel, likelihood and inducing inputs; q stands still."""
+def started_adam(model: Any, rate: float) -> Any:
+    """Adam on kernel, likelihood and inducing inputs; q stands still."""
     gpflow.set_trainable(model.q_mu, False)
     gpflow.set_trainable(model.q_sqrt, False)
     adam = tf.optimizers.Adam(rate, epsilon=ADAM_EPSILON)
+    adam.build(model.trainable_variables)  # its slots must exist before the trace
+    return adam
+
+
+def m_step(model: Any, adam: Any) -> Callable[..., None]:
+    """A step of Adam on what it was built for."""
     variables = model.trainable_variables
-    adam.build(variables)  # its slots must exist before the trace
 
     def step(X: Any, y: Any) -> None:
         with tf.GradientTape(watch_accessed_variables=False) as tape:
@@ -156,14 +224,14 @@ def m_step(model: Any, rate: float) -> Callable[..., None]:
     return step
 
 
-def em_step(model: Any, e_rate: float, m_rate: float) -> Callable[..., None]:
+def em_step(model: Any, e_rate: float, adam: Any) -> Callable[..., None]:
     """Natural-gradient steps, each on a minibatch of its own, and one of Adam on another."""
-    natural, adam = e_step(model, e_rate), m_step(model, m_rate)
+    natural, learn = e_step(model, e_rate), m_step(model, adam)
 
     def step(batches: Any, last: Any) -> None:
         for batch in batches:
             natural(*batch)
-        adam(*last)
+        learn(*last)
 
     return step
 

@@ -35,46 +35,17 @@ def start(threads: int) -> None:
     jax.config.update("jax_enable_x64", True)
 
 
-class Step:
-    """A step of a variational family at its start; nothing is changed in place."""
+class EM:
+    """The steps of an EM iteration on a variational family; nothing is changed in place."""
 
-    def __init__(self, p: dict[str, Any], method: str, name: str) -> None:
+    def __init__(self, p: dict[str, Any], method: str) -> None:
         family, self.bound = FAMILIES[method]
-        self.name = name
-        self.batch = dataset(p["X"], p["y"], p["n"])
-        later = zip(p["X_later"], p["y_later"], strict=True)
-        self.later = [dataset(X, y, p["n"]) for X, y in later]
-        self.new = jnp.asarray(p["X_new"]), jnp.asarray(p["y_new"])
         self.e_rate, self.m_rate = jnp.asarray(p["e_rate"]), float(p["m_rate"])
         self.q, self.theta = partition_variational(family(joint_model(p), jnp.asarray(p["Z"])))
-        if name in ("m_step", "predict"):
-            self.q = jax.jit(self.e_step)(self.q, self.theta, self.batch)
-        function, arguments = self.step()
-        compiled = jax.jit(function)
-        self.modes = {"jit": lambda: jax.block_until_ready(compiled(*arguments))}
-
-    def step(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        """The function that is compiled, and what it is called with."""
-        if self.name == "e_step":
-            return self.e_step, (self.q, self.theta, self.batch)
-        if self.name == "e_step_held":
-            return self.e_steps, (self.q, self.theta, self.batch)
-        if self.name == "predict":
-            return self.predict, (self.q, self.theta, *self.new)
-        adam = optax.adam(self.m_rate, b1=0.9, b2=0.999, eps=ADAM_EPSILON)
-        start = (self.q, self.theta, adam.init(self.theta))
-        if self.name == "m_step":
-            return self.m_step(adam), (*start, self.batch)
-        batches = [self.batch, *self.later[:-1]]
-        return self.em_step(adam), (*start, batches, self.later[-1])
 
     def e_step(self, q: Any, theta: Any, batch: Any) -> Any:
         """One natural-gradient step; none here leaves the cone, so the search for shorter ones is off."""
         return natural_gradient_step(q, theta, batch, self.loss, self.e_rate, max_backoff=0)[0]
-
-    def e_steps(self, q: Any, theta: Any, batch: Any) -> Any:
-        """Some steps on one batch; XLA takes K(Z, Z) and its factor out of the loop."""
-        return jax.lax.fori_loop(0, HELD, lambda _, q: self.e_step(q, theta, batch), q)
 
     def m_step(self, adam: optax.GradientTransformation) -> Callable[..., Any]:
         """One step of Adam on kernel, likelihood and inducing inputs; q's own numbers stand still."""
@@ -97,6 +68,50 @@ class Step:
 
         return step
 
+    def loss(self, family: Any, batch: Any) -> Any:
+        """The negative bound."""
+        return -self.bound(family, batch)
+
+    def adam(self) -> optax.GradientTransformation:
+        """Of all but q."""
+        return optax.adam(self.m_rate, b1=0.9, b2=0.999, eps=ADAM_EPSILON)
+
+
+class Step(EM):
+    """A step of a variational family at its start."""
+
+    def __init__(self, p: dict[str, Any], method: str, name: str) -> None:
+        super().__init__(p, method)
+        self.name = name
+        self.batch = dataset(p["X"], p["y"], p["n"])
+        later = zip(p["X_later"], p["y_later"], strict=True)
+        self.later = [dataset(X, y, p["n"]) for X, y in later]
+        self.new = jnp.asarray(p["X_new"]), jnp.asarray(p["y_new"])
+        if name in ("m_step", "predict"):
+            self.q = jax.jit(self.e_step)(self.q, self.theta, self.batch)
+        function, arguments = self.step()
+        compiled = jax.jit(function)
+        self.modes = {"jit": lambda: jax.block_until_ready(compiled(*arguments))}
+
+    def step(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        """The function that is compiled, and what it is called with."""
+        if self.name == "e_step":
+            return self.e_step, (self.q, self.theta, self.batch)
+        if self.name == "e_step_held":
+            return self.e_steps, (self.q, self.theta, self.batch)
+        if self.name == "predict":
+            return self.predict, (self.q, self.theta, *self.new)
+        adam = self.adam()
+        start = (self.q, self.theta, adam.init(self.theta))
+        if self.name == "m_step":
+            return self.m_step(adam), (*start, self.batch)
+        batches = [self.batch, *self.later[:-1]]
+        return self.em_step(adam), (*start, batches, self.later[-1])
+
+    def e_steps(self, q: Any, theta: Any, batch: Any) -> Any:
+        """Some steps on one batch; XLA takes K(Z, Z) and its factor out of the loop."""
+        return jax.lax.fori_loop(0, HELD, lambda _, q: self.e_step(q, theta, batch), q)
+
     def predict(self, q: Any, theta: Any, X: Any, y: Any) -> Any:
         """Log predictive densities and mean predictions of new rows."""
         family = eqx.combine(q, theta)
@@ -107,10 +122,6 @@ class Step:
             return npd.Normal(f.mean, jnp.sqrt(predicted.variance)).log_prob(y), predicted.mean
         predicted = likelihood.link_function(f.mean / jnp.sqrt(1.0 + f.variance))
         return predicted.log_prob(y), predicted.mean
-
-    def loss(self, family: Any, batch: Any) -> Any:
-        """The negative bound."""
-        return -self.bound(family, batch)
 
     def figure(self, result: Any) -> float:
         """The mean log density, or the bound on the batch after the step."""
@@ -124,11 +135,74 @@ class Step:
         """A call starts where the one before it did."""
 
 
+class Learner(EM):
+    """A family that trains on what it is fed."""
+
+    def __init__(self, p: dict[str, Any], method: str) -> None:
+        super().__init__(p, method)
+        self.n, self.X_new = p["n"], jnp.asarray(p["X_new"])
+        self.seen = dataset(p["X"][p["checked"]], p["y"][p["checked"]], self.n)
+        self.batches: list[gpx.Dataset] = []
+        adam = self.adam()
+        start = (self.q, self.theta, adam.init(self.theta))
+        # types of their own: a Python number's are weak, and the iteration would be compiled for each
+        self.at = self.start = jax.tree.map(
+            lambda x: jax.lax.convert_element_type(x, x.dtype), start
+        )
+        self.iteration, self.modes = jax.jit(self.em_step(adam)), {"jit": self.iterate}
+        self.elbo_of = jax.jit(lambda q, theta: self.bound(eqx.combine(q, theta), self.seen))
+        self.moments_of = jax.jit(self.moments)
+
+    def iterate(self) -> None:
+        """One iteration on the batches that were fed last."""
+        arguments = (*self.at, self.batches[:-1], self.batches[-1])
+        self.at = jax.block_until_ready(self.iteration(*arguments))
+
+    def feed(self, batches: Any, noise: Any) -> None:
+        """Rows of each E-step and of the M-step; nothing is drawn."""
+        self.batches = [dataset(X, y, self.n) for X, y in batches]
+
+    def elbo(self) -> float:
+        """The family's own, from the checked rows."""
+        return float(self.elbo_of(*self.at[:2]))
+
+    def moments(self, q: Any, theta: Any) -> tuple[Any, Any, Any]:
+        """Mean and variance of q(f) at the new rows, and the variance of Gaussian noise."""
+        family = eqx.combine(q, theta)
+        f = family.condition(None)(self.X_new, covariance="diagonal")
+        noise = getattr(family.model.likelihood, "obs_stddev", None)
+        return f.mean[None], f.variance[None], 0.0 if noise is None else noise.unwrap() ** 2
+
+    def predict(self) -> tuple[Any, Any, Any]:
+        """The same, of the family as it is."""
+        found: tuple[Any, Any, Any] = self.moments_of(*self.at[:2])
+        return found
+
+    def figure(self, result: Any) -> float:
+        """The bound after a call."""
+        return self.elbo()
+
+    def reset(self) -> None:
+        """Family and Adam as they were."""
+        self.at = self.start
+
+
 def build(problem: dict[str, Any], method: str, step: str) -> Step:
     """A step at its start; raises `NotImplementedError` where GPJax has no such model."""
+    refuse(problem)
+    return Step(problem, method, step)
+
+
+def learner(problem: dict[str, Any], method: str, mode: str) -> Learner:
+    """A model at its start, in the one mode that there is; raises as `build` does."""
+    refuse(problem)
+    return Learner(problem, method)
+
+
+def refuse(problem: dict[str, Any]) -> None:
+    """Raise `NotImplementedError` for several latent functions."""
     if int(problem["classes"]) > 1:
         raise NotImplementedError("no variational family of GPJax has several latent functions")
-    return Step(problem, method, step)
 
 
 def dataset(X: Any, y: Any, n: Any) -> gpx.Dataset:

@@ -25,6 +25,10 @@ VERSIONS = ("gpytorch", "linear_operator", "torch", "numpy")
 HELD = 8
 SMALLEST_POSITIVE = 1e-6  # θ = floor + softplus(raw), as in svgpbench
 ADAM_EPSILON = 1e-8
+DISTRIBUTIONS = {
+    "ngd": NaturalVariationalDistribution,
+    "tril-ngd": TrilNaturalVariationalDistribution,
+}
 FUSED = 100_000
 """Entries of K(Z, X) from which torch.compile is tried; with fewer a step is all dispatch."""
 
@@ -103,6 +107,71 @@ class Step:
                 parameter.copy_(value)
 
 
+class Learner:
+    """A model that trains on what it is fed."""
+
+    def __init__(self, p: dict[str, Any], method: str, mode: str) -> None:
+        self.model = Model(p, DISTRIBUTIONS[method])
+        self.loss = negative_bound(self.model)
+        self.seen = rows(p["X"][p["checked"]], p["y"][p["checked"]])
+        self.X_new, self.noise = torch.as_tensor(p["X_new"]), p["noise"]
+        self.batches: list[tuple[torch.Tensor, torch.Tensor]] = []
+        self.natural = gpytorch.optim.NGD(self.model.q_parameters, self.model.n, float(p["e_rate"]))
+        self.adam = started_adam(self.model, float(p["m_rate"]))
+        self.e_step = descent(self.natural, self.model.theta, self.loss)
+        self.m_step = descent(self.adam, self.model.q_parameters, self.loss)
+        modes = {"eager": self.iterate}
+        if len(p["Z"]) * p["rows"].shape[1] >= FUSED:
+            modes["compiled"] = self.model.with_compiled_parts(self.iterate)
+        self.modes = {name: awaited(c) for name, c in modes.items() if mode in ("", name)}
+        self.start = [x.detach().clone() for x in self.model.parameters()]
+
+    def iterate(self) -> None:
+        """One iteration on the batches that were fed last."""
+        for batch in self.batches[:-1]:
+            self.e_step(*batch)
+        self.m_step(*self.batches[-1])
+
+    def feed(self, batches: Any, noise: Any) -> None:
+        """Rows of each E-step and of the M-step, and their draws."""
+        self.batches = [rows(*batch) for batch in batches]
+        self.draw(noise)
+
+    def draw(self, noise: Any) -> None:
+        """Have the likelihood take these draws, where it samples."""
+        if noise.size:
+            self.model.likelihood.noise = torch.as_tensor(noise)
+
+    def elbo(self) -> float:
+        """The model's own, from the checked rows."""
+        self.draw(self.noise)
+        with torch.no_grad():
+            bound: float = -self.model.n * self.loss(*self.seen).item()
+        return bound
+
+    def figure(self, result: Any) -> float:
+        """The bound after a call."""
+        return self.elbo()
+
+    def predict(self) -> tuple[Any, Any, Any]:
+        """Moments of q(f) at the new rows, and the variance of Gaussian noise."""
+        mean, variance = self.model.moments(self.X_new)
+        likelihood = self.model.likelihood
+        gaussian = isinstance(likelihood, gpytorch.likelihoods.GaussianLikelihood)
+        return mean, variance, likelihood.noise.item() if gaussian else 0.0
+
+    def reset(self) -> None:
+        """Model and optimizers as they were."""
+        with torch.no_grad():
+            for parameter, value in zip(self.model.parameters(), self.start, strict=True):
+                parameter.copy_(value)
+        self.natural.state.clear()
+        self.adam.state.clear()
+
+
+learner = Learner
+
+
 def rows(X: Any, y: Any) -> tuple[torch.Tensor, torch.Tensor]:
     """Rows on the device."""
     return torch.as_tensor(X), torch.as_tensor(y)
@@ -155,6 +224,16 @@ class Model(gpytorch.models.ApproximateGP):
                 predicted.mean if self.likelihood.has_analytic_marginal else predicted.probs.mean(0)
             )
             return self.likelihood.log_marginal(y, f), mean
+
+    def moments(self, X: torch.Tensor) -> tuple[Any, Any]:
+        """Mean and variance [P, t] of q(f) at new rows."""
+        self.eval()
+        self.variational_strategy._clear_cache()
+        with torch.no_grad():
+            f = self(X)
+            found = tuple(x.cpu().reshape(len(X), -1).T.numpy() for x in (f.mean, f.variance))
+        self.train()
+        return found[0], found[1]
 
     def with_compiled_parts(self, step: Call) -> Call:
         """The step with kernel and quadrature compiled: the rest breaks torch's graph at every line."""
@@ -246,9 +325,13 @@ def e_step(model: Model, loss: Loss, rate: float) -> Callable[..., None]:
 
 def m_step(model: Model, loss: Loss, rate: float) -> Callable[..., None]:
     """A step of Adam on kernel, likelihood and inducing inputs; no gradient goes to q."""
+    return descent(started_adam(model, rate), model.q_parameters, loss)
+
+
+def started_adam(model: Model, rate: float) -> torch.optim.Adam:
+    """Adam on all but q."""
     epsilon = ADAM_EPSILON / model.n  # the loss is a datum's
-    adam = torch.optim.Adam(model.theta, rate, (0.9, 0.999), epsilon, fused=True)
-    return descent(adam, model.q_parameters, loss)
+    return torch.optim.Adam(model.theta, rate, (0.9, 0.999), epsilon, fused=True)
 
 
 def descent(

@@ -8,7 +8,9 @@ protocol is that of `svgpbench/speed/worker.py`, and an answer may be `refused` 
 * `VERSIONS`, the packages whose versions are recorded;
 * `start(threads)`, called once before any other work;
 * `build(problem, method, step)`, a `Step` from the arrays of a problem. It raises
-  `NotImplementedError` with the reason where the library has no step with the same result.
+  `NotImplementedError` with the reason where the library has no step with the same result;
+* `learner(problem, method, mode)`, a `Learner` that goes on and on, in one mode or, where that is empty, in
+  all; it raises the same. A script without one trains in no run of `svgpbench learn`.
 """
 
 from __future__ import annotations
@@ -20,13 +22,15 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any, Protocol
 
 import numpy as np
 
 WARM_CALLS, WARM_S = 3, 0.3
+
+Rows = tuple[Any, Any]  # X [b, D], y [b]
 
 
 class Step(Protocol):
@@ -40,6 +44,19 @@ class Step(Protocol):
 
     def reset(self) -> None:
         """Go back to the start."""
+
+
+class Learner(Step, Protocol):
+    """A model that trains: a call of a mode is an EM iteration on the rows that it was fed last."""
+
+    def feed(self, batches: Sequence[Rows], noise: Any) -> None:
+        """Rows of each E-step and then of the M-step, and the draws [S, P] of them all."""
+
+    def elbo(self) -> float:
+        """The library's own bound for all data, from the rows `checked` and the draws `noise`."""
+
+    def predict(self) -> tuple[Any, Any, Any]:
+        """Mean and variance [P, t] of q(f) at `X_new`, and the variance of Gaussian noise [], or 0."""
 
 
 def main() -> None:
@@ -68,14 +85,21 @@ def main() -> None:
     prepared: dict[tuple[str, str], tuple[Step, Callable[[], Any]]] = {}
     for line in requests:
         request = json.loads(line)
-        key = (request["method"], request["step"])
+        key = (request.get("method"), request.get("step"))
         try:
             if request["do"] == "prepare":
-                with np.load(request["problem"], allow_pickle=False) as arrays:
-                    step = peer.build(dict(arrays), *key)
+                step = peer.build(load_arrays(request["problem"]), *key)
                 answer = prepare(step)
                 prepared[key] = (step, step.modes[answer["mode"]])
                 say(answer)
+            elif request["do"] == "learn":
+                arrays = load_arrays(request["problem"]) | load_arrays(request["run"])
+                training = Training(peer, arrays, key[0], request["mode"])
+                say(training.prepared)
+            elif request["do"] == "advance":
+                say(training.advance(request["until_s"], request["iterations"]))
+            elif request["do"] == "look":
+                say(training.look(request["into"]))
             else:
                 say({"seconds": time_calls(*prepared[key], request["calls"])})
         except NotImplementedError as reason:
@@ -92,6 +116,12 @@ def load_script(path: str) -> Any:
     sys.modules["peer"] = module  # torch.compile looks there for what it traces
     spec.loader.exec_module(module)
     return module
+
+
+def load_arrays(path: str) -> dict[str, Any]:
+    """The arrays of a problem by name."""
+    with np.load(path, allow_pickle=False) as arrays:
+        return dict(arrays)
 
 
 def one_line(error: Exception) -> str:
@@ -151,6 +181,53 @@ def time_calls(step: Step, call: Callable[[], Any], count: int) -> list[float]:
         return [timed(call)[0] for _ in range(count)]
     finally:
         gc.enable()
+
+
+class Training:
+    """A learner on its minibatches, in its fastest mode; the clock runs while it trains and no longer.
+
+    Iteration k takes the next `e_steps` + 1 of `rows` [minibatches, b], which begin again where they end.
+    """
+
+    def __init__(self, peer: Any, arrays: dict[str, Any], method: str, mode: str) -> None:
+        if not hasattr(peer, "learner"):
+            raise NotImplementedError("its script offers no learner")
+        self.arrays, self.iterations, self.seconds = arrays, 0, 0.0
+        self.learner: Learner = peer.learner(arrays, method, mode)
+        self.feed()
+        modes = self.learner.modes
+        if len(modes) == 1:  # nothing to choose
+            ((name, call),) = modes.items()
+            # two: a state may come back of other types than it went in with, and be compiled for
+            self.prepared = {"mode": name, "first_call_s": timed(call)[0] + timed(call)[0]}
+        else:
+            self.prepared = prepare(self.learner)
+        self.call = modes[self.prepared["mode"]]
+        self.learner.reset()
+
+    def feed(self) -> None:
+        """Hand over the rows and draws of the next iteration."""
+        a, count = self.arrays, int(self.arrays["e_steps"]) + 1
+        taken = [a["rows"][(count * self.iterations + i) % len(a["rows"])] for i in range(count)]
+        noise = a["draws"][self.iterations % len(a["draws"])]
+        self.learner.feed([(a["X"][rows], a["y"][rows]) for rows in taken], noise)
+
+    def advance(self, until_s: float, iterations: int) -> dict[str, Any]:
+        """Train until the clock or the count of iterations is there."""
+        began, before = time.perf_counter(), self.seconds
+        while self.seconds < until_s and self.iterations < iterations:
+            self.feed()
+            self.call()
+            self.iterations += 1
+            self.seconds = before + (time.perf_counter() - began)
+        return {"seconds": self.seconds, "iterations": self.iterations}
+
+    def look(self, into: str) -> dict[str, float]:
+        """The bound, and predictions in a file where one is named; the clock stands still."""
+        if into:
+            mean, variance, noise_variance = self.learner.predict()
+            np.savez(into, mean=mean, variance=variance, noise_variance=noise_variance)
+        return {"elbo": self.learner.elbo()}
 
 
 def timed(call: Callable[[], Any]) -> tuple[float, Any]:

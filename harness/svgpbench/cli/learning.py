@@ -1,0 +1,136 @@
+"""`svgpbench learn`: how long training takes to a given test NLPD, ours beside the peers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from svgpbench.cli.options import RESULTS, Backends, ResultsFolder
+from svgpbench.cli.printing import printer
+from svgpbench.cli.timed import Threads, default_threads, tell
+from svgpbench.errors import UserError
+from svgpbench.learning import records
+from svgpbench.learning.comparison import Entry, compare
+from svgpbench.learning.plan import OURS, SHIPPED, Contestant, Plan, Run, read_plan
+from svgpbench.learning.records import Record
+from svgpbench.learning.training import Place, Trainer
+from svgpbench.plugins import PEERS, check_backend, plugins
+from svgpbench.report.figure import check_figure_path
+from svgpbench.report.learning_curves import draw_learning
+from svgpbench.report.learning_table import end_table, notes, search_table, target_table
+from svgpbench.runner.cores import job_cores
+from svgpbench.speed.peers import known_peers, locate_peers, peer_python
+from svgpbench.survival.libraries import chosen
+
+
+def learn_command(
+    *,
+    library: Annotated[
+        list[str] | None,
+        typer.Option("--library", help=f"{OURS}, {', '.join(plugins(PEERS))}; repeat for several."),
+    ] = None,
+    problem: Annotated[
+        list[str] | None,
+        typer.Option("--problem", help="A problem of the plan; repeat for several."),
+    ] = None,
+    backend: Backends = None,
+    seconds: Annotated[
+        float | None,
+        typer.Option("--seconds", min=0.01, help="Of training, at most, a run: to try it."),
+    ] = None,
+    plan: Annotated[
+        Path, typer.Option("--plan", metavar="FILE", help="A plan of your own (TOML).")
+    ] = SHIPPED,
+    results: ResultsFolder = RESULTS / "learning",
+    from_records: Annotated[
+        bool, typer.Option("--from-records", help="Run nothing; show what is recorded.")
+    ] = False,
+    threads: Threads = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="PICTURE", help="Draw the curves as well.")
+    ] = None,
+) -> None:
+    """Train ours and the peers with rates that each searched, and time them to a given test NLPD."""
+    if out is not None:
+        check_figure_path(out)
+    declared = _as_asked(read_plan(plan), seconds, backend)
+    problems = chosen("problem of the plan", problem, declared.problems)
+    libraries = chosen("library", library, [OURS, *known_peers()])
+    if not (from_records or library):
+        libraries = [x for x in libraries if x == OURS or peer_python(x)]
+    contestants = _contestants(declared, libraries)
+    found = records.read(results)
+    if from_records:
+        entries = {name: compare(declared, name, contestants, found.get) for name in problems}
+    else:
+        entries = _run(declared, problems, contestants, found, results, threads)
+    entries = {name: kept for name, x in entries.items() if (kept := [e for e in x if e.search])}
+    if not entries:
+        raise UserError(
+            f"no record of these runs in {results}; leave --from-records out to make them"
+        )
+    _show(declared, entries)
+    if out is not None:
+        draw_learning(declared, entries, out)
+
+
+def _as_asked(plan: Plan, seconds: float | None, backends: list[str] | None) -> Plan:
+    if backends:
+        plan = plan.model_copy(update={"backends": tuple(backends)})
+    return plan if seconds is None else plan.within(seconds)
+
+
+def _contestants(plan: Plan, libraries: Iterable[str]) -> list[Contestant]:
+    peers = known_peers()
+    return [
+        Contestant(name, method)
+        for name in libraries
+        for method in (plan.methods if name == OURS else peers[name].methods)
+    ]
+
+
+def _run(
+    plan: Plan,
+    problems: list[str],
+    contestants: list[Contestant],
+    found: dict[Run, Record],
+    results: Path,
+    threads: int | None,
+) -> dict[str, list[Entry]]:
+    """All runs that have no record yet; Ctrl-C loses the one that is on."""
+    libraries = dict.fromkeys(x.library for x in contestants)
+    for name in plan.backends if OURS in libraries else ():
+        check_backend(name.partition(":")[0])
+    peers = locate_peers([name for name in libraries if name != OURS], tell=tell)
+    count = threads or default_threads()
+    with Trainer(plan, Place(peers, count, job_cores(1, count)[0])) as trainer:
+
+        def execute(run: Run) -> Record:
+            if run not in found:
+                found[run] = trainer.run(run)
+                records.append(results, found[run])
+                tell(f"{run.title}: {_words(found[run])}")
+            return found[run]
+
+        return {name: compare(plan, name, contestants, execute) for name in problems}
+
+
+def _words(record: Record) -> str:
+    """How a run ended, for a line of progress."""
+    if record.end != records.DONE or record.last is None:
+        return f"{record.end}: {record.message}"
+    nlpd = "" if record.last.nlpd is None else f", NLPD {record.last.nlpd:.4f}"
+    return f"{record.last.iterations} iterations, ELBO {record.last.elbo:.6g}{nlpd}"
+
+
+def _show(plan: Plan, entries: dict[str, list[Entry]]) -> None:
+    page = printer(120)
+    for problem, found in entries.items():
+        race = plan.problems[problem]
+        for table in (search_table, end_table, target_table):
+            page.print(table(problem, race, found))
+        for note in notes(problem, found):
+            page.print(note, markup=False, highlight=False)

@@ -1,0 +1,62 @@
+"""Test NLPD against seconds of training: a curve a seed, a line a target, a cross where a run died."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import cycle
+from pathlib import Path
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from svgpbench.errors import UserError
+from svgpbench.learning.comparison import Entry
+from svgpbench.learning.plan import Plan, Race
+from svgpbench.learning.records import DIED
+from svgpbench.report.palette import KNOWN, OTHERS, LineStyle
+from svgpbench.report.panel import STYLE, legend
+
+
+def draw_learning(plan: Plan, entries: Mapping[str, Sequence[Entry]], out: Path) -> None:
+    """A panel a problem; raises `UserError` for a file that cannot be written."""
+    trained = (x for found in entries.values() for x in found if x.trained)
+    titles = dict.fromkeys(x.contestant.title for x in trained)
+    styles = dict(zip(titles, cycle((*KNOWN.values(), *OTHERS)), strict=False))
+    with matplotlib.rc_context(STYLE):
+        figure = Figure((3.6 * len(entries), 3.2), layout="constrained")
+        panels = figure.subplots(1, len(entries), squeeze=False)[0]
+        for ax, (problem, found) in zip(panels, entries.items(), strict=True):
+            _draw(ax, plan.problems[problem], found, styles)
+            ax.set_title(problem, loc="left")
+        panels[0].set_ylabel("test NLPD")
+        legend(figure, styles)
+        try:
+            figure.savefig(out, dpi=200)
+        except OSError as error:
+            raise UserError(f"--out {out} cannot be written ({error.strerror})") from None
+
+
+def _draw(ax: Axes, race: Race, entries: Sequence[Entry], styles: Mapping[str, LineStyle]) -> None:
+    lows = []
+    for entry in entries:
+        for record in entry.trained:
+            style = styles[entry.contestant.title]
+            x = [look.seconds for look in record.looks]
+            y = [look.nlpd or 0.0 for look in record.looks]
+            ax.plot(x, y, color=style.colour, linestyle=style.dash, linewidth=1.0)
+            if record.end == DIED and x:
+                ax.plot(x[-1:], y[-1:], "x", color=style.colour)
+            lows += y
+    for target in race.targets:
+        ax.axhline(target, color="#999999", linewidth=0.6)
+    ax.set_xscale("log")
+    ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+    ax.xaxis.set_minor_formatter(NullFormatter())
+    ax.set_xlabel("seconds of training")
+    if lows:  # what diverges spoils no panel
+        low, high = min(*lows, *race.targets), max(*race.targets)
+        room = max(high - low, 0.1)
+        ax.set_ylim(low - 0.1 * room, high + 3.0 * room)

@@ -1,0 +1,263 @@
+"""`svgpbench learn` on a tiny plan, and its tables from records made by hand."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from racing import FAKE, run_of, tiny_plan
+from rich.console import Console
+
+from svgpbench.cli.application import exit_code
+from svgpbench.learning import records, training
+from svgpbench.learning.comparison import Choice, Entry, compare
+from svgpbench.learning.plan import OURS, Contestant, RatePair, Run
+from svgpbench.learning.records import DIED, DONE, REFUSED, Look, Record
+from svgpbench.report import learning_table
+
+PLAN = """
+seeds = [0, 1]
+backends = ["numpy"]
+methods = ["t-svgp"]
+checked_rows = 50
+test_rows = 40
+first_look_s = 1e6
+iterations = 3
+
+[problems.tiny]
+data = { name = "airfoil" }
+likelihood = { name = "gaussian", noise_variance = 0.1 }
+batch_size = 16
+inducing = 7
+e_rates = [0.1]
+m_rates = [0.01]
+search_s = 1e6
+seconds = 1e7
+targets = [100.0, -100.0]
+"""
+
+Learn = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def learn(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Learn:
+    (tmp_path / "plan.toml").write_text(PLAN)
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        where = ("--plan", str(tmp_path / "plan.toml"), "--results", str(tmp_path / "records"))
+        code = exit_code(["learn", "--threads", "1", *where, *arguments])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return run
+
+
+def test_a_comparison_is_run_recorded_resumed_and_shown_again(
+    learn: Learn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    picture = tmp_path / "curves.png"
+    code, out, err = learn("--library", OURS, "--out", str(picture))
+    assert code == 0, err
+    assert picture.stat().st_size > 1000
+    path = tmp_path / "records" / f"{OURS}.jsonl"
+    lines = path.read_text().splitlines(keepends=True)
+    kept = [json.loads(line) for line in lines]
+    assert [(x["method"], x["search"], x["seed"]) for x in kept] == [
+        ("t-svgp", True, 0),
+        ("t-svgp", False, 0),
+        ("t-svgp", False, 1),
+    ]
+    assert all(x["looks"][-1][1] == 3 and "numpy" in x["versions"] for x in kept)
+    # the first target is reached at the first look, the second never
+    assert "> 1e+07" in out and "t-svgp" in out
+
+    path.write_text("".join(lines[:-1]) + lines[-1][:60])  # killed in the middle of its last line
+    again: list[Run] = []
+    real = training.Trainer.run
+
+    def seen(self: training.Trainer, run: Run) -> Record:
+        again.append(run)
+        return real(self, run)
+
+    monkeypatch.setattr(training.Trainer, "run", seen)
+    assert learn("--library", OURS)[0] == 0
+    assert [(run.contestant.method, run.seed) for run in again] == [("t-svgp", 1)]
+    shown = learn("--from-records")
+    assert shown[0] == 0 and "t-svgp" in shown[1] and len(again) == 1
+    # another plan has records of its own
+    (tmp_path / "plan.toml").write_text(PLAN.replace("batch_size = 16", "batch_size = 8"))
+    assert learn("--from-records")[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--library", "gpfow"), "unknown library 'gpfow'; did you mean 'gpflow'?"),
+        (("--problem", "tidy"), "unknown problem of the plan 'tidy'"),
+        (("--library", OURS, "--backend", "nunpy"), "unknown backend 'nunpy'"),
+        (("--out", "curves.txt"), "name a file ending in .png"),
+        (("--from-records",), "no record of these runs"),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_code_2(
+    learn: Learn, arguments: tuple[str, ...], said: str
+) -> None:
+    code, out, err = learn(*arguments)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert said in err
+
+
+PEER, OTHER, MINE = Contestant("gpflow", "natgrad"), FAKE, Contestant(OURS, "t-svgp")
+BEST = RatePair(0.3, 0.01)
+
+
+def record(contestant: Contestant, *at: tuple[float, float], **changes: Any) -> Record:
+    """A run of 20 s that was at an NLPD at some seconds, a hundred iterations each."""
+    looks = tuple(Look(s, int(100 * s), -1000.0, nlpd) for s, nlpd in at)
+    run = run_of(tiny_plan(), contestant, seed=changes.pop("seed", 0))
+    return Record(run, DONE, looks=looks)._replace(**changes)
+
+
+def entry(contestant: Contestant, *trained: Record) -> Entry:
+    return Entry(contestant, (record(contestant),), Choice("graph", BEST), trained)
+
+
+def test_a_run_that_does_not_get_there_is_later_than_any_that_does() -> None:
+    there, late = record(MINE, (5.0, 1.0), (20.0, 0.9)), record(MINE, (5.0, 2.0), (20.0, 1.3))
+    died = record(MINE, (5.0, 2.0), end=DIED, message="NaN")
+    of_all = entry(MINE, there, late, died)
+    assert learning_table.seconds_to(of_all, 1.2) == [
+        5.0,
+        learning_table.NEVER,
+        learning_table.NEVER,
+    ]
+    assert learning_table.median(learning_table.seconds_to(of_all, 1.2)) == learning_table.NEVER
+    assert learning_table.iterations_to(of_all, 0.9)[0] == 2000
+    two = entry(MINE, there, late, record(MINE, (10.0, 1.2)))
+    assert learning_table.median(learning_table.seconds_to(two, 1.2)) == 10.0
+
+
+def shown(*entries: Entry) -> list[str]:
+    """What the tables of targets and of ends say of each contestant."""
+    race = tiny_plan(targets=(1.2,)).problems["tiny"]
+    page = Console(file=io.StringIO(), width=200)
+    for table in (learning_table.target_table, learning_table.end_table):
+        page.print(table("tiny", race, entries))
+    assert isinstance(page.file, io.StringIO)
+    lines = page.file.getvalue().splitlines()
+    return ["".join(x for x in lines if each.contestant.title in x) for each in entries]
+
+
+def test_the_table_shows_seconds_with_their_spread_and_the_fastest_peer_over_each() -> None:
+    mine = entry(MINE, *(record(MINE, (s, 1.0), (20.0, 0.8)) for s in (4.0, 5.0, 8.0)))
+    theirs = entry(PEER, *(record(PEER, (s, 1.1), (20.0, 1.0)) for s in (10.0, 12.0, 11.0)))
+    never = entry(OTHER, *(record(OTHER, (20.0, 2.0)) for _ in range(3)))
+    ours, peer, last = shown(mine, theirs, never)
+    assert "5 (4–8)" in ours and " 500 " in ours and "2.20" in ours and "0.8000" in ours
+    assert "11 (10–12)" in peer and "1.00" in peer and "10" in peer
+    assert "> 20 (> 20–> 20)" in last and "3 of 3" in last
+    # a contestant that never gets there stays in the table, with a bound of its ratio
+    cut = entry(MINE, *(record(MINE, (20.0, 2.0)) for _ in range(3)))
+    assert "< 0.55" in shown(cut, theirs)[0]
+    died = entry(MINE, record(MINE, (4.0, 1.3), end=DIED), *mine.trained[:2])
+    row = shown(died, theirs)[0]
+    assert "5 (4–> 20)" in row and "2 of 3" in row
+    best = shown(mine, entry(PEER, record(PEER, (20.0, 2.0))))[0]
+    assert "> 4.00" in best
+
+
+def test_ratios_are_bounds_where_a_run_is_cut_off() -> None:
+    never = learning_table.NEVER
+    assert learning_table.ratio(10.0, 5.0, 20.0) == "2.00"
+    assert learning_table.ratio(never, 5.0, 20.0) == "> 4.00"
+    assert learning_table.ratio(10.0, never, 20.0) == "< 0.50"
+    assert learning_table.ratio(never, never, 20.0) == "–"
+
+
+def test_the_search_and_what_went_wrong_are_told() -> None:
+    plan = tiny_plan()
+    runs = [
+        run_of(plan, PEER, search=True, mode="graph", rates=r) for r in plan.problems["tiny"].grid
+    ]
+    found = [
+        Record(runs[0], DONE, mode="graph", looks=(Look(5.0, 9, -700.0, None),)),
+        Record(runs[1], DIED, "InvalidArgumentError: NaN", mode="graph"),
+    ]
+    chosen = Choice("graph", RatePair(0.1, 0.01))
+    lost = record(PEER, (20.0, 1.0), other_cores=0.7)
+    entries = [
+        Entry(PEER, tuple(found), chosen, (lost,)),
+        Entry(MINE, (record(MINE, end=REFUSED, message="no several latents"),), None),
+        Entry(OTHER, (record(OTHER, end=DIED, message="x"),), None),
+    ]
+    page = Console(file=io.StringIO(), width=200)
+    page.print(learning_table.search_table("tiny", plan.problems["tiny"], entries))
+    assert isinstance(page.file, io.StringIO)
+    row = next(x for x in page.file.getvalue().splitlines() if "natgrad" in x)
+    assert "*-700" in row and "died" in row
+    notes = "\n".join(learning_table.notes("tiny", entries))
+    assert "t-svgp: refused: no several latents" in notes
+    assert "natgrad (graph) search: γ=0.3 Adam=0.01: died at once: InvalidArgumentError" in notes
+    assert "fake m: no rates of the grid came to the end" in notes
+    assert "other processes took 0.70 cores" in notes
+
+
+def searched(bounds: dict[tuple[str, float], float | str]) -> tuple[list[Entry], list[Run]]:
+    """Entries of a comparison whose runs end at a bound by (mode, γ), or die, or are refused."""
+    plan = tiny_plan(backends=("torch", "jax"), e_rates=(0.1, 0.3, 1.0))
+    made: list[Run] = []
+
+    def execute(run: Run) -> Record:
+        made.append(run)
+        mode = run.mode or "graph"
+        bound = bounds.get((mode, run.rates.e), -9.0)
+        if isinstance(bound, str):
+            looked = (Look(2.0, 50, 99.0, None),) if bound == DIED else ()
+            return Record(run, bound, "why", mode=mode, looks=looked)
+        iterations = 200 if mode == "jax" else 100
+        return Record(run, DONE, mode=mode, looks=(Look(5.0, iterations, bound, None),))
+
+    return compare(plan, "tiny", [MINE, PEER], execute), made
+
+
+def test_ours_takes_the_backend_with_the_most_iterations_and_each_the_rates_of_the_best_bound() -> (
+    None
+):
+    bounds = {("jax", 0.3): -3.0, ("torch", 0.1): -1.0, ("graph", 1.0): -2.0, ("graph", 0.3): DIED}
+    (mine, peer), made = searched(bounds)
+    assert mine.choice == ("jax", RatePair(0.3, 0.01))  # of jax's own runs
+    assert peer.choice == ("graph", RatePair(1.0, 0.01))
+    asked = [(x.contestant.library, x.mode, x.rates.e) for x in made if x.search]
+    ours = [("torch", 0.1), ("jax", 0.1), ("jax", 0.3), ("jax", 1.0)]
+    assert asked[:4] == [(OURS, *x) for x in ours]
+    assert asked[4:] == [("gpflow", "", 0.1), ("gpflow", "graph", 0.3), ("gpflow", "graph", 1.0)]
+    # contestants are side by side within a seed
+    trained = [(x.seed, x.contestant) for x in made if not x.search]
+    assert trained == [(0, MINE), (0, PEER), (1, MINE), (1, PEER)]
+    assert len(mine.trained) == len(peer.trained) == 2
+
+
+def test_who_is_refused_or_lives_at_no_rate_is_kept_and_not_trained() -> None:
+    dead: dict[tuple[str, float], float | str] = {("jax", e): DIED for e in (0.1, 0.3, 1.0)}
+    dead |= {("torch", e): DIED for e in (0.1, 0.3, 1.0)}
+    (mine, peer), made = searched({**dead, ("graph", 0.1): REFUSED})
+    assert mine.choice is None and len(mine.search) == 4 and not mine.trained
+    assert peer.refusal == "why" and len(peer.search) == 1 and not peer.trained
+    assert all(run.search for run in made)
+
+
+def test_records_come_back_as_they_were(tmp_path: Path) -> None:
+    whole = record(PEER, (5.0, 1.0), (20.0, 0.5), mode="xla", modes={"xla": 0.1, "graph": "no"})
+    searching = Record(
+        whole.run._replace(search=True), DIED, "why", looks=(Look(1.0, 2, -3.0, None),)
+    )
+    for each in (whole, searching):
+        records.append(tmp_path, each)
+    assert records.read(tmp_path) == {x.run: x for x in (whole, searching)}
