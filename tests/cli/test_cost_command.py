@@ -33,6 +33,24 @@ def test_the_table_says_what_was_counted(cli: Cli) -> None:
     assert "702 T" in rows[1]
 
 
+def test_a_likelihood_of_several_classes_has_ten_latents_or_as_many_as_are_asked_for(
+    cli: Cli,
+) -> None:
+    ten, three = (
+        cli("cost", "t-svgp", "--likelihood", "softmax", *SIZES, *more)
+        for more in ((), ("--P", "3"))
+    )
+    assert ten.out.splitlines()[0].endswith("b = 1000, P = 10")
+    # an M-step's factor of K(Z, Z) is of the kernel that all latents share, 1e15/3; B's are their own
+    tied = [
+        json.loads(cli("cost", "t-svgp", "--likelihood", "softmax", *SIZES, "--json", "--P", p).out)
+        for p in ("2", "4")
+    ]
+    more = tied[1]["e_step"]["flops"] - tied[0]["e_step"]["flops"]
+    assert more == pytest.approx(2 * 1e15 / 3, rel=0.2)
+    assert three.out.splitlines()[0].endswith("P = 3")
+
+
 def test_json_holds_the_counts(cli: Cli) -> None:
     content = json.loads(cli("cost", "t-svgp", "--option", "tying=untied", *SIZES, "--json").out)
     method = build_method("t-svgp", {"tying": "untied"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Annotated, Any
 
 import typer
@@ -17,7 +17,8 @@ from svgpbench.cli.printing import printer
 from svgpbench.config import LikelihoodConfig
 from svgpbench.cost import Cost, Size, Tally, count, exponents
 from svgpbench.errors import UserError
-from svgpbench.likelihoods import build_likelihood
+from svgpbench.likelihoods import Likelihood, build_likelihood
+from svgpbench.likelihoods.multiclass import MulticlassLikelihood
 from svgpbench.methods import build_method
 from svgpbench.model import Model
 from svgpbench.model.kernels import kernel
@@ -44,6 +45,7 @@ def cost_command(
         int | None, typer.Option("--gamma", help="Inducing points of the mean, where decoupled.")
     ] = None,
     D: Annotated[int, typer.Option("--D", help="Input dimensions.")] = 8,
+    P: Annotated[int, typer.Option("--P", min=2, help="Classes, of a likelihood of several.")] = 10,
     likelihood: Annotated[str, typer.Option("--likelihood")] = "gaussian",
     kernel_name: Annotated[str, typer.Option("--kernel")] = "matern52",
     dtype: Annotated[Dtype, typer.Option("--dtype")] = Dtype.float64,
@@ -62,7 +64,7 @@ def cost_command(
     """Count FLOPs, bytes and memory of a method's steps."""
     machine = _machine(peak_flops, bandwidth)
     built = build_method(method, dict(map(_option, option or ())))
-    model = Model(kernel(kernel_name), build_likelihood(LikelihoodConfig(name=likelihood)))
+    model = Model(kernel(kernel_name), _likelihood(likelihood, P))
     size = Size(n=n, M=M, D=D, b=batch, gamma=gamma)
     rows = _rows(count(built, model, size, dtype=dtype.value), machine)
     if with_exponents:
@@ -73,8 +75,15 @@ def cost_command(
         typer.echo(json.dumps(rows, indent=2))
     else:
         sizes = ", ".join(f"{k} = {v}" for k, v in asdict(size).items() if v is not None)
+        latents = model.likelihood.latents
+        sizes += f", P = {latents}" if latents > 1 else ""
         title = f"{method}, {likelihood}, {kernel_name}, {dtype.value}; {sizes}"
         printer().print(Text(title), _table(rows), *_exponents(rows), sep="\n")
+
+
+def _likelihood(name: str, classes: int) -> Likelihood:
+    built = build_likelihood(LikelihoodConfig(name=name))
+    return replace(built, classes=classes) if isinstance(built, MulticlassLikelihood) else built
 
 
 def _machine(peak_flops: float | None, bandwidth: float | None) -> tuple[float, float] | None:
