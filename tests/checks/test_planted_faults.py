@@ -225,14 +225,14 @@ LIKELIHOOD_FAULTS = {
     ),
     "softmax's β without 1 − p": (
         softmax,
-        "p.weights * probability * (1.0 - probability)",
-        "p.weights * probability",
+        "p.weights * shares * (1.0 - shares)",
+        "p.weights * shares",
         "softmax",
     ),
     "the draws of softmax in the wrong latents": (
         softmax,
-        "draws = ops.matrix_transpose(p.noise)",
-        "draws = ops.flip(ops.matrix_transpose(p.noise), axis=(0,))",
+        "[..., None] * ops.matrix_transpose(p.noise)",
+        "[..., None] * ops.flip(ops.matrix_transpose(p.noise), axis=(0,))",
         "softmax",
     ),
     "degrees of freedom short by one": (

@@ -10,7 +10,7 @@ import pytest
 from guide import DOCS, Guide
 
 from svgpbench.metrics import METRICS
-from svgpbench.plugins import FIGURES, plugins
+from svgpbench.plugins import FIGURES, load, plugins
 
 PAGE = "add-an-experiment.md"
 
@@ -87,8 +87,10 @@ def test_a_kind_of_figure_of_another_package_is_drawn(guide: Guide) -> None:
 
 def test_the_document_names_every_kind_and_every_metric() -> None:
     page = (DOCS / PAGE).read_text("utf-8")
-    assert set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)) == {
-        name for name, point in plugins(FIGURES).items() if point.value.startswith("svgpbench.")
+    assert set(re.findall(r"^\| `([\w-]+)` \|", page, re.MULTILINE)) == {
+        name
+        for name, point in plugins(FIGURES).items()
+        if point.value.startswith("svgpbench.") and load(FIGURES, name).draws == "records"
     }
     declared = page.partition("Metrics are declared in")[2].partition("\n## ")[0]
     assert METRICS.keys() <= set(re.findall(r"`(\w+)`", declared))

@@ -20,7 +20,7 @@ from svgpbench.runner.merging import Stored, records_below
 from svgpbench.runner.records import record_files, write_record
 
 ROOT = Path(__file__).parents[2]
-FILES = sorted(record_files(ROOT / "results"))[::25]
+FILES = sorted(record_files(ROOT / "results", "adam2021-fig3"))[::50]
 ARROW = {
     "text": ("string", "large_string"),
     "whole": ("int64",),

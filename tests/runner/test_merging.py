@@ -13,7 +13,8 @@ from svgpbench.errors import UserError
 from svgpbench.runner.merging import merge, one_a_cell, records_below
 from svgpbench.runner.records import Record, read_record, record_files, record_path, write_record
 
-COMMITTED = sorted(record_files(Path(__file__).parents[2] / "results"))[::60]
+RESULTS = Path(__file__).parents[2] / "results"
+COMMITTED = sorted(record_files(RESULTS, "adam2021-fig3"))[::120]
 """Ten records of Figure 3, of three backends."""
 
 

@@ -53,7 +53,7 @@ def _settles(record: Record, best: float) -> float:
     region = MEASURES["elbo"].region_at(best, cast(float, record.data["n_train"]))
     below = np.flatnonzero(_bound(record) < best - region)
     first = below[-1] + 1 if len(below) else 0  # after the last that is below
-    iterations = record.trace["iteration"]
+    iterations = record.trace.get("iteration", ())
     return cast(float, iterations[first]) if first < len(iterations) else math.inf
 
 
