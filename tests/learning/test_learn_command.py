@@ -52,7 +52,8 @@ def learn(
 
     def run(*arguments: str) -> tuple[int, str, str]:
         where = ("--plan", str(tmp_path / "plan.toml"), "--results", str(tmp_path / "records"))
-        code = exit_code(["learn", "--threads", "1", *where, *arguments])
+        busy = ("--max-other-cores", "99")  # other tests run beside
+        code = exit_code(["learn", "--threads", "1", *busy, *where, *arguments])
         said = capsys.readouterr()
         return code, said.out, said.err
 
@@ -94,6 +95,26 @@ def test_a_comparison_is_run_recorded_resumed_and_shown_again(
     # another plan has records of its own
     (tmp_path / "plan.toml").write_text(PLAN.replace("batch_size = 16", "batch_size = 8"))
     assert learn("--from-records")[0] == 2
+
+
+def test_a_disturbed_run_is_made_again_and_the_least_disturbed_counts(
+    learn: Learn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # the search; two tries of seed 0, three of seed 1
+    losses = iter([0.0, 0.3, 0.05, 0.5, 0.4, 0.6])
+    real = training.Trainer.run
+
+    def disturbed(self: training.Trainer, run: Run) -> Record:
+        return real(self, run)._replace(other_cores=next(losses))
+
+    monkeypatch.setattr(training.Trainer, "run", disturbed)
+    code, out, err = learn("--library", OURS, "--max-other-cores", "0.1")
+    assert code == 0 and next(losses, None) is None
+    kept = records.read(tmp_path / "records")
+    assert sorted(x.other_cores for x in kept.values()) == [0.0, 0.05, 0.4]
+    assert "others took 0.30 cores" in err.replace("\n", " ")
+    assert "other processes took 0.40 cores" in out
+    assert learn("--library", OURS, "--max-other-cores", "0.5")[0] == 0  # nothing left to run
 
 
 @pytest.mark.parametrize(

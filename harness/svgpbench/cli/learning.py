@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
 from svgpbench.cli.options import RESULTS, Backends, ResultsFolder
 from svgpbench.cli.printing import printer
-from svgpbench.cli.timed import Threads, default_threads, tell
+from svgpbench.cli.timed import MaxOtherCores, Threads, default_threads, tell
 from svgpbench.errors import UserError
 from svgpbench.learning import records
 from svgpbench.learning.comparison import Entry, compare
@@ -22,8 +22,18 @@ from svgpbench.report.figure import check_figure_path
 from svgpbench.report.learning_curves import draw_learning
 from svgpbench.report.learning_table import end_table, notes, search_table, target_table
 from svgpbench.runner.cores import job_cores
+from svgpbench.speed.compare import MAX_OTHER_CORES
 from svgpbench.speed.peers import known_peers, locate_peers, peer_python
 from svgpbench.survival.libraries import chosen
+
+TRIES = 3  # of a run that others disturb, a call
+
+
+class Limits(NamedTuple):
+    """What a run may use, and what it may lose."""
+
+    threads: int
+    other_cores: float  # CPU of other processes, above which a run is made again
 
 
 def learn_command(
@@ -49,6 +59,7 @@ def learn_command(
         bool, typer.Option("--from-records", help="Run nothing; show what is recorded.")
     ] = False,
     threads: Threads = None,
+    max_other_cores: MaxOtherCores = MAX_OTHER_CORES,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="PICTURE", help="Draw the curves as well.")
     ] = None,
@@ -66,7 +77,8 @@ def learn_command(
     if from_records:
         entries = {name: compare(declared, name, contestants, found.get) for name in problems}
     else:
-        entries = _run(declared, problems, contestants, found, results, threads)
+        limits = Limits(threads or default_threads(), max_other_cores)
+        entries = _run(declared, problems, contestants, found, results, limits)
     entries = {name: kept for name, x in entries.items() if (kept := [e for e in x if e.search])}
     if not entries:
         raise UserError(
@@ -98,21 +110,24 @@ def _run(
     contestants: list[Contestant],
     found: dict[Run, Record],
     results: Path,
-    threads: int | None,
+    limits: Limits,
 ) -> dict[str, list[Entry]]:
-    """All runs that have no record yet; Ctrl-C loses the one that is on."""
+    """All runs that have no undisturbed record yet; Ctrl-C loses the one that is on."""
     libraries = dict.fromkeys(x.library for x in contestants)
     for name in plan.backends if OURS in libraries else ():
         check_backend(name.partition(":")[0])
     peers = locate_peers([name for name in libraries if name != OURS], tell=tell)
-    count = threads or default_threads()
-    with Trainer(plan, Place(peers, count, job_cores(1, count)[0])) as trainer:
+    cores = job_cores(1, limits.threads)[0]
+    with Trainer(plan, Place(peers, limits.threads, cores)) as trainer:
 
         def execute(run: Run) -> Record:
-            if run not in found:
-                found[run] = trainer.run(run)
-                records.append(results, found[run])
-                tell(f"{run.title}: {_words(found[run])}")
+            for _ in range(TRIES):
+                if run in found and found[run].other_cores <= limits.other_cores:
+                    break
+                made = trainer.run(run)
+                records.append(results, made)
+                tell(f"{run.title}: {_words(made)}")
+                found[run] = records.least_disturbed(found.get(run), made)
             return found[run]
 
         return {name: compare(plan, name, contestants, execute) for name in problems}
@@ -123,7 +138,8 @@ def _words(record: Record) -> str:
     if record.end != records.DONE or record.last is None:
         return f"{record.end}: {record.message}"
     nlpd = "" if record.last.nlpd is None else f", NLPD {record.last.nlpd:.4f}"
-    return f"{record.last.iterations} iterations, ELBO {record.last.elbo:.6g}{nlpd}"
+    lost = f"; others took {record.other_cores:.2f} cores" if record.other_cores else ""
+    return f"{record.last.iterations} iterations, ELBO {record.last.elbo:.6g}{nlpd}{lost}"
 
 
 def _show(plan: Plan, entries: dict[str, list[Entry]]) -> None:

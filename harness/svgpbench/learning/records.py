@@ -63,8 +63,17 @@ def append(folder: Path, record: Record) -> None:
 
 
 def read(folder: Path) -> dict[Run, Record]:
-    """The records in a folder by run, the last of each; a line that was never finished is none."""
-    return {record.run: record for facts in read_lines(folder) for record in _parsed(facts)}
+    """The records in a folder by run, of each the least disturbed; a line never finished is none."""
+    found: dict[Run, Record] = {}
+    for facts in read_lines(folder):
+        for record in _parsed(facts):
+            found[record.run] = least_disturbed(found.get(record.run), record)
+    return found
+
+
+def least_disturbed(earlier: Record | None, later: Record) -> Record:
+    """Of two records of one run that which lost less CPU to others, the later where both lost the same."""
+    return earlier if earlier and earlier.other_cores < later.other_cores else later
 
 
 def _parsed(facts: dict[str, Any]) -> Iterator[Record]:
