@@ -71,6 +71,36 @@ def test_e_step_of_t_svgp_by_kind_by_hand() -> None:
     assert 0 < e_step.elementwise_flops < 0.2 * e_step.flops
 
 
+P, S = 3, 12  # latents and draws of the softmax that is built here
+SMALL_BATCH = Size(n=1000, M=50, D=4, b=20)
+
+
+def shared_by_latents() -> int:
+    """What either M-step has: distances and their slopes; μ, g and mαᵀ; the sums over draws."""
+    M, D, b = SMALL_BATCH.M, SMALL_BATCH.D, SMALL_BATCH.rows
+    distances = 2 * (D + 2) * (2 * M**2 + M * b) + 2 * D * (M**2 + M * b)
+    return distances + 6 * P * M * b + 4 * P * b * S + 2 * b * S
+
+
+def test_m_step_of_q_svgp_on_a_small_batch_by_hand() -> None:
+    """RᵀW and its way back for each latent; one W̄Wᵀ, two solves with b columns and two with M."""
+    M, b = SMALL_BATCH.M, SMALL_BATCH.rows
+    m_step = count(built("q-svgp natgrad"), build_model("softmax", "se"), SMALL_BATCH).m_step
+    assert m_step.product_flops == shared_by_latents() + 4 * P * M**2 * b + 2 * M**2 * b
+    assert m_step.solve_flops == 2 * M**2 * b + 2 * M**3
+
+
+def test_m_step_of_t_svgp_by_hand() -> None:
+    """For each latent 9/4 M³ to the new θ, M³ for S, 2M³ for J²; JW and its square; four vectors."""
+    M, b = SMALL_BATCH.M, SMALL_BATCH.rows
+    model = build_model("softmax", "se")
+    m_step = count(built("t-svgp tied-projected"), model, SMALL_BATCH).m_step
+    own = 9 * M**3 // 4 + M**3 + 2 * M**3 + 4 * M**2 * b + 8 * M**2
+    assert m_step.product_flops == shared_by_latents() + P * own
+    assert m_step.solve_flops == 2 * M**2 * b + 2 * M**3 + M**3 + P * (M**3 + M**2)
+    assert m_step.cholesky_flops == P * M**3 // 3 + M**3 // 3
+
+
 def test_an_m_step_is_less_than_two_e_steps_and_keeps_three_arrays_more() -> None:
     cost = count(built("t-svgp tied-projected"), GAUSSIAN, Size(n=10_000, M=100, D=8))
     assert 1.0 < cost.m_step.flops / cost.e_step.flops < 2.0

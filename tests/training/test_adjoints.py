@@ -52,15 +52,24 @@ class AtHeld(NamedTuple):
         return Theta(*autodiff), Theta(*own)
 
 
-def at_held(ops: Ops, model: Model, variant: str, basis: Any = None) -> AtHeld:
+def at_held(
+    ops: Ops,
+    model: Model,
+    variant: str,
+    basis: Any = None,
+    *,
+    kernels: int = 1,
+    b: int | None = None,
+) -> AtHeld:
     name, options = VARIANTS[variant]
-    method, rows = build_method(name, options), np.arange(len(PROBLEM.X))
+    method, rows = build_method(name, options), np.arange(len(PROBLEM.X))[:b]
     theta, moved = (PROBLEM.theta(model, method.basis, moved=x) for x in (False, True))
+    theta, moved = (x._replace(kernel=spread(x.kernel, kernels)) for x in (theta, moved))
     if basis is not None:
         theta, moved = theta._replace(inducing=basis), moved._replace(inducing=basis)
     raw, moved = (tree_map(ops.asarray, unconstrain(x)) for x in (theta, moved))
     y = PROBLEM.targets(model.likelihood.support)
-    batch = Batch(*map(ops.asarray, (PROBLEM.X, y, rows)))
+    batch = Batch(*map(ops.asarray, (PROBLEM.X[rows], y[rows], rows)))
     batch = batch._replace(**PROBLEM.draws(ops, model, method, rows))
     at, scale = constrain(ops, raw), ops.asarray(np.float64(SCALE))
     p = prior_at(ops, model, method, at)
@@ -71,6 +80,12 @@ def at_held(ops: Ops, model: Model, variant: str, basis: Any = None) -> AtHeld:
         state = method.e_step(ops, f, data, state, rate)
     held = method.hold(ops, p, data.likelihood, state)
     return AtHeld(MStep(ops, model, method, LEARN), moved, held, batch, scale)
+
+
+def spread(p: KernelParameters, kernels: int) -> KernelParameters:
+    """A kernel for each latent, all of them different."""
+    factor = np.linspace(1.0, 1.2, kernels)
+    return KernelParameters(factor * p.variance, factor[:, None] * p.lengthscales)
 
 
 def assert_equal(ops: Ops, autodiff: Theta, own: Theta, unit: float = 0.0) -> None:
@@ -96,6 +111,26 @@ def test_every_method_and_likelihood(variant: str, likelihood: str) -> None:
 @pytest.mark.parametrize("variant", ["t-svgp tied-projected", "t-svgp untied", "q-svgp natgrad"])
 def test_every_kernel_on_every_backend(ops: Ops, name: str, variant: str) -> None:
     found = at_held(ops, build_model("student-t", name), variant).gradients()
+    assert_equal(ops, *found)
+
+
+SEVERAL = ["t-svgp tied-projected", "t-svgp tied", "t-svgp standard", "q-svgp natgrad"]
+
+
+@pytest.mark.parametrize("kernels", [1, 3])
+@pytest.mark.parametrize("variant", SEVERAL)
+def test_latents_of_one_kernel_and_of_their_own(ops: Ops, variant: str, kernels: int) -> None:
+    model = build_model("softmax", "matern52")
+    assert_equal(ops, *at_held(ops, model, variant, kernels=kernels).gradients())
+
+
+@pytest.mark.parametrize(
+    ("likelihood", "kernels"), [("gaussian", 1), ("softmax", 1), ("softmax", 3)]
+)
+def test_a_batch_smaller_than_the_basis(ops: Ops, likelihood: str, kernels: int) -> None:
+    """Whitened q-SVGP then forms no covariance."""
+    model = build_model(likelihood, "matern52")
+    found = at_held(ops, model, "q-svgp natgrad", kernels=kernels, b=5).gradients()
     assert_equal(ops, *found)
 
 
@@ -165,15 +200,17 @@ def test_points_that_coincide_have_a_finite_gradient(ops: Ops) -> None:
     assert all(np.all(np.isfinite(ops.to_numpy(x))) for _, x in named_leaves(own))
 
 
-def test_an_ill_conditioned_kernel_keeps_the_gradient() -> None:
+@pytest.mark.parametrize("likelihood", ["gaussian", "softmax"])
+@pytest.mark.parametrize("variant", ["t-svgp tied-projected", "q-svgp natgrad"])
+def test_an_ill_conditioned_kernel_keeps_the_gradient(variant: str, likelihood: str) -> None:
     """K of condition above 1e9: the gradient in the kernel's parameters agrees to what is left of it."""
-    model = build_model("gaussian", "se", jitter=1e-9)
+    model = build_model(likelihood, "se", jitter=1e-9)
     Z = PROBLEM.Z.copy()
     Z[1] = Z[0] + 1e-5
     p = KernelParameters(np.array([1.7]), np.array([[0.9, 1.2, 1.6]]))
     a = Z[None] / p.lengthscales[:, None, :]
     K = 1.7 * np.exp(-0.5 * squared_distance(NUMPY, a, a)[0]) + 1e-9 * np.eye(len(Z))
     assert np.linalg.cond(K) > 1e9
-    autodiff, own = at_held(NUMPY, model, "t-svgp tied-projected", Z).gradients()
+    autodiff, own = at_held(NUMPY, model, variant, Z).gradients()
     for one, other in zip(autodiff.kernel, own.kernel, strict=True):
         assert difference(one, other) < 1e-6

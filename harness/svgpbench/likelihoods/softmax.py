@@ -10,6 +10,7 @@ from pydantic import PositiveInt
 from svgpbench.likelihoods.likelihood import Expectations, NoParameters
 from svgpbench.likelihoods.multiclass import MulticlassLikelihood
 from svgpbench.likelihoods.quadrature import log_sum_exp, with_known_slopes
+from svgpbench.numerics.gaussian import matvec
 from svgpbench.ops import Array, Ops, Tree
 
 
@@ -63,18 +64,18 @@ class Softmax(MulticlassLikelihood):
     ) -> tuple[Array, Array, Array]:
         """(V̂ [b], ∂V̂/∂μ [C, b], −2 ∂V̂/∂v [C, b]) from one pass over the draws."""
         label, sd = self.one_hot(ops, y), ops.sqrt(v)
-        weighted = ops.matrix_transpose(p.weights[:, None] * p.noise)[:, None, :]  # [C, 1, S]
-        tilt = ops.sum(weighted, axis=-1)  # [C, 1], the draws' mean
+        weighted = ops.matrix_transpose(p.weights[:, None] * p.noise)[..., None]  # [C, S, 1]
+        tilt = ops.sum(weighted, axis=-2)  # [C, 1], the draws' mean
         shares, log_total = self._shares(ops, p, mu, v)
-        V = ops.sum(label * (mu + sd * tilt), axis=0) - ops.sum(p.weights * log_total, axis=-1)
-        alpha = label - ops.sum(p.weights * shares, axis=-1)
-        beta = (ops.sum(shares * weighted, axis=-1) - label * tilt) / sd
-        return V, alpha, beta
+        V = ops.sum(label * (mu + sd * tilt), axis=0) - matvec(log_total, p.weights)
+        weights = ops.broadcast_to(p.weights[:, None], weighted.shape)
+        sums = shares @ ops.concat([weights, weighted], axis=-1)  # [C, b, 2], one pass over shares
+        return V, label - sums[..., 0], (sums[..., 1] - label * tilt) / sd
 
     def gradients(self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array) -> tuple[Array, Array]:
         shares, _ = self._shares(ops, p, mu, v)
-        alpha = self.one_hot(ops, y) - ops.sum(p.weights * shares, axis=-1)
-        return alpha, ops.sum(p.weights * shares * (1.0 - shares), axis=-1)
+        alpha = self.one_hot(ops, y) - matvec(shares, p.weights)
+        return alpha, matvec(shares * (1.0 - shares), p.weights)
 
     def log_predictive_density(self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array) -> Array:
         f = self._draws(ops, p, mu, v)
@@ -83,4 +84,4 @@ class Softmax(MulticlassLikelihood):
         return log_sum_exp(ops, log_p, axis=-1, weights=p.weights)
 
     def predict(self, ops: Ops, p: Tree, mu: Array, v: Array) -> Array:
-        return ops.sum(p.weights * self._shares(ops, p, mu, v)[0], axis=-1)
+        return matvec(self._shares(ops, p, mu, v)[0], p.weights)

@@ -15,6 +15,9 @@ nothing else, is the method's own. Where H = −J² − JWD(JW)ᵀ and vectors, 
 place of J and JW: v = κ − diag(K(X, Z)Y), K̄(Z, X) has YD, K̄(Z, Z) has −½(VVᵀ + YDYᵀ), and three
 solves against L are one. Each of them errs by the condition of L, not of K; (L⁻ᵀJL⁻¹)K(Z, X), which
 solves for no W, would err by more: at a condition of 1e8 a digit and a half is gone.
+
+Latents that share a kernel share L and W, and the kernel sees the sum of their gradients alone. W̄ and H
+are summed before anything is solved against L, as products in which latents stand below each other.
 """
 
 from __future__ import annotations
@@ -70,8 +73,8 @@ class Cross(NamedTuple):
 class GramGradient(NamedTuple):
     """The bound's gradient in the blocks, and that of the data's term, which has κ̄ in it."""
 
-    cross: Array  # [P or Q, M, b], in K(Z, X)
-    square: Array  # [P or Q, M, M], in K(Z, Z)
+    cross: Array  # [Q, M, b], in K(Z, X)
+    square: Array  # [Q, M, M], in K(Z, Z)
     slopes: DataSlopes
 
 
@@ -90,7 +93,7 @@ def at_batch(ops: Ops, f: Cross, data: DataTerm, q: Whitened) -> AtBatch:
     """What the gradients by W̄ and H share."""
     W = ops.solve_triangular(f.L, f.Kuf)
     J = ops.eye(q.m.shape[-1]) - q.S
-    JW = J @ W
+    JW = of_each(ops, J, W)
     slopes = data_slopes(ops, data, q.m, W, f.kff - ops.sum(W * JW, axis=-2))
     return AtBatch(q.m, W, J, JW, JW * slopes.beta[..., None, :], slopes)
 
@@ -104,20 +107,18 @@ def data_slopes(ops: Ops, data: DataTerm, m: Array, W: Array, v: Array) -> DataS
 
 
 def unwhitened(ops: Ops, f: Cross, slopes: DataSlopes, W_bar: Array, square: Array) -> GramGradient:
-    """From the gradient in W [P, M, b] and sym(Φ(H)) [P, M, M]."""
-    kernels = f.L.shape[0]
-    cross = ops.solve_triangular(f.L, over_latents(ops, W_bar, kernels), transpose=True)
-    square = unwhitened_precision(ops, f.L, over_latents(ops, square, kernels))
-    return GramGradient(cross, square, slopes)
+    """From the gradient in W [Q, M, b] and sym(Φ(H)) [Q, M, M]."""
+    cross = ops.solve_triangular(f.L, W_bar, transpose=True)
+    return GramGradient(cross, unwhitened_precision(ops, f.L, square), slopes)
 
 
 def pulled_back(
     ops: Ops, cov: DifferentiableCovariance, Z: Tree, X: Array, bar: GramGradient
 ) -> BoundGradient:
-    """The gradient in kernel parameters and Z: latents that share a kernel are summed."""
+    """The gradient in kernel parameters and Z."""
     kernels = cov.parameters.variance.shape[0]
-    from_square = cov.pull_square(Z, over_latents(ops, bar.square, kernels))
-    from_cross = cov.pull_cross(Z, X, over_latents(ops, bar.cross, kernels))
+    from_square = cov.pull_square(Z, bar.square)
+    from_cross = cov.pull_cross(Z, X, bar.cross)
     from_diagonal = cov.pull_diagonal(X, -0.5 * over_latents(ops, bar.slopes.beta, kernels))
     return BoundGradient(
         total(ops, from_square.parameters, from_cross.parameters, from_diagonal),
@@ -132,18 +133,36 @@ def pulled_back(
 def whitened_held(ops: Ops, f: Cross, data: DataTerm, q: Whitened) -> GramGradient:
     """q(v) itself: only W moves with L, and H = −W̄Wᵀ."""
     at = at_batch(ops, f, data, q)
-    W_bar = _direct(at)
-    square = lower_symmetrised(ops, -_product(ops, W_bar, at.W))
-    return unwhitened(ops, f, at.slopes, W_bar, square)
+    return _through_cross(ops, f, at.slopes, _direct(ops, f, at), at.W)
+
+
+def factor_held(ops: Ops, f: Cross, data: DataTerm, m: Array, chol: Array) -> GramGradient:
+    """q(v) itself from the lower factor of S, which is not formed: JW = W − R(RᵀW)."""
+    W = ops.solve_triangular(f.L, f.Kuf)
+    R = ops.matrix_transpose(chol)  # [P, M, M]
+    RW = of_each(ops, R, W)
+    v = f.kff - ops.sum(W * W, axis=-2) + ops.sum(RW * RW, axis=-2)
+    slopes = data_slopes(ops, data, m, W, v)
+    D = slopes.beta[..., None, :]
+    SWD = summed_product(ops, R, RW * D, f.L.shape[0])
+    W_bar = outer_sum(ops, m, slopes.alpha, f) + over_latents(ops, D, f.L.shape[0]) * W - SWD
+    return _through_cross(ops, f, slopes, W_bar, W)
+
+
+def _through_cross(ops: Ops, f: Cross, slopes: DataSlopes, W_bar: Array, W: Array) -> GramGradient:
+    """Where L moves W alone: H = −W̄Wᵀ."""
+    H = -_product(ops, W_bar, W)
+    return unwhitened(ops, f, slopes, W_bar, lower_symmetrised(ops, H))
 
 
 def posterior_held(ops: Ops, f: Cross, data: DataTerm, q: Whitened) -> GramGradient:
     """q(u): H = X + Xᵀ − J + mmᵀ − gmᵀ − mgᵀ, X = WD(W/2 − JW)ᵀ."""
-    at = at_batch(ops, f, data, q)
-    X = _product(ops, at.W * at.slopes.beta[..., None, :], 0.5 * at.W - at.JW)
+    at, kernels = at_batch(ops, f, data, q), f.L.shape[0]
+    half = (0.5 * at.W - at.JW) * at.slopes.beta[..., None, :]
+    X = _product(ops, at.W, over_latents(ops, half, kernels))
     rank = paired(at.m, 0.5 * at.m - at.slopes.g)
-    H = X + ops.matrix_transpose(X) - at.J + rank
-    return unwhitened(ops, f, at.slopes, _direct(at), 0.5 * H)
+    H = X + ops.matrix_transpose(X) + over_latents(ops, rank - at.J, kernels)
+    return unwhitened(ops, f, at.slopes, _direct(ops, f, at), 0.5 * H)
 
 
 def projected_held(ops: Ops, f: Cross, data: DataTerm, q: Whitened) -> GramGradient:
@@ -171,17 +190,57 @@ def _explained(
 ) -> GramGradient:
     """H = −J² − JWD(JW)ᵀ + mxᵀ + xmᵀ with x = beside(J, g) [P, M]."""
     J = ops.eye(q.m.shape[-1]) - q.S
-    V = ops.solve_triangular(f.L, J, transpose=True)
     W = ops.solve_triangular(f.L, f.Kuf)
+    each = _explained_each if f.L.shape[0] == J.shape[0] else _explained_together
+    return each(ops, f, data, q.m, J, W, beside)
+
+
+def _explained_each(
+    ops: Ops,
+    f: Cross,
+    data: DataTerm,
+    m: Array,
+    J: Array,
+    W: Array,
+    beside: Callable[[Array, Array], Array],
+) -> GramGradient:
+    """Of latents with a kernel each, by V = L⁻ᵀJ."""
+    V = ops.solve_triangular(f.L, J, transpose=True)
     Y = V @ W
-    slopes = data_slopes(ops, data, q.m, W, f.kff - ops.sum(f.Kuf * Y, axis=-2))
+    slopes = data_slopes(ops, data, m, W, f.kff - ops.sum(f.Kuf * Y, axis=-2))
     YD = Y * slopes.beta[..., None, :]
-    vectors = ops.concat([q.m[..., None], beside(J, slopes.g)[..., None]], axis=-1)
+    vectors = ops.concat([m[..., None], beside(J, slopes.g)[..., None]], axis=-1)
     vectors = ops.solve_triangular(f.L, vectors, transpose=True)
     a, x = vectors[..., 0], vectors[..., 1]
     rank = paired(a, x)
     square = 0.5 * (rank - symmetric_product(ops, V, V) - symmetric_product(ops, YD, Y))
     return GramGradient(YD + outer(a, slopes.alpha), square, slopes)
+
+
+def _explained_together(
+    ops: Ops,
+    f: Cross,
+    data: DataTerm,
+    m: Array,
+    J: Array,
+    W: Array,
+    beside: Callable[[Array, Array], Array],
+) -> GramGradient:
+    """Of latents that share a kernel: one H, and one solve for all of them."""
+    across, kernels = ops.matrix_transpose(W), f.L.shape[0]
+    rows = across @ J  # [P, b, M], (JW)ᵀ
+    slopes = data_slopes(ops, data, m, W, f.kff - ops.sum(across * rows, axis=-1))
+    weighted = slopes.beta[..., None] * rows
+    direct = ops.matrix_transpose(over_latents(ops, weighted, kernels))
+    rank = outer_sum(ops, m, beside(J, slopes.g), f)
+    H = (
+        rank
+        + ops.matrix_transpose(rank)
+        - summed_square(ops, J, J, kernels)
+        - summed_square(ops, weighted, rows, kernels)
+    )
+    W_bar = direct + outer_sum(ops, m, slopes.alpha, f)
+    return unwhitened(ops, f, slopes, W_bar, 0.5 * H)
 
 
 class DualGradient(NamedTuple):
@@ -203,8 +262,9 @@ def dual_gradient(ops: Ops, at: AtBatch) -> DualGradient:
 def sums_held(ops: Ops, f: Cross, data: DataTerm, q: Whitened, c: Array, C: Array) -> GramGradient:
     """λ̄₁ and Λ̄₂: H = −2C̄C − c̄cᵀ − W̄Wᵀ."""
     at = at_batch(ops, f, data, q)
-    bar, W_bar = dual_gradient(ops, at), _direct(at)
-    H = -2.0 * (bar.C @ C) - outer(bar.c, c) - _product(ops, W_bar, at.W)
+    bar, W_bar = dual_gradient(ops, at), _direct(ops, f, at)
+    own = over_latents(ops, -2.0 * (bar.C @ C) - outer(bar.c, c), f.L.shape[0])
+    H = own - _product(ops, W_bar, at.W)
     return unwhitened(ops, f, at.slopes, W_bar, lower_symmetrised(ops, H))
 
 
@@ -215,12 +275,13 @@ def sites_held(
     at = at_batch(ops, f, data, q)
     bar = dual_gradient(ops, at)
     CW = bar.C @ at.W
-    W_bar = _direct(at) + 2.0 * CW * beta[..., None, :] + outer(bar.c, lambda1)
+    through = 2.0 * CW * beta[..., None, :] + outer(bar.c, lambda1)
+    W_bar = _direct(ops, f, at) + over_latents(ops, through, f.L.shape[0])
     in_unit = ops.sum(beta * ops.sum(at.W * CW, axis=-2)) + ops.sum(lambda1 * vecmat(bar.c, at.W))
     unit = data.likelihood.site_precision(ops)
     precision = data.likelihood.pull_site_precision(ops, in_unit / unit)
     slopes = at.slopes._replace(likelihood=total(ops, at.slopes.likelihood, precision))
-    return unwhitened(ops, f, slopes, W_bar, lower_symmetrised(ops, -_product(ops, W_bar, at.W)))
+    return _through_cross(ops, f, slopes, W_bar, at.W)
 
 
 # --- pieces ---------------------------------------------------------------------------------------
@@ -232,9 +293,9 @@ def lower_symmetrised(ops: Ops, H: Array) -> Array:
     return lower + ops.matrix_transpose(lower) - 0.5 * ops.eye(H.shape[-1]) * H
 
 
-def _direct(at: AtBatch) -> Array:
-    """W̄ with q(v) held."""
-    return outer(at.m, at.slopes.alpha) + at.JWD
+def _direct(ops: Ops, f: Cross, at: AtBatch) -> Array:
+    """W̄ [Q, M, b] with q(v) held."""
+    return outer_sum(ops, at.m, at.slopes.alpha, f) + over_latents(ops, at.JWD, f.L.shape[0])
 
 
 def outer(x: Array, y: Array) -> Array:
@@ -255,3 +316,31 @@ def paired(x: Array, y: Array) -> Array:
 def over_latents(ops: Ops, bar: Array, kernels: int) -> Array:
     """The sum over latents [1, ...] where one kernel serves them all."""
     return ops.sum(bar, axis=0, keepdims=True) if kernels < bar.shape[0] else bar
+
+
+def stacked(ops: Ops, x: Array, kernels: int) -> Array:
+    """[P, k, n] as [Q, Pk/Q, n]: latents that share a kernel below each other."""
+    return ops.reshape(x, (kernels, -1, x.shape[-1]))
+
+
+def of_each(ops: Ops, A: Array, W: Array) -> Array:
+    """AW [P, m, b] of A [P, m, M] and W [Q, M, b], as one product where W is shared."""
+    return ops.reshape(stacked(ops, A, W.shape[0]) @ W, (*A.shape[:2], W.shape[-1]))
+
+
+def summed_product(ops: Ops, x: Array, y: Array, kernels: int) -> Array:
+    """Σ xᵀy [Q, m, n] of x [P, k, m] and y [P, k, n] over latents that share a kernel."""
+    return ops.matrix_transpose(stacked(ops, x, kernels)) @ stacked(ops, y, kernels)
+
+
+def summed_square(ops: Ops, x: Array, y: Array, kernels: int) -> Array:
+    """The same where it is symmetric."""
+    one, other = (ops.matrix_transpose(stacked(ops, z, kernels)) for z in (x, y))
+    return symmetric_product(ops, one, other)
+
+
+def outer_sum(ops: Ops, x: Array, y: Array, f: Cross) -> Array:
+    """Σ xyᵀ [Q, m, n] of x [P, m] and y [P, n] over latents that share a kernel."""
+    if f.L.shape[0] == x.shape[0]:
+        return outer(x, y)
+    return summed_product(ops, x[:, None, :], y[:, None, :], 1)

@@ -25,7 +25,6 @@ from svgpbench.likelihoods import Conditional
 from svgpbench.methods.adjoint import (
     Cross,
     GramGradient,
-    Whitened,
     projected_held,
     weights_held,
 )
@@ -174,14 +173,11 @@ class DiagonalPrecision(CoupledMethod[DiagonalState, FactorisedDual]):
         """Mean Kμ and covariance LB⁻¹Lᵀ (Kobe 2021, Eq. 3.5)."""
         return DUAL.posterior(ops, at, q)
 
-    def whitened(self, ops: Ops, q: FactorisedDual) -> Whitened:
-        return DUAL.whitened(ops, q)
-
     def adjoint(
-        self, ops: Ops, f: Cross, data: DataTerm, q: Whitened, state: DiagonalState
+        self, ops: Ops, f: Cross, data: DataTerm, q: FactorisedDual, state: DiagonalState
     ) -> GramGradient:
         held = weights_held if self.tying == "weights" else projected_held
-        return held(ops, f, data, q)
+        return held(ops, f, data, DUAL.whitened(ops, q))
 
     def hold(
         self, ops: Ops, p: Whitener, likelihood: Conditional, state: DiagonalState

@@ -192,6 +192,6 @@ class DualSVGP(DualPosterior):
         return TYINGS[self.tying].tie(ops, at, likelihood, held)
 
     def adjoint(
-        self, ops: Ops, f: Cross, data: DataTerm, q: Whitened, state: DualState
+        self, ops: Ops, f: Cross, data: DataTerm, q: FactorisedDual, state: DualState
     ) -> GramGradient:
-        return TYINGS[self.tying].adjoint(ops, f, data, q, state)
+        return TYINGS[self.tying].adjoint(ops, f, data, self.whitened(ops, q), state)

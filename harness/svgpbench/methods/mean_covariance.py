@@ -16,6 +16,7 @@ from svgpbench.methods.adjoint import (
     Cross,
     GramGradient,
     Whitened,
+    factor_held,
     posterior_held,
     whitened_held,
 )
@@ -214,13 +215,14 @@ class MeanCholeskySVGP(CoupledMethod[QState, MeanCholesky]):
         )
         return 0.5 * ops.sum(terms)
 
-    def whitened(self, ops: Ops, q: MeanCholesky) -> Whitened:
-        return Whitened(q.mean, q.chol @ ops.matrix_transpose(q.chol))
-
     def adjoint(
-        self, ops: Ops, f: Cross, data: DataTerm, q: Whitened, state: QState
+        self, ops: Ops, f: Cross, data: DataTerm, q: MeanCholesky, state: QState
     ) -> GramGradient:
-        return (whitened_held if self.whiten else posterior_held)(ops, f, data, q)
+        M, b = f.Kuf.shape[-2:]
+        if self.whiten and b < M:  # S, of 2M³, costs more than a second product with W
+            return factor_held(ops, f, data, q.mean, q.chol)
+        whitened = Whitened(q.mean, q.chol @ ops.matrix_transpose(q.chol))
+        return (whitened_held if self.whiten else posterior_held)(ops, f, data, whitened)
 
     def posterior(self, ops: Ops, at: Whitener, q: MeanCholesky) -> tuple[Array, Array]:
         """Mean L m_v and covariance L S_v Lᵀ of q(u)."""

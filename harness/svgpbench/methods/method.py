@@ -19,7 +19,6 @@ from svgpbench.methods.adjoint import (
     BoundGradient,
     Cross,
     GramGradient,
-    Whitened,
     pulled_back,
 )
 from svgpbench.methods.data_term import DataTerm
@@ -201,12 +200,8 @@ class CoupledMethod(Method[Prior, Factor, State, Factorised], Generic[State, Fac
         """Whether a method says what its q(v) is, and how that moves with L."""
         return type(self).adjoint is not CoupledMethod.adjoint
 
-    def whitened(self, ops: Ops, q: Factorised) -> Whitened:
-        """q(v) of u = Lv, from a factorised state."""
-        raise NotImplementedError
-
     def adjoint(
-        self, ops: Ops, f: Cross, data: DataTerm, q: Whitened, state: State
+        self, ops: Ops, f: Cross, data: DataTerm, q: Factorised, state: State
     ) -> GramGradient:
         """The bound's gradient in K(Z, X) and K(Z, Z), from how q(v) moves with L."""
         raise NotImplementedError
@@ -221,7 +216,7 @@ class CoupledMethod(Method[Prior, Factor, State, Factorised], Generic[State, Fac
         data: DataTerm,
         state: State,
     ) -> BoundGradient:
-        q = self.whitened(ops, self.factorise(ops, p, state))
+        q = self.factorise(ops, p, state)
         f = Cross(p.L, cov.cross(inducing, X), cov.diagonal(X))
         bar = self.adjoint(ops, f, data, q, state)
         return pulled_back(ops, cov, inducing, X, bar)

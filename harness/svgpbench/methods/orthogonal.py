@@ -275,13 +275,13 @@ class OrthogonalSVGP(Method[TwoPartPrior, TwoPartFactor, TwoPartState, Factorise
         f = Cross(L, cov.cross(beta, X), cov.diagonal(X))
         # L⁻ᵀe and, below, L⁻ᵀg: what the gradients in K(Z, X) and K(Z, Z) have of either
         e = ops.solve_triangular(L, explained(ops, p, a)[..., None], transpose=True)[..., 0]
-        q = part.whitened(ops, part.factorise(ops, p.coupled, state.coupled))
+        q = part.factorise(ops, p.coupled, state.coupled)
         data = shifted(data, vecmat(a, cov.cross(gamma, X)) - vecmat(e, f.Kuf))
         bar = part.adjoint(ops, f, data, q, state.coupled)
         alpha = bar.slopes.alpha
         g = ops.solve_triangular(L, bar.slopes.g[..., None], transpose=True)[..., 0]
-        cross = bar.cross - over_latents(ops, outer(e, alpha), bar.cross.shape[0])
-        rank = over_latents(ops, 0.5 * paired(e, g - 0.5 * e), bar.square.shape[0])
+        cross = bar.cross - over_latents(ops, outer(e, alpha), kernels)
+        rank = over_latents(ops, 0.5 * paired(e, g - 0.5 * e), kernels)
         bar = bar._replace(cross=cross, square=bar.square + rank)
         coupled = pulled_back(ops, cov, beta, X, bar)
         between = over_latents(ops, outer(e - g, a), kernels)
