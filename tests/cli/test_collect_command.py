@@ -13,7 +13,8 @@ from own_experiment import write_own
 
 from svgpbench.cells.cell import load_data
 from svgpbench.cli.application import exit_code
-from svgpbench.runner.records import read_records, record_files
+from svgpbench.runner.records import record_files
+from svgpbench.runner.stored import records_in
 
 TWO = ('name = "t-svgp"\n', 'name = "t-svgp"\n\n[[methods]]\nlabel = "q"\nname = "q-svgp"\n')
 
@@ -60,7 +61,7 @@ def test_records_become_a_table(cli: Cli, here: Path) -> None:
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith("cells.parquet: 4 cells (4 ok), ")
     table = pd.read_parquet("cells.parquet").set_index("cell_id")
-    for record in read_records(here / "whole", "mine"):
+    for record in records_in(here / "whole", "mine").records:
         assert table.loc[record.cell_id, "nlpd"] == record.metrics["nlpd"]
     done = cli("collect", "whole", "--out", "traces.csv", "--traces")
     assert done.out.startswith("traces.csv: 4 cells (4 ok), 8 trace points, ")

@@ -15,8 +15,10 @@ from own_experiment import write_own
 from svgpbench.cells.cell import load_data
 from svgpbench.cli.application import exit_code
 from svgpbench.config import CellConfig
-from svgpbench.runner.records import Record, read_records, write_record
-from svgpbench.runner.verification import MARGIN, ROUNDING, difference, drawn, judged, verify
+from svgpbench.runner.difference import difference
+from svgpbench.runner.records import Record, write_record
+from svgpbench.runner.stored import records_in
+from svgpbench.runner.verification import MARGIN, ROUNDING, drawn, judged, verify
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +52,7 @@ def verdicts(text: str) -> list[str]:
 
 
 def test_records_run_again_are_bitwise_the_same(cli: Cli, results: Path) -> None:
-    count = len(read_records(results, "mine"))
+    count = len(records_in(results, "mine").records)
     outcome = cli("verify", "mine.toml", "--results", "r", "--json")
     assert outcome.code == 0
     assert verdicts(outcome.out) == ["bitwise"] * count
@@ -66,7 +68,7 @@ def test_records_run_again_are_bitwise_the_same(cli: Cli, results: Path) -> None
 def test_a_number_that_moved_is_seen(
     cli: Cli, results: Path, factor: float, kind: str, code: int
 ) -> None:
-    record = read_records(results, "mine")[0]
+    record = records_in(results, "mine").records[0]
     for column in ("elbo", "lengthscale_mean"):
         rewritten(results, record, factor, column)
         outcome = cli("verify", "--results", "r", "--json")
@@ -104,7 +106,7 @@ def test_what_cannot_be_verified_is_one_line(cli: Cli, results: Path, tmp_path: 
 
 
 def test_a_difference_within_that_of_replicas_is_chaos(results: Path) -> None:
-    record = read_records(results, "mine")[0]
+    record = records_in(results, "mine").records[0]
 
     def moved(factor: float) -> Record:
         trace = record.trace | {"elbo": [float(x or 0) * factor for x in record.trace["elbo"]]}
@@ -128,7 +130,7 @@ def test_a_difference_within_that_of_replicas_is_chaos(results: Path) -> None:
 
 
 def test_a_record_of_fewer_metrics_is_compared_in_those_it_has(cli: Cli, results: Path) -> None:
-    for record in read_records(results, "mine"):
+    for record in records_in(results, "mine").records:
         trace = {k: v for k, v in record.trace.items() if k not in ("mae", "crps")}
         write_record(results, record.model_copy(update={"trace": trace}))
     outcome = cli("verify", "--results", "r", "--json")
@@ -143,7 +145,7 @@ def test_a_record_of_fewer_metrics_is_compared_in_those_it_has(cli: Cli, results
 
 
 def test_what_a_record_lacks_makes_nothing_chaotic(results: Path) -> None:
-    fresh = read_records(results, "mine")[0]
+    fresh = records_in(results, "mine").records[0]
 
     def with_column(name: str, factor: float) -> Record:
         moved = {name: [float(x or 0) * factor for x in fresh.trace[name]]}
@@ -159,7 +161,7 @@ def test_what_a_record_lacks_makes_nothing_chaotic(results: Path) -> None:
 
 
 def test_a_sample_is_the_same_every_time_and_draws_from_all(results: Path) -> None:
-    record = read_records(results, "mine")[0]
+    record = records_in(results, "mine").records[0]
     many = [record.model_copy(update={"cell_id": str(i)}) for i in range(200)]
     chosen = [r.cell_id for r in drawn(many, 12)]
     assert chosen == [r.cell_id for r in drawn(many, 12)]
@@ -174,13 +176,13 @@ def test_another_seed_draws_another_record(cli: Cli, results: Path) -> None:
     drawings = [("verify", "--results", "r", "--sample", "1", "--seed", x, "--json") for x in "01"]
     ids = [json.loads(cli(*drawing).out)[0]["cell_id"] for drawing in drawings]
     assert ids == [
-        r.cell_id for r in (drawn(read_records(results, "mine"), 1, s)[0] for s in (0, 1))
+        r.cell_id for r in (drawn(records_in(results, "mine").records, 1, s)[0] for s in (0, 1))
     ]
     assert len(set(ids)) == 2
 
 
 def test_a_sample_is_of_records_that_can_run_here(results: Path) -> None:
-    record = read_records(results, "mine")[0]
+    record = records_in(results, "mine").records[0]
     for seed in range(30):  # records of a framework that nobody has
         backend = record.config.backend.model_copy(update={"name": "jax"})
         config = record.config.model_copy(update={"backend": backend})
@@ -197,7 +199,7 @@ def test_a_cell_that_failed_by_its_numbers_is_verified_too(cli: Cli, tmp_path: P
     singular = ("lengthscale = 1.0", "lengthscale = 1e6")
     write_own(tmp_path, ('backends = ["numpy"]', 'backends = ["numpy"]\njitter = 0.0'), singular)
     assert cli("run", "mine.toml", "--results", "r").code == 1
-    assert {record.status for record in read_records(tmp_path / "r", "mine")} == {"not_pd"}
+    assert {record.status for record in records_in(tmp_path / "r", "mine").records} == {"not_pd"}
     outcome = cli("verify", "--results", "r", "--json")
     assert (outcome.code, verdicts(outcome.out)) == (0, ["bitwise", "bitwise"])
 
@@ -205,7 +207,7 @@ def test_a_cell_that_failed_by_its_numbers_is_verified_too(cli: Cli, tmp_path: P
 def test_the_chaos_of_one_cell_does_not_excuse_another(
     results: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    calm, wild = read_records(results, "mine")
+    calm, wild = records_in(results, "mine").records
     home = {record.config.split.fold: record for record in (calm, wild)}
 
     def run_again(cells: list[CellConfig], **_: object) -> SimpleNamespace:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from committed_records import RESULTS, committed
 from scipy import stats
 
 from svgpbench.errors import UserError
@@ -21,7 +22,6 @@ from svgpbench.report.comparison import Comparison, Row, compared
 from svgpbench.report.sides import folders, within
 from svgpbench.runner.records import Record, read_record, record_files, write_record
 
-RESULTS = Path(__file__).parents[2] / "results"
 FIG3 = load_experiment("adam2021-fig3")
 ONE, OTHER = "t-SVGP", "q-SVGP natgrad"
 DATA = ("airfoil", "ionosphere", "pima")
@@ -44,14 +44,13 @@ def by(found: Comparison, metric: str, **shared: str) -> Row:
 
 
 def raw(method: str, data: str, backend: str, metric: str) -> dict[int, dict[str, Any]]:
-    """The JSON of the plain cells, by fold, with a metric's value."""
+    """The data of the plain cells, by fold, with a metric's value."""
     found = {}
-    for path in (RESULTS / "adam2021-fig3" / backend).glob("*.json"):
-        cell = json.loads(path.read_text())
-        config = cell["config"]
-        here = (config["method"]["label"], config["data"]["name"], config["perturbation"])
-        if here == (method, data, 0.0) and config["seed"] == 0:
-            found[config["split"]["fold"]] = cell["data"] | {"value": cell["metrics"][metric]}
+    for record in committed("adam2021-fig3"):
+        config = record.config
+        here = (config.method.label, config.data.name, config.backend.name, config.perturbation)
+        if here == (method, data, backend, 0.0) and config.seed == 0:
+            found[config.split.fold] = record.data | {"value": record.metrics[metric]}
     return found
 
 
@@ -163,12 +162,10 @@ def pair(tmp_path: Path) -> Callable[[Change], tuple[Path, Path]]:
 
     def make(change: Change) -> tuple[Path, Path]:
         before, after = tmp_path / "before", tmp_path / "after"
-        for path in record_files(RESULTS, "adam2021-fig3"):
-            if path.parent.name != "torch":
-                continue
-            record = read_record(path)
+        for record in committed("adam2021-fig3"):
             config = record.config
-            if config.data.name == "pima" and config.method.title in (ONE, OTHER):
+            here = (config.backend.name, config.data.name)
+            if here == ("torch", "pima") and config.method.title in (ONE, OTHER):
                 write_record(before, record)
                 mine = change(record) if config.method.title == ONE else {}
                 write_record(after, record.model_copy(update=mine))

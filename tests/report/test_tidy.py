@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow.parquet
 import pytest
+from committed_records import committed, worked
 
 from svgpbench.errors import UserError
 from svgpbench.methods.mean_covariance import MeanCholeskySVGP
 from svgpbench.metrics import METRICS
 from svgpbench.report import tidy
-from svgpbench.runner.merging import Stored, records_below
-from svgpbench.runner.records import record_files, write_record
+from svgpbench.runner.duplicates import Stored
+from svgpbench.runner.records import write_record
+from svgpbench.runner.stored import records_below
 
 ROOT = Path(__file__).parents[2]
-FILES = sorted(record_files(ROOT / "results", "adam2021-fig3"))[::50]
+SOME = committed("adam2021-fig3")[::50]
 ARROW = {
     "text": ("string", "large_string"),
     "whole": ("int64",),
@@ -33,11 +34,7 @@ ARROW = {
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory: pytest.TempPathFactory) -> tuple[Stored, ...]:
     """24 records of Figure 3, and the same cell of one of them diverged in another fold's place."""
-    folder = tmp_path_factory.mktemp("records")
-    for file in FILES:
-        target = folder.joinpath(*file.parts[-3:])
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(file, target)
+    folder = worked(tmp_path_factory.mktemp("records"), SOME)
     found = records_below([folder]).stored
     failed = found[0].record.model_copy(
         update={"status": "diverged", "message": "too far", "environment": None}
@@ -56,7 +53,7 @@ def test_a_table_in_parquet_says_what_the_records_say(
     path = tmp_path / "new" / "cells.parquet"
     tidy.write_table(path, tidy.cells_table(stored))
     rows = by_id(pd.read_parquet(path))
-    assert len(rows) == len(stored) == len(FILES)
+    assert len(rows) == len(stored) == len(SOME)
     for file, record in stored:
         row, config = rows[record.cell_id], record.config
         said = {

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from committed_records import RESULTS
 
 from svgpbench.cli.application import exit_code
-
-RESULTS = Path(__file__).parents[2] / "results"
 
 
 def test_the_committed_records_give_figure_3_and_its_verdict(

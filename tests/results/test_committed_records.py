@@ -5,34 +5,35 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from committed_records import RESULTS, committed
 
 from svgpbench.cells.cell import identify
 from svgpbench.cells.validation import check_cells
 from svgpbench.config import CellConfig
 from svgpbench.experiments import load_experiment, resolve
 from svgpbench.plugins import framework_missing, registry_of
+from svgpbench.runner.difference import difference
 from svgpbench.runner.pool import run_cells
-from svgpbench.runner.records import Record, read_record, record_files, record_path
+from svgpbench.runner.records import Record
 from svgpbench.runner.standing import why_superseded
-from svgpbench.runner.verification import ROUNDING, difference
+from svgpbench.runner.stored import experiments
+from svgpbench.runner.verification import ROUNDING
 
-RESULTS = Path(__file__).parents[2] / "results"
-FILES = record_files(RESULTS)
 LEFT_THE_CONE = {("pima", f"{method} 2", "not_pd") for method in ("t-SVGP", "q-SVGP natgrad")}
 """Of a band of rates, the ends."""
 
 
 @pytest.fixture(scope="module")
 def records() -> list[Record]:
-    return [read_record(path) for path in FILES]  # refuses what is not whole
+    return [record for name in experiments(RESULTS) for record in committed(name)]
 
 
 def test_there_are_records_and_each_lies_where_its_configuration_says(
     records: list[Record],
 ) -> None:
     assert len(records) >= 600
-    for path, record in zip(FILES, records, strict=True):
-        assert path == record_path(RESULTS, record.config, record.cell_id)
+    for name in experiments(RESULTS):
+        assert {record.config.experiment for record in committed(name)} == {name}
     ended = {(r.config.data.name, r.config.method.title, r.status) for r in records}
     assert {end for end in ended if end[2] != "ok"} == LEFT_THE_CONE
 

@@ -15,7 +15,7 @@ from fake_cells import make_config
 from process_watch import running, until_gone
 
 from svgpbench.runner.events import Summary
-from svgpbench.runner.records import read_records
+from svgpbench.runner.stored import records_in
 
 RUN = """
 import signal
@@ -55,7 +55,7 @@ def test_ctrl_c_keeps_finished_records(tmp_path: Path, run: Callable[..., Summar
     assert printed.split() == ["True", "1", "3"]
     assert parent.returncode == 0
     until_gone(pids)
-    (record,) = read_records(tmp_path, "fake")
+    (record,) = records_in(tmp_path, "fake").records
     assert record.status == "ok"
 
     rest = run(make_config("finish"), make_config("finish", 1), results=tmp_path)
@@ -71,7 +71,7 @@ def test_a_worker_does_not_outlive_a_killed_parent(tmp_path: Path) -> None:
     finally:
         if running(child):
             os.kill(child, signal.SIGKILL)
-    assert [record.status for record in read_records(tmp_path, "fake")] == ["ok"]
+    assert [record.status for record in records_in(tmp_path, "fake").records] == ["ok"]
 
 
 @pytest.mark.parametrize("parent_is_known", [True, False])

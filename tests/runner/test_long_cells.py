@@ -13,10 +13,10 @@ from svgpbench.runner.events import Event, SetAside, Summary
 from svgpbench.runner.records import (
     Record,
     checkpoint_path,
-    read_records,
     record_files,
     record_path,
 )
+from svgpbench.runner.stored import records_in
 
 RunOne = Callable[..., Record]
 Run = Callable[..., Summary]
@@ -95,7 +95,7 @@ def test_a_damaged_record_is_set_aside_and_its_cell_runs_again(run: Run, tmp_pat
     (event,) = (event for event in told if isinstance(event, SetAside))
     assert event.path == path.with_suffix(".damaged")
     assert str(path) in event.reason and "\n" not in event.reason
-    assert len(read_records(tmp_path / "results", "fake")) == 3
+    assert len(records_in(tmp_path / "results", "fake").records) == 3
     kept = event.path.read_text()
     damaged(path)
     run(*cells)

@@ -8,103 +8,115 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from committed_records import committed, worked
 
 from svgpbench.errors import UserError
-from svgpbench.runner.merging import merge, one_a_cell, records_below
-from svgpbench.runner.records import Record, read_record, record_files, record_path, write_record
+from svgpbench.runner.duplicates import one_a_cell
+from svgpbench.runner.kept import write_kept
+from svgpbench.runner.merging import merge
+from svgpbench.runner.records import Record, record_files, record_path, write_record
+from svgpbench.runner.stored import records_below, records_in
 
-RESULTS = Path(__file__).parents[2] / "results"
-COMMITTED = sorted(record_files(RESULTS, "adam2021-fig3"))[::120]
+TEN = list(committed("adam2021-fig3")[::120])
 """Ten records of Figure 3, of three backends."""
-
-
-def shard(folder: Path, files: list[Path]) -> Path:
-    """Those records in a folder, where a run would put them."""
-    for file in files:
-        target = folder.joinpath(*file.parts[-3:])
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(file, target)
-    return folder
 
 
 def content(folder: Path) -> dict[str, bytes]:
     return {str(f.relative_to(folder)): f.read_bytes() for f in folder.rglob("*") if f.is_file()}
 
 
-def changed(folder: Path, file: Path, later: float = 0.0, **changes: object) -> Record:
+def changed(folder: Path, record: Record, later: float = 0.0, **changes: object) -> Record:
     """The record written into a folder with something else in it, begun so many seconds later."""
-    record = read_record(file)
     started = record.started + timedelta(seconds=later)
     other = record.model_copy(update={"started": started, **changes})
     write_record(folder, other)
     return other
 
 
-def moved(file: Path) -> dict[str, object]:
+def moved(record: Record) -> dict[str, object]:
     """A trace whose bound is another in the tenth digit."""
-    trace = read_record(file).trace
-    return {"trace": trace | {"elbo": [float(x or 0) * (1 + 1e-10) for x in trace["elbo"]]}}
+    bound = [float(x or 0) * (1 + 1e-10) for x in record.trace["elbo"]]
+    return {"trace": record.trace | {"elbo": bound}}
 
 
-def test_shards_make_the_folder_that_one_run_would_have_made(tmp_path: Path) -> None:
-    first = shard(tmp_path / "1", COMMITTED[:6])
-    second = shard(tmp_path / "deeper" / "2", COMMITTED[4:])  # two cells are in both
+def test_shards_make_the_file_that_one_run_would_have_made(tmp_path: Path) -> None:
+    first = worked(tmp_path / "1", TEN[:6])
+    second = worked(tmp_path / "deeper" / "2", TEN[4:])  # two cells are in both
     (first / "notes.json").write_text("{}")  # no record, nor where one lies
     (first / "a" / "b").mkdir(parents=True)
     (first / "a" / "b" / "claims.json").write_text("{}")
     merged = merge([first, tmp_path / "deeper"], tmp_path / "whole")
     assert (merged.added, merged.there, merged.warnings) == (10, 0, ())
-    assert content(tmp_path / "whole") == content(shard(tmp_path / "all", COMMITTED))
+    write_kept(tmp_path / "all", TEN)
+    assert content(tmp_path / "whole") == content(tmp_path / "all")
+    assert records_in(tmp_path / "whole").records == TEN
     again = merge([first, second], tmp_path / "whole")
     assert (again.added, again.there) == (0, 10)
+    assert content(tmp_path / "whole") == content(tmp_path / "all")
     # a folder given twice, and one within another, is read once
     assert len(records_below([tmp_path / "1", tmp_path / "1"]).stored) == 6
-    inside = shard(tmp_path / "whole" / "late", COMMITTED[:1])
+    inside = worked(tmp_path / "whole" / "late", TEN[:1])
     assert merge([inside], tmp_path / "whole").added == 0
+    # and what is kept is collected as what is not
+    assert merge([tmp_path / "whole"], tmp_path / "copy").added == 10
+    assert content(tmp_path / "copy") == content(tmp_path / "all")
 
 
-def test_a_merge_that_is_interrupted_goes_on(
+def test_working_records_of_the_folder_itself_go_into_its_file(tmp_path: Path) -> None:
+    folder = worked(tmp_path / "r", TEN[:4])
+    write_kept(folder, TEN[2:7])
+    merged = merge([folder], folder)
+    assert (merged.added, merged.there) == (0, 7)
+    assert len(record_files(folder)) == 4
+    shutil.rmtree(folder / "adam2021-fig3")
+    assert records_in(folder).records == TEN[:7]
+
+
+def test_a_merge_that_fails_leaves_the_file_that_was_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    source, results = shard(tmp_path / "1", COMMITTED), tmp_path / "whole"
-    sync, count = os.fsync, iter(range(100))
+    write_kept(tmp_path / "whole", TEN[:4])
+    before = content(tmp_path / "whole")
 
     def full(descriptor: int) -> None:
-        if next(count) == 4:
-            raise OSError(28, "No space left on device")
-        sync(descriptor)
+        raise OSError(28, "No space left on device")
 
+    source = worked(tmp_path / "1", TEN)
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full)
         with pytest.raises(UserError, match="No space left on device"):
-            merge([source], results)
-    assert len(content(results)) == 4
-    merged = merge([source], results)
+            merge([source], tmp_path / "whole")
+    assert content(tmp_path / "whole") == before
+    merged = merge([source], tmp_path / "whole")
     assert (merged.added, merged.there) == (6, 4)
-    assert content(results) == content(source)
+    assert records_in(tmp_path / "whole").records == TEN
 
 
+@pytest.mark.parametrize("kept", [True, False], ids=["kept", "working"])
 def test_records_of_one_cell_with_other_numbers_are_refused_before_anything_is_written(
-    tmp_path: Path,
+    tmp_path: Path, kept: bool
 ) -> None:
-    first, second = shard(tmp_path / "1", COMMITTED), tmp_path / "2"
-    file = COMMITTED[3]
-    other = changed(second, file, later=60.0, **moved(file))
-    for folders, results in (([first, second], tmp_path / "whole"), ([second], first)):
+    first, second, whole = tmp_path / "1", tmp_path / "2", tmp_path / "whole"
+    if kept:
+        lies_in = write_kept(first, TEN)
+    else:
+        worked(first, TEN)
+        lies_in = record_path(first, TEN[3].config, TEN[3].cell_id)
+    other = changed(second, TEN[3], later=60.0, **moved(TEN[3]))
+    for folders, results in (([first, second], whole), ([second], first)):
         before = content(first)
         with pytest.raises(UserError, match=r"up to 1e-10 apart\); remove one, or take the newer"):
             merge(folders, results)
         assert content(first) == before
-        assert not (tmp_path / "whole").exists()
+        assert not whole.exists()
     with pytest.raises(UserError) as caught:
-        merge([first, second], tmp_path / "whole")
-    for folder in (first, second):
-        assert str(folder.joinpath(*file.parts[-3:])) in str(caught.value)
+        merge([first, second], whole)
+    for path in (lies_in, record_path(second, other.config, other.cell_id)):
+        assert str(path) in str(caught.value)
     for folders in ([first, second], [second, first]):
-        merge(folders, tmp_path / "whole", newest=True)
-        path = record_path(tmp_path / "whole", other.config, other.cell_id)
-        assert read_record(path) == other
-        shutil.rmtree(tmp_path / "whole")
+        merge(folders, whole, newest=True)
+        assert other in records_in(whole).records
+        shutil.rmtree(whole)
 
 
 @pytest.mark.parametrize(
@@ -113,49 +125,48 @@ def test_records_of_one_cell_with_other_numbers_are_refused_before_anything_is_w
     ids=lambda change: next(iter(change)),
 )
 def test_whatever_a_cell_determines_must_agree(tmp_path: Path, change: dict[str, object]) -> None:
-    first = shard(tmp_path / "1", COMMITTED[:1])
-    changed(tmp_path / "2", COMMITTED[0], **change)
+    first = worked(tmp_path / "1", TEN[:1])
+    changed(tmp_path / "2", TEN[0], **change)
     with pytest.raises(UserError, match="hold different numbers"):
         merge([first, tmp_path / "2"], tmp_path / "whole")
 
 
 def test_times_may_differ_and_the_newer_counts(tmp_path: Path) -> None:
-    file = COMMITTED[0]
-    first, record = shard(tmp_path / "1", [file]), read_record(file)
+    record = TEN[0]
+    first = worked(tmp_path / "1", [record])
     slower = {
         "trace": record.trace | {"seconds": [float(x or 0) * 9 for x in record.trace["seconds"]]}
     }
-    later = changed(tmp_path / "2", file, 60.0, wall_s=1e3, timing={"train_s": 900.0}, **slower)
+    later = changed(tmp_path / "2", record, 60.0, wall_s=1e3, timing={"train_s": 900.0}, **slower)
     for folders in ([first, tmp_path / "2"], [tmp_path / "2", first]):
         (stored,) = one_a_cell(records_below(folders).stored)
         assert stored.record == later
 
 
 def test_a_cell_that_ended_goes_before_one_that_the_machine_ended(tmp_path: Path) -> None:
-    file = COMMITTED[0]
-    first = shard(tmp_path / "1", [file])
-    changed(tmp_path / "2", file, 60.0, status="timeout", trace={}, metrics={})
+    first = worked(tmp_path / "1", TEN[:1])
+    late = changed(tmp_path / "2", TEN[0], 60.0, status="timeout", trace={}, metrics={})
     for folders in ([first, tmp_path / "2"], [tmp_path / "2", first]):
         (stored,) = one_a_cell(records_below(folders).stored, newest=True)
         assert stored.record.status == "ok"
-    assert merge([first], tmp_path / "2").added == 1
-    assert content(tmp_path / "2") == content(first)
+    write_kept(tmp_path / "whole", [late])
+    assert merge([first], tmp_path / "whole").added == 1
+    assert records_in(tmp_path / "whole").records == TEN[:1]
+    assert merge([tmp_path / "2"], tmp_path / "whole").added == 0
 
 
 def test_a_file_that_is_cut_off_is_told_and_gives_way_to_a_whole_one(tmp_path: Path) -> None:
-    first, results = shard(tmp_path / "1", COMMITTED[:2]), shard(tmp_path / "r", COMMITTED[:2])
-    for folder, file in ((first, COMMITTED[0]), (results, COMMITTED[1])):
-        path = folder.joinpath(*file.parts[-3:])
+    first, results = worked(tmp_path / "1", TEN[:2]), worked(tmp_path / "r", TEN[:2])
+    for folder, record in ((first, TEN[0]), (results, TEN[1])):
+        path = record_path(folder, record.config, record.cell_id)
         path.write_bytes(path.read_bytes()[:99])
-    whole = content(shard(tmp_path / "all", COMMITTED[:2]))
     merged = merge([first], results)
     assert (merged.added, merged.there, len(merged.warnings)) == (1, 1, 2)
     assert all("left out: " in line and "is not a record" in line for line in merged.warnings)
-    found = content(results)
-    (aside,) = found.keys() - whole.keys()
-    assert aside.endswith(".damaged")
-    assert len(found.pop(aside)) == 99
-    assert found == whole
+    (aside,) = results.rglob("*.damaged")
+    assert len(aside.read_bytes()) == 99
+    found = records_in(results)
+    assert (found.records, found.damaged) == (TEN[:2], ())
 
 
 def test_what_cannot_be_collected_is_one_line(tmp_path: Path) -> None:
@@ -164,8 +175,8 @@ def test_what_cannot_be_collected_is_one_line(tmp_path: Path) -> None:
         records_below([tmp_path / "nowhere"])
     with pytest.raises(UserError, match=r"no records below .*empty$"):
         merge([tmp_path / "empty"], tmp_path / "r")
-    (path,) = record_files(shard(tmp_path / "torn", COMMITTED[:1]))
+    (path,) = record_files(worked(tmp_path / "torn", TEN[:1]))
     path.write_bytes(b"")
-    with pytest.raises(UserError, match=r"no records below .*torn; left out: .* is not a record"):
+    with pytest.raises(UserError, match=r"no records below .*torn; .* is not a record"):
         merge([tmp_path / "torn"], tmp_path / "r")
     assert not (tmp_path / "r").exists()

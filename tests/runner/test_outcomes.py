@@ -10,7 +10,8 @@ from fake_cells import make_config
 from process_watch import until_gone
 
 from svgpbench.runner.events import Summary
-from svgpbench.runner.records import Record, read_records
+from svgpbench.runner.records import Record
+from svgpbench.runner.stored import records_in
 
 RunOne = Callable[..., Record]
 Run = Callable[..., Summary]
@@ -32,7 +33,7 @@ def test_a_finished_cell_keeps_every_digit(run_one: RunOne, tmp_path: Path) -> N
     assert "numpy" in record.environment.versions
     assert record.environment.affinity is None or len(record.environment.affinity) == 1
     assert all(pool.threads == 1 for pool in record.environment.thread_pools)
-    assert read_records(tmp_path / "results", "fake") == [record]
+    assert records_in(tmp_path / "results", "fake").records == [record]
 
 
 def test_nan_and_infinity_become_null(run_one: RunOne, tmp_path: Path) -> None:

@@ -23,10 +23,11 @@ from svgpbench.runner.records import (
     WorkerFacts,
     checksum,
     is_final,
-    read_records,
+    read_record,
     record_path,
     write_record,
 )
+from svgpbench.runner.stored import records_in
 from svgpbench.runner.worker_setup import peak_memory_bytes, worker_environment
 
 
@@ -54,8 +55,10 @@ def test_a_record_reads_back_equal(tmp_path: Path) -> None:
     records = [make_record(seed) for seed in range(3)]
     for record in records:
         write_record(tmp_path, record)
-    assert read_records(tmp_path, "fake") == sorted(records, key=lambda record: record.cell_id)
-    assert read_records(tmp_path, "another") == []
+    assert records_in(tmp_path, "fake").records == sorted(
+        records, key=lambda record: record.cell_id
+    )
+    assert records_in(tmp_path, "another").records == []
 
 
 def test_lists_take_one_line_each(tmp_path: Path) -> None:
@@ -106,7 +109,7 @@ def test_what_a_killed_writer_leaves_is_not_read(
         write_record(tmp_path, make_record())
     (left,) = record_path(tmp_path, make_config("finish"), "x").parent.iterdir()
     assert left.suffix == ".tmp"
-    assert read_records(tmp_path, "fake") == []
+    assert records_in(tmp_path, "fake").records == []
 
 
 def signed(**changes: object) -> Callable[[str], str]:
@@ -143,7 +146,7 @@ def test_a_damaged_record_is_refused_by_name(
     path = write_record(tmp_path, make_record())
     path.write_text(damage(path.read_text()))
     with pytest.raises(DamagedRecordError, match=said) as refusal:
-        read_records(tmp_path, "fake")
+        read_record(path)
     assert str(path) in str(refusal.value)
     assert "\n" not in str(refusal.value)
 
@@ -155,7 +158,7 @@ def test_a_record_of_another_schema_is_no_damage(tmp_path: Path, schema: int, re
     path = write_record(tmp_path, make_record())
     path.write_text(signed(schema_version=schema)(path.read_text()))
     with pytest.raises(UserError, match=f"schema {schema}, this version reads 2: {remedy}") as said:
-        read_records(tmp_path, "fake")
+        read_record(path)
     assert not isinstance(said.value, DamagedRecordError)
 
 
@@ -163,7 +166,7 @@ def test_binary_rubbish_is_refused_by_name(tmp_path: Path) -> None:
     path = write_record(tmp_path, make_record())
     path.write_bytes(b"\x80\x04\x95")
     with pytest.raises(UserError, match="is not a record"):
-        read_records(tmp_path, "fake")
+        read_record(path)
 
 
 def test_a_record_stays_inside_its_folder(tmp_path: Path) -> None:

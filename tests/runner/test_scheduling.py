@@ -15,7 +15,8 @@ from svgpbench.errors import UserError
 from svgpbench.runner.backlog import Backlog, PlannedCell
 from svgpbench.runner.cores import cpu_quota, job_cores, usable_cores
 from svgpbench.runner.events import Event, Finished, Planned, Started, Summary
-from svgpbench.runner.records import Record, read_records
+from svgpbench.runner.records import Record
+from svgpbench.runner.stored import records_in
 
 Run = Callable[..., Summary]
 
@@ -98,7 +99,7 @@ def test_a_failing_listener_ends_the_run_but_not_its_records(run: Run, tmp_path:
     cells = [make_config("finish"), make_config("sleep", options={"seconds": 60})]
     with pytest.raises(BrokenPipeError):
         run(*cells, on_event=fail)
-    assert [record.status for record in read_records(tmp_path / "results", "fake")] == ["ok"]
+    assert [record.status for record in records_in(tmp_path / "results", "fake").records] == ["ok"]
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("job")]
 
 

@@ -1,4 +1,4 @@
-"""`svgpbench collect`: records of several folders as one table, or in one folder."""
+"""`svgpbench collect`: records of several folders as one table, or kept in one folder."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ def collect_command(
         Path | None, typer.Option("--out", metavar="FILE", help="A .parquet or .csv file.")
     ] = None,
     into: Annotated[
-        Path | None, typer.Option("--into", metavar="RESULTS", help="A folder of records.")
+        Path | None,
+        typer.Option("--into", metavar="RESULTS", help="A folder; a Parquet file an experiment."),
     ] = None,
     traces: Annotated[
         bool, typer.Option("--traces", help="A row a trace point in place of a row a cell.")
@@ -56,7 +57,8 @@ def collect_command(
 def _write(folders: list[Path], out: Path, traces: bool, newest: bool) -> Iterable[str]:
     """Write the table and say what is in it; returns what a reader of it must know."""
     from svgpbench.report import tidy
-    from svgpbench.runner.merging import one_a_cell, records_below
+    from svgpbench.runner.duplicates import one_a_cell
+    from svgpbench.runner.stored import records_below
 
     tidy.check_table_path(out)
     found = records_below(folders)
@@ -67,7 +69,8 @@ def _write(folders: list[Path], out: Path, traces: bool, newest: bool) -> Iterab
     listed = ", ".join(f"{count} {status}" for status, count in counts.most_common())
     rows = f", {len(table)} trace points" if traces else ""
     typer.echo(f"{out}: {len(stored)} cells ({listed}){rows}, {len(table.columns)} columns")
-    return [*found.damaged, *tidy.warnings(stored, table)]
+    left_out = [f"left out: {line}" for line in found.damaged]
+    return [*left_out, *tidy.warnings(stored, table)]
 
 
 def _print_warnings(lines: Iterable[str]) -> None:

@@ -99,9 +99,9 @@ def _within(
 
 def _only(results: Path) -> Experiment:
     """The experiment that the records are of; raises `UserError` where that leaves a choice."""
-    from svgpbench.runner.records import record_files
+    from svgpbench.runner.stored import experiments
 
-    names = sorted({path.parents[1].name for path in record_files(results)})
+    names = experiments(results)
     if len(names) == 1 and names[0] in shipped_experiments():
         return load_experiment(names[0])
     here = (

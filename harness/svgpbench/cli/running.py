@@ -141,10 +141,9 @@ def checked_cells(
 
 def records_of(cells: Sequence[Identity], results: Path) -> list[Record]:
     """The records there are of these cells, from this run or an earlier one."""
-    from svgpbench.runner.records import read_record, record_path
+    from svgpbench.runner import stored
 
-    paths = [record_path(results, cell.config, cell.cell_id) for cell in cells]
-    return [read_record(path) for path in paths if path.exists()]
+    return stored.records_of(results, cells).records
 
 
 def _check_writable(results: Path) -> None:

@@ -12,14 +12,9 @@ from svgpbench.cells.cell import identify
 from svgpbench.config import CellConfig
 from svgpbench.errors import UserError, unknown
 from svgpbench.experiments import Experiment, resolve
-from svgpbench.runner.records import (
-    DamagedRecordError,
-    Record,
-    read_record,
-    record_files,
-    record_path,
-)
+from svgpbench.runner.records import Record
 from svgpbench.runner.standing import why_superseded
+from svgpbench.runner.stored import Found, records_in, records_of
 
 REPLICATED = {"experiment", "seed", "backend", "perturbation"}
 """Keys of a cell in which the records of one data set and one method may differ."""
@@ -63,14 +58,13 @@ def collect(
         UserError: no records, records of another schema or that do not fit together.
     """
     if cells is None:
-        found, notes = _current(*_readable(record_files(results, experiment.name)))
+        found, notes = _current(*_readable(records_in(results, experiment.name)))
         missing = 0
     else:
-        paths = [record_path(results, cell, identify(cell).cell_id) for cell in cells]
-        found, notes = _readable([path for path in paths if path.exists()])
-        missing = len(paths) - len(found)
+        found, notes = _readable(records_of(results, [identify(cell) for cell in cells]))
+        missing = len(cells) - len(found)
         if missing:
-            notes.append(f"{missing} of {len(paths)} cells have not run")
+            notes.append(f"{missing} of {len(cells)} cells have not run")
     records = _of_backends(found, backends)
     if not records:
         raise UserError(
@@ -86,16 +80,10 @@ def collect(
     return Collected(experiment.name, tuple(ordered), missing, tuple(notes))
 
 
-def _readable(paths: Iterable[Path]) -> tuple[list[Record], list[str]]:
+def _readable(found: Found) -> tuple[list[Record], list[str]]:
     """The records, and a note on files that are none."""
-    found: list[Record] = []
-    notes: list[str] = []
-    for path in paths:
-        try:
-            found.append(read_record(path))
-        except DamagedRecordError as damage:
-            notes.append(f"left out, and `svgpbench run` makes it anew: {damage}")
-    return found, notes
+    again = "left out, and `svgpbench run` makes it anew"
+    return found.records, [f"{again}: {line}" for line in found.damaged]
 
 
 def of_one_preset(records: list[Record], experiment: Experiment) -> tuple[list[Record], str]:

@@ -18,8 +18,8 @@ from svgpbench.papers.verdict import Effect, Outcome
 from svgpbench.report.collect import dotted_settings
 from svgpbench.report.evidence import frame_of
 from svgpbench.report.sides import Sides
+from svgpbench.runner.difference import difference
 from svgpbench.runner.records import Record
-from svgpbench.runner.verification import difference
 
 NO_SETTING = ("data.path", "backend.", "method.label")
 """What two sides may differ in and compute the same."""

@@ -13,9 +13,9 @@ from svgpbench.config import CellConfig
 from svgpbench.errors import UserError, unknown
 from svgpbench.report.collect import Collected, refuse_mixture
 from svgpbench.report.frames import final_frame, reference_backend
-from svgpbench.runner.merging import read_whole
-from svgpbench.runner.records import Record, record_files
+from svgpbench.runner.records import Record
 from svgpbench.runner.standing import why_superseded
+from svgpbench.runner.stored import records_in
 
 
 @dataclass(frozen=True)
@@ -135,8 +135,8 @@ def _read(
     cells: Sequence[CellConfig] | None,
     backends: Sequence[str] | None,
 ) -> tuple[tuple[Record, ...], tuple[str, ...]]:
-    found = read_whole(record_files(folder, experiment or "*"))
-    records = [stored.record for stored in found.stored]
+    found = records_in(folder, experiment)
+    records = found.records
     if cells is not None:
         wanted = {_says(identify(cell).config) for cell in cells}
         records = [record for record in records if _says(record.config) in wanted]
@@ -149,7 +149,7 @@ def _read(
     records = _of_one_version(records)
     for name in {record.config.experiment for record in records}:
         refuse_mixture([record for record in records if record.config.experiment == name])
-    return tuple(records), found.damaged
+    return tuple(records), tuple(f"left out: {line}" for line in found.damaged)
 
 
 def _says(config: CellConfig) -> str:

@@ -16,7 +16,7 @@ from svgpbench.errors import UserError
 from svgpbench.metrics import METRICS
 from svgpbench.report.collect import several_versions
 from svgpbench.report.frames import final_frame, trace_frame
-from svgpbench.runner.merging import Stored
+from svgpbench.runner.duplicates import Stored
 from svgpbench.runner.records import Record
 from svgpbench.runner.standing import why_superseded
 
@@ -78,7 +78,7 @@ OF_A_CELL = (
     Column("fingerprint", "text", "", "hash of the data"),
     Column("split_hash", "text", "", "hash of the split's rows"),
     Column("config", "text", "", "JSON: the complete configuration"),
-    Column("file", "text", "", "the record"),
+    Column("file", "text", "", "the file that holds the record"),
 )
 
 OF_A_POINT = (

@@ -13,7 +13,8 @@ from svgpbench.cells.identity import Identity, same_cell
 from svgpbench.config import CellConfig
 from svgpbench.runner.process import WorkerKind
 from svgpbench.runner.protocol import TARGET
-from svgpbench.runner.records import Record, is_final, read_record, record_path
+from svgpbench.runner.records import Record, is_final
+from svgpbench.runner.stored import record_of
 
 
 @dataclass(frozen=True)
@@ -52,14 +53,12 @@ def final_record(results: Path, planned: PlannedCell) -> Record | None:
     """The record with which an earlier run ended this cell for good, if there is one.
 
     An id leaves out what is at its default, so a record that says otherwise than the cell in any key was
-    made when a default was another: it is none of this cell. Errors as of `read_record`.
+    made when a default was another: it is none of this cell. Errors as of `record_of`.
     """
-    path = record_path(results, planned.config, planned.cell_id)
-    if not path.exists():
+    record = record_of(results, planned.config, planned.cell_id)
+    if record is None or not same_cell(record.config, planned.config):
         return None
-    record = read_record(path)
-    same = same_cell(record.config, planned.config)
-    return record if same and is_final(record) else None
+    return record if is_final(record) else None
 
 
 class Backlog:

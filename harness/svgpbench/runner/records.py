@@ -1,6 +1,6 @@
-"""One JSON file a cell: what ran, where, how it ended and what it measured.
+"""A record of a cell, what ran, where, how it ended and what it measured; and its working form, a JSON file.
 
-A record lies at `<folder>/<experiment>/<backend>/<cell id>.json`. It is written whole or not at
+That lies at `<folder>/<experiment>/<backend>/<cell id>.json`. It is written whole or not at
 all, with a checksum of its content; numbers keep all their digits, and NaN and infinities are stored as
 null. It holds its cell's complete configuration, so that it can be run again from itself.
 """
@@ -79,6 +79,11 @@ def record_path(folder: Path, config: CellConfig, cell_id: str) -> Path:
                 f"{part!r} names a folder of records: use letters, digits and . _ + - only"
             )
     return folder / config.experiment / config.backend.name / f"{cell_id}.json"
+
+
+def kept_path(folder: Path, experiment: str) -> Path:
+    """Where the records of an experiment are kept."""
+    return folder / f"{experiment}.parquet"
 
 
 def checkpoint_path(folder: Path, config: CellConfig, cell_id: str) -> Path:
@@ -165,14 +170,14 @@ def set_aside(path: Path) -> Path:
         raise UserError(f"cannot rename {path}: {error.strerror}") from error
 
 
+def is_record_name(name: str) -> bool:
+    """Whether a file is called as a record, among whatever else lies below a folder of a user's."""
+    return re.fullmatch(r"[0-9a-f]{16}\.json", name) is not None
+
+
 def record_files(folder: Path, experiment: str = "*") -> list[Path]:
     """The files of all records of an experiment, or of all experiments; none where nothing ran yet."""
     return sorted(folder.glob(f"{experiment}/*/*.json"))
-
-
-def read_records(folder: Path, experiment: str) -> list[Record]:
-    """All records of an experiment, by backend and cell id; errors as of `read_record`."""
-    return [read_record(path) for path in record_files(folder, experiment)]
 
 
 def is_final(record: Record) -> bool:

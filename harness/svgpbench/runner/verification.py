@@ -18,10 +18,12 @@ import numpy as np
 from svgpbench.config import CellConfig
 from svgpbench.errors import UserError
 from svgpbench.plugins import framework_missing
+from svgpbench.runner.difference import difference
 from svgpbench.runner.events import Event
 from svgpbench.runner.pool import run_cells
-from svgpbench.runner.records import FINAL, Record, read_record, record_files
+from svgpbench.runner.records import FINAL, Record
 from svgpbench.runner.standing import why_superseded
+from svgpbench.runner.stored import records_in
 
 ROUNDING = 1e-8
 """Relative to the largest value of a column: what other versions of a library may do to a stable cell."""
@@ -58,8 +60,10 @@ def verify(
 
     Raises `UserError` where there are no records or one of them is damaged or of another schema.
     """
-    found = [read_record(path) for path in record_files(results, experiment or "*")]
-    final = [record for record in found if record.status in FINAL]
+    found = records_in(results, experiment)
+    if found.damaged:
+        raise UserError(found.damaged[0])
+    final = [record for record in found.records if record.status in FINAL]
     if not final:
         raise UserError(f"no records{f' of {experiment}' * bool(experiment)} in {results}")
     if sample is not None:
@@ -110,26 +114,6 @@ def judged(record: Record, fresh: Record, replicas: Sequence[Record] = ()) -> Ve
     spread = max((difference(known, replica) for replica in ended), default=np.nan)
     kind: Kind = "chaotic" if apart <= MARGIN * spread else "different"
     return Verdict(record, kind, apart, spread, newer=newer)
-
-
-def difference(one: Record, other: Record) -> float:
-    """The largest |difference| / max|value| of a column of the first trace.
-
-    Infinite where the other ended otherwise or lacks a point; it may have columns that are newer.
-    """
-    a, b = one.trace_without_times(), other.trace_without_times()
-    if one.status != other.status or not a.keys() <= b.keys():
-        return np.inf
-    return max((_apart(a[name], b[name]) for name in a), default=0.0)
-
-
-def _apart(one: Sequence[float | int | None], other: Sequence[float | int | None]) -> float:
-    x, y = (np.array(values, dtype=np.float64) for values in (one, other))
-    if x.shape != y.shape or not np.array_equal(np.isnan(x), np.isnan(y)):
-        return np.inf
-    if not np.any(np.nan_to_num(x - y)):
-        return 0.0
-    return float(np.nanmax(np.abs(x - y)) / np.nanmax(np.abs(x)))
 
 
 def _replica(config: CellConfig, size: float) -> CellConfig:
