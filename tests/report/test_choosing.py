@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from committed_records import RESULTS
 from planted_table1 import TABLE1, Levels, plant
 
 from svgpbench.cli.application import exit_code
 from svgpbench.errors import UserError
-from svgpbench.experiments import load_experiment
+from svgpbench.experiments import Experiment, load_experiment
 from svgpbench.report.choosing import choices
+from svgpbench.runner.stored import experiments
 
-RESULTS = Path(__file__).parents[2] / "results"
 BEST: Levels = {
     "": -20_000.0,
     "t-SVGP 2E1M .040": -19_000.0, "q-SVGP 2E1M .030": -19_900.0, "t-SVGP 3E1M .030": -19_500.0,
@@ -53,6 +55,35 @@ def test_nothing_is_chosen_from_some_of_the_cells(tmp_path: Path) -> None:
         choices(tmp_path, TABLE1)
 
 
+def searching(without: Callable[[str], bool]) -> Experiment:
+    """Table 1, of which the search leaves some methods out."""
+    rates = TABLE1.presets["rates"]
+    left = tuple(label for label in rates.methods or () if not without(label))
+    preset = rates.model_copy(update={"methods": left})
+    return TABLE1.model_copy(update={"presets": TABLE1.presets | {"rates": preset}})
+
+
+def test_a_method_that_the_search_leaves_out_is_not_chosen(tmp_path: Path) -> None:
+    plant(tmp_path, "rates", {"": 0.3}, BEST)
+    without = searching(lambda label: label == "t-SVGP 2E1M .040 .10")
+    found = {choice.row: choice for choice in choices(tmp_path, without)}
+    row = "t-SVGP, lrE=? lrM=.10 E=2 M=1"
+    assert found[row].elbo.keys() == {"t-SVGP 2E1M .030 .10", "t-SVGP 2E1M .035 .10"}
+    assert found[row].chosen == "t-SVGP 2E1M .030 .10"
+    others = chosen(tmp_path).items() - {(row, "t-SVGP 2E1M .040 .10")}
+    assert others == {(of, choice.chosen) for of, choice in found.items() if of != row}
+
+
+def test_a_row_that_the_search_leaves_out_is_one_line(tmp_path: Path) -> None:
+    plant(tmp_path, "rates", {"": 0.3}, BEST)
+    without = searching(lambda label: label.startswith("t-SVGP 3E1M"))
+    with pytest.raises(
+        UserError,
+        match=r"preset rates of adam2021-table1 runs no method of row 't-SVGP, lrE=. lrM=\.10 E=3",
+    ):
+        choices(tmp_path, without)
+
+
 def test_the_command_ends_with_1_where_the_preset_names_others(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -81,7 +112,7 @@ def test_an_experiment_without_rows_has_nothing_to_choose(tmp_path: Path) -> Non
 
 def test_the_preset_names_what_the_committed_records_choose() -> None:
     """Once they are there; until then the middle rate stands in for each."""
-    if not (RESULTS / TABLE1.name).is_dir():
+    if TABLE1.name not in experiments(RESULTS):
         assert {x for x in named_by_the_preset(0.0) if " .0" in x} >= {
             f"{method} {steps}" for method in ("t-SVGP", "q-SVGP")
             for steps in ("2E1M .035 .10", "3E1M .035 .10", "4E1M .035 .03", "4E2M .035 .03")

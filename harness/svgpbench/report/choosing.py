@@ -44,16 +44,26 @@ def choosing_preset(experiment: Experiment) -> str:
 def choices(results: Path, experiment: Experiment) -> list[Choice]:
     """Each row that several methods may stand for, judged on the experiment's first backend.
 
-    Raises `UserError` where records of such a method are missing.
+    Of a row's methods those take part that the search runs.
+
+    Raises `UserError` where records of such a method are missing, and for a row of which it runs none.
     """
     preset = choosing_preset(experiment)
     source = experiment.presets[preset].chosen_from
     cells = resolve(experiment, source, Selection(backends=experiment.backends[:1]))
+    searched = {cell.method.title for cell in cells}
     rows: dict[str, list[str]] = {}
     for entry in experiment.methods:
         if entry.row:
             rows.setdefault(entry.row, []).append(entry.title)
-    rows = {row: labels for row, labels in rows.items() if len(labels) > 1}
+    rows = {
+        row: [label for label in labels if label in searched]
+        for row, labels in rows.items()
+        if len(labels) > 1
+    }
+    for row, labels in rows.items():
+        if not labels:
+            raise UserError(f"preset {source} of {experiment.name} runs no method of row {row!r}")
     candidates = {label for labels in rows.values() for label in labels}
     found = collect(results, experiment, [x for x in cells if x.method.title in candidates])
     if found.missing:
