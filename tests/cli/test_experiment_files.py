@@ -242,3 +242,38 @@ def test_fixed_splits_are_named_or_the_first(tmp_path: Path) -> None:
     path = write_own(tmp_path, ("folds = 4\nrun_folds = [0, 1]", 'kind = "fixed"'))
     splits = [cell.split for cell in resolve(load_experiment(str(path)))]
     assert [(split.kind, split.fold) for split in splits] == [("fixed", 0)]
+
+
+def sampled(**selection: object) -> list[CellConfig]:
+    fig3_ = load_experiment("adam2021-fig3")
+    paper = fig3_.presets["paper"].model_copy(update={"sampled_on": ("torch", "tensorflow")})
+    changed = fig3_.model_copy(update={"presets": {"paper": paper}})
+    return resolve(changed, "paper", Selection(**selection))  # type: ignore[arg-type]
+
+
+def test_a_sampled_preset_runs_on_one_backend_and_a_tenth_of_its_cells_on_the_others() -> None:
+    cells = sampled()
+    on = {
+        name: {
+            cell.model_dump_json(exclude={"backend"}) for cell in cells if cell.backend.name == name
+        }
+        for name in ("jax", "torch", "tensorflow")
+    }
+    assert {name: len(found) for name, found in on.items()} == {
+        "jax": 300, "torch": 15, "tensorflow": 15,  # 150 cells, each with its replica
+    }  # fmt: skip
+    assert on["torch"] == on["tensorflow"] < on["jax"]
+    assert not any(cell.perturbation for cell in cells if cell.backend.name == "torch")
+    assert len({cell.data.name for cell in cells if cell.backend.name == "torch"}) > 3  # a drawing
+    assert cells == sampled()
+    assert sampled(seeds=[0], data=["pima"])[-1].backend.name == "tensorflow"
+    # a backend that is asked for runs all
+    assert {cell.backend.name for cell in sampled(backends=["torch"])} == {"torch"}
+    assert len(sampled(backends=["torch"])) == 150
+
+
+def test_the_backend_that_runs_every_cell_is_not_sampled_on(tmp_path: Path) -> None:
+    path = write_own(tmp_path)
+    path.write_text(path.read_text() + '\n[presets.p]\nsampled_on = ["numpy"]\n')
+    with pytest.raises(UserError, match="sampled_on: numpy runs every cell; leave it out"):
+        load_experiment(str(path))

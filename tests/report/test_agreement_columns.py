@@ -9,7 +9,7 @@ import pytest
 from hand_records import cell, record
 
 from svgpbench.config import BackendConfig, SplitConfig
-from svgpbench.report.agreement import between_backends, by_rounding
+from svgpbench.report.agreement import between_backends, by_rounding, on_some_cells
 from svgpbench.report.frames import final_frame
 from svgpbench.runner.records import Record
 
@@ -104,3 +104,20 @@ def test_rounding_compares_a_cell_with_its_replica_on_the_same_backend() -> None
 
 def test_equal_numbers_differ_by_zero_and_not_by_nothing() -> None:
     assert backends_differ(on("jax", -100.0), on("torch", -100.0)) == 0.0
+
+
+def test_a_note_says_of_cells_that_some_backends_ran_how_far_they_are_apart_and_rounding_carries() -> (
+    None
+):
+    every = [on("jax", -100.0, fold=fold) for fold in range(3)]
+    some = [on("torch", -99.0, fold=0), on("tensorflow", -98.0, fold=0), on("torch", -97.0, fold=2)]
+    replica = on("jax", -95.0, fold=1, perturbation=1e-15)
+    assert on_some_cells(final_frame([*every, *some, replica]), "jax") == (
+        "2 of 3 cells ran on torch, tensorflow too: the final ELBO of one is up to 3e-02 apart, "
+        "relative; rounding moves it by 5e-02"
+    )
+    without = on_some_cells(final_frame([*every, *some]), "jax")
+    assert without.endswith("up to 3e-02 apart, relative; no cell ran perturbed")
+    whole = [on("torch", -99.0, fold=fold) for fold in range(3)]
+    for records in (every, [*every, *whole], [*every, on("torch", -9.0, fold=7)]):
+        assert on_some_cells(final_frame(records), "jax") == ""

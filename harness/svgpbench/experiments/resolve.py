@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -24,6 +26,8 @@ from svgpbench.plugins import BACKENDS, find
 
 DEFAULT_PRESET = "quick"
 AS_DECLARED = Preset()
+ONE_IN = 10
+"""Of so many cells one runs on the backends of `sampled_on` too."""
 
 C = TypeVar("C", bound=Strict)
 
@@ -50,6 +54,9 @@ def resolve(
 ) -> list[CellConfig]:
     """Every cell to run: data set × seed × fold × method × backend, replicas last of each.
 
+    A preset with `sampled_on` has the cells of one backend first, then a tenth of them on each of the others;
+    a selection of backends replaces those.
+
     `preset` None means `quick` where the experiment has it, else the experiment as declared.
     Raises `UserError` for a preset or selection that matches nothing.
     """
@@ -60,7 +67,7 @@ def resolve(
     backends = _backends(experiment, size, selection)
     splits = list(_splits(experiment.split, size.run_folds))
     seeds = tuple(selection.seeds) or size.seeds or experiment.seeds
-    return [
+    cells = [
         CellConfig(
             experiment=experiment.name,
             data=data,
@@ -84,6 +91,29 @@ def resolve(
         for backend, perturbation, of in backends
         if of is None or seed in of
     ]
+    return cells + ([] if selection.backends else _sampled(cells, experiment, size, selection))
+
+
+def _sampled(
+    cells: Sequence[CellConfig], experiment: Experiment, size: Preset, selection: Selection
+) -> list[CellConfig]:
+    """A tenth of the plain cells, at least one, on each backend of `sampled_on`.
+
+    Drawn by a hash of the cell with its seed: the same each time, and of a part mostly those of the whole.
+    """
+    plain = [cell for cell in cells if not cell.perturbation]
+    drawn = sorted(plain, key=_lot)[: math.ceil(len(plain) / ONE_IN)]
+    others = _parsed(size.sampled_on or (), experiment, selection)
+    return [
+        cell.model_copy(update={"backend": backend})
+        for cell in plain
+        if cell in drawn
+        for backend in others
+    ]
+
+
+def _lot(cell: CellConfig) -> str:
+    return hashlib.sha256(cell.model_dump_json(exclude={"backend"}).encode()).hexdigest()
 
 
 def chosen_preset(experiment: Experiment, name: str | None) -> Preset:
@@ -195,16 +225,15 @@ def _backends(
 ) -> list[tuple[BackendConfig, float, tuple[int, ...] | None]]:
     """Backends, and after them those whose cells run once more with perturbed inputs, and of which seeds."""
     declared = size.backends or experiment.backends
+    if size.sampled_on and not selection.backends:
+        declared = declared[:1]
     texts = [
         text
         for wanted in selection.backends or declared
         # `--backend torch` means the experiment's torch:compile where it has that and no torch
         for text in _matching(wanted, declared)
     ]
-    dtype, device = selection.dtype or experiment.dtype, selection.device or experiment.device
-    configs = [BackendConfig.parse(text, dtype=dtype, device=device) for text in texts]
-    for config in configs:
-        find(BACKENDS, config.name)
+    configs = _parsed(texts, experiment, selection)
     replicas = size.perturbation_replicas
     if replicas is None:
         replicas = experiment.perturbation_replicas
@@ -215,6 +244,17 @@ def _backends(
         if text == replica.backend
     ]
     return [(config, 0.0, None) for config in configs] + again
+
+
+def _parsed(
+    texts: Iterable[str], experiment: Experiment, selection: Selection
+) -> list[BackendConfig]:
+    """Backends in the precision and on the device of the experiment or the selection."""
+    dtype, device = selection.dtype or experiment.dtype, selection.device or experiment.device
+    configs = [BackendConfig.parse(text, dtype=dtype, device=device) for text in texts]
+    for config in configs:
+        find(BACKENDS, config.name)
+    return configs
 
 
 def _matching(wanted: str, declared: Sequence[str]) -> list[str]:

@@ -103,12 +103,14 @@ class PerturbationReplica(Strict):
 class Preset(Strict):
     """A named size of the experiment: which parts of it run, and overrides of training.
 
+    With `sampled_on`, its cells run on the first of its backends, and a tenth of them on each of these too.
     With `chosen_from`, one method a row: the one of the best ELBO in the records of that preset.
     """
 
     data: Annotated[tuple[str, ...], Some] | None = None
     methods: Annotated[tuple[str, ...], Some] | None = None  # labels
     backends: BackendNames | None = None
+    sampled_on: BackendNames | None = None
     seeds: Seeds | None = None
     run_folds: Annotated[tuple[NonNegativeInt, ...], Some] | None = None
     inducing: InducingConfig = InducingConfig()
@@ -193,6 +195,9 @@ class Experiment(Strict):
             _check_names(where, "data set", preset.data, data_sets_by_name(self.data_names))
             _check_names(where, "method label", preset.methods, self.labels)
             _check_folds(where, preset.run_folds, self.split)
+            whole = (preset.backends or self.backends)[0]
+            if whole in (preset.sampled_on or ()):
+                raise ValueError(f"{where} sampled_on: {whole} runs every cell; leave it out")
             if preset.chosen_from is not None:
                 _check_names(f"{where} chosen_from:", "preset", [preset.chosen_from], self.presets)
                 self._check_one_a_row(where, preset)

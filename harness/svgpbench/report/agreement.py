@@ -5,6 +5,8 @@ Both are |difference| / |value| of the final ELBO of one cell: same data, split,
 
 from __future__ import annotations
 
+import math
+
 import pandas as pd
 
 from svgpbench.report.frames import SAME_CELL
@@ -23,6 +25,23 @@ def by_rounding(frame: pd.DataFrame) -> float:
     good = frame[frame["status"] == "ok"]
     replicated = good[good["perturbation"] > 0]["backend"].unique()
     return _largest_spread(good[good["backend"].isin(replicated)], [*SAME_CELL, "backend"])
+
+
+def on_some_cells(frame: pd.DataFrame, reference: str) -> str:
+    """What the cells say that other backends ran too, where those ran a part; empty where they ran all."""
+    plain = frame[frame["perturbation"] == 0]
+    mine, others = (plain[(plain["backend"] == reference) == is_it] for is_it in (True, False))
+    cells = set(mine[SAME_CELL].itertuples(index=False, name=None))
+    too = cells & set(others[SAME_CELL].itertuples(index=False, name=None))
+    apart, moved = between_backends(plain), by_rounding(frame)
+    if not too or too == cells or math.isnan(apart):
+        return ""
+    replicas = "no cell ran perturbed" if math.isnan(moved) else f"rounding moves it by {moved:.0e}"
+    names = ", ".join(others["backend"].unique())
+    return (
+        f"{len(too)} of {len(cells)} cells ran on {names} too: the final ELBO of one is up to {apart:.0e} "
+        f"apart, relative; {replicas}"
+    )
 
 
 def _largest_spread(frame: pd.DataFrame, keys: list[str]) -> float:
