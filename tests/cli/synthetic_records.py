@@ -55,7 +55,12 @@ def synthetic_record(cell: CellConfig, *, fails: bool = False) -> Record:
         config=whole,
         status=status,
         message="K(Z, Z) is not positive definite at EM iteration 8" if fails else "",
-        data={"fingerprint": fingerprint, "n_train": 100 + len(name), "dimensions": 5},
+        data={
+            "fingerprint": fingerprint,
+            "n_train": 100 + len(name),
+            "n_test": 25,
+            "dimensions": 5,
+        },
         environment=None,
         trace=trace,
         metrics={key: column[-1] for key, column in trace.items() if key != "iteration"},

@@ -32,20 +32,25 @@ def changed(cell: CellConfig, **training: object) -> CellConfig:
 def test_a_row_is_the_mean_and_standard_error_over_folds(cli: Cli, quick_results: Path) -> None:
     row = rows(cli, quick_results)["airfoil", "t-SVGP", "jax"]
     first, second = (
-        synthetic_record(cell).metrics["elbo"]
+        synthetic_record(cell).metrics["nlpd"]
         for cell in quick_cells()
         if (cell.data.name, cell.method.title, cell.backend.name) == ("airfoil", "t-SVGP", "jax")
     )
     assert first is not None and second is not None
     assert row["ok"] == 2
-    assert row["elbo_mean"] == pytest.approx((first + second) / 2)
-    assert row["elbo_se"] == pytest.approx(abs(first - second) / 2)
+    assert row["nlpd_mean"] == pytest.approx((first + second) / 2)
+    overlap = 25 / (100 + len("airfoil"))
+    error = abs(first - second) / math.sqrt(2) * math.sqrt(1 / 2 + overlap)
+    assert row["nlpd_se"] == pytest.approx(error)
+    assert row["elbo_se"] is None  # it takes five starts a split
+    out = cli("table", FIG3, "--results", quick_results).out
+    assert "±: standard error, of a test score over splits, corrected for their overlap" in out
 
 
 def test_failed_cells_are_counted_by_status_and_in_no_mean(cli: Cli, quick_results: Path) -> None:
     row = rows(cli, quick_results)["sonar", "q-SVGP Adam", "torch"]
     assert (row["cells"], row["ok"], row["failed"]) == (2, 1, {"not_pd": 1})
-    assert row["elbo_se"] is None
+    assert row["nlpd_se"] is None
     out = cli("table", FIG3, "--results", quick_results).out
     assert "1 not_pd" in out
     assert "failed besides: sonar, q-SVGP Adam: torch 1 not_pd, tensorflow 1 not_pd" in out

@@ -167,3 +167,17 @@ def test_undecided_names_the_fewest_units_that_would_decide() -> None:
 def test_no_number_of_overlapping_splits_decides_what_overlap_alone_leaves_open() -> None:
     effect = of_one(planted({"A": [0.5] * 5, "B": [0.48, 0.56, 0.5, 0.54, 0.49]}))
     assert (effect.outcome, effect.note) == (Outcome.undecided, "no number of splits would decide")
+
+
+def test_a_score_that_a_record_lacks_is_no_failure_and_its_pair_is_left_out() -> None:
+    values = {"A": [0.3, 0.31, 0.29, 0.3, 0.3], "B": FOLDS}
+    frame = planted(values).assign(unrecorded=[frozenset()] * 10)
+    lacks = (frame["method"] == "A") & (frame["fold"] == 4)
+    frame.loc[lacks, "nlpd"] = math.nan
+    failed = of_one(frame)
+    assert failed.note == "failed cells: 1 of A, 0 of B"  # not finite
+    frame["unrecorded"] = [frozenset({"nlpd"}) if lack else frozenset() for lack in lacks]
+    assert of_one(frame) == of_one(planted({name: four[:4] for name, four in values.items()}))
+    frame["nlpd"], frame["unrecorded"] = math.nan, [frozenset({"nlpd"})] * 10
+    nothing = of_one(frame)
+    assert (nothing.outcome, nothing.note) == (Outcome.undecided, "no pair of records has NLPD")

@@ -67,7 +67,7 @@ def record(
             "method_version": 1,
             "config": config,
             "status": status,
-            "data": {"fingerprint": "of the data", "n_train": 90, "dimensions": 5}
+            "data": {"fingerprint": "of the data", "n_train": 90, "n_test": 45, "dimensions": 5}
             | dict(data or {}),
             "environment": None if versions is None else environment(versions),
             "trace": trace or {},

@@ -35,8 +35,8 @@ def test_columns_are_those_that_are_asked_for_in_their_order_and_of_their_task()
     ends = [header[3:] for header in headings(table)]
     assert ends == [["MAE", "ELBO"], ["Brier", "ELBO"]]
     notes = list(footnotes(table))
-    assert notes[1] == "MAE of y standardised by the training part"
-    assert notes[2].startswith("Brier: mean of (p − y)²")
+    assert notes[2] == "MAE of y standardised by the training part"
+    assert notes[3].startswith("Brier: mean of (p − y)²")
 
 
 def test_a_metric_that_no_record_has_is_one_line() -> None:
@@ -96,9 +96,9 @@ def test_outputs_are_averaged_within_a_split_and_then_over_splits() -> None:
     records.append(output("airfoil", 0, 0.5))
     table = built(*records, metrics=("nmse", "rmse_original"), outputs="averaged")
     kuka, airfoil = table.to_json()["rows"]
-    # 2 and 7: mean 4.5, error 2.5; over four cells it would be 1.7
+    # 2 and 7: mean 4.5, deviation √12.5, and as much the error of two splits with half as many test rows
     assert (kuka["data"], kuka["ok"], kuka["nmse_mean"]) == ("kuka", 2, 4.5)
-    assert kuka["nmse_se"] == pytest.approx(2.5, rel=1e-15)
+    assert kuka["nmse_se"] == pytest.approx(math.sqrt(12.5), rel=1e-15)
     assert kuka["rmse_original_mean"] is None  # each output has units of its own
     assert (airfoil["nmse_mean"], airfoil["rmse_original_mean"]) == (0.5, 9.0)
     assert table.notes == ("kuka: mean over its 2 outputs",)

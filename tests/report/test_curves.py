@@ -39,13 +39,26 @@ THREE = [
 
 def test_mean_and_band_of_every_iteration_by_hand() -> None:
     found = curve(*THREE)
-    # 1 2 6: mean 3, deviations −2 −1 3, variance 14/2, over three
     assert found.mean.tolist() == [3.0, 30.0, 300.0]
-    np.testing.assert_allclose(found.error, np.sqrt(7 / 3) * np.array([1, 10, 100]), rtol=1e-14)
+    assert found.error.tolist() == [0.0] * 3  # of the bound, which one start a fold says nothing of
+    # 1 2 6: mean 3, deviations −2 −1 3, variance 14/2, of which a third and n_test/n_train
+    density = curve(*THREE, metric="nlpd")
+    by_hand = np.sqrt(7 * (1 / 3 + 1 / 2)) * np.array([1, 10, 100])
+    np.testing.assert_allclose(density.error, by_hand, rtol=1e-14)
     assert found.x.tolist() == [1, 2, 3]
     assert (found.replicates, found.broke_at, found.last) == (3, None, 300.0)
     # neither the median (2) nor the best (6); of the other metric, its own
     assert curve(*THREE, metric="nlpd").mean.tolist() == [-3.0, -30.0, -300.0]
+
+
+def test_the_band_of_the_bound_is_that_of_five_starts() -> None:
+    starts = [
+        traced([seed + 10.0 * fold], fold=fold, seed=seed, iterations=1)
+        for fold in range(2)
+        for seed in (0, 1, 2, 3, 4)
+    ]
+    assert curve(*starts).error == pytest.approx(math.sqrt(2.5 / 5))  # folds do not count
+    assert curve(*starts[:4]).error.tolist() == [0.0]
 
 
 def test_each_method_has_its_own_curve_in_order_of_appearance() -> None:

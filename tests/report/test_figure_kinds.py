@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -70,7 +71,7 @@ def test_finals_are_means_and_standard_errors_of_each_method_in_its_panel(draw: 
     top, bottom = np.array(figure.axes).reshape(2, 2)
     for panel, data in zip(top, ("airfoil", "boston"), strict=True):
         assert [x[1:] for x in bars(panel)] == [
-            ([values[data, m] + 1.0], [1.0]) for m in ("A", "B")
+            ([values[data, m] + 1.0], pytest.approx([math.sqrt(2)])) for m in ("A", "B")
         ]
     assert [x[1] for x in bars(bottom[1])] == [[5 / 8], [7 / 8]]
     assert [panel.get_ylabel() for panel in (top[0], bottom[0])] == ["NLPD (test)", "RMSE (test)"]
@@ -144,8 +145,8 @@ def test_calibration_is_the_mean_share_below_each_level(draw: Draw) -> None:
     (band,) = panel.collections
     corners = np.asarray(band.get_paths()[0].vertices)
     at = corners[np.isclose(corners[:, 0], 0.5)][:, 1]
-    # 0.4 and 0.5: deviation √0.005, over √2
-    assert (at.min(), at.max()) == pytest.approx((0.45 - 0.05, 0.45 + 0.05))
+    # 0.4 and 0.5: deviation √0.005, times 1/2 + 45/90
+    assert (at.min(), at.max()) == pytest.approx((0.45 - 0.005**0.5, 0.45 + 0.005**0.5))
     assert "share of test targets below" in caption
     with pytest.raises(UserError, match="has the shares of targets below predictive quantiles"):
         draw(Calibration(), record(cell(), -1.0))

@@ -112,14 +112,22 @@ def test_the_bound_is_above_and_the_density_below(draw: Draw) -> None:
 
 def test_bands_are_a_standard_error_to_either_side(draw: Draw) -> None:
     panel = panels(
-        draw(*(traced([-v, -2 * v, -3 * v], fold=f) for f, v in enumerate((10, 12, 17))))
+        draw(
+            *(
+                traced([-v, -2 * v, -3 * v], [v, 2 * v, 3 * v], fold=f)
+                for f, v in enumerate((10, 12, 17))
+            )
+        )
     )
-    (band,) = panel["airfoil", "ELBO"].collections
-    # 10 12 17: mean 13, squares 9 1 16, over two, over three
-    error, corners = np.sqrt(26 / 2 / 3), np.asarray(band.get_paths()[0].vertices)
-    for x in (1, 2, 3):
-        ends = corners[corners[:, 0] == x][:, 1]
-        assert (ends.min(), ends.max()) == pytest.approx((x * (-13 - error), x * (-13 + error)))
+    # 10 12 17: mean 13, squares 9 1 16, over two; a third and n_test/n_train of it; none of one start's bound
+    error = np.sqrt(26 / 2 * (1 / 3 + 1 / 2))
+    for name, sign, wide in (("NLPD (test)", 1, error), ("ELBO", -1, 0.0)):
+        (band,) = panel["airfoil", name].collections
+        corners = np.asarray(band.get_paths()[0].vertices)
+        for x in (1, 2, 3):
+            ends = corners[corners[:, 0] == x][:, 1]
+            expected = (x * (sign * 13 - wide), x * (sign * 13 + wide))
+            assert (ends.min(), ends.max()) == pytest.approx(expected)
 
 
 def test_methods_keep_their_styles_and_are_named_in_the_legend(draw: Draw) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
@@ -12,7 +13,7 @@ from hand_records import cell, collected, record
 from svgpbench.errors import UserError
 from svgpbench.report import build_table
 from svgpbench.report.frames import METRICS
-from svgpbench.report.table import mean_and_error
+from svgpbench.report.means import mean_and_error
 from svgpbench.runner.records import Record
 
 
@@ -23,19 +24,59 @@ def row(*records: Record, **which: str) -> dict[str, Any]:
     return found
 
 
-def test_error_is_the_sample_deviation_over_the_root_of_the_number() -> None:
-    # deviations from 5: −4, −2, 0, 6; squares 56; variance 56/3; over 4
-    mean, error = mean_and_error(pd.Series([1.0, 3.0, 5.0, 11.0]))
+def cells(metric: str, values: Mapping[tuple[int, int], float]) -> pd.DataFrame:
+    """A row a fold and seed, of 80 training and 20 test data."""
+    rows = [
+        {"split_seed": 0, "fold": fold, "seed": seed, "n_train": 80, "n_test": 20, metric: value}
+        for (fold, seed), value in values.items()
+    ]
+    return pd.DataFrame(rows)
+
+
+FOUR = {(fold, 0): value for fold, value in enumerate((1.0, 3.0, 5.0, 11.0))}
+
+
+def test_the_error_of_a_test_score_is_corrected_for_splits_that_overlap() -> None:
+    # deviations from 5: −4, −2, 0, 6; squares 56; variance 56/3; times 1/4 + 20/80
+    mean, error = mean_and_error(cells("nlpd", FOUR), "nlpd")
     assert mean == 5.0
-    assert error == pytest.approx(math.sqrt(56 / 3 / 4), rel=1e-15)
-    # neither the population's error, nor the deviation, nor the mean of the inner values
-    assert error == pytest.approx(2.160246899469287, rel=1e-15)
+    assert error == pytest.approx(math.sqrt(56 / 3 * (1 / 4 + 20 / 80)), rel=1e-15)
+    # of five folds it is 1.5 times that of as many independent ones
+    folds = {(fold, 0): float(fold) for fold in range(5)}
+    _, error = mean_and_error(cells("nlpd", folds), "nlpd")
+    assert error == pytest.approx(1.5 * math.sqrt(2.5 / 5), rel=1e-15)
+
+
+def test_seeds_within_a_split_are_averaged_before_its_error_is_taken() -> None:
+    twice = {
+        (fold, seed): x + (-0.5, 0.5)[seed] for (fold, _), x in FOUR.items() for seed in (0, 1)
+    }
+    once = mean_and_error(cells("nlpd", FOUR), "nlpd")
+    assert mean_and_error(cells("nlpd", twice), "nlpd") == pytest.approx(once, rel=1e-15)
+
+
+def test_the_bound_has_an_error_from_five_starts_a_split_on() -> None:
+    assert mean_and_error(cells("elbo", FOUR), "elbo") == pytest.approx(
+        (5.0, math.nan), nan_ok=True
+    )
+    starts = {(fold, seed): seed + 100.0 * fold for fold in (0, 1) for seed in range(5)}
+    mean, error = mean_and_error(cells("elbo", starts), "elbo")
+    assert mean == 52.0
+    assert error == pytest.approx(math.sqrt(2.5 / 5), rel=1e-15)  # the folds are given
+
+
+def test_one_split_has_the_plain_error_of_five_starts_and_none_of_four() -> None:
+    starts = {(0, seed): float(seed) for seed in range(5)}
+    assert mean_and_error(cells("nlpd", starts), "nlpd")[1] == pytest.approx(math.sqrt(2.5 / 5))
+    starts.pop((0, 4))
+    assert math.isnan(mean_and_error(cells("nlpd", starts), "nlpd")[1])
 
 
 def test_one_value_has_a_mean_and_no_error_and_none_has_neither() -> None:
-    mean, error = mean_and_error(pd.Series([3.0]))
+    mean, error = mean_and_error(cells("nlpd", {(0, 0): 3.0}), "nlpd")
     assert mean == 3.0 and math.isnan(error)
-    assert all(math.isnan(value) for value in mean_and_error(pd.Series([math.nan])))
+    none = mean_and_error(cells("nlpd", {(0, 0): math.nan}), "nlpd")
+    assert all(math.isnan(value) for value in none)
 
 
 def test_every_metric_of_a_row_is_the_mean_of_its_own_column() -> None:
@@ -44,8 +85,10 @@ def test_every_metric_of_a_row_is_the_mean_of_its_own_column() -> None:
     found = row(record(cell(fold=0), **first), record(cell(fold=1), **second))
     for place, name in enumerate(METRICS, 1):
         assert found[f"{name}_mean"] == 11.0 * place, name
-        # two values 2p apart: deviation √2 p, over √2
-        assert found[f"{name}_se"] == pytest.approx(place, rel=1e-14), name
+        if METRICS[name].rows == "test":  # two values 2p apart: deviation √2 p, times 1/2 + 45/90
+            assert found[f"{name}_se"] == pytest.approx(math.sqrt(2) * place, rel=1e-14), name
+        else:
+            assert found[f"{name}_se"] is None, name
 
 
 def test_a_score_that_is_not_finite_has_no_mean_and_is_told() -> None:
@@ -97,7 +140,7 @@ def test_perturbed_replicas_are_in_no_mean_and_no_count() -> None:
         record(cell(fold=1, perturbation=1e-15), status="not_pd"),
     ]
     found = row(*plain, *replicas)
-    assert (found["elbo_mean"], found["elbo_se"]) == (-10.5, 0.5)
+    assert found["elbo_mean"] == -10.5
     assert (found["cells"], found["ok"], found["failed"]) == (2, 2, {})
 
 
@@ -110,7 +153,7 @@ def test_failed_cells_are_counted_under_their_status_and_give_no_number() -> Non
         record(cell(fold=3), -7000.0, status="not_pd"),
         record(cell(fold=4), status="not_pd"),
     )
-    assert (found["elbo_mean"], found["elbo_se"]) == (-2.0, 1.0)
+    assert found["elbo_mean"] == -2.0
     assert found["nlpd_mean"] is None
     assert (found["cells"], found["ok"]) == (5, 2)
     assert found["failed"] == {"not_pd": 2, "diverged": 1}

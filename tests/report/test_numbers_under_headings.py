@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 
 import pytest
 from hand_records import cell, collected, record
@@ -14,10 +15,11 @@ from svgpbench.report.table import ResultTable, build_table
 
 REGRESSION = {"elbo": -210.0, "nlpd": 1.5, "nlpd_original": 3.5, "rmse": 0.25, "rmse_original": 8.0}
 CLASSES = {"elbo": -65.0, "nlpd": 0.75, "error_rate": 0.125}
+APART = 0.02 / math.sqrt(2)  # two values so far to either side of 1 deviate by 2 %
 CELL = {"data set": "airfoil", "method": "A"}
-SHOWN = {  # of two folds, each metric p % to either side of its mean: the error is p % of it
+SHOWN = {  # of two folds with half as many test rows: the error is the deviation, 2 % of each score
     "n": "2",
-    "ELBO": "-210.0±4.2",
+    "ELBO": "-210.0",
     "NLPD": "1.500±0.030",
     "NLPD [y]": "3.500±0.070",
     "RMSE": "0.250±0.005",
@@ -27,7 +29,7 @@ SHOWN = {  # of two folds, each metric p % to either side of its mean: the error
 }
 SHOWN_OF_CLASSES = {
     "n": "2",
-    "ELBO": "-65.0±1.3",
+    "ELBO": "-65.00",
     "NLPD": "0.750±0.015",
     "error rate": "0.125±0.003",
 }
@@ -36,7 +38,7 @@ SHOWN_OF_CLASSES = {
 def table() -> ResultTable:
     """A regression with all columns, a classification without differences and failures."""
     records = []
-    for fold, factor in ((0, 0.98), (1, 1.02)):
+    for fold, factor in ((0, 1 - APART), (1, 1 + APART)):
         records += [
             record(cell(fold=fold), **{k: factor * x for k, x in REGRESSION.items()}),
             record(
@@ -44,7 +46,7 @@ def table() -> ResultTable:
                 **{k: factor * x for k, x in CLASSES.items()},
             ),
         ]
-    of_first = 0.98 * REGRESSION["elbo"]
+    of_first = (1 - APART) * REGRESSION["elbo"]
     records += [
         record(cell(fold=2), status="oom"),
         record(cell(fold=3), status="not_pd"),
@@ -104,12 +106,16 @@ def test_csv_and_json_hold_every_digit_under_the_same_names() -> None:
     for name, value in REGRESSION.items():
         assert float(listed[f"{name}_mean"]) == plain[f"{name}_mean"]
         assert plain[f"{name}_mean"] == pytest.approx(value, rel=1e-15), name
+        if name == "elbo":
+            assert (listed["elbo_se"], plain["elbo_se"]) == ("", None)
+            continue
         assert float(listed[f"{name}_se"]) == plain[f"{name}_se"]
         assert plain[f"{name}_se"] == pytest.approx(0.02 * abs(value), rel=1e-12), name
     assert (listed["error_rate_mean"], plain["error_rate_mean"]) == ("", None)
     assert float(listed["backends_differ"]) == plain["backends_differ"] == pytest.approx(0.2)
     assert float(listed["rounding_differs"]) == plain["rounding_differs"] == pytest.approx(0.05)
     assert (listed["cells"], listed["ok"]) == ("4", "2")
+    assert (plain["splits"], plain["seeds"]) == (2, 1)
     assert (listed["failed"], plain["failed"]) == (
         '{"oom": 1, "not_pd": 1}',
         {"oom": 1, "not_pd": 1},
@@ -133,15 +139,16 @@ def test_two_backends_are_shown_with_their_names_before_the_numbers() -> None:
 def test_footnotes_say_where_and_in_which_units() -> None:
     notes = list(footnotes(table()))
     assert notes[0].endswith("that ended well, on jax")
-    assert notes[1] == (
+    assert notes[1].startswith("±: standard error, of a test score over splits, corrected for")
+    assert notes[2] == (
         "NLPD and RMSE of y standardised by the training part; NLPD [y] in the units of y"
     )
-    assert notes[2].endswith("one cell's final ELBO between jax, torch")
-    assert notes[3].startswith("Δ rounding: ")
+    assert notes[3].endswith("one cell's final ELBO between jax, torch")
+    assert notes[4].startswith("Δ rounding: ")
     only_classes = build_table(
         collected(record(cell("sonar", likelihood="bernoulli-logit"), **CLASSES), notes=["mind"])
     )
-    assert [note.split()[0] for note in footnotes(only_classes)] == ["mean", "mind"]
+    assert [note.split()[0] for note in footnotes(only_classes)] == ["mean", "±:", "mind"]
     both = build_table(
         collected(record(cell(), -1.0), record(cell(backend="torch"), -1.0)), ("jax", "torch")
     )

@@ -1,7 +1,7 @@
 """Paired differences with their intervals, and what these say.
 
 A frame has a row a cell of one backend: `data`, `method`, `split_seed`, `fold`, `seed`, `perturbation`,
-`status`, `n_train`, `n_test` and a column a measure.
+`status`, `n_train`, `n_test` and a column a measure; `unrecorded` has the names of those that a record lacks.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MOST_UNITS = 1000
 class Sample(NamedTuple):
     """Numbers of which a mean is wanted, and how far they overlap."""
 
-    values: npt.NDArray[np.floating[Any]]  # one a unit
+    values: npt.NDArray[np.floating[Any]]  # one a unit, or a row of several
     overlap: float  # n_test / n_train of folds and random splits, 0 of seeds
     unit: str
 
@@ -38,14 +38,22 @@ class Sample(NamedTuple):
         """Of the units."""
         return float(self.values.mean())
 
-    def half_width(self, units: int) -> float:
-        """Half the 95 % interval that so many units of the same spread have.
+    @property
+    def error(self) -> npt.NDArray[np.floating[Any]]:
+        """The standard error of the mean of the units."""
+        return self.error_of(len(self.values))
+
+    def error_of(self, units: int) -> npt.NDArray[np.floating[Any]]:
+        """The standard error of the mean of so many units of the same spread.
 
         Source: Nadeau and Bengio 2003, the corrected resampled t.
         """
-        spread = float(self.values.std(ddof=1))
+        return np.asarray(self.values.std(axis=0, ddof=1) * math.sqrt(1 / units + self.overlap))
+
+    def half_width(self, units: int) -> float:
+        """Half the 95 % interval that so many units of the same spread have."""
         quantile = float(stdtrit(units - 1, 0.5 + LEVEL / 2))  # Student's t
-        return quantile * spread * math.sqrt(1 / units + self.overlap)
+        return quantile * float(self.error_of(units))
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -58,8 +66,8 @@ class TooFewError(ValueError):
     """Too few units for an interval; the message says what is there and what it takes."""
 
 
-def sampled(values: pd.Series[float], overlap: float, rows: str) -> Sample:
-    """The units among `values`, indexed by split_seed, fold and seed.
+def sampled(values: pd.Series[float] | pd.DataFrame, overlap: float, rows: str) -> Sample:
+    """The units among `values`, or among the rows of a frame, indexed by split_seed, fold and seed.
 
     Of a test score, the splits, seeds averaged first; of a training score, and where there is one split
     alone, the seeds, five at least.
@@ -101,6 +109,8 @@ def _on_one(data: str, cells: pd.DataFrame, name: str, first: str, second: str) 
     if failed := _failures(data, plain, name, first, second):
         return failed
     delta = _paired(plain, name, first, second)
+    if delta.empty:
+        return Effect(data, Outcome.undecided, note=f"no pair of records has {measure.title}")
     overlap = float((plain["n_test"] / plain["n_train"]).mean())
     region = region_of(plain, name, second)
     mean = float(delta.groupby(level=["split_seed", "fold"]).mean().mean())
@@ -146,7 +156,7 @@ def would_decide(units: int | None, unit: str) -> str:
 
 def _failures(data: str, plain: pd.DataFrame, name: str, first: str, second: str) -> Effect | None:
     """The outcome where cells failed: whoever fails more often is worse."""
-    bad = (plain["status"] != "ok") | plain[name].isna()
+    bad = (plain["status"] != "ok") | (plain[name].isna() & ~_unrecorded(plain, name))
     mine, other = (int((bad & (plain["method"] == method)).sum()) for method in (first, second))
     if not mine and not other:
         return None
@@ -154,6 +164,13 @@ def _failures(data: str, plain: pd.DataFrame, name: str, first: str, second: str
     if mine == other:
         return Effect(data, Outcome.undecided, note=note)
     return Effect(data, Outcome.worse if mine > other else Outcome.better, note=note)
+
+
+def _unrecorded(cells: pd.DataFrame, name: str) -> pd.Series[bool]:
+    """Which cells have a record that was made without a measure: it says nothing for or against a method."""
+    if "unrecorded" not in cells:
+        return pd.Series(False, index=cells.index)
+    return cells["unrecorded"].map(lambda names: name in names)
 
 
 def _paired(cells: pd.DataFrame, name: str, first: str, second: str) -> pd.Series[float]:

@@ -10,14 +10,18 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from svgpbench.metrics import Better, loss
+from svgpbench.metrics import METRICS, Better, loss
+from svgpbench.report.means import REPLICATE, error_of_mean, overlap
 
 Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Curve:
-    """One method on one data set: mean and standard error [T] at iterations or seconds [T]."""
+    """One method on one data set: mean and standard error [T] at iterations or seconds [T].
+
+    The error is 0 where there are too few splits or starts for one.
+    """
 
     method: str
     x: Floats
@@ -45,23 +49,21 @@ def curves(
     """
     found = []
     for method, group in traces.groupby("method", sort=False):
-        keys = ["split_seed", "fold", "seed"]
-        table = group.set_index(["iteration", *keys])[metric].unstack(keys)  # [T, replicates]
+        table = group.set_index(["iteration", *REPLICATE])[metric].unstack(
+            REPLICATE
+        )  # [T, replicates]
         whole = table[table.notna().all(axis=1).cummin()]
         if method in failed_at_once:
             whole = whole.iloc[:0]
-        count = table.shape[1]
         reached = int(whole.index[-1]) if len(whole) else 0  # a trace may be of few iterations
-        error = (
-            whole.std(axis=1, ddof=1) / math.sqrt(count) if count > 1 else whole.mean(axis=1) * 0
-        )
+        error = error_of_mean(whole.T, overlap(group), metric if metric in METRICS else "")
         found.append(
             Curve(
                 str(method),
                 _times(group, whole.index) if x == "seconds" else _floats(whole.index),
                 _floats(whole.mean(axis=1)),
-                _floats(error),
-                count,
+                np.nan_to_num(error),
+                table.shape[1],
                 reached + 1 if reached < int(group["iterations"].max()) else None,
             )
         )

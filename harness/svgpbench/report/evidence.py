@@ -139,7 +139,6 @@ def command(artefact: Artefact, experiment: Experiment, results: Path) -> str:
 def frame_of(records: Sequence[Record]) -> pd.DataFrame:
     """A row a cell: its metrics, and what of its data and its trace predicates ask for."""
     return final_frame(records).assign(
-        n_test=pd.Series([record.data.get("n_test") for record in records], dtype=float),
         **traced_columns(records),
         e_rate=[_rate(record) for record in records],
     )

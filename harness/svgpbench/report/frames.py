@@ -18,12 +18,14 @@ SAME_CELL = ["data", "method", "split_seed", "fold", "seed"]
 
 
 def final_frame(records: Sequence[Record]) -> pd.DataFrame:
-    """One row a cell: what it is, its status, and its metrics where it ended well."""
+    """One row a cell: what it is, its status, its metrics where it ended well, and which its record lacks."""
     rows = []
     for record in records:
         metrics = record.metrics if record.status == "ok" else {}
         metrics = {"seconds": record.timing.get("train_s")} | metrics
+        lacks = METRICS.keys() - metrics.keys() if record.status == "ok" else ()
         row = _identity(record) | {"status": record.status, "message": record.message}
+        row["unrecorded"] = frozenset(lacks)
         rows.append(row | {name: metrics.get(name) for name in METRICS})
     frame = pd.DataFrame(rows)
     return frame.astype(dict.fromkeys(METRICS, float))
@@ -86,6 +88,7 @@ def _identity(record: Record) -> dict[str, Any]:
         "perturbation": config.perturbation,
         "iterations": config.training.iterations,
         "n_train": record.data.get("n_train"),
+        "n_test": record.data.get("n_test"),
         "dimensions": record.data.get("dimensions"),
     }
 

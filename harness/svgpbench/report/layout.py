@@ -12,6 +12,7 @@ from rich.text import Text
 
 from svgpbench.metrics import METRICS, Metric
 from svgpbench.papers.ranks import ENOUGH, FEWEST, critical_difference
+from svgpbench.report.means import WHICH_ERROR
 from svgpbench.report.table import ResultTable
 from svgpbench.report.table_formats import TextTable, latex, markdown
 
@@ -42,17 +43,19 @@ def lay_out(table: ResultTable) -> Iterator[Layout]:
     differ = bool(rows["backends_differ"].notna().any())
     rounding = bool(rows["rounding_differs"].notna().any())
     failed = bool((rows["ok"] < rows["cells"]).any())
+    seeds = bool((rows["seeds"] > 1).any())
     for task, group in rows.groupby("task", sort=False):
         metrics = table.metrics_of(str(task))
         header = ["data set", "method"]
-        header += ["backend"] * several + ["n"] + [m.title for m in metrics]
+        header += ["backend"] * several + ["n"] + ["seeds"] * seeds + [m.title for m in metrics]
         header += ["Δ backends"] * differ + ["Δ rounding"] * rounding + ["failed"] * failed
         text = [
             [
                 str(row["data"]),
                 str(row["method"]),
                 *[str(row["backend"])] * several,
-                str(row["ok"]),
+                str(row["splits"]),
+                *[str(row["seeds"])] * seeds,
                 *(plus_minus(row[f"{m.name}_mean"], row[f"{m.name}_se"]) for m in metrics),
                 *[difference(row["backends_differ"])] * differ,
                 *[difference(row["rounding_differs"])] * rounding,
@@ -117,7 +120,9 @@ def difference(value: float) -> str:
 def footnotes(table: ResultTable) -> Iterator[str]:
     """What the columns mean and what a reader must know."""
     where = "" if len(table.shown) > 1 else f", on {table.shown[0]}"
-    yield f"mean ± standard error over the n cells (folds × seeds) that ended well{where}"
+    each = ", with each of its seeds," if (table.rows["seeds"] > 1).any() else ""
+    yield f"mean over the cells of n splits{each} that ended well{where}"
+    yield f"±: standard error, {WHICH_ERROR}"
     shown = [m for m in table.metrics if any(m.fits(task) for task in set(table.rows["task"]))]
     units = "; ".join(_units(shown))
     if units and "regression" in set(table.rows["task"]):

@@ -13,7 +13,7 @@ import pandas as pd
 from svgpbench.metrics import METRICS, USUAL, Metric
 from svgpbench.papers.ranks import Ranks, average_ranks
 from svgpbench.plugins import LIKELIHOODS, load
-from svgpbench.report.agreement import between_backends, by_rounding
+from svgpbench.report.agreement import between_backends, by_rounding, on_some_cells
 from svgpbench.report.collect import Collected
 from svgpbench.report.frames import (
     averaged_over_outputs,
@@ -22,6 +22,7 @@ from svgpbench.report.frames import (
     reference_backend,
 )
 from svgpbench.report.kinds import TableKind
+from svgpbench.report.means import mean_and_error
 from svgpbench.runner.records import Record
 
 
@@ -96,6 +97,7 @@ class Finals(TableKind):
         rows = pd.DataFrame(list(_rows(frame, names)))
         known = [metric for metric in metrics if metric.name not in unrecorded]
         notes += [*_failures(frame, shown), *_not_finite(frame, known)]
+        notes += [line] if (line := on_some_cells(frame, reference)) else []
         ranks = _ranks(frame[frame["backend"] == reference], metrics)
         return ResultTable(collected.experiment, rows, shown, tuple(notes), metrics, ranks)
 
@@ -159,22 +161,13 @@ def _rows(frame: pd.DataFrame, metrics: Sequence[str]) -> Iterator[dict[str, Any
                 "backend": backend,
                 "cells": len(cells),
                 "ok": len(good),
+                "splits": len(good[["split_seed", "fold"]].drop_duplicates()),
+                "seeds": int(good["seed"].nunique()),
                 "failed": {str(status): int(count) for status, count in bad.items()},
             }
             for metric in metrics:
-                row[f"{metric}_mean"], row[f"{metric}_se"] = mean_and_error(good[metric])
+                row[f"{metric}_mean"], row[f"{metric}_se"] = mean_and_error(good, metric)
             yield row | differences
-
-
-def mean_and_error(values: pd.Series[float]) -> tuple[float, float]:
-    """Mean and its standard error; NaN where there are too few values for one.
-
-    A value that is not finite, which a record holds as null, has no mean: that of the others would flatter.
-    """
-    if values.empty or values.isna().any():
-        return math.nan, math.nan
-    error = float(values.std(ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else math.nan
-    return float(values.mean()), error
 
 
 def _failures(frame: pd.DataFrame, shown: tuple[str, ...]) -> Iterator[str]:

@@ -90,7 +90,7 @@ OF_A_POINT = (
 
 def cells_table(stored: Sequence[Stored]) -> pd.DataFrame:
     """A row a cell; the numbers of a record that are no metrics come last, under their own names."""
-    frame = final_frame([one.record for one in stored])
+    frame = final_frame([one.record for one in stored]).drop(columns="unrecorded")
     facts = pd.DataFrame([_facts(one) for one in stored], index=frame.index)
     others = [_others(one.record) for one in stored]
     more = pd.DataFrame(others, index=frame.index).astype(float)
@@ -109,7 +109,7 @@ def traces_table(stored: Sequence[Stored]) -> pd.DataFrame:
     facts.index = pd.Index([one.record.cell_id for one in stored])
     whole = frame.join(facts, on="cell_id")
     declared = (*CELL, *OF_A_POINT)
-    repeated = {"iterations", "n_train", "dimensions"}  # of the table of cells
+    repeated = {"iterations", "n_train", "n_test", "dimensions"}  # of the table of cells
     return _typed(whole.drop(columns=list(repeated)), declared)
 
 
@@ -140,7 +140,6 @@ def _facts(stored: Stored) -> dict[str, Any]:
     return _standing(record) | {
         "method_name": record.config.method.name,
         "method_version": record.method_version,
-        "n_test": record.data.get("n_test"),
         "wall_s": record.wall_s,
         "peak_memory_bytes": record.peak_memory_bytes,
         "started": record.started,

@@ -16,9 +16,9 @@ from svgpbench.metrics import METRICS, Better, Metric, loss
 from svgpbench.report.collect import dotted_settings
 from svgpbench.report.drawn import Drawn, listed
 from svgpbench.report.kinds import FigureKind, MetricName
+from svgpbench.report.means import WHICH_ERROR, mean_and_error
 from svgpbench.report.palette import LineStyle, line_styles
 from svgpbench.report.panel import Label, finish, grid, label, legend, logarithmic, title_of
-from svgpbench.report.table import mean_and_error
 
 FACTS = ("n_train", "dimensions")
 """Of the data: against these one curve goes through all data sets."""
@@ -119,8 +119,8 @@ class Against(FigureKind):
         """What the points and their bars are."""
         phrases = listed([f"of {METRICS[name].phrase}" for name in self.metrics])
         return (
-            f"mean and standard error over {drawn.cells} cells (folds × seeds) {phrases}, "
-            f"at the end, against {self._x_label()}."
+            f"mean over {drawn.cells} cells (folds × seeds) {phrases}, at the end, against "
+            f"{self._x_label()}; bars: standard error, {WHICH_ERROR}."
             + (f" Beyond the axis: more than {self.depth:g} from the best." if self.depth else "")
         )
 
@@ -133,7 +133,7 @@ def _points(cells: pd.DataFrame, metric: str) -> Iterator[tuple[float, float, fl
     """(x, mean, standard error) of each method and data set of a curve, from left to right."""
     found = []
     for _, group in cells[cells["status"] == "ok"].groupby(["data", "method"], sort=False):
-        mean, error = mean_and_error(group[metric])
+        mean, error = mean_and_error(group, metric)
         if not np.isnan(mean):
             found.append((float(group["x"].mean()), mean, error))
     yield from sorted(found)

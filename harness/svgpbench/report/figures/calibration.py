@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 from matplotlib.figure import Figure
 
 from svgpbench.metrics import PIT_LEVELS, pit_column
 from svgpbench.report.drawn import Drawn
 from svgpbench.report.kinds import FigureKind
+from svgpbench.report.means import REPLICATE, WHICH_ERROR, error_of_mean, overlap
 from svgpbench.report.panel import finish, grid, legend, title_of
 
 COLUMNS = [pit_column(level) for level in PIT_LEVELS]
@@ -35,20 +37,22 @@ class Calibration(FigureKind):
         for panel, (name, records) in zip(axes[0], of.items(), strict=True):
             panel.plot([0, 1], [0, 1], color="0.4", linewidth=0.6, linestyle=":")
             for method, style in drawn.styles.items():
-                mine = [r for r in records if r.config.method.title == method]
-                curves = [shares[r.cell_id] for r in mine if r.cell_id in shares]
-                if not curves:
+                mine = [r.cell_id for r in records if r.config.method.title == method]
+                here = [cell for cell in mine if cell in shares]
+                if not here:
                     continue
                 # [cells, levels], with the ends that every distribution has
-                y = np.pad(np.array(curves, dtype=np.float64), ((0, 0), (1, 0)))
+                y = np.array([shares[cell] for cell in here], dtype=np.float64)
+                y = np.pad(y, ((0, 0), (1, 0)))
                 y = np.pad(y, ((0, 0), (0, 1)), constant_values=1.0)
                 x, mean = [0.0, *PIT_LEVELS, 1.0], y.mean(axis=0)
                 panel.plot(x, mean, color=style.colour, linestyle=style.dash, linewidth=1.4)
-                if len(y) > 1:
-                    error = y.std(axis=0, ddof=1) / np.sqrt(len(y))
-                    panel.fill_between(
-                        x, mean - error, mean + error, color=style.colour, alpha=0.16, linewidth=0
-                    )
+                cells = drawn.finals.set_index("cell_id").loc[here]
+                values = pd.DataFrame(y, pd.MultiIndex.from_frame(cells[REPLICATE]))
+                error = np.nan_to_num(error_of_mean(values, overlap(cells)))
+                panel.fill_between(
+                    x, mean - error, mean + error, color=style.colour, alpha=0.16, linewidth=0
+                )
             finish(panel)
             panel.set(xlim=(0, 1), ylim=(0, 1), xlabel="level of the quantile")
             panel.set_title(title_of(name, drawn.finals[drawn.finals["data"] == name]))
@@ -60,5 +64,5 @@ class Calibration(FigureKind):
         """What the curves are."""
         return (
             "share of test targets below the predictive quantile of each level (0.1, …, 0.9), mean over "
-            f"{drawn.cells} cells (folds × seeds; band: standard error); dotted: calibrated."
+            f"{drawn.cells} cells (folds × seeds); dotted: calibrated; band: standard error, {WHICH_ERROR}."
         )

@@ -15,6 +15,7 @@ from svgpbench.report.curves import Curve, curves, leaves, limits
 from svgpbench.report.drawn import Drawn, listed
 from svgpbench.report.frames import count_by
 from svgpbench.report.kinds import FigureKind, MetricName
+from svgpbench.report.means import WHICH_ERROR
 from svgpbench.report.palette import LineStyle
 from svgpbench.report.panel import Label, finish, grid, label, legend, title_of, whole_numbers
 
@@ -60,8 +61,8 @@ class Convergence(FigureKind):
         """What the curves and bands are."""
         phrases = listed([f"of {METRICS[name].phrase}" for name in self.metrics])
         return (
-            f"mean over {drawn.cells} cells (folds × seeds; band: standard error) {phrases}, "
-            f"against {self._x_label(drawn)}."
+            f"mean over {drawn.cells} cells (folds × seeds) {phrases}, "
+            f"against {self._x_label(drawn)}; band: standard error, {WHICH_ERROR}."
         )
 
     def remarks(self, drawn: Drawn) -> Sequence[str]:

@@ -14,9 +14,9 @@ from svgpbench.metrics import METRICS, Metric
 from svgpbench.report.drawn import Drawn, listed
 from svgpbench.report.frames import count_by
 from svgpbench.report.kinds import FigureKind, MetricName
+from svgpbench.report.means import WHICH_ERROR, mean_and_error
 from svgpbench.report.palette import LineStyle
 from svgpbench.report.panel import Label, finish, grid, label, legend, title_of
-from svgpbench.report.table import mean_and_error
 
 
 class Finals(FigureKind):
@@ -46,7 +46,7 @@ class Finals(FigureKind):
     ) -> None:
         labels = []
         for place, (method, style) in enumerate(styles.items()):
-            mean, error = mean_and_error(_good(cells, method)[metric.name])
+            mean, error = mean_and_error(_good(cells, method), metric.name)
             if math.isnan(mean):
                 labels.append(Label(f"{method}: none", style.colour, "top"))
                 continue
@@ -67,7 +67,10 @@ class Finals(FigureKind):
     def caption(self, drawn: Drawn) -> str:
         """What the marks and their bars are."""
         phrases = listed([f"of {METRICS[name].phrase}" for name in self.metrics])
-        return f"mean and standard error over {drawn.cells} cells (folds × seeds) {phrases}, at the end."
+        return (
+            f"mean over {drawn.cells} cells (folds × seeds) {phrases}, at the end; bars: standard error, "
+            f"{WHICH_ERROR}."
+        )
 
     def remarks(self, drawn: Drawn) -> Sequence[str]:
         """Which cells are in no mean."""
