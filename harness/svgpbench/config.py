@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
@@ -189,8 +189,18 @@ def _a_tuple(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
+def _pairs(value: Any) -> Any:
+    """A table of a file, or the list of pairs of a record, as pairs that can be hashed."""
+    items = value.items() if isinstance(value, dict) else value
+    return tuple(tuple(pair) for pair in items) if isinstance(items, Iterable) else value
+
+
 class DataConfig(Strict):
-    """A data set by registry name, `NAME@OUTPUT` for another of its outputs, or the user's own file."""
+    """A data set by registry name, `NAME@OUTPUT` for another of its outputs, or the user's own file.
+
+    `factors` are what the problems of a grid differ in, shown in place of the name: one data set may then
+    stand in several of them.
+    """
 
     name: str
     path: str | None = None
@@ -199,8 +209,14 @@ class DataConfig(Strict):
     features: Annotated[tuple[str, ...] | None, BeforeValidator(_a_tuple)] = None
     outputs: Annotated[tuple[str, ...] | None, BeforeValidator(_a_tuple)] = None  # every target
     arrays: Annotated[tuple[str, ...] | None, BeforeValidator(_a_tuple)] = None  # of .mat and .npz
+    factors: Annotated[tuple[tuple[str, FiniteFloat], ...], BeforeValidator(_pairs)] = ()
     standardise_x: bool = True
     standardise_y: bool = True
+
+    @property
+    def title(self) -> str:
+        """The name, or the factors where there are some: `N=1000, M=10`."""
+        return ", ".join(f"{name}={level:g}" for name, level in self.factors) or self.name
 
     @model_validator(mode="after")
     def _columns_are_those_of_a_file(self) -> DataConfig:

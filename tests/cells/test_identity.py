@@ -160,8 +160,8 @@ def test_every_field_that_determines_numbers_moves_the_id(name: str) -> None:
     assert len(walked) > 50
 
 
-def test_what_does_not_determine_numbers_is_a_name_and_a_folder() -> None:
-    assert {"method": {"label"}, "data": {"path"}} == SHOWN_ONLY
+def test_what_does_not_determine_numbers_is_names_and_a_folder() -> None:
+    assert {"method": {"label"}, "data": {"path", "factors"}} == SHOWN_ONLY
 
 
 def test_a_default_that_is_spelled_out_is_the_same_cell() -> None:

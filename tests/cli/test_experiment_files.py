@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from own_experiment import write_own
 
-from svgpbench.cells.cell import load_data
+from svgpbench.cells.cell import identify, load_data
 from svgpbench.config import CellConfig, Decay, LogLinear, OnlineConfig, TrainingConfig
 from svgpbench.errors import UserError
 from svgpbench.experiments import (
@@ -277,3 +277,41 @@ def test_the_backend_that_runs_every_cell_is_not_sampled_on(tmp_path: Path) -> N
     path.write_text(path.read_text() + '\n[presets.p]\nsampled_on = ["numpy"]\n')
     with pytest.raises(UserError, match="sampled_on: numpy runs every cell; leave it out"):
         load_experiment(str(path))
+
+
+GRID = (
+    'data = [{ name = "boston", factors = { M = 5, noise = 0.1 } }, '
+    '{ name = "boston", factors = { M = 7, noise = 0.1 } }]'
+)
+
+
+def test_factors_tell_problems_on_one_data_set_apart(tmp_path: Path) -> None:
+    experiment = grid_of(tmp_path, "[presets.seven]\nwhere = { M = [7, 9], noise = [0.1] }\n")
+    assert experiment.data_names == ("M=5, noise=0.1", "M=7, noise=0.1")
+    (seven,) = {cell.data for cell in resolve(experiment, "seven")}
+    assert (seven.name, dict(seven.factors)) == ("boston", {"M": 7.0, "noise": 0.1})
+    (named,) = {cell.data for cell in resolve(experiment, None, Selection(data=["M=7, noise=0.1"]))}
+    assert named == seven
+
+
+def test_a_factor_that_no_problem_has_is_a_mistake(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="unknown factor 'm'"):
+        grid_of(tmp_path, "[presets.seven]\nwhere = { m = [7] }\n")
+
+
+def test_factors_move_no_id_and_outlive_a_record(tmp_path: Path) -> None:
+    one, other = resolve(grid_of(tmp_path, ""))[:2]
+    assert identify(one).cell_id == identify(other).cell_id  # here they are nothing but names
+    again = CellConfig.model_validate_json(one.model_dump_json(), strict=True)
+    assert again.data == one.data
+    assert hash(again.data) == hash(one.data)
+
+
+def grid_of(folder: Path, preset: str) -> Experiment:
+    path = folder / "grid.toml"
+    path.write_text(
+        'name = "grid"\nbackends = ["numpy"]\nsplit = { kind = "random", folds = 2, run_folds = [0] }\n'
+        f'methods = [{{ name = "t-svgp" }}]\n[[problems]]\n{GRID}\n'
+        f'likelihood = {{ name = "gaussian" }}\n{preset}'
+    )
+    return load_experiment(str(path))

@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 
 from svgpbench_datasets import REGISTRY
-from svgpbench_datasets.generated.generators import GENERATORS, gp_sample, sinusoid
+from svgpbench_datasets.generated.generators import (
+    GENERATORS,
+    gp_sample,
+    sinusoid,
+    sum_of_sinusoids,
+)
 
 GENERATED = [name for name in REGISTRY.names() if REGISTRY.describe(name).generated]
 
@@ -69,3 +74,9 @@ def test_gp_sample_has_the_variance_and_the_lengthscale_of_its_kernel() -> None:
 def test_another_seed_gives_other_numbers() -> None:
     for generator in GENERATORS.values():
         assert not np.allclose(generator.draw(20, 0)[1], generator.draw(20, 1)[1])
+
+
+@pytest.mark.parametrize(("name", "noise"), [("1e-1", 0.1), ("1e-2", 0.01), ("1e-3", 0.001)])
+def test_the_grid_has_the_sinusoid_with_other_noise(name: str, noise: float) -> None:
+    X, y = GENERATORS[f"sinusoid-noise-{name}"].draw(20_000, 3)
+    assert np.var(y - sum_of_sinusoids(X[:, 0])) == pytest.approx(noise, rel=0.04)

@@ -29,7 +29,13 @@ SHAPES = {
     "banana:full": (5300, 2),
     "thesis-sinusoid": (100, 1),
     "thesis-sinusoid:300": (300, 1),
+    **{
+        f"thesis-sinusoid:{rows}-noise-{noise}": (rows, 1)
+        for rows in (111, 1111, 11111)
+        for noise in ("1e-1", "1e-2", "1e-3")
+    },
     "thesis-gp-sample": (1000, 1),
+    **{f"thesis-gp-sample:draw-{seed}": (1000, 1) for seed in (1, 2, 3, 5)},
     "sinc": (500, 1),
     "thresholded-sinc": (100, 1),
     "3droad-stand-in": (434874, 3),

@@ -7,6 +7,7 @@ import math
 import pytest
 from hand_records import cell, record
 
+from svgpbench.config import DataConfig
 from svgpbench.report.evidence import frame_of
 from svgpbench.report.traced import settled_at
 from svgpbench.runner.records import Record
@@ -66,3 +67,30 @@ def test_drift_is_the_range_of_log_theta_from_there_on() -> None:
     frame = frame_of([traced(-9.0, -1.0, -1.0), traced(-9.0, -8.0, -9.0, method="B")])
     assert frame["theta_drift"].iloc[0] == pytest.approx(1.0)
     assert math.isnan(frame["theta_drift"].iloc[1])
+
+
+def test_thirds_are_of_the_iterations_whatever_points_a_trace_has() -> None:
+    row = only([-9.0, -7.0, -5.0, -4.0, -3.0, -1.0])
+    thirds = [row[name] for name in ("elbo_early", "elbo_midway", "elbo_late")]
+    assert thirds == [-8.0, -4.5, -2.0]
+    sparse = {"iteration": [1, 5, 6], "elbo": [-9.0, -3.0, -1.0]}
+    row = frame_of([record(cell(iterations=6), -1.0, trace=sparse)]).iloc[0]
+    assert (row["elbo_early"], row["elbo_late"]) == (-9.0, -2.0)
+    assert math.isnan(row["elbo_midway"])
+
+
+def test_hyperparameters_at_the_end_are_logarithms_and_nothing_where_a_cell_failed() -> None:
+    theta = {"variance": math.e, "lengthscale_mean": 1.0, "noise_variance": 0.01}
+    good, bad = record(cell(), -1.0, **theta), record(cell(seed=1), -1.0, status="not_pd", **theta)
+    frame = frame_of([good, bad])
+    logs = frame.loc[0, ["log_variance", "log_lengthscale", "log_noise"]]
+    assert list(logs) == pytest.approx([1.0, 0.0, math.log(0.01)])
+    assert math.isnan(frame.loc[1, "log_variance"])
+
+
+def test_factors_of_a_grid_are_columns_and_name_its_cells() -> None:
+    grid = DataConfig.model_validate({"name": "airfoil", "factors": {"N": 100, "M": 10}})
+    frame = frame_of([record(cell().model_copy(update={"data": grid}), -1.0), record(cell(), -1.0)])
+    assert list(frame["data"]) == ["N=100, M=10", "airfoil"]
+    assert frame["N"].iloc[0] == 100
+    assert math.isnan(frame["M"].iloc[1])

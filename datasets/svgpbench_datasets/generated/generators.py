@@ -1,7 +1,8 @@
 """Generated data sets, by seed: synthetic problems of Kobe 2021, noisy sincs, roads.py's.
 
-The inputs of Kobe 2021, Sec. 4.1.3, are uniform on [−1, 1], the noise has variance 0.01. Targets are rounded:
-the last bits of a sine or a Cholesky factor differ among machines, and the fingerprint of a data set may not.
+The inputs of Kobe 2021, Sec. 4.1.3, are uniform on [−1, 1], the noise has variance 0.01, in the grid of its
+Sec. 4.2.2 also 0.1 and 0.001. Targets are rounded: the last bits of a sine or a Cholesky factor differ among
+machines, and the fingerprint of a data set may not.
 
 Of the 500 observations of Cheng and Boots 2017, Figure 1, inputs, noise and scale are not printed: here x is
 uniform on [−5, 5], y = sin(πx)/(πx) plus noise of standard deviation 0.1. The formula of Adam et al. 2021,
@@ -15,6 +16,7 @@ A generator takes the number of rows N and a seed, a whole number from 0; it giv
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -27,13 +29,18 @@ HALF_WIDTH, DEVIATION = 5.0, 0.1
 THRESHOLDED_DEVIATION = 0.2
 
 
-def sinusoid(rows: int, seed: int) -> tuple[Floats, Floats]:
+def sinusoid(rows: int, seed: int, noise_variance: float = NOISE_VARIANCE) -> tuple[Floats, Floats]:
     """Draw y = sin(3πx) + 0.3 cos(9πx) + 0.5 sin(7πx) + noise."""
     rng = np.random.default_rng(seed)
     x = rng.uniform(-1.0, 1.0, rows)
+    noise = np.sqrt(noise_variance) * rng.standard_normal(rows)
+    return x[:, None], sum_of_sinusoids(x) + noise
+
+
+def sum_of_sinusoids(x: Floats) -> Floats:
+    """sin(3πx) + 0.3 cos(9πx) + 0.5 sin(7πx) at points of any shape (Kobe 2021, Sec. 4.1.3)."""
     waves = [np.sin(3.0 * np.pi * x), 0.3 * np.cos(9.0 * np.pi * x), 0.5 * np.sin(7.0 * np.pi * x)]
-    noise = np.sqrt(NOISE_VARIANCE) * rng.standard_normal(rows)
-    return x[:, None], np.sum(waves, axis=0) + noise
+    return np.asarray(np.sum(waves, axis=0))
 
 
 def gp_sample(rows: int, seed: int) -> tuple[Floats, Floats]:
@@ -83,6 +90,9 @@ def generate(name: str, rows: int, seed: int) -> tuple[Floats, Floats]:
 
 GENERATORS: dict[str, Generator] = {
     "sinusoid": Generator(sinusoid),
+    "sinusoid-noise-1e-1": Generator(partial(sinusoid, noise_variance=0.1), decimals=4),
+    "sinusoid-noise-1e-2": Generator(sinusoid, decimals=4),
+    "sinusoid-noise-1e-3": Generator(partial(sinusoid, noise_variance=0.001), decimals=4),
     "gp-sample": Generator(gp_sample),
     "sinc": Generator(sinc),
     "thresholded-sinc": Generator(thresholded_sinc),

@@ -21,8 +21,8 @@ from svgpbench.options import options_of
 from svgpbench.start.inducing_inputs import initialisation
 from svgpbench_datasets import Dataset
 
-SHOWN_ONLY: dict[str, set[str]] = {"method": {"label"}, "data": {"path"}}
-"""What determines no number: a name in tables, and the folder of a file whose content counts."""
+SHOWN_ONLY: dict[str, set[str]] = {"method": {"label"}, "data": {"path", "factors"}}
+"""What determines no number: names in tables, and the folder of a file whose content counts."""
 
 
 class Identity(NamedTuple):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 def cell_title(config: CellConfig) -> str:
     """A cell in the words of the tables: `airfoil, fold 0, t-SVGP, jax`."""
-    parts = [config.data.name, f"fold {config.split.fold}"]
+    parts = [config.data.title, f"fold {config.split.fold}"]
     if config.split.kind == "random":
         parts[1] = f"split {config.split.seed}"
     if config.seed:

@@ -199,8 +199,14 @@ def _problems(
     wanted = {data for name in names or size.data or known for data in known[name]}
     for problem in experiment.problems:
         for data in problem.data:
-            if data.name in wanted:
+            if data.title in wanted and _is_where(data, size):
                 yield problem, data
+
+
+def _is_where(data: DataConfig, size: Preset) -> bool:
+    """Whether each factor that a preset names is at one of its levels."""
+    levels = dict(data.factors)
+    return all(levels.get(factor) in among for factor, among in size.where.items())
 
 
 def _methods(experiment: Experiment, size: Preset, names: Sequence[str]) -> list[MethodEntry]:

@@ -104,10 +104,12 @@ class Preset(Strict):
     """A named size of the experiment: which parts of it run, and overrides of training.
 
     With `sampled_on`, its cells run on the first of its backends, and a tenth of them on each of these too.
-    With `chosen_from`, one method a row: the one of the best ELBO in the records of that preset.
+    With `where`, the problems of a grid whose factors are among some levels. With `chosen_from`, one method
+    a row: the one of the best ELBO in the records of that preset.
     """
 
     data: Annotated[tuple[str, ...], Some] | None = None
+    where: dict[str, Annotated[tuple[float, ...], Some]] = Field(default_factory=dict)
     methods: Annotated[tuple[str, ...], Some] | None = None  # labels
     backends: BackendNames | None = None
     sampled_on: BackendNames | None = None
@@ -164,8 +166,13 @@ class Experiment(Strict):
 
     @property
     def data_names(self) -> tuple[str, ...]:
-        """Every data set of every problem, in the order of the file."""
-        return tuple(data.name for problem in self.problems for data in problem.data)
+        """What tables call the data sets of every problem, in the order of the file."""
+        return tuple(data.title for problem in self.problems for data in problem.data)
+
+    @property
+    def _factors(self) -> set[str]:
+        entries = (data for problem in self.problems for data in problem.data)
+        return {name for data in entries for name, _ in data.factors}
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -194,6 +201,7 @@ class Experiment(Strict):
             where = f"[presets.{name}]"
             _check_names(where, "data set", preset.data, data_sets_by_name(self.data_names))
             _check_names(where, "method label", preset.methods, self.labels)
+            _check_names(where, "factor", preset.where, self._factors)
             _check_folds(where, preset.run_folds, self.split)
             whole = (preset.backends or self.backends)[0]
             if whole in (preset.sampled_on or ()):

@@ -103,6 +103,23 @@ def compare(frame: pd.DataFrame, measure: str, first: str, second: str) -> tuple
     )
 
 
+def compare_runs(frame: pd.DataFrame, measure: str, first: str, second: str) -> tuple[Effect, ...]:
+    """As `compare`, without an interval: what is said holds in every run, of one draw too."""
+    return tuple(
+        _every_run(str(data), cells[cells["perturbation"] == 0], measure, first, second)
+        for data, cells in frame.groupby("data", sort=False)
+    )
+
+
+def _every_run(data: str, plain: pd.DataFrame, name: str, first: str, second: str) -> Effect:
+    if failed := _failures(data, plain, name, first, second):
+        return failed
+    delta = _paired(plain, name, first, second)
+    low, high = float(delta.min()), float(delta.max())
+    outcome = says(low, high, region_of(plain, name, second))
+    return Effect(data, outcome, float(delta.median()), low, high, "least, median, most")
+
+
 def _on_one(data: str, cells: pd.DataFrame, name: str, first: str, second: str) -> Effect:
     measure = MEASURES[name]
     plain = cells[cells["perturbation"] == 0]

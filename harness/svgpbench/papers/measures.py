@@ -39,14 +39,21 @@ MEASURES = {
     "rmse": Measure(METRICS["rmse"].title, "lower", "test", relative=0.01),
     "mae": Measure(METRICS["mae"].title, "lower", "test", relative=0.01),
     "nmse": Measure(METRICS["nmse"].title, "lower", "test", relative=0.02),
+    "elbo_early": Measure("mean ELBO of the first third", "higher", "training", per_datum=1e-3),
+    "elbo_midway": Measure("mean ELBO of the second third", "higher", "training", per_datum=1e-3),
+    "elbo_late": Measure("mean ELBO of the last third", "higher", "training", per_datum=1e-3),
+    "log_variance": Measure("log σ²", "lower", "training", region=0.05),
+    "log_lengthscale": Measure("log ℓ", "lower", "training", region=0.05),
+    "log_noise": Measure("log noise variance", "lower", "training", region=0.05),
 }
 
 
 TRACED = {
     "settled_at": "T: EM iterations until the ELBO stays near the best that is known",
     "theta_drift": "range of log θ after T",
+    "coverage": METRICS["coverage"].title,
 }
-"""What is read off a trace and has no interval of its own."""
+"""What a run shows and no interval is of."""
 
 
 def known_column(name: str) -> str:

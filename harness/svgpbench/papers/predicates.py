@@ -22,6 +22,7 @@ from svgpbench.papers.differences import (
 )
 from svgpbench.papers.measures import MEASURES, MeasureName
 from svgpbench.papers.of_computations import Differs, Exponent, Identity
+from svgpbench.papers.of_designs import Drives, EveryRun, Suffices
 from svgpbench.papers.of_rates import Band, Stands
 from svgpbench.papers.of_times import Gain, Ratio
 from svgpbench.papers.of_traces import Sooner, Within
@@ -183,6 +184,9 @@ AnyPredicate: TypeAlias = Annotated[
     | Number
     | Within
     | Sooner
+    | EveryRun
+    | Suffices
+    | Drives
     | Identity
     | Differs
     | Exponent,

@@ -119,7 +119,7 @@ def _order(experiment: Experiment) -> Callable[[Record], tuple[int | str, ...]]:
     def key(record: Record) -> tuple[int | str, ...]:
         config, split = record.config, record.config.split
         return (
-            *_place(experiment.data_names, config.data.name),
+            *_place(experiment.data_names, config.data.title),
             *_place(experiment.labels, config.method.title),
             *_place([text.partition(":")[0] for text in experiment.backends], config.backend.name),
             config.backend.title,
@@ -165,7 +165,7 @@ def refuse_mixture(records: Sequence[Record]) -> None:
     first: dict[tuple[str, str], Record] = {}
     for record in records:
         config = record.config
-        row = (config.data.name, config.method.title)
+        row = (config.data.title, config.method.title)
         reference = first.setdefault(row, record)
         ours, theirs = dict(_settings(record)), dict(_settings(reference))
         for key in sorted(ours.keys() | theirs.keys()):
@@ -207,7 +207,7 @@ def _differences_between_rows(records: Sequence[Record]) -> Iterator[str]:
         for key in sorted(key for key in flat[0] if key == shared or key.startswith(f"{shared}.")):
             values: dict[Any, set[str]] = {}
             for record, settings in zip(records, flat, strict=True):
-                row = f"{record.config.data.name}, {record.config.method.title}"
+                row = f"{record.config.data.title}, {record.config.method.title}"
                 values.setdefault(settings.get(key), set()).add(row)
             if len(values) > 1:
                 listed = "; ".join(f"{value}: {_few(rows)}" for value, rows in values.items())

@@ -135,7 +135,7 @@ def paired(sides: Sides) -> tuple[Pairs, list[str]]:
 
     def key(record: Record) -> tuple[object, ...]:
         config, split = record.config, record.config.split
-        of_cell = (config.experiment, config.data.name, config.seed, config.perturbation)
+        of_cell = (config.experiment, config.data.title, config.seed, config.perturbation)
         return (*of_cell, split.seed, split.fold, *sides.share(record).values())
 
     both = (sides.first, sides.second)
@@ -159,7 +159,7 @@ def _groups(pairs: Pairs, sides: Sides) -> tuple[list[Group], list[str]]:
     found: dict[tuple[str, ...], tuple[dict[str, str], Pairs]] = {}
     other: Counter[str] = Counter()
     for one, another in pairs:
-        name = one.config.data.name
+        name = one.config.data.title
         if any(one.data.get(key) != another.data.get(key) for key in ("fingerprint", "split_hash")):
             other[name] += 1
             continue

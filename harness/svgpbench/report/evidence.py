@@ -141,7 +141,15 @@ def frame_of(records: Sequence[Record]) -> pd.DataFrame:
     return final_frame(records).assign(
         **traced_columns(records),
         e_rate=[_rate(record) for record in records],
+        **_factors(records),
     )
+
+
+def _factors(records: Sequence[Record]) -> dict[str, list[float]]:
+    """A column a factor of a grid."""
+    levels = [dict(record.config.data.factors) for record in records]
+    names = dict.fromkeys(name for each in levels for name in each)
+    return {name: [each.get(name, math.nan) for each in levels] for name in names}
 
 
 def _rate(record: Record) -> float:

@@ -77,7 +77,7 @@ def _identity(record: Record) -> dict[str, Any]:
     config = record.config
     return {
         "cell_id": record.cell_id,
-        "data": config.data.name,
+        "data": config.data.title,
         "task": load(LIKELIHOODS, config.likelihood.name).task,
         "method": config.method.title,
         "backend": config.backend.title,

@@ -44,10 +44,10 @@ class Kind(Strict):
         Raises `UserError` for a data set or method that none of them is of.
         """
         records = collected.records
-        known = data_sets_by_name({r.config.data.name for r in records})
+        known = data_sets_by_name({r.config.data.title for r in records})
         _check_known("data set", self.data, known)
         wanted = {data for name in self.data or known for data in known[name]}
-        records = tuple(r for r in records if r.config.data.name in wanted)
+        records = tuple(r for r in records if r.config.data.title in wanted)
         _check_known("method", self.methods, {r.config.method.title for r in records})
         return tuple(
             r for r in records if not self.methods or r.config.method.title in self.methods

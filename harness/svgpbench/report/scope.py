@@ -37,7 +37,7 @@ def scope(
 def _fewer(cells: Sequence[CellConfig], whole: Sequence[CellConfig]) -> Iterator[str]:
     """`2 of 5 splits`, of what there are fewer of."""
     for what, key in (
-        ("data sets", lambda cell: cell.data.name),
+        ("data sets", lambda cell: cell.data.title),
         ("splits", lambda cell: (cell.split.seed, cell.split.fold)),
         ("starts", lambda cell: cell.seed),
         ("methods", lambda cell: cell.method.title),

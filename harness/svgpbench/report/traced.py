@@ -1,4 +1,4 @@
-"""What claims ask of traces: their area, how far the bound drops, when it has settled, how θ goes on."""
+"""What claims ask of traces: their area, how far the bound drops, when it has settled, where θ goes."""
 
 from __future__ import annotations
 
@@ -22,6 +22,12 @@ FULL = ("t-svgp", "q-svgp")
 
 THETA = ("variance", "lengthscale_mean", "noise_variance")
 
+THIRDS = ("elbo_early", "elbo_midway", "elbo_late")
+"""The mean bound of a third of a trace."""
+
+LOGS = dict(zip(("log_variance", "log_lengthscale", "log_noise"), THETA, strict=True))
+"""The logarithm of what a run ends with."""
+
 
 def traced_columns(records: Sequence[Record]) -> dict[str, list[float]]:
     """A column a measure, a row a record."""
@@ -29,6 +35,8 @@ def traced_columns(records: Sequence[Record]) -> dict[str, list[float]]:
     return {
         "elbo_area": [_mean(record, "elbo") for record in records],
         "nlpd_area": [_mean(record, "nlpd") for record in records],
+        **{third: [_third(record, at) for record in records] for at, third in enumerate(THIRDS)},
+        **{log: [_log(record, theta) for record in records] for log, theta in LOGS.items()},
         "elbo_drop": [_largest_drop(record) for record in records],
         "settled_at": settled,
         "theta_drift": [_drift(record, at) for record, at in zip(records, settled, strict=True)],
@@ -87,6 +95,19 @@ def _mean(record: Record, column: str) -> float:
     """The mean of a trace: its area, a row an EM iteration."""
     values = [value for value in record.trace.get(column, ()) if value is not None]
     return math.fsum(values) / len(values) if values else math.nan
+
+
+def _third(record: Record, at: int) -> float:
+    """The mean bound of the points of a trace in a third of its iterations, from 0."""
+    iterations, third = record.trace.get("iteration", ()), record.config.training.iterations / 3
+    points = zip(iterations, record.trace.get("elbo", ()), strict=True)
+    values = [x for i, x in points if i is not None and x is not None and at < i / third <= at + 1]
+    return math.fsum(values) / len(values) if values else math.nan
+
+
+def _log(record: Record, theta: str) -> float:
+    value = record.metrics.get(theta)
+    return math.log(value) if value and record.status == "ok" else math.nan
 
 
 def _largest_drop(record: Record) -> float:

@@ -8,8 +8,13 @@ import pandas as pd
 
 from svgpbench.exact.kobe2021.concavity import concavity
 from svgpbench.exact.kobe2021.coordinates import coordinates_of_a_path
-from svgpbench.exact.kobe2021.costs import numbers_and_costs
+from svgpbench.exact.kobe2021.costs import numbers_and_costs, twice_the_points
 from svgpbench.exact.kobe2021.family import best_q, one_cholesky
+from svgpbench.exact.kobe2021.predictions import (
+    bias_and_mechanism,
+    mean_and_hyperparameters,
+    predictions,
+)
 from svgpbench.exact.kobe2021.steps import (
     natural_parameters_of_a_subfamily,
     positive_without_constraint,
@@ -24,6 +29,13 @@ CLAIMS: dict[str, Callable[[], pd.DataFrame]] = {
     "kobe2021-05": one_step_of_rate_one,
     "kobe2021-06": coordinates_of_a_path,
     "kobe2021-07": numbers_and_costs,
+    "kobe2021-15": mean_and_hyperparameters,
+    "kobe2021-17": bias_and_mechanism,
     "kobe2021-18": concavity,
+    "kobe2021-19": twice_the_points,
+    "fig2.1-4.8/predictions": predictions,
 }
-"""By claim: a frame, a row a case with its `check` and its `residual`, or its cost and sizes."""
+"""By claim: a frame, a row a case with its `check` and its `residual`, or its cost and sizes.
+
+By `ARTEFACT/FIGURE`: the points of its curves.
+"""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pandas as pd
 
 from svgpbench.checks.cases import build_model
 from svgpbench.cost import Size, count
 from svgpbench.exact.kobe2021.cases import Rows, bench_of, diagonal, random_problem
-from svgpbench.methods import build_method
+from svgpbench.methods import AnyMethod, build_method
+from svgpbench.model import Model
 
 PRINTED = {(50, "O(M)"): 100, (50, "full"): 1325, (100, "O(M)"): 200, (100, "full"): 5150}
 """Variational parameters of M inducing points (Kobe 2021, Secs. 4.2.3 and 3.1)."""
@@ -39,6 +42,25 @@ def flops(check: str, method: str, options: dict[str, str], sizes: list[Size]) -
         | {"flops": count(built, model, size).e_step.flops}
         for size in sizes
     ]
+
+
+def twice_the_points() -> pd.DataFrame:
+    """By what share a step of O(M) at 2M points costs more FLOPs than a full one at M (Sec. 5.1)."""
+    full = build_method("q-svgp", {})
+    diagonal = build_method("diagonal-precision", {"optimiser": "projected-b"})
+    model = build_model("gaussian", "se")
+    rows: Rows = []
+    for M, b in itertools.product((50, 100, 400), (None, 256)):
+        dear, cheap = Size(n=10_000, M=2 * M, D=1, b=b), Size(n=10_000, M=M, D=1, b=b)
+        ratio = _both_steps(diagonal, model, dear) / _both_steps(full, model, cheap)
+        case = {"check": "2M points against M", "M": M, "b": b or cheap.n}
+        rows.append({**case, "residual": max(0.0, ratio - 1.0)})
+    return pd.DataFrame(rows)
+
+
+def _both_steps(method: AnyMethod, model: Model, size: Size) -> float:
+    counted = count(method, model, size)
+    return counted.e_step.flops + counted.m_step.flops
 
 
 def numbers_and_costs() -> pd.DataFrame:

@@ -31,7 +31,9 @@ class Calibration(FigureKind):
         }
         if not shares:
             raise drawn.none_of("the shares of targets below predictive quantiles")
-        of = {name: [r for r in drawn.records if r.config.data.name == name] for name in drawn.data}
+        of = {
+            name: [r for r in drawn.records if r.config.data.title == name] for name in drawn.data
+        }
         of = {name: mine for name, mine in of.items() if any(r.cell_id in shares for r in mine)}
         figure, axes = grid(1, len(of))
         for panel, (name, records) in zip(axes[0], of.items(), strict=True):

@@ -1,0 +1,193 @@
+"""Grids and ladders decide each way that their rules allow."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pandas as pd
+import pytest
+from planted_frames import Values, around, planted, reversed_around, together
+from pydantic import TypeAdapter, ValidationError
+
+from svgpbench.papers.predicates import AnyPredicate
+from svgpbench.papers.verdict import Finding, Verdict
+
+YES, NO, PARTLY, OPEN = (
+    Verdict.reproduced,
+    Verdict.not_reproduced,
+    Verdict.partly,
+    Verdict.undecided,
+)
+NEVER = math.inf
+
+
+def judged(frame: pd.DataFrame, predicate: str, **keys: Any) -> Finding:
+    part = {"says": "planted", "artefact": "grid", "predicate": predicate, **keys}
+    adapter: TypeAdapter[AnyPredicate] = TypeAdapter(AnyPredicate)
+    return adapter.validate_python(part).judge(frame)
+
+
+def ended(*cells: tuple[Values, Values]) -> pd.DataFrame:
+    """The bound of A and of B, on 80 rows, in some cells of a grid: it matters beyond 0.08."""
+    return together(
+        *(
+            planted({"A": a, "B": b}, "elbo", units="seed", data=f"cell {at}")
+            for at, (a, b) in enumerate(cells)
+        )
+    )
+
+
+HIGHER, LOWER, LEVEL = ([1.0], [0.0]), ([0.0], [1.0]), ([0.0], [0.05])
+EITHER, DEAD = ([1.0, 0.0], [0.0, 1.0]), ([None], [0.0])
+
+
+@pytest.mark.parametrize(
+    ("cells", "better", "equal", "worse", "not_worse"),
+    [
+        ((HIGHER,), YES, NO, NO, YES),
+        ((LOWER,), NO, NO, YES, NO),
+        ((LEVEL,), NO, YES, NO, YES),
+        ((EITHER,), OPEN, OPEN, OPEN, OPEN),
+        ((DEAD,), NO, NO, YES, NO),
+        ((HIGHER, HIGHER, LOWER), PARTLY, NO, NO, PARTLY),
+        ((HIGHER, LEVEL), PARTLY, PARTLY, NO, YES),
+        ((LEVEL, LEVEL, EITHER), NO, YES, NO, YES),
+    ],
+)
+def test_every_run(
+    cells: tuple[tuple[Values, Values], ...],
+    better: Verdict,
+    equal: Verdict,
+    worse: Verdict,
+    not_worse: Verdict,
+) -> None:
+    asked = {"better": better, "equal": equal, "worse": worse, "not worse": not_worse}
+    for wanted, verdict in asked.items():
+        keys = {"metric": "elbo", "methods": ["A", "B"], "wanted": wanted}
+        assert judged(ended(*cells), "every-run", **keys).verdict == verdict, wanted
+
+
+def test_one_draw_decides_without_an_interval() -> None:
+    (effect,) = judged(ended(HIGHER), "every-run", metric="elbo", methods=["A", "B"]).effects
+    assert (effect.outcome, effect.low, effect.value, effect.high) == ("better", 1.0, 1.0, 1.0)
+
+
+LADDER = {"M = 10": ("A 10", "B 10"), "M = 20": ("A 20", "B 20"), "M = 50": ("A 50", "B 50")}
+
+
+def climbed(*losses: float, spread: float = 1e-4, data: str = "a") -> pd.DataFrame:
+    """How far A's NLPD lies above B's on each rung, on five splits."""
+    values: dict[str, Values] = {}
+    for (a, b), loss in zip(LADDER.values(), losses, strict=True):
+        values |= {a: around(1.0 + loss, spread), b: reversed_around(1.0, spread)}
+    return planted(values, "nlpd")
+
+
+@pytest.mark.parametrize(
+    ("losses", "verdict", "note"),
+    [
+        ((0.5, 0.2, 0.001), YES, "from M = 50 on"),
+        ((0.5, 0.001, 0.001), YES, "from M = 20 on"),
+        ((0.001, 0.5, 0.001), YES, "from M = 50 on"),  # what held below does not count
+        ((0.001, 0.001, -0.5), YES, "from M = 10 on"),
+        ((0.001, 0.001, 0.5), NO, "at M = 50"),
+    ],
+)
+def test_suffices(losses: tuple[float, ...], verdict: Verdict, note: str) -> None:
+    finding = judged(climbed(*losses), "suffices", metric="nlpd", ladder=LADDER)
+    assert finding.verdict == verdict
+    assert finding.effects[0].note == note
+
+
+def test_a_ladder_whose_last_rung_is_open_is_undecided() -> None:
+    frame = climbed(0.0, 0.0, 0.02, spread=0.05)
+    assert judged(frame, "suffices", metric="nlpd", ladder=LADDER).verdict == OPEN
+
+
+def test_a_ladder_that_holds_on_one_data_set_and_not_on_another_is_partly() -> None:
+    sets = [climbed(0.5, 0.1, loss).assign(data=f"set {at}") for at, loss in enumerate((0, 0.5))]
+    assert judged(together(*sets), "suffices", metric="nlpd", ladder=LADDER).verdict == PARTLY
+
+
+FACTORS = ("N", "M", "minibatch")
+Times = Callable[[Mapping[str, float]], tuple[float, float]]
+
+
+def grid(times: Times, budget: int = 10_000) -> pd.DataFrame:
+    """T of A and of B in every cell of a grid of three factors, with a little that no factor explains."""
+    cells = []
+    levels = itertools.product((100, 1000, 10_000), (10, 100), (0, 1))
+    for at, cell in enumerate(dict(zip(FACTORS, level, strict=True)) for level in levels):
+        a, b = times(cell)
+        wobble = 1.0 + 0.01 * (at % 3 - 1)
+        values: dict[str, Values] = {"A": [a], "B": [b * wobble]}
+        cells.append(planted(values, "settled_at", data=f"cell {at}", iterations=budget, **cell))
+    return together(*cells)
+
+
+def by_points(cell: Mapping[str, float]) -> tuple[float, float]:
+    return 100.0, 100.0 * cell["M"] / 10  # a tenfold of M, a tenfold of T
+
+
+def by_batch(cell: Mapping[str, float]) -> tuple[float, float]:
+    return (200.0, 100.0) if cell["minibatch"] else (100.0, 100.0)
+
+
+@pytest.mark.parametrize(
+    ("times", "driving"),
+    [(by_points, {"M"}), (by_batch, {"minibatch"}), (lambda _: (1.0, 1.0), set())],
+)
+def test_drives(times: Times, driving: set[str]) -> None:
+    for factor, drives in itertools.product(FACTORS, (True, False)):
+        keys = {"methods": ["A", "B"], "factor": factor, "factors": FACTORS, "drives": drives}
+        verdict = YES if (factor in driving) == drives else NO
+        assert judged(grid(times), "drives", **keys).verdict == verdict, factor
+
+
+def test_a_coefficient_is_of_a_tenfold() -> None:
+    keys = {"methods": ["A", "B"], "factor": "M", "factors": FACTORS}
+    (effect,) = judged(grid(by_points), "drives", **keys).effects
+    assert effect.value == pytest.approx(math.log(10), abs=0.02)  # the wobble is of 1 %
+    assert effect.low is not None and effect.high is not None
+    assert effect.low < math.log(10) < effect.high
+
+
+def test_a_factor_whose_interval_crosses_the_region_is_undecided() -> None:
+    def erratic(cell: Mapping[str, float]) -> tuple[float, float]:
+        return 100.0, 100.0 * (1 + (cell["N"] * cell["M"] / 1000) % 7)
+
+    keys = {"methods": ["A", "B"], "factor": "N", "factors": FACTORS}
+    assert judged(grid(erratic), "drives", **keys).verdict == OPEN
+
+
+def test_a_run_that_never_settles_stands_at_its_budget_and_two_tell_nothing() -> None:
+    def censored(cell: Mapping[str, float]) -> tuple[float, float]:
+        return (NEVER, NEVER) if cell["N"] == 100 else (100.0, NEVER)
+
+    keys = {"methods": ["A", "B"], "factor": "M", "factors": FACTORS, "drives": False}
+    (effect,) = judged(grid(censored, budget=1000), "drives", **keys).effects
+    assert effect.outcome == "leaves alone"
+    assert effect.note.startswith("8 cells")
+
+
+def test_cells_that_do_not_tell_factors_apart_are_undecided() -> None:
+    same = grid(by_points)
+    same = same[same["N"] == 1000]
+    keys = {"methods": ["A", "B"], "factor": "M", "factors": FACTORS}
+    (effect,) = judged(same, "drives", **keys).effects
+    assert effect.note == "4 cells do not tell the factors apart"
+
+
+def test_a_failed_cell_is_left_out() -> None:
+    frame = grid(by_points)
+    frame.loc[0, "settled_at"] = math.nan
+    keys = {"methods": ["A", "B"], "factor": "M", "factors": FACTORS}
+    assert judged(frame, "drives", **keys).effects[0].note.startswith("11 cells")
+
+
+def test_a_factor_is_one_of_its_factors() -> None:
+    with pytest.raises(ValidationError, match="factor 'b' is not among its factors"):
+        judged(grid(by_points), "drives", methods=["A", "B"], factor="b", factors=FACTORS)
