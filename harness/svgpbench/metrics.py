@@ -178,6 +178,16 @@ METRICS = {
 }
 
 
+HYPERPARAMETERS = {
+    metric.name: metric
+    for metric in (
+        Metric("variance", "σ²", "the kernel's variance", "any", "lower", rows=""),
+        Metric("lengthscale_mean", "ℓ", "the lengthscale", "any", "lower", rows=""),
+        Metric("noise_variance", "noise variance", "the noise variance", "any", "lower", rows=""),
+    )
+}
+"""What a trace has beside the metrics; where a panel is too low for all curves, the lower ones are whole."""
+
 USUAL = {
     "regression": ("elbo", "nlpd", "nlpd_original", "rmse"),
     "classification": ("elbo", "nlpd", "error_rate"),
@@ -190,6 +200,14 @@ def metric(name: str) -> Metric:
     if name not in METRICS:
         raise unknown("metric", name, METRICS)
     return METRICS[name]
+
+
+def of_a_trace(name: str) -> Metric:
+    """A metric or a hyperparameter by name; raises `UserError` with the nearest one that there is."""
+    known = {**METRICS, **HYPERPARAMETERS}
+    if name not in known:
+        raise unknown("metric", name, known)
+    return known[name]
 
 
 def loss(value: float, better: Better) -> float:

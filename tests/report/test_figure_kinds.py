@@ -16,13 +16,15 @@ from matplotlib.figure import Figure
 
 from svgpbench.config import InducingConfig, TrainingConfig
 from svgpbench.errors import UserError
+from svgpbench.experiments import load_experiment, shipped_experiments
 from svgpbench.metrics import PIT_LEVELS, pit_column
+from svgpbench.plugins import FIGURES, TABLES
 from svgpbench.report import draw_figure
 from svgpbench.report.figures.against import Against
 from svgpbench.report.figures.calibration import Calibration
 from svgpbench.report.figures.convergence import Convergence
 from svgpbench.report.figures.finals import Finals
-from svgpbench.report.kinds import FigureKind
+from svgpbench.report.kinds import FigureKind, kind_of
 from svgpbench.report.panel import STEP
 from svgpbench.runner.records import Record
 
@@ -226,3 +228,19 @@ def test_a_label_in_an_empty_corner_stays_there(draw: Draw) -> None:
     (label,) = drawn_with(draw, -4e4).texts
     assert (label.get_position(), label.get_horizontalalignment()) == ((0.98, 0.03), "right")
     assert STEP == 0.1
+
+
+def test_hyperparameters_of_a_trace_are_drawn_as_metrics_are(draw: Draw) -> None:
+    moving = timed(0, 1.0, 2.0, 3.0, variance=[1.0, 0.5, 0.25])
+    figure, caption = draw(Convergence(metrics=("variance",)), moving)
+    (line,) = figure.axes[0].lines
+    assert list(np.asarray(line.get_ydata())) == [1.0, 0.5, 0.25]
+    assert "of the kernel's variance, against" in caption
+
+
+@pytest.mark.parametrize("name", shipped_experiments())
+def test_every_figure_and_table_of_a_shipped_experiment_has_its_kind(name: str) -> None:
+    experiment = load_experiment(name)
+    for group, entries in ((FIGURES, experiment.figures), (TABLES, experiment.tables)):
+        for entry in entries:
+            assert kind_of(group, entry, experiment)

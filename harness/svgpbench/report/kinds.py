@@ -16,7 +16,7 @@ from svgpbench.config import Strict, data_sets_by_name
 from svgpbench.errors import UserError, unknown
 from svgpbench.experiments import ArtefactEntry, Experiment
 from svgpbench.experiments.mistakes import one_line
-from svgpbench.metrics import metric
+from svgpbench.metrics import metric, of_a_trace
 from svgpbench.papers import Artefact
 from svgpbench.plugins import FIGURES, load
 from svgpbench.report.collect import Collected
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from svgpbench.report.table import ResultTable
 
 MetricName = Annotated[str, AfterValidator(lambda name: metric(name).name)]
+TracedName = Annotated[str, AfterValidator(lambda name: of_a_trace(name).name)]
 
 
 class Kind(Strict):

@@ -10,11 +10,11 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from svgpbench.metrics import METRICS, Metric
+from svgpbench.metrics import Metric, of_a_trace
 from svgpbench.report.curves import Curve, curves, leaves, limits
 from svgpbench.report.drawn import Drawn, listed
 from svgpbench.report.frames import count_by
-from svgpbench.report.kinds import FigureKind, MetricName
+from svgpbench.report.kinds import FigureKind, TracedName
 from svgpbench.report.means import WHICH_ERROR
 from svgpbench.report.palette import LineStyle
 from svgpbench.report.panel import Label, finish, grid, label, legend, title_of, whole_numbers
@@ -23,14 +23,14 @@ from svgpbench.report.panel import Label, finish, grid, label, legend, title_of,
 class Convergence(FigureKind):
     """A row a metric, a column a data set, a curve a method: mean and standard error over cells."""
 
-    metrics: tuple[MetricName, ...] = ("elbo", "nlpd")
+    metrics: tuple[TracedName, ...] = ("elbo", "nlpd")
     x: Literal["iteration", "seconds"] = "iteration"
 
     def draw(self, drawn: Drawn) -> Figure:
         """Raises `UserError` for records without a trace, and for a metric that none of them has."""
         if drawn.traces.empty:
             raise drawn.none_of("a trace")
-        metrics = [METRICS[name] for name in self.metrics]
+        metrics = [of_a_trace(name) for name in self.metrics]
         drawn.check_recorded(metrics, drawn.traces)
         figure, axes = grid(len(metrics), len(drawn.data))
         for column, name in enumerate(drawn.data):
@@ -59,7 +59,7 @@ class Convergence(FigureKind):
 
     def caption(self, drawn: Drawn) -> str:
         """What the curves and bands are."""
-        phrases = listed([f"of {METRICS[name].phrase}" for name in self.metrics])
+        phrases = listed([f"of {of_a_trace(name).phrase}" for name in self.metrics])
         return (
             f"mean over {drawn.cells} cells (folds × seeds) {phrases}, "
             f"against {self._x_label(drawn)}; band: standard error, {WHICH_ERROR}."
