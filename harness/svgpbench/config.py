@@ -171,6 +171,7 @@ class TrainingConfig(Strict):
     m_rate: Positive = 0.2  # adam only
     trace_every: PositiveInt = 1  # evaluate the first iteration, each of these, and the last
     batch_size: PositiveInt | None = None  # None: full batch
+    rows: PositiveInt | None = None  # of the training part, drawn by the seed; None: all of them
     learn: tuple[Learnable, ...] = LEARN
 
     @property

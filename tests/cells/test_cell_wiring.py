@@ -90,6 +90,7 @@ REACHES: dict[str, tuple[str, Any, set[str]]] = {
     "training.m_rate": ("", 0.1, {"settings", "rates"}),
     "training.trace_every": ("", 2, {"settings"}),
     "training.batch_size": ("", 60, {"settings", "draws", "scale"}),
+    "training.rows": ("", 60, {"settings", "train", "basis", "draws", "scale"}),
     "training.learn": ("", ("kernel",), {"settings", "learn"}),
     "training.online.iterations": ("online", 5, {"settings"}),
     "training.online.increment": ("online", 5, {"settings", "growth", "basis"}),

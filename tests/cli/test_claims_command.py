@@ -84,9 +84,9 @@ def test_every_claim_has_a_row_that_fits_and_says_why_it_is_not_run(
     assert done.code == 0, done.err
     rows = done.out.splitlines()
     assert max(map(len, rows)) <= 100
-    assert rows[-1].strip() == "36 claims: 36 not run"
+    assert rows[-1].strip() == "35 claims: 35 not run"
     (row,) = (row for row in rows if row.startswith("salimbeni2018-11"))
-    assert row.endswith("no experiment: table1".ljust(len(row) - row.index("no experiment")))
+    assert "no records of" in row
     assert "adam2021-fig3 in runs" in " ".join(done.out.split())
 
 

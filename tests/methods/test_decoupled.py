@@ -55,6 +55,26 @@ def test_sampled_columns_average_to_the_whole_in_value_and_gradient(ops: Ops) ->
     assert abs(sampled[0][0] - sampled[1][0]) > 1e-2  # one part alone is not the whole
 
 
+def test_the_union_of_both_bases_is_a_mean_on_gamma_and_beta(ops: Ops) -> None:
+    method, state = DecoupledSVGP(union=True), some_state(ops)
+    whole = at_first_batch(ops, method, "gaussian")
+    assert whole.f.K_af.shape[-2] == M_A + M_B
+    np.testing.assert_array_equal(
+        ops.to_numpy(whole.f.K_af[..., M_A:, :]), ops.to_numpy(whole.f.K_bf)
+    )
+    a = ops.concat((state.q.a, ops.zeros((1, M_B))), axis=-1)
+    at_zero = DecoupledState(MeanPrecision(a, state.q.L_B), ())
+    alone = at_first_batch(ops, DecoupledSVGP(), "gaussian")
+    found, wanted = float(whole.elbo(at_zero)), float(alone.elbo(state))
+    assert found == pytest.approx(wanted, rel=1e-12)
+
+
+def test_a_union_neither_grows_nor_samples_columns() -> None:
+    assert DecoupledSVGP(union=True).refuses_growth()
+    with pytest.raises(UserError, match="union or subset"):
+        DecoupledSVGP(union=True, subset=4)
+
+
 def test_kl_with_sampled_columns_may_be_negative() -> None:
     near = np.argsort(np.sum((PROBLEM.gamma - PROBLEM.gamma[0]) ** 2, axis=1))[:2]
     a = np.zeros((1, M_A))

@@ -210,6 +210,20 @@ FASTER, LITTLE, SLOWER, FEW = (5.0,) * 5, (2.0,) * 5, (0.5,) * 5, (5.0,) * 4
 @pytest.mark.parametrize(
     ("ratios", "verdict"),
     [
+        ((0.5, 0.95, 1.0, 1.05, 9.0), YES),
+        ((0.5, 0.95, 1.0, 1.2, 9.0), OPEN),
+        ((0.5, 1.2, 1.3, 1.4, 9.0), NO),
+        ((0.1, 0.5, 0.6, 0.7, 9.0), NO),
+        ((1.0, 1.0, 1.0, 1.0), OPEN),
+    ],
+)
+def test_as_long_by_both_quartiles(ratios: tuple[float, ...], verdict: Verdict) -> None:
+    assert judged(rounds(*ratios), "as_long", methods=("A", "B")).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("ratios", "verdict"),
+    [
         ((FASTER, FASTER), YES),
         ((FASTER, LITTLE), PARTLY),
         ((FASTER, SLOWER), PARTLY),

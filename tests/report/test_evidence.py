@@ -7,8 +7,8 @@ import math
 import pytest
 from hand_records import cell, record
 
-from svgpbench.config import DataConfig
-from svgpbench.report.evidence import frame_of
+from svgpbench.config import DataConfig, MethodConfig, OnlineConfig, TrainingConfig
+from svgpbench.report.evidence import frame_of, scores_at
 from svgpbench.report.traced import settled_at
 from svgpbench.runner.records import Record
 
@@ -94,3 +94,44 @@ def test_factors_of_a_grid_are_columns_and_name_its_cells() -> None:
     assert list(frame["data"]) == ["N=100, M=10", "airfoil"]
     assert frame["N"].iloc[0] == 100
     assert math.isnan(frame["M"].iloc[1])
+
+
+def test_methods_on_two_bases_have_one_best_decoupled_ones_on_their_union() -> None:
+    best = traced(-1.0, -1.0, of="orth")
+    hybrid = traced(-9.0, -2.0, method="B", of="hybrid")
+    assert settled_at([hybrid, best])[0] == math.inf
+    alone, union = (
+        traced(-9.0, -2.0).config.model_copy(
+            update={"method": MethodConfig(name="decoupled", options=options)}
+        )
+        for options in ({}, {"union": True})
+    )
+    of_decoupled = [hybrid.model_copy(update={"config": config}) for config in (alone, union)]
+    assert settled_at([*of_decoupled, best])[:2] == [20.0, math.inf]
+
+
+def test_a_moment_in_seconds_is_the_last_point_by_then() -> None:
+    trace = {"iteration": [1, 2, 3], "seconds": [5.0, 10.0, 20.0], "elbo": [-3.0, -2.0, -1.0]}
+    one = record(cell(), -1.0, trace=trace)
+    assert [scores_at(one, f"{s} s").get("elbo") for s in (4, 10, 19.9, 99)] == [None, -2, -2, -1]
+    assert scores_at(one, "2")["seconds"] == 10.0
+
+
+@pytest.mark.parametrize(
+    ("training", "rate"),
+    [
+        (TrainingConfig(e_rate=0.3), 0.3),
+        (TrainingConfig(kind="online", online=OnlineConfig(rates=(0.2,))), 0.2),
+        (TrainingConfig(kind="online"), math.nan),  # picked from several
+    ],
+)
+def test_the_rate_of_a_run_is_the_one_it_was_given(training: TrainingConfig, rate: float) -> None:
+    (found,) = frame_of([record(cell(training=training), -1.0)])["e_rate"]
+    assert found == pytest.approx(rate, nan_ok=True)
+
+
+@pytest.mark.parametrize(("rows", "gap"), [(None, -0.1 + 0.5), (50, -0.2 + 0.5)])
+def test_the_gap_is_the_bound_of_a_trained_row_and_the_nlpd(rows: int | None, gap: float) -> None:
+    of = cell(training=TrainingConfig(rows=rows))
+    frame = frame_of([record(of, -10.0, data={"n_train": 100}, nlpd=0.5)])
+    assert frame["bound_gap"].iloc[0] == pytest.approx(gap, rel=1e-12)

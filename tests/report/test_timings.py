@@ -151,3 +151,10 @@ def test_a_claim_about_speed_is_decided_by_its_record(tmp_path: Path) -> None:
         Verdict.not_run,
         "no record speed/adam2021-fig4.json",
     )
+
+
+def test_an_artefact_may_name_the_methods_that_are_timed(tmp_path: Path) -> None:
+    of_two = TIMING.model_copy(update={"methods": ("orth adam", "q-svgp adam")})
+    said = command(of_two, tmp_path)
+    assert "--backend jax --method 'orth adam' --method 'q-svgp adam' --problem" in said
+    assert "--peers" not in said and "--method" not in command(TIMING, tmp_path)

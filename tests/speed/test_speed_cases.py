@@ -200,6 +200,7 @@ PINNED = {
     "reg-M500": "eab5d16aee731f8b",
     "bern-M100": "3a0a534c3fdbd4d0",
     "bern-M500": "15fc85abeec19875",
+    "roads-M200": "PIN",
     "tiny": "8a790b82acdbf4ca",
     "tiny-bern": "3181bb4895034ea5",
 }
@@ -212,6 +213,14 @@ def test_problem_is_the_same_numbers_everywhere(name: str) -> None:
     assert problem.X.shape == (shape.b, shape.D) and problem.Z.shape == (shape.M, shape.D)
     assert problem.X_later.shape == (LATER, shape.b, shape.D)
     assert problem.X_new.shape == (shape.t, shape.D) and problem.n == shape.n
+
+
+def test_two_bases_have_the_sizes_that_a_shape_names() -> None:
+    for name, sizes in (("roads-M200", (350, 150)), ("reg-M100", (100, 100))):
+        problem = make_problem(name)
+        gamma, beta = problem.theta(problem.model(), "decoupled").inducing
+        assert (len(gamma), len(beta)) == sizes
+        assert len(problem.theta(problem.model()).inducing) == shape_of(name).M
 
 
 def test_a_family_has_any_m_and_is_its_own_shape_but_for_that() -> None:

@@ -87,6 +87,20 @@ def prepare_data(config: CellConfig, dataset: Dataset) -> Prepared:
         )
 
 
+def drawn_rows(config: CellConfig, ready: Prepared) -> tuple[Inputs, Floats]:
+    """Inputs and targets of as many rows of the training part as are asked for, in its units.
+
+    Raises `UserError` where it has fewer.
+    """
+    rows, n = config.training.rows, len(ready.y_train)
+    if rows is None:
+        return ready.X_train, ready.y_train
+    if rows > n:
+        raise UserError(f"training.rows {rows} exceeds {n} rows")
+    drawn = np.random.default_rng([config.seed, 9]).choice(n, rows, replace=False)
+    return np.asarray(ready.X_train[drawn]), ready.y_train[drawn]
+
+
 def split_rows(data: DataConfig, how: SplitConfig, rows: int) -> Split:
     """Which of the rows of a data set train and which test.
 
@@ -172,13 +186,14 @@ def build_trainer(config: CellConfig) -> tuple[Trainer, Prepared]:
     """Everything of a cell up to its first step."""
     dataset = load_data(config.data)
     ready = prepare_data(config, dataset)
+    X, y = drawn_rows(config, ready)
     model = build_model(config, dataset)
     method = build_method(config.method.name, config.method.options)
     refuse_incompatible(config, method, model.likelihood)
     b = config.backend
     data = TrainingData(
-        perturbed(ready.X_train, config.perturbation, config.seed),
-        ready.y_train,
+        perturbed(X, config.perturbation, config.seed),
+        y,
         ready.X_test,
         ready.y_test,
         ready.y_scale,
@@ -189,12 +204,12 @@ def build_trainer(config: CellConfig) -> tuple[Trainer, Prepared]:
         )
     ops = load_backend(b.name, b.mode, b.dtype, b.device)
     # a perturbed cell starts where its twin does: choosing inducing inputs is no matter of rounding
-    theta = initial_theta(config, model, ready.X_train, data.y)
+    theta = initial_theta(config, model, X, data.y)
     parts = (ops, model, method, data)
     if config.training.kind == "online":
         growth = Growth.of(config.inducing, config.training.online.increment)
         return OnlineTrainer(*parts, theta, config.training, growth, config.seed), ready
-    start = data.X if method.basis == "data" else ready.X_train
+    start = data.X if method.basis == "data" else X
     theta = theta._replace(inducing=initial_inducing(config, model, method, theta, start))
     make = trainer_class(method)
     return make(*parts, theta, config.training, config.seed), ready

@@ -21,6 +21,7 @@ from svgpbench.model.covariance import Covariance
 from svgpbench.numerics.adam import AdamState, adam_ascent, adam_start
 from svgpbench.numerics.gaussian import log_determinant, matvec, vecmat
 from svgpbench.ops import Array, Ops, Tree
+from svgpbench.tree import tree_map
 
 OPTIMISERS = ("adam", "sgd")
 START = 1e-3
@@ -70,10 +71,15 @@ class FactorisedDecoupled(NamedTuple):
 
 @dataclass(frozen=True)
 class DecoupledSVGP(Method[DecoupledPrior, DecoupledFactor, DecoupledState, FactorisedDecoupled]):
-    """DECOUPLED; `optimiser` of the E-step (adam or sgd), `subset` of K_α's columns (0: all)."""
+    """DECOUPLED; `optimiser` of the E-step (adam or sgd), `subset` of K_α's columns (0: all).
+
+    With `union` the mean's basis is α = γ ∪ β, and the best q that of ORTH and HYBRID on the same γ and β
+    where the likelihood is log-concave; else it is γ.
+    """
 
     optimiser: str = "adam"
     subset: int = 0
+    union: bool = False
     name: ClassVar[str] = "decoupled"
     version: ClassVar[int] = 1
     basis: ClassVar[str] = "decoupled"
@@ -94,6 +100,17 @@ class DecoupledSVGP(Method[DecoupledPrior, DecoupledFactor, DecoupledState, Fact
             raise unknown(f"E-step of {self.name}", self.optimiser, OPTIMISERS)
         if self.subset < 0:
             raise UserError(f"option 'subset' of method {self.name!r} must be 0 (all) or more")
+        if self.subset and self.union:
+            raise UserError(
+                f"method {self.name!r} samples columns of γ alone: leave union or subset"
+            )
+
+    def bases(self, ops: Ops, inducing: Decoupled) -> Decoupled:
+        """α and β."""
+        gamma, beta = inducing
+        if not self.union:
+            return inducing
+        return Decoupled(tree_map(lambda *parts: ops.concat(parts, axis=0), gamma, beta), beta)
 
     @property
     def first_order(self) -> bool:
@@ -107,7 +124,7 @@ class DecoupledSVGP(Method[DecoupledPrior, DecoupledFactor, DecoupledState, Fact
         return inducing.gamma
 
     def prior(self, ops: Ops, cov: Covariance, inducing: Decoupled) -> DecoupledPrior:
-        alpha, beta = inducing
+        alpha, beta = self.bases(ops, inducing)
         columns = no_columns(ops, cov) if self.subset else all_columns(ops, cov, alpha)
         return DecoupledPrior(columns, cov.cross(beta, alpha), cov.square(beta))
 
@@ -120,7 +137,7 @@ class DecoupledSVGP(Method[DecoupledPrior, DecoupledFactor, DecoupledState, Fact
         X: Array,
         basis_points: Array | tuple[()],
     ) -> DecoupledFactor:
-        alpha, beta = inducing
+        alpha, beta = self.bases(ops, inducing)
         drawn = not isinstance(basis_points, tuple)
         columns = drawn_columns(ops, cov, alpha, basis_points) if drawn else p.columns
         blocks = (cov.cross(alpha, X), cov.cross(beta, X), cov.diagonal(X))
@@ -185,7 +202,7 @@ class DecoupledSVGP(Method[DecoupledPrior, DecoupledFactor, DecoupledState, Fact
         return 0.5 * ops.sum(terms)
 
     def refuses_growth(self) -> str:
-        return ""
+        return "the mean's own points come before β in α = γ ∪ β" if self.union else ""
 
     def grow(self, ops: Ops, p: DecoupledPrior, state: DecoupledState) -> DecoupledState:
         """Exactly the same mean; the variance falls by the order of START²."""

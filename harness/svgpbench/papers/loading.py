@@ -26,7 +26,7 @@ from svgpbench.experiments.resolve import shown_names
 from svgpbench.papers.of_computations import Computed
 from svgpbench.papers.of_times import Gain
 from svgpbench.papers.predicates import AnyPredicate
-from svgpbench.papers.schema import AT, Artefact, Claim, ClaimsFile, PaperFile
+from svgpbench.papers.schema import AT, SECONDS, Artefact, Claim, ClaimsFile, PaperFile
 from svgpbench.plugins import GROUPS, PAPERS, whole
 
 F = TypeVar("F", bound=Strict)
@@ -205,6 +205,8 @@ def _check_methods(
 def _is_traced(
     experiment: Experiment, preset: str | None, names: dict[str, str], method: str, iteration: str
 ) -> bool:
+    if iteration.endswith(SECONDS):
+        return re.fullmatch(r"\d+(\.\d+)?", iteration.removesuffix(SECONDS)) is not None
     cells = resolve(experiment, preset)
     mine = [cell for cell in cells if names[cell.method.title] == method]
     return iteration.isdecimal() and all(x.training.is_traced(int(iteration)) for x in mine)

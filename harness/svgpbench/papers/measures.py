@@ -38,6 +38,7 @@ MEASURES = {
     "error_rate": Measure(METRICS["error_rate"].title, "lower", "test", region=0.005),
     "rmse": Measure(METRICS["rmse"].title, "lower", "test", relative=0.01),
     "mae": Measure(METRICS["mae"].title, "lower", "test", relative=0.01),
+    "nmae": Measure(METRICS["nmae"].title, "lower", "test", relative=0.01),
     "nmse": Measure(METRICS["nmse"].title, "lower", "test", relative=0.02),
     "elbo_early": Measure("mean ELBO of the first third", "higher", "training", per_datum=1e-3),
     "elbo_midway": Measure("mean ELBO of the second third", "higher", "training", per_datum=1e-3),
@@ -45,6 +46,8 @@ MEASURES = {
     "log_variance": Measure("log σ²", "lower", "training", region=0.05),
     "log_lengthscale": Measure("log ℓ", "lower", "training", region=0.05),
     "log_noise": Measure("log noise variance", "lower", "training", region=0.05),
+    "heldout_elbo": Measure(METRICS["heldout_elbo"].title, "higher", "test", per_datum=1e-3),
+    "bound_gap": Measure("bound a datum less test log density", "lower", "test", region=0.01),
 }
 
 

@@ -94,6 +94,27 @@ class Ratio(OfTimes):
         return verdict, ratio.effect(problem, "", "quartiles")
 
 
+class AsLong(OfTimes):
+    """The two methods take as long, on every problem: the quartiles of the ratio lie inside the region.
+
+    Not reproduced where both lie beyond it on one side; else undecided.
+    """
+
+    predicate: Literal["as_long"]
+
+    def judge(self, frame: pd.DataFrame) -> Finding:
+        found = [self._on(*each) for each in self.ratios(frame).items()]
+        return Finding(combined(v for v, _ in found), tuple(effect for _, effect in found))
+
+    def _on(self, problem: str, ratio: Quartiles | str) -> tuple[Verdict, Effect]:
+        if isinstance(ratio, str):
+            return Verdict.undecided, Effect(problem, "", note=ratio)
+        outcome = ratio.outcome()
+        verdict = Verdict.undecided if outcome == Outcome.undecided else Verdict.not_reproduced
+        verdict = Verdict.reproduced if outcome == Outcome.equal else verdict
+        return verdict, ratio.effect(problem, outcome, "quartiles")
+
+
 class Gain(OfTimes):
     """The ratio is larger on the other problems than on one, by rule 5 with problems as data sets.
 

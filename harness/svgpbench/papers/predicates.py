@@ -21,10 +21,11 @@ from svgpbench.papers.differences import (
     would_decide,
 )
 from svgpbench.papers.measures import MEASURES, MeasureName
+from svgpbench.papers.of_averages import Average, Leads, Spread
 from svgpbench.papers.of_computations import Differs, Exponent, Identity
 from svgpbench.papers.of_designs import Drives, EveryRun, Suffices
 from svgpbench.papers.of_rates import Band, Stands
-from svgpbench.papers.of_times import Gain, Ratio
+from svgpbench.papers.of_times import AsLong, Gain, Ratio
 from svgpbench.papers.of_traces import Sooner, Within
 from svgpbench.papers.predicate import Predicate, better_over_data_sets, over_data_sets
 from svgpbench.papers.ranks import average_ranks
@@ -178,6 +179,7 @@ AnyPredicate: TypeAlias = Annotated[
     | Equality
     | Monotone
     | Ratio
+    | AsLong
     | Gain
     | Stands
     | Band
@@ -187,6 +189,9 @@ AnyPredicate: TypeAlias = Annotated[
     | EveryRun
     | Suffices
     | Drives
+    | Average
+    | Leads
+    | Spread
     | Identity
     | Differs
     | Exponent,

@@ -13,7 +13,10 @@ from svgpbench.experiments.schema import FigureEntry
 from svgpbench.papers.predicates import AnyPredicate
 
 AT = " @ "
-"""Between a method and the iteration of its trace that a part of a claim is about."""
+"""Between a method and the iteration of its trace, or the seconds, that a part of a claim is about."""
+
+SECONDS = " s"
+"""After a number of seconds there."""
 
 Text = Annotated[str, Field(min_length=1)]
 
@@ -38,6 +41,9 @@ class Timing(Strict):
     record: Text  # below the results
     problems: Annotated[tuple[Text, ...], Field(min_length=1)]
     steps: Annotated[tuple[Text, ...], Field(min_length=1)]  # their times are added, round by round
+    methods: tuple[
+        Text, ...
+    ] = ()  # those that are timed; the usual ones and the peers, where none is named
 
 
 class Artefact(Strict):

@@ -63,3 +63,9 @@ def combined(verdicts: Iterable[Verdict]) -> Verdict:
     holds = found & {Verdict.reproduced, Verdict.partly}
     fails = found & {Verdict.not_reproduced, Verdict.partly}
     return Verdict.partly if holds and fails else Verdict.undecided
+
+
+def on_stand_in(verdict: Verdict) -> Verdict:
+    """What a verdict on a stand-in for the data of a claim says of it: in part at most, and no refutation."""
+    said = {Verdict.reproduced: Verdict.partly, Verdict.not_reproduced: Verdict.undecided}
+    return said.get(verdict, verdict)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import pandas as pd
 
@@ -14,7 +15,7 @@ from svgpbench.experiments import Experiment, Selection, resolve
 from svgpbench.experiments.resolve import shown_names
 from svgpbench.papers import Artefact
 from svgpbench.papers.measures import MEASURES
-from svgpbench.papers.schema import AT
+from svgpbench.papers.schema import AT, SECONDS
 from svgpbench.plugins import COMPUTED, load, plugins
 from svgpbench.report.choosing import why_not_chosen
 from svgpbench.report.collect import collect
@@ -37,7 +38,8 @@ class Evidence:
     def of(self, methods: Sequence[str]) -> pd.DataFrame:
         """The cells of some methods; of all, where none is named.
 
-        A method `NAME @ 500` is NAME as it stood after 500 iterations, by the trace.
+        A method `NAME @ 500` is NAME as it stood after 500 iterations, by the trace, and `NAME @ 30 s` after
+        30 seconds of training.
         """
         if not methods:
             return self.frame
@@ -46,9 +48,9 @@ class Evidence:
         return pd.concat([ended, *earlier]) if earlier else ended
 
     def _at(self, name: str) -> pd.DataFrame:
-        method, _, iteration = name.rpartition(AT)
+        method, _, moment = name.rpartition(AT)
         rows = self.frame[self.frame["method"] == method].assign(method=name)
-        points = {r.cell_id: scores_at(r, int(iteration)) for r in self.records}
+        points = {r.cell_id: scores_at(r, moment) for r in self.records}
         here = [points[cell] for cell in rows["cell_id"]]
         scores = {key: [point.get(key) for point in here] for key in MEASURES}
         return rows.assign(**{key: pd.Series(x, rows.index, float) for key, x in scores.items()})
@@ -87,12 +89,22 @@ def gather(results: Path, artefact: Artefact, experiment: Experiment) -> Evidenc
     return Evidence(named, records=found.records)
 
 
-def scores_at(record: Record, iteration: int) -> dict[str, float | None]:
-    """What a trace says of an iteration; empty where it ended before."""
-    iterations = list(record.trace.get("iteration", ()))
+def scores_at(record: Record, moment: str) -> dict[str, float | None]:
+    """What a trace says of an iteration, empty where it ended before; or of the last one by `30 s`."""
+    if moment.endswith(SECONDS):
+        return _scores_by(record, float(moment.removesuffix(SECONDS)))
+    iterations, iteration = list(record.trace.get("iteration", ())), int(moment)
     if iteration not in iterations:
         return {}
     return {key: values[iterations.index(iteration)] for key, values in record.trace.items()}
+
+
+def _scores_by(record: Record, seconds: float) -> dict[str, float | None]:
+    """What a trace says of its last iteration within so many seconds of training; empty before the first."""
+    within = [
+        at for at, time in enumerate(record.trace.get("seconds", ())) if (time or 0) <= seconds
+    ]
+    return {key: values[within[-1]] for key, values in record.trace.items()} if within else {}
 
 
 @dataclass(frozen=True)
@@ -142,6 +154,7 @@ def frame_of(records: Sequence[Record]) -> pd.DataFrame:
         **traced_columns(records),
         e_rate=[_rate(record) for record in records],
         **_factors(records),
+        bound_gap=[_gap(record) for record in records],
     )
 
 
@@ -153,6 +166,15 @@ def _factors(records: Sequence[Record]) -> dict[str, list[float]]:
 
 
 def _rate(record: Record) -> float:
-    """The rate of the E-step, where it is one for the whole run."""
-    rate = record.config.training.e_rate
-    return rate if isinstance(rate, float) else math.nan
+    """The rate of the E-step, or γ₀ of an online run, where it is one for the whole run."""
+    training = record.config.training
+    if training.kind == "online":
+        return training.online.rates[0] if len(training.online.rates) == 1 else math.nan
+    return training.e_rate if isinstance(training.e_rate, float) else math.nan
+
+
+def _gap(record: Record) -> float:
+    """The bound a datum that was trained on, less the test log density: above 0 where q fits too well."""
+    elbo, nlpd = record.metrics.get("elbo"), record.metrics.get("nlpd")
+    n = record.config.training.rows or record.data.get("n_train")
+    return math.nan if elbo is None or nlpd is None or not n else elbo / cast(float, n) + nlpd

@@ -71,11 +71,13 @@ def _rounds(report: SpeedReport, timing: Timing, problem: str) -> Iterator[dict[
 
 
 def command(timing: Timing, results: Path) -> str:
-    """What makes the record, of every backend and peer."""
+    """What makes the record: of every backend and peer, or on JAX of the methods that are named."""
     problems = " ".join(f"--problem {problem}" for problem in timing.problems)
     steps = " ".join(f"--step {step}" for step in timing.steps)
     out = results / timing.record
-    return f"svgpbench speed --peers {problems} {steps} --out {out}"
+    methods = " ".join(f"--method '{method}'" for method in timing.methods)
+    timed = f"--backend jax {methods}" if methods else "--peers"
+    return f"svgpbench speed {timed} {problems} {steps} --out {out}"
 
 
 def _about(report: SpeedReport, timing: Timing) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from svgpbench.config import MethodConfig
 from svgpbench.papers.measures import MEASURES
 from svgpbench.runner.records import Record
 
@@ -19,6 +20,9 @@ SETTLED = 10
 
 FULL = ("t-svgp", "q-svgp")
 """Methods whose q(u) is any Gaussian."""
+
+ON_TWO_BASES = ("orth", "hybrid")
+"""Methods whose q is any with a mean on γ and β: in other coordinates the same."""
 
 THETA = ("variance", "lengthscale_mean", "noise_variance")
 
@@ -69,8 +73,17 @@ def _place(record: Record) -> str:
     """What cells share whose bounds have one optimum: all but coordinates of q, backend and rates."""
     config = record.config
     parts = (config.data, config.split, config.kernel, config.likelihood, config.inducing)
-    family = "" if config.method.name in FULL else config.method.name
+    family = _family(config.method)
     return repr((*parts, config.training.learn, config.seed, config.perturbation, family))
+
+
+def _family(method: MethodConfig) -> str:
+    """What methods share that have one best q at every θ, DECOUPLED where its likelihood is log-concave."""
+    if method.name in FULL:
+        return ""
+    if method.name in ON_TWO_BASES or method.options.get("union"):
+        return "two bases"
+    return method.name
 
 
 def _bound(record: Record) -> npt.NDArray[np.float64]:

@@ -15,7 +15,7 @@ from svgpbench.papers import Artefact, Claim, Paper
 from svgpbench.papers.of_computations import Computed
 from svgpbench.papers.predicates import AnyPredicate
 from svgpbench.papers.schema import AT
-from svgpbench.papers.verdict import Effect, Finding, Verdict, combined
+from svgpbench.papers.verdict import Effect, Finding, Verdict, combined, on_stand_in
 from svgpbench.report import timings, walks
 from svgpbench.report.evidence import Computation, Evidence, command, compute, gather
 
@@ -162,6 +162,8 @@ def _judged(
         for part in claim.parts
     )
     verdict = combined(part.finding.verdict for part in parts)
+    if claim.scale == "missing":
+        verdict = on_stand_in(verdict)
     commands = tuple(
         line for name in claim.artefacts if (line := _command(paper, paper.artefact(name), results))
     )
@@ -172,6 +174,8 @@ def _judged(
         condition = "; ".join(
             dict.fromkeys(x.condition for x in (computation, *of_records) if x is not None)
         )
+        if claim.scale == "missing":
+            condition = f"{_missing(paper, claim)}; {condition}"
     return Judged(claim, verdict, condition, parts, commands)
 
 
@@ -203,11 +207,17 @@ def _stand_ins(frame: pd.DataFrame) -> str:
     return f" ({', '.join(labels)})" if len(labels) else ""
 
 
+def _missing(paper: Paper, claim: Claim) -> str:
+    """Which data cannot be had, and what stands in."""
+    artefacts = [paper.artefact(name) for name in claim.artefacts]
+    return "; ".join(artefact.missing for artefact in artefacts if artefact.missing)
+
+
 def _why_not_run(paper: Paper, claim: Claim, parts: tuple[Part, ...]) -> str:
     """The first thing in the way: data, an experiment or records, a predicate."""
     artefacts = [paper.artefact(name) for name in claim.artefacts]
-    if claim.scale == "missing":
-        return "; ".join(artefact.missing for artefact in artefacts if artefact.missing)
+    if claim.scale == "missing" and not parts:
+        return _missing(paper, claim)
     if parts:
         return "; ".join(dict.fromkeys(part.why_not for part in parts if part.why_not))
     known = {

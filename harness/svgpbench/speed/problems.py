@@ -47,6 +47,7 @@ class Shape(NamedTuple):
     classes: int = 1
     samples: int = 0  # of a Monte Carlo likelihood
     e_rate: float = 0.5  # of natural gradients
+    two_bases: tuple[int, int] | None = None  # |γ| and |β| of methods that have both; None: M each
 
     @property
     def pool(self) -> int:
@@ -61,6 +62,8 @@ SHAPES: dict[str, Shape] = {
     "bern-M500": Shape("bernoulli-probit", 7400, 20, 500, 1024),
     # at a rate of 0.5 the sampled β of four minibatches leave the cone, in every library
     "softmax10-M100": Shape("softmax", 60000, 784, 100, 200, classes=10, samples=100, e_rate=0.03),
+    # a tenth of salimbeni2018's Fig. 2c: 3droad's n and D, |γ| + |β| beside M
+    "roads-M200": Shape("gaussian", 434874, 3, 200, 1024, two_bases=(350, 150)),
     "tiny": Shape("gaussian", 60, 3, 7, 16, 20),
     "tiny-bern": Shape("bernoulli-probit", 60, 3, 7, 16, 20),
     "tiny-softmax": Shape("softmax", 60, 3, 7, 16, 20, classes=3, samples=12),
@@ -99,6 +102,9 @@ class Problem(NamedTuple):
     noise: Floats  # [S, classes], standard normal draws of every batch, where a likelihood samples
     e_rate: Floats  # []
     m_rate: Floats  # []
+    two_bases: npt.NDArray[np.int64] = np.zeros(
+        0, dtype=np.int64
+    )  # |γ| and |β|, where M is not both
 
     @property
     def sampled(self) -> bool:
@@ -121,7 +127,10 @@ class Problem(NamedTuple):
     def _bases(self, basis: str) -> Tree:
         if basis == "data":
             return self.X
-        return Decoupled(self.X_new[: len(self.Z)], self.Z) if basis == "decoupled" else self.Z
+        if basis != "decoupled":
+            return self.Z
+        gamma, beta = self.two_bases if len(self.two_bases) else (len(self.Z), len(self.Z))
+        return Decoupled(self.X_new[:gamma], self.Z[:beta])
 
 
 def shape_of(name: str) -> Shape:
@@ -205,6 +214,7 @@ def problem_of(s: Shape) -> Problem:
         noise=rng.standard_normal((s.samples, s.classes)),
         e_rate=np.array(s.e_rate),
         m_rate=np.array(0.01),
+        two_bases=np.array(s.two_bases or (), dtype=np.int64),
     )
 
 
@@ -215,9 +225,14 @@ def save_problem(problem: Problem, path: Path) -> None:
 
 
 def fingerprint(problem: Problem) -> str:
-    """A hash of the numbers to six decimals: a sum's last digit is its machine's own."""
+    """A hash of the numbers to six decimals: a sum's last digit is its machine's own.
+
+    Sizes of two bases count where there are any, so that records of problems without them stay.
+    """
     digest = hashlib.sha256()
     for name, array in problem._asdict().items():
+        if name == "two_bases" and not len(array):
+            continue
         text = name if array.dtype.kind == "U" else f"{name} {array.shape}"
         digest.update(text.encode())
         rounded = array if array.dtype.kind == "U" else np.round(array.astype(np.float64), 6) + 0.0

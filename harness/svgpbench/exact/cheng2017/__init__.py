@@ -8,6 +8,7 @@ import pandas as pd
 
 from svgpbench.exact.cheng2017.bases import as_printed, splits
 from svgpbench.exact.cheng2017.costs import same_order, table_1
+from svgpbench.exact.cheng2017.figure1 import beside_large, curves
 from svgpbench.exact.cheng2017.sampling import unbiased
 from svgpbench.exact.cheng2017.variances import variances
 
@@ -18,5 +19,10 @@ CLAIMS: dict[str, Callable[[], pd.DataFrame]] = {
     "cheng2017-04": variances,
     "cheng2017-05": table_1,
     "cheng2017-06": same_order,
+    "cheng2017-07": beside_large,
+    "fig1/sinc": curves,
 }
-"""By claim: a frame, a row a case with its `check` and its `residual`, or its cost and sizes."""
+"""By claim: a frame, a row a case with its `check` and its `residual`, or its cost and sizes.
+
+By figure: the frame that it draws.
+"""

@@ -92,10 +92,16 @@ class At:
         """On all data."""
         return float(self.b.bound(state, self.b.full))
 
+    def mean(self, state: DecoupledState, X: Floats) -> Floats:
+        """Of q(f) at inputs."""
+        return np.asarray(self._at(X).marginals(state)[0][0])
+
     def variance(self, state: DecoupledState, X: Floats) -> Floats:
         """Of q(f) at inputs."""
-        at = Bench(self.b.ops, self.model, self.b.method, replace(self.problem, X=X, y=X[:, 0]))
-        return np.asarray(at.marginals(state)[1][0])
+        return np.asarray(self._at(X).marginals(state)[1][0])
+
+    def _at(self, X: Floats) -> Bench:
+        return Bench(self.b.ops, self.model, self.b.method, replace(self.problem, X=X, y=X[:, 0]))
 
     def exact_variance(self, X: Floats) -> Floats:
         """Of p(f | y) at inputs, by conditioning."""
