@@ -27,6 +27,10 @@ GENERATED = [name for name in REGISTRY.names() if REGISTRY.describe(name).genera
             "3droad-stand-in:no-road",
             "a9b1216939a1acd5ade730759e0117b11be7dbe03653c7f88c9ac8557f396fde",
         ),
+        (
+            "3droad-stand-in:few",
+            "9bb8a5967bfec3641a0b3cf47084f61a8c0e9ddf428ba54e658d28b3c6e9cd02",
+        ),
     ],
 )
 def test_the_numbers_are_those_of_the_seed(name: str, fingerprint: str) -> None:

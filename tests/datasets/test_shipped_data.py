@@ -40,6 +40,7 @@ SHAPES = {
     "thresholded-sinc": (100, 1),
     "3droad-stand-in": (434874, 3),
     "3droad-stand-in:no-road": (434874, 2),
+    "3droad-stand-in:few": (22222, 3),
 }
 
 CLASSES = {  # label of class 0 and its count, label of class 1 and its count
