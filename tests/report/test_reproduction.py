@@ -101,3 +101,9 @@ def test_what_the_paper_had_more_of_and_what_cannot_be_had_are_said() -> None:
     assert scope(missing, claims, "", WHOLE, WHOLE) == (
         "the experiment as declared; smaller than in the paper: 8 sets (mine-01); KUKA: a stand-in"
     )
+
+
+def test_a_caption_says_what_an_artefact_of_several_claims_has_less_of() -> None:
+    small = artefact(experiment="x", preset="paper", smaller="20 000 rows")
+    says = "preset paper; smaller than in the paper: 20 000 rows"
+    assert scope(small, [], "paper", WHOLE, WHOLE) == says

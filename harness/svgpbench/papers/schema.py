@@ -60,6 +60,7 @@ class Artefact(Strict):
     figures: tuple[FigureEntry, ...] = ()  # of what is computed; an experiment declares its own
     printed: Text | None = None  # a CSV in the paper's folder
     missing: str = ""  # data that cannot be had, and what stands in
+    smaller: str = ""  # than printed, at its preset, where claims on it alone do not say
 
     @model_validator(mode="after")
     def _figures_are_computed(self) -> Artefact:

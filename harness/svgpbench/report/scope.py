@@ -29,6 +29,8 @@ def scope(
         for claim in claims
         if claim.artefacts == (artefact.id,) and claim.shrinks
     ]
+    if artefact.smaller:
+        than_printed.insert(0, artefact.smaller)
     if than_printed:
         size += f"; smaller than in the paper: {'; '.join(than_printed)}"
     return f"{size}; {artefact.missing}" if artefact.missing else size
