@@ -21,6 +21,7 @@ from svgpbench.config import (
     OnlineConfig,
     TrainingConfig,
 )
+from svgpbench.errors import UserError
 from svgpbench.likelihoods import likelihoods
 from svgpbench.ops import Ops
 from svgpbench.options import option_names
@@ -271,3 +272,19 @@ def test_the_run_holds_both_parts_of_the_split_each_in_its_place() -> None:
         )
         np.testing.assert_allclose(y, (raw.y[rows] - mean) / scale, rtol=0, atol=1e-12)
     assert run.data.y_scale == ready.y_scale == pytest.approx(scale, rel=1e-14)
+
+
+def test_a_subset_of_rows_keeps_inputs_and_targets_together_and_tests_on_all() -> None:
+    whole, _ = build_trainer(CELLS[""])
+    run, _ = build_trainer(changed(CELLS[""], "training.rows", 60))
+    assert (run.data.X.shape[0], run.data.y.shape[0]) == (60, 60)
+    table = {tuple(x): y for x, y in zip(np.asarray(whole.data.X), whole.data.y, strict=True)}
+    assert [table[tuple(x)] for x in np.asarray(run.data.X)] == list(run.data.y)
+    np.testing.assert_array_equal(np.asarray(run.data.X_test), np.asarray(whole.data.X_test))
+    another, _ = build_trainer(changed(changed(CELLS[""], "training.rows", 60), "seed", 1))
+    assert not np.array_equal(another.data.y, run.data.y)
+
+
+def test_more_rows_than_there_are_is_one_line() -> None:
+    with pytest.raises(UserError, match="rows 9999 exceeds"):
+        build_trainer(changed(CELLS[""], "training.rows", 9999))
