@@ -71,8 +71,9 @@ class Plan(Strict):
 
     def digest(self, problem: str) -> str:
         """Names all that decides a run on a problem but its own axes; targets and seconds do not."""
+        aside = ("e_rates", "m_rates", "search_s", "seconds", "targets")
         race = self.problems[problem].model_dump(
-            mode="json", exclude={"e_rates", "m_rates", "search_s", "seconds", "targets"}
+            mode="json", exclude=dict.fromkeys(aside, True) | {"data": {"factors"}}
         )
         of_all = self.model_dump(
             mode="json", include={"jitter", "checked_rows", "test_rows", "iterations"}

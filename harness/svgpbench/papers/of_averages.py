@@ -161,7 +161,7 @@ class Spread(Predicate):
             return Effect(of, Outcome.undecided, note=f"{failed} of {len(pair)} cells failed")
         keys = ["method", "split_seed", "fold", "seed"]
         deviations = pair.groupby(keys)[self.metric].std(ddof=1).unstack("method")
-        ratios: pd.Series[float] = np.log(deviations[other] / deviations[self.methods[0]])
+        ratios = (deviations[other] / deviations[self.methods[0]]).map(math.log)
         overlap = float((pair["n_test"] / pair["n_train"]).mean())
         try:
             sample = sampled(ratios, overlap, MEASURES[self.metric].rows)
@@ -169,8 +169,8 @@ class Spread(Predicate):
             return Effect(of, Outcome.undecided, math.exp(float(ratios.mean())), note=str(error))
         low, high = sample.interval
         outcome = says(low, high, math.log(SPREAD_REGION))
-        numbers = (math.exp(x) for x in (sample.mean, low, high))
-        return Effect(of, outcome, *numbers, note="ratio of standard deviations over data sets")
+        mean, low, high = (math.exp(x) for x in (sample.mean, low, high))
+        return Effect(of, outcome, mean, low, high, "ratio of standard deviations over data sets")
 
 
 def _means(frame: pd.DataFrame, metric: str, methods: tuple[str, ...]) -> pd.DataFrame:

@@ -23,7 +23,8 @@ def draw_learning(plan: Plan, entries: Mapping[str, Sequence[Entry]], out: Path)
     """A panel a problem; raises `UserError` for a file that cannot be written."""
     trained = (x for found in entries.values() for x in found if x.trained)
     titles = dict.fromkeys(x.contestant.title for x in trained)
-    styles = dict(zip(titles, cycle((*KNOWN.values(), *OTHERS)), strict=False))
+    each = dict.fromkeys((*KNOWN.values(), *OTHERS))  # no style twice
+    styles = dict(zip(titles, cycle(each), strict=False))
     with matplotlib.rc_context(STYLE):
         figure = Figure((3.6 * len(entries), 3.2), layout="constrained")
         panels = figure.subplots(1, len(entries), squeeze=False)[0]
