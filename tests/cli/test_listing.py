@@ -11,6 +11,7 @@ import pytest
 from command_line import Cli
 
 import svgpbench
+from svgpbench.cli.commands import COMMANDS
 from svgpbench.likelihoods import likelihoods
 from svgpbench_datasets import REGISTRY
 
@@ -33,6 +34,26 @@ def test_json_parses_and_no_framework_is_imported(arguments: list[str]) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)
+
+
+def test_a_command_waits_for_no_other_s_imports() -> None:
+    program = (
+        "import sys; from svgpbench.cli.application import exit_code; exit_code(['--version']); "
+        "sys.exit(bool({'numpy', 'pandas', 'scipy'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_help_names_every_command_in_turn_and_each_has_its_own(cli: Cli) -> None:
+    lines = [line.split() for line in cli("--help").out.partition("Commands:")[2].splitlines()]
+    assert [words[0] for words in lines if words and words[0] in COMMANDS] == list(COMMANDS)
+    for name in COMMANDS:
+        assert f"Usage: svgpbench {name} " in cli(name, "--help").out
+    assert "--install-completion" not in cli("data", "--help").out
+
+
+def test_a_mistyped_command_is_told_what_it_may_be(cli: Cli) -> None:
+    assert "Did you mean 'claims'?" in cli("claim").err
 
 
 def test_list_names_everything_that_there_is(cli: Cli) -> None:

@@ -9,27 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from svgpbench import __version__
-from svgpbench.cli import (
-    checking,
-    choosing,
-    claiming,
-    collecting,
-    comparing,
-    costing,
-    diagnosing,
-    fetching,
-    learning,
-    listing,
-    migrating,
-    reporting,
-    reproducing,
-    running,
-    scaling,
-    surviving,
-    timing,
-    verifying,
-)
-from svgpbench.cli.data import data_app
+from svgpbench.cli.commands import Commands
 from svgpbench.errors import UserError
 
 USER_MISTAKE = 2
@@ -37,31 +17,12 @@ INTERRUPTED = 130
 
 app = typer.Typer(
     name="svgpbench",
+    cls=Commands,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("list")(listing.list_command)
-app.command("fetch")(fetching.fetch_command)
-app.command("run")(running.run_command)
-app.command("choose")(choosing.choose_command)
-app.command("table")(reporting.table_command)
-app.command("plot")(reporting.plot_command)
-app.command("compare")(comparing.compare_command)
-app.command("claims")(claiming.claims_command)
-app.command("reproduce")(reproducing.reproduce_command)
-app.command("collect")(collecting.collect_command)
-app.command("verify")(verifying.verify_command)
-app.command("migrate")(migrating.migrate_command)
-app.command("check")(checking.check_command)
-app.command("speed")(timing.speed_command)
-app.command("scaling")(scaling.scaling_command)
-app.command("learn")(learning.learn_command)
-app.command("survive")(surviving.survive_command)
-app.command("cost")(costing.cost_command)
-app.command("doctor")(diagnosing.doctor_command)
-app.add_typer(data_app)
 
 
 @app.callback(invoke_without_command=True)

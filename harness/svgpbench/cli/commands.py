@@ -1,0 +1,63 @@
+"""The commands by name, each imported when it is asked for: none waits for what another imports."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+COMMANDS = {
+    "list": "listing:list_command",
+    "fetch": "fetching:fetch_command",
+    "run": "running:run_command",
+    "choose": "choosing:choose_command",
+    "table": "reporting:table_command",
+    "plot": "reporting:plot_command",
+    "compare": "comparing:compare_command",
+    "claims": "claiming:claims_command",
+    "reproduce": "reproducing:reproduce_command",
+    "collect": "collecting:collect_command",
+    "verify": "verifying:verify_command",
+    "migrate": "migrating:migrate_command",
+    "check": "checking:check_command",
+    "speed": "timing:speed_command",
+    "scaling": "scaling:scaling_command",
+    "learn": "learning:learn_command",
+    "survive": "surviving:survive_command",
+    "cost": "costing:cost_command",
+    "doctor": "diagnosing:doctor_command",
+    "data": "data:data_app",
+}
+"""Where each command is, in the order of the help: a function, or a group of commands."""
+
+
+class Imported(Mapping[str, Any]):
+    """The commands; only a value imports."""
+
+    def __getitem__(self, name: str) -> Any:
+        """The command of a name."""
+        module, _, member = COMMANDS[name].partition(":")
+        found = getattr(importlib.import_module(f"svgpbench.cli.{module}"), member)
+        if isinstance(found, typer.Typer):
+            return typer.main.get_group(found)
+        alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+        alone.command(name)(found)
+        return typer.main.get_command(alone)
+
+    def __iter__(self) -> Iterator[str]:
+        """Names."""
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(COMMANDS)
+
+
+class Commands(TyperGroup):
+    """The group of all commands."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes | {"commands": Imported()})
