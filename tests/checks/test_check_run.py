@@ -5,20 +5,22 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import asdict
 from glob import glob
 
 import numpy as np
 import pytest
 
-from svgpbench.checks import run_checks
+from svgpbench.checks import run_checks, worker
 from svgpbench.checks.bench import Bench
 from svgpbench.checks.cases import VARIANTS, build_model, cases, likelihoods_of, small_problem
 from svgpbench.checks.dense import kernel_matrix
+from svgpbench.checks.evaluate import Arrays
 from svgpbench.checks.identities import IDENTITIES, Identity, identities
 from svgpbench.checks.matrix import CONDITION, CONDITIONS, Entry, bound, difference
 from svgpbench.checks.report import Report
 from svgpbench.checks.rounding import growth
-from svgpbench.checks.run import plan
+from svgpbench.checks.run import Share, plan
 from svgpbench.checks.worker import ops_for
 from svgpbench.config import BackendConfig
 from svgpbench.errors import UserError
@@ -140,6 +142,37 @@ def test_shares_of_backends_are_on_the_device_and_the_reference_is_not() -> None
     shares = plan(configs, chosen, full=False, device="cuda")
     assert {share.device for share in shares} == {"cuda"}
     assert ops_for("numpy", "", "cuda", "float32").device == "cpu"
+
+
+def test_identities_run_where_the_cases_are_and_apart_where_all_likelihoods_take_part() -> None:
+    for full, wanted in (
+        (False, [("float64", True, False), ("float32", False, True)]),
+        (True, [("float64", False, False), ("", True, True), ("float32", False, False)]),
+    ):
+        both = list(cases(full=full))[:2]
+        shares = plan([BackendConfig(name="jax")], both, full=full)
+        of = [(*{fields["dtype"] for _, fields in share.cases}, "")[0] for share in shares]
+        found = [(bool(share.identities), bool(share.replicas)) for share in shares]
+        assert [(x, *y) for x, y in zip(of, found, strict=True)] == wanted
+
+
+def test_the_reference_computes_a_case_once_for_both_dtypes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    computed = []
+
+    def counted(ops: Ops, *_: object) -> Arrays:
+        computed.append(ops.dtype)
+        return {"values/elbo": np.ones(1)}
+
+    monkeypatch.setattr(worker, "evaluate", counted)
+    single = [case for case in cases(full=False) if case.method == "gpr"]
+    both = [(i, asdict(case)) for i, case in enumerate(single)]
+    for backend, wanted in (("numpy", ["float64"]), ("torch", ["float64", "float32"])):
+        computed.clear()
+        out = worker.run_task(asdict(Share(backend, "", "cpu", both)))
+        assert computed == wanted
+        assert {"0|values/elbo", "1|values/elbo", "0|source", "1|source"} == set(out)
 
 
 def test_unknown_backend_is_one_line() -> None:

@@ -68,19 +68,18 @@ def plan(
     home = _home(configs)
     shares: list[Share] = []
     for b in sorted(configs, key=_turn):
-        # identities and dtypes in processes of their own: each repays its start many times
-        apart = b.name in known and known[b.name].compiles_slowly
+        # a program of one dtype serves no other, and a process starts sooner than it compiles
+        slow = b.name in known and known[b.name].compiles_slowly
         first, *others = [
-            Share(b.name, b.mode, device, part) for part in _parts(chosen, by_dtype=apart or full)
+            Share(b.name, b.mode, device, part) for part in _parts(chosen, by_dtype=slow or full)
         ]
-        more: dict[str, Any] = {
-            "identities": tuple(likelihoods()) if full else QUICK_LIKELIHOODS,
-            "replicas": list(range(REPLICAS + 1)) if b.title == home else [0],
-        }
-        if apart:
-            shares += [first, Share(b.name, b.mode, device, **more), *others]
-        else:
-            shares += [replace(first, **more), *others]
+        identities = tuple(likelihoods()) if full else QUICK_LIKELIHOODS
+        replicas = list(range(REPLICAS + 1)) if b.title == home else [0]
+        if slow and full:  # its memory holds the programs of so many cases, or of all identities
+            shares += [first, Share(b.name, b.mode, device, [], identities, replicas), *others]
+        else:  # identities use programs of float64's cases; a trajectory has its own: to the shorter
+            *earlier, last = [replace(first, identities=identities), *others]
+            shares += [*earlier, replace(last, replicas=replicas)]
     return shares
 
 
@@ -138,8 +137,9 @@ def run_checks(
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(len(usable_cores())) as pool:
         if device != "cpu":
             _refuse_without(device, configs, Path(folder))
+        shared = _shared_compilations(Path(folder)) if full else {}
         futures = {
-            pool.submit(_run, share, Path(folder) / f"{i}.npz"): share
+            pool.submit(_run, share, Path(folder) / f"{i}.npz", shared): share
             for i, share in enumerate(shares)
         }
         for done, future in enumerate(as_completed(futures), 1):
@@ -161,23 +161,19 @@ def _refuse_without(device: str, configs: Iterable[BackendConfig], folder: Path)
     """Raises `UserError` where a backend does not find the device, before anything is computed."""
     for b in configs:
         try:
-            _run(Share(b.name, b.mode, device), folder / "nothing.npz")
+            _run(Share(b.name, b.mode, device), folder / "nothing.npz", {})
         except RuntimeError as error:
             raise UserError(str(error).rpartition("UserError: ")[2]) from None
 
 
-def _run(share: Share, out: Path) -> Arrays:
-    """One process; raises `RuntimeError` with the end of its error output."""
+def _run(share: Share, out: Path, variables: dict[str, str]) -> Arrays:
+    """One process, with these variables too; raises `RuntimeError` with the end of its error output."""
     done = subprocess.run(
         [sys.executable, "-P", "-m", "svgpbench.checks.worker", str(out)],
         input=json.dumps(asdict(share)),
         text=True,
         capture_output=True,
-        env={
-            **os.environ,
-            **worker_environment(share.device, 1),
-            **_shared_compilations(out.parent),
-        },
+        env=os.environ | worker_environment(share.device, 1) | variables,
         check=False,
     )
     if done.returncode:
@@ -188,7 +184,7 @@ def _run(share: Share, out: Path) -> Arrays:
 
 
 def _shared_compilations(folder: Path) -> dict[str, str]:
-    """Some compile every operation of an eager run; their processes share what they compiled."""
+    """Some compile every operation of an eager run: processes of one dtype share what they compiled."""
     variables: dict[str, str] = {}
     for name, framework in frameworks().items():
         variables |= framework.cache(str(folder / name))

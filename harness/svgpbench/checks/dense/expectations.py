@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy
 import scipy.special as sc
-import scipy.stats
 
 from svgpbench.likelihoods import Likelihood
 
