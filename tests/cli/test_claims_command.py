@@ -54,7 +54,7 @@ def test_larger_rates_are_stood_where_a_peer_leaves_the_cone(ledger: dict[str, A
 
 
 def test_a_claim_with_a_part_that_has_not_run_is_not_run(tmp_path: Path) -> None:
-    (tmp_path / "adam2021-fig3").symlink_to(RESULTS / "adam2021-fig3")
+    (tmp_path / "adam2021-fig3.parquet").symlink_to(RESULTS / "adam2021-fig3.parquet")
     paper = load_paper("adam2021")
     (one,) = judge(paper, [claim for claim in paper.claims if claim.id == "adam2021-15"], tmp_path)
     why = f"no records of adam2021-table1 in {tmp_path}"
