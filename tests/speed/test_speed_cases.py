@@ -200,7 +200,7 @@ PINNED = {
     "reg-M500": "eab5d16aee731f8b",
     "bern-M100": "3a0a534c3fdbd4d0",
     "bern-M500": "15fc85abeec19875",
-    "roads-M200": "PIN",
+    "roads-M200": "8622becb8493a7e6",
     "tiny": "8a790b82acdbf4ca",
     "tiny-bern": "3181bb4895034ea5",
 }

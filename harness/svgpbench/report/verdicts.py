@@ -216,10 +216,10 @@ def _missing(paper: Paper, claim: Claim) -> str:
 def _why_not_run(paper: Paper, claim: Claim, parts: tuple[Part, ...]) -> str:
     """The first thing in the way: data, an experiment or records, a predicate."""
     artefacts = [paper.artefact(name) for name in claim.artefacts]
-    if claim.scale == "missing" and not parts:
-        return _missing(paper, claim)
-    if parts:
-        return "; ".join(dict.fromkeys(part.why_not for part in parts if part.why_not))
+    missing = [_missing(paper, claim)] if claim.scale == "missing" else []
+    if parts or missing:
+        why = [part.why_not for part in parts if part.why_not]
+        return "; ".join(dict.fromkeys([*missing, *why]))
     known = {
         a.id for a in artefacts if a.computed or a.timing or a.walks
     } | paper.experiments.keys()
