@@ -42,6 +42,13 @@ SINGLE = BackendConfig(name="torch", dtype="float32")
             },
             "method 'sgpr' cannot take likelihood 'student-t'",
         ),
+        (
+            {
+                "method": MethodConfig(name="t-svgp", options={"residual_variance": "diagonal"}),
+                "likelihood": LikelihoodConfig(name="student-t"),
+            },
+            "cannot take likelihood 'student-t': residual_variance = \"diagonal\" has Gaussian noise",
+        ),
     ],
 )
 def test_what_does_not_go_together_is_one_line(changes: dict[str, Any], message: str) -> None:

@@ -13,6 +13,7 @@ from svgpbench.checks.dense import sgpr_bound
 from svgpbench.checks.matrix import difference
 from svgpbench.config import TrainingConfig
 from svgpbench.methods import build_method
+from svgpbench.methods.residual_variance import RESIDUAL_VARIANCES
 from svgpbench.ops import Ops
 from svgpbench.plugins import load_backend
 from svgpbench.training.batches import TrainingData
@@ -23,28 +24,32 @@ from svgpbench.tree import leaves
 PROBLEM = small_problem()
 
 
-def trainer(ops: Ops, made: type[Trainer] = AccumulatingTrainer, **settings: Any) -> Any:
+def trainer(
+    ops: Ops, made: type[Trainer] = AccumulatingTrainer, residual: str = "prior", **settings: Any
+) -> Any:
     model = build_model("gaussian", "matern32")
     data = TrainingData(PROBLEM.X, PROBLEM.y, PROBLEM.X[:5] + 0.2, PROBLEM.y[:5])
     settings = {"optimiser": "l-bfgs", "em_iterations": 4, "m_steps": 3, **settings}
     theta, config = PROBLEM.theta(model), TrainingConfig(**settings)
-    return made(ops, model, build_method("sgpr", {}), data, theta, config)
+    method = build_method("sgpr", {"residual_variance": residual})
+    return made(ops, model, method, data, theta, config)
 
 
+@pytest.mark.parametrize("residual", RESIDUAL_VARIANCES)
 def test_value_and_gradient_in_chunks_are_those_of_all_rows(
-    ops: Ops, monkeypatch: pytest.MonkeyPatch
+    ops: Ops, monkeypatch: pytest.MonkeyPatch, residual: str
 ) -> None:
-    at_once = trainer(ops, Trainer)
+    at_once = trainer(ops, Trainer, residual)
     whole_value, whole = at_once.collapsed_objective(at_once.at)(at_once.at.raw)
     monkeypatch.setattr(
         "svgpbench.training.batches.EVALUATION_ROWS", 13
     )  # 48 rows: a short chunk at the end
-    run = trainer(ops)
+    run = trainer(ops, residual=residual)
     value, gradient = run.collapsed_objective(run.at)(run.at.raw)
     assert difference(ops.to_numpy(value), ops.to_numpy(whole_value)) < 1e-12
     for part, other in zip(leaves(gradient), leaves(whole), strict=True):
         assert difference(ops.to_numpy(part), ops.to_numpy(other)) < 1e-12
-    exact = sgpr_bound(PROBLEM.theta(run.model), "matern32", PROBLEM.X, PROBLEM.y, 1e-6)
+    exact = sgpr_bound(PROBLEM.theta(run.model), "matern32", PROBLEM.X, PROBLEM.y, 1e-6, residual)
     assert float(ops.to_numpy(value)) == pytest.approx(exact, rel=1e-12)
 
 

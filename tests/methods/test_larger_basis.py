@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from svgpbench.checks.bench import Bench
-from svgpbench.checks.cases import VARIANTS, build_model, small_problem
+from svgpbench.checks.cases import USUAL, VARIANTS, build_model, small_problem
 from svgpbench.checks.evaluate import RATE
 from svgpbench.checks.identities_of_bases import growth_gap
 from svgpbench.errors import UserError
@@ -94,7 +94,7 @@ def test_new_part_of_a_decoupled_state_has_a_gradient_and_the_mean_is_the_same()
     assert np.all(np.diagonal(g.L_B[0])[len(PROBLEM.Z) :] != 0.0)
 
 
-GROWING = [n for n in VARIANTS if n.startswith(("t-svgp", "q-svgp")) and "untied" not in n]
+GROWING = [n for n in USUAL if n.startswith(("t-svgp", "q-svgp")) and "untied" not in n]
 
 
 @pytest.mark.parametrize("name", GROWING)

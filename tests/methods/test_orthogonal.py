@@ -60,7 +60,7 @@ def test_the_coupled_part_moves_by_the_gradient_of_the_whole_bound(family: str) 
     f, data = method.beside_mean(NUMPY, at.f, at.data, state.a)
     part = method.part
     by_autodiff = part._gradients_by_autodiff(NUMPY, f, data, state.coupled)
-    mean, _ = part._gradients(NUMPY, f, data, state.coupled)
+    mean, _, _ = part._gradients(NUMPY, f, data, state.coupled)
     np.testing.assert_allclose(mean, numeric[0], rtol=0, atol=1e-8)
     for exact, wanted in zip(by_autodiff, numeric, strict=True):
         np.testing.assert_allclose(exact, wanted, rtol=0, atol=1e-8)

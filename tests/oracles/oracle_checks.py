@@ -30,6 +30,7 @@ from checks_of_svgp import (
     check_svgp_minibatch,
     check_svgp_values,
 )
+from checks_of_tighter import METHODS, check_collapsed, check_fixed_point, check_one_step
 from oracle_files import Oracle, OracleError
 from oracle_problem import (
     SERVED,
@@ -58,7 +59,7 @@ NATURAL_GRADIENTS: dict[str, AnyMethod] = {
 }
 
 
-NOT_SERVED = {"tighter": "bounds with a conditional narrower than the prior's are not implemented"}
+NOT_SERVED: dict[str, str] = {}
 """Kinds of file that are skipped, and why; a file of any other kind that has no check fails."""
 
 LIKELIHOODS_NOT_SERVED: dict[str, str] = {}
@@ -77,6 +78,8 @@ def checks_of(oracle: Oracle) -> dict[str, Check | str]:
         raise OracleError(f"{oracle.name}: unknown kind of reference file")
     if kind == "scalar":
         return _scalar_checks(oracle)
+    if kind == "tighter":
+        return dict(TIGHTER["rows" if "rows" in oracle.expected else "optimum"])
     if kind in ("svgp", "natgrad", "m_step"):
         name = likelihood_word(oracle)
         if why := _unserved(oracle, name):
@@ -99,6 +102,15 @@ def _scalar_checks(oracle: Oracle) -> dict[str, Check | str]:
         name: _unserved(oracle, name) or functools.partial(check_scalar, name) for name in names
     }
 
+
+TIGHTER: dict[str, dict[str, Check]] = {
+    "rows": {
+        "sgpr": check_collapsed,
+        **{name: functools.partial(check_one_step, name) for name in METHODS},
+    },
+    "optimum": {name: functools.partial(check_fixed_point, name) for name in METHODS},
+}
+"""Of a file with the collapsed bounds of Gaussian noise at several θ, and of one with an optimum."""
 
 CHECKS: dict[str, dict[str, Check]] = {
     "decoupled": {

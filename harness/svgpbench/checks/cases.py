@@ -38,6 +38,15 @@ VARIANTS = _methods()
 """Every method with every option that changes its numbers, under the name the matrix shows."""
 
 
+def residual_variance_of(title: str) -> str:
+    """Which residual variance a variant's bound has, `prior` where it says nothing of it."""
+    return str(VARIANTS[title][1].get("residual_variance", "prior"))
+
+
+USUAL = [title for title in VARIANTS if residual_variance_of(title) == "prior"]
+"""The variants whose bound takes q(f|u) = p(f|u)."""
+
+
 @dataclass(frozen=True)
 class Case:
     """One row of the matrix: `method` is a key of `VARIANTS`."""

@@ -21,6 +21,7 @@ from svgpbench.checks.identities_of_bounds import (
     objectives_meet,
     sites_of_data_stay_exact,
 )
+from svgpbench.checks.identities_of_residuals import narrower_is_tighter
 from svgpbench.checks.identities_of_steps import (
     exact_diagonal_step_is_stationary,
     minibatches_average,
@@ -62,6 +63,7 @@ IDENTITIES: dict[int, tuple[Callable[[Ops, Names], float], float]] = {
     11: (minibatches_average, 1e-10),
     12: (divergence_is_positive, 1e-10),
     13: (growing_keeps_q, 1e-10),
+    14: (narrower_is_tighter, 1e-10),
 }
 """By number, with the tolerance of each."""
 

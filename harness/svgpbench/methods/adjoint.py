@@ -11,7 +11,9 @@ In whitened coordinates q(v) = N(m, S), with J = I − S, D = diag(sβ) and g = 
     μ = Wᵀm,   v = κ − diag(WᵀJW),   W̄ = m(sα)ᵀ + JWD,   κ̄ = −sβ/2,
 
 so that JW serves three times. What a method's M-step holds says how m and S move with L: that, and
-nothing else, is the method's own. Where H = −J² − JWD(JW)ᵀ and vectors, V = L⁻ᵀJ and Y = VW take the
+nothing else, is the method's own. Where q(f|u) is narrower than p(f|u), v is less by (1 − v_i)d_i with
+d = κ − diag(WᵀW) (see `residual_variance.py`): W̄ has −W diag(1 − v_i)D more, κ̄ is −v_isβ/2, and H has
+W diag(1 − v_i)DWᵀ more. Where H = −J² − JWD(JW)ᵀ and vectors, V = L⁻ᵀJ and Y = VW take the
 place of J and JW: v = κ − diag(K(X, Z)Y), K̄(Z, X) has YD, K̄(Z, Z) has −½(VVᵀ + YDYᵀ), and three
 solves against L are one. Each of them errs by the condition of L, not of K; (L⁻ᵀJL⁻¹)K(Z, X), which
 solves for no W, would err by more: at a condition of 1e8 a digit and a half is gone.
@@ -58,6 +60,7 @@ class DataSlopes(NamedTuple):
 
     alpha: Array  # [P, b], sα
     beta: Array  # [P, b], sβ
+    kff: Array  # [P, b], κ̄
     g: Array  # [P, M], sWα
     likelihood: Tree  # ∂/∂parameters of s Σ V
 
@@ -85,8 +88,9 @@ class AtBatch(NamedTuple):
     W: Array  # [Q, M, b]
     J: Array  # [P, M, M], I − S
     JW: Array  # [P, M, b]
-    JWD: Array  # [P, M, b], JW diag(sβ)
+    direct: Array  # [P, M, b], JWD, or (J − 1 + v_i)WD where q(f|u) is narrower than p(f|u)
     slopes: DataSlopes
+    taken: Array | None  # [P, b], 1 − v_i; None where q(f|u) = p(f|u)
 
 
 def at_batch(ops: Ops, f: Cross, data: DataTerm, q: Whitened) -> AtBatch:
@@ -94,16 +98,31 @@ def at_batch(ops: Ops, f: Cross, data: DataTerm, q: Whitened) -> AtBatch:
     W = ops.solve_triangular(f.L, f.Kuf)
     J = ops.eye(q.m.shape[-1]) - q.S
     JW = of_each(ops, J, W)
-    slopes = data_slopes(ops, data, q.m, W, f.kff - ops.sum(W * JW, axis=-2))
-    return AtBatch(q.m, W, J, JW, JW * slopes.beta[..., None, :], slopes)
+    taken, by = narrowing(ops, f, data, W)
+    slopes = data_slopes(ops, data, q.m, W, f.kff - ops.sum(W * JW, axis=-2) - by, taken)
+    direct = (JW if taken is None else JW - W * taken[..., None, :]) * slopes.beta[..., None, :]
+    return AtBatch(q.m, W, J, JW, direct, slopes, taken)
 
 
-def data_slopes(ops: Ops, data: DataTerm, m: Array, W: Array, v: Array) -> DataSlopes:
-    """The data's term at μ = Wᵀm and v [P, b]."""
+def narrowing(ops: Ops, f: Cross, data: DataTerm, W: Array) -> tuple[Array | None, Array | float]:
+    """1 − v [P, b] and (1 − v)d, what q(f|u) is narrower by; None and 0 where it is p(f|u)."""
+    if data.narrowing is None:
+        return None, 0.0
+    d = f.kff - ops.sum(W * W, axis=-2)
+    taken = 1.0 - data.narrowing(ops, data.likelihood, d)
+    by = taken * d
+    return ops.broadcast_to(taken, by.shape), by
+
+
+def data_slopes(
+    ops: Ops, data: DataTerm, m: Array, W: Array, v: Array, taken: Array | None = None
+) -> DataSlopes:
+    """The data's term at μ = Wᵀm and v [P, b]; `taken` is as `narrowing` has it."""
     _, likelihood, alpha, beta = data.likelihood.expectations(ops, data.y, vecmat(m, W), v)
     alpha, beta = data.scale * alpha, data.scale * beta
     likelihood = tree_map(lambda bar: data.scale * bar, likelihood)
-    return DataSlopes(alpha, beta, matvec(W, alpha), likelihood)
+    kff = -0.5 * (beta if taken is None else (1.0 - taken) * beta)
+    return DataSlopes(alpha, beta, kff, matvec(W, alpha), likelihood)
 
 
 def unwhitened(ops: Ops, f: Cross, slopes: DataSlopes, W_bar: Array, square: Array) -> GramGradient:
@@ -119,7 +138,7 @@ def pulled_back(
     kernels = cov.parameters.variance.shape[0]
     from_square = cov.pull_square(Z, bar.square)
     from_cross = cov.pull_cross(Z, X, bar.cross)
-    from_diagonal = cov.pull_diagonal(X, -0.5 * over_latents(ops, bar.slopes.beta, kernels))
+    from_diagonal = cov.pull_diagonal(X, over_latents(ops, bar.slopes.kff, kernels))
     return BoundGradient(
         total(ops, from_square.parameters, from_cross.parameters, from_diagonal),
         bar.slopes.likelihood,
@@ -141,11 +160,12 @@ def factor_held(ops: Ops, f: Cross, data: DataTerm, m: Array, chol: Array) -> Gr
     W = ops.solve_triangular(f.L, f.Kuf)
     R = ops.matrix_transpose(chol)  # [P, M, M]
     RW = of_each(ops, R, W)
-    v = f.kff - ops.sum(W * W, axis=-2) + ops.sum(RW * RW, axis=-2)
-    slopes = data_slopes(ops, data, m, W, v)
-    D = slopes.beta[..., None, :]
-    SWD = summed_product(ops, R, RW * D, f.L.shape[0])
-    W_bar = outer_sum(ops, m, slopes.alpha, f) + over_latents(ops, D, f.L.shape[0]) * W - SWD
+    taken, by = narrowing(ops, f, data, W)
+    v = f.kff - ops.sum(W * W, axis=-2) + ops.sum(RW * RW, axis=-2) - by
+    slopes = data_slopes(ops, data, m, W, v, taken)
+    SWD = summed_product(ops, R, RW * slopes.beta[..., None, :], f.L.shape[0])
+    own = over_latents(ops, -2.0 * slopes.kff[..., None, :], f.L.shape[0])  # v_i D
+    W_bar = outer_sum(ops, m, slopes.alpha, f) + own * W - SWD
     return _through_cross(ops, f, slopes, W_bar, W)
 
 
@@ -158,7 +178,8 @@ def _through_cross(ops: Ops, f: Cross, slopes: DataSlopes, W_bar: Array, W: Arra
 def posterior_held(ops: Ops, f: Cross, data: DataTerm, q: Whitened) -> GramGradient:
     """q(u): H = X + Xᵀ − J + mmᵀ − gmᵀ − mgᵀ, X = WD(W/2 − JW)ᵀ."""
     at, kernels = at_batch(ops, f, data, q), f.L.shape[0]
-    half = (0.5 * at.W - at.JW) * at.slopes.beta[..., None, :]
+    half = 0.5 * at.W if at.taken is None else (0.5 + 0.5 * at.taken[..., None, :]) * at.W
+    half = (half - at.JW) * at.slopes.beta[..., None, :]
     X = _product(ops, at.W, over_latents(ops, half, kernels))
     rank = paired(at.m, 0.5 * at.m - at.slopes.g)
     H = X + ops.matrix_transpose(X) + over_latents(ops, rank - at.J, kernels)
@@ -189,6 +210,8 @@ def _explained(
     beside: Callable[[Array, Array], Array],
 ) -> GramGradient:
     """H = −J² − JWD(JW)ᵀ + mxᵀ + xmᵀ with x = beside(J, g) [P, M]."""
+    if data.narrowing is not None:
+        return _explained_narrower(ops, f, data, q, beside)
     J = ops.eye(q.m.shape[-1]) - q.S
     W = ops.solve_triangular(f.L, f.Kuf)
     each = _explained_each if f.L.shape[0] == J.shape[0] else _explained_together
@@ -243,6 +266,26 @@ def _explained_together(
     return unwhitened(ops, f, slopes, W_bar, 0.5 * H)
 
 
+def _explained_narrower(
+    ops: Ops,
+    f: Cross,
+    data: DataTerm,
+    q: Whitened,
+    beside: Callable[[Array, Array], Array],
+) -> GramGradient:
+    """The same where q(f|u) is narrower: W(tDt)Wᵀ − JWD(JW)ᵀ = sym((tW − JW)D(tW + JW)ᵀ), t² = 1 − v_i.
+
+    So the gradient in K(Z, Z) takes no further product over the batch; that in K(Z, X) a solve.
+    """
+    at = at_batch(ops, f, data, q)
+    assert at.taken is not None
+    t = at.W * ops.sqrt(ops.maximum(at.taken, 0.0))[..., None, :]
+    X = _product(ops, (t - at.JW) * at.slopes.beta[..., None, :], t + at.JW)
+    H = 0.5 * (X + ops.matrix_transpose(X)) - at.J @ at.J + paired(at.m, beside(at.J, at.slopes.g))
+    H = over_latents(ops, H, f.L.shape[0])
+    return unwhitened(ops, f, at.slopes, _direct(ops, f, at), 0.5 * H)
+
+
 class DualGradient(NamedTuple):
     """The bound's gradient in c = S⁻¹m and C = S⁻¹ − I."""
 
@@ -295,7 +338,7 @@ def lower_symmetrised(ops: Ops, H: Array) -> Array:
 
 def _direct(ops: Ops, f: Cross, at: AtBatch) -> Array:
     """W̄ [Q, M, b] with q(v) held."""
-    return outer_sum(ops, at.m, at.slopes.alpha, f) + over_latents(ops, at.JWD, f.L.shape[0])
+    return outer_sum(ops, at.m, at.slopes.alpha, f) + over_latents(ops, at.direct, f.L.shape[0])
 
 
 def outer(x: Array, y: Array) -> Array:

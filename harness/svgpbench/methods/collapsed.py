@@ -2,7 +2,8 @@
 
 With Gaussian noise the best q(u) is known, so only θ is learned. The bound sees the data through a few
 sums, which add up over batches: with B = I + WWᵀ/σ² and c = Wy/σ², where W = L⁻¹K_uf,
-−½n log 2πσ² − ½log|B| − ½(yᵀy/σ² − cᵀB⁻¹c) − (Σκ − ‖W‖²_F)/(2σ²).
+−½n log 2πσ² − ½log|B| − ½(yᵀy/σ² − cᵀB⁻¹c) − (Σκ − ‖W‖²_F)/(2σ²). With a residual variance v_i each
+(Titsias 2025) the last term is −½Σ log(1 + d_i/σ²), a sum over rows too, though of θ and σ² both.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from svgpbench.likelihoods import Conditional, GaussianLikelihood, Likelihood
 from svgpbench.methods.data_term import DataTerm
 from svgpbench.methods.dual import DualPosterior, factorised
 from svgpbench.methods.facts import Facts
+from svgpbench.methods.residual_variance import residual_variance
 from svgpbench.methods.tying import DualState
 from svgpbench.numerics.gaussian import LOG_2PI, Factor, Prior, log_determinant, matvec
 from svgpbench.ops import Array, Ops
@@ -32,20 +34,31 @@ class Sums(NamedTuple):
     kff: Array  # [Q], Σ κ_i
     yy: Array  # [], Σ y_i²
     count: Array  # [], n
+    gain: Array  # [], what a residual variance each adds; 0 where there is none
 
 
 @dataclass(frozen=True)
 class SGPR(DualPosterior):
     """Sparse regression by Titsias's collapsed bound, with the best q(u) at every θ; Gaussian noise only.
 
-    The state is that q(u) in t-SVGP's parameters, which predict.
+    The state is that q(u) in t-SVGP's parameters, which predict. Option: `residual_variance`, of which
+    bound (see `residual_variance.py`), with its best v.
     """
 
     name: ClassVar[str] = "sgpr"
     version: ClassVar[int] = 1
     collapsed: ClassVar[bool] = True
     facts: ClassVar[Facts] = Facts(
-        aliases={"kobe2021": "VFE", "cheng2017": "VSGPR"},
+        aliases={
+            "kobe2021": "VFE",
+            "cheng2017": "VSGPR",
+            "titsias2025": "residual_variance = scalar, diagonal (with Bui et al. 2025)",
+        },
+        variants={
+            "": {},
+            "scalar": {"residual_variance": "scalar"},
+            "diagonal": {"residual_variance": "diagonal"},
+        },
         parameters="none",
         e_step="O(nM² + M³)",
         memory="O(nM + M²); by L-BFGS O(bM + M²)",
@@ -58,14 +71,19 @@ class SGPR(DualPosterior):
         M = p.L.shape[-1]
         return DualState(ops.zeros((latents, M)), ops.zeros((latents, M, M)), (), ops.zeros(()))
 
-    def sums(self, ops: Ops, f: Factor, y: Array) -> Sums:
+    def sums(self, ops: Ops, f: Factor, likelihood: Conditional, y: Array) -> Sums:
         """The sums over the rows of a batch y [b]."""
+        of_rows = self.residual.of_rows
+        gain = ops.zeros(())
+        if of_rows is not None:
+            gain = of_rows(ops, likelihood.site_precision(ops) * residual_variance(ops, f))
         return Sums(
             f.W @ ops.matrix_transpose(f.W),
             matvec(f.W, y[None]),
             ops.sum(f.kff, axis=-1),
             ops.sum(y * y),
             ops.zeros(()) + float(y.shape[-1]),
+            gain,
         )
 
     def best_state(self, ops: Ops, likelihood: Conditional, sums: Sums) -> DualState:
@@ -78,19 +96,24 @@ class SGPR(DualPosterior):
         precision = likelihood.site_precision(ops)
         q = factorised(ops, self.best_state(ops, likelihood, sums))
         residual = ops.sum(sums.kff) - ops.sum(ops.diagonal(sums.WW))
-        return -0.5 * (
+        bound = -0.5 * (
             sums.count * (LOG_2PI - ops.log(precision))
             + ops.sum(log_determinant(ops, q.L_B))
             + precision * sums.yy
             - ops.sum(q.c_half * q.c_half)
             + precision * residual
         )
+        if self.residual.of_mean is not None:
+            mean = precision * residual / sums.count
+            return bound + sums.count * self.residual.of_mean(ops, mean)
+        return bound + sums.gain
 
     def e_step(
         self, ops: Ops, f: Factor, data: DataTerm, state: DualState, rate: Array
     ) -> DualState:
         """The optimal q(u) at θ, whatever the state and the rate."""
-        return self.best_state(ops, data.likelihood, self.sums(ops, f, data.y))
+        return self.best_state(ops, data.likelihood, self.sums(ops, f, data.likelihood, data.y))
 
     def bound(self, ops: Ops, f: Factor, data: DataTerm, state: DualState) -> Array:
-        return self.collapsed_bound(ops, data.likelihood, self.sums(ops, f, data.y))
+        sums = self.sums(ops, f, data.likelihood, data.y)
+        return self.collapsed_bound(ops, data.likelihood, sums)

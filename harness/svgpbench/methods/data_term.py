@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
 
 from svgpbench.likelihoods import Conditional
-from svgpbench.ops import Array
+from svgpbench.ops import Array, Ops
+
+Narrowing: TypeAlias = Callable[[Ops, Conditional, Array], Array]
+"""The variance of q(f_i|u) over that of p(f_i|u) [P, b or 1], from the latter [Q, b]."""
 
 
 class DataTerm(NamedTuple):
@@ -15,3 +19,4 @@ class DataTerm(NamedTuple):
     y: Array  # [b]
     index: Array  # [b], which rows of the data these are
     scale: Array  # [], s
+    narrowing: Narrowing | None = None  # None where q(f|u) = p(f|u)

@@ -17,7 +17,7 @@ from svgpbench.methods.adjoint import Cross, GramGradient, Whitened
 from svgpbench.methods.data_term import DataTerm
 from svgpbench.methods.facts import Facts
 from svgpbench.methods.larger_basis import padded
-from svgpbench.methods.method import CoupledMethod
+from svgpbench.methods.residual_variance import BoundedMethod
 from svgpbench.methods.step_control import halve_until_positive
 from svgpbench.methods.tying import TYINGS, DualState, Sites, moved_sites
 from svgpbench.numerics.gaussian import (
@@ -47,7 +47,7 @@ def factorised(ops: Ops, state: DualState) -> FactorisedDual:
 
 
 @dataclass(frozen=True)
-class DualPosterior(CoupledMethod[DualState, FactorisedDual]):
+class DualPosterior(BoundedMethod[DualState, FactorisedDual]):
     """Q(u) by its whitened dual parameters: what every method that has them shares."""
 
     def factorise(self, ops: Ops, at: Whitener, state: DualState) -> FactorisedDual:
@@ -86,7 +86,11 @@ class DualPosterior(CoupledMethod[DualState, FactorisedDual]):
 
 @dataclass(frozen=True)
 class DualSVGP(DualPosterior):
-    """t-SVGP; `tying` names what the M-step holds fixed while θ moves (see `tying.py`)."""
+    """t-SVGP.
+
+    Options: `tying`, what the M-step holds fixed while θ moves (see `tying.py`); `residual_variance`, of
+    which bound (see `residual_variance.py`).
+    """
 
     tying: str = "tied-projected"
     name: ClassVar[str] = "t-svgp"
@@ -96,6 +100,7 @@ class DualSVGP(DualPosterior):
             "adam2021": "t-SVGP",
             # mirror ascent with D(q‖q_t) is T ← (1−γ)T + γT̂, and T stays where θ and the bases move
             "cheng2017": "iVSGPR (tied-projected, on a growing basis)",
+            "titsias2025": "residual_variance = scalar, diagonal (with Bui et al. 2025)",
         },
         parameters="M + M(M+1)/2; untied: 2n more",
         e_step="O(bM² + M³)",
@@ -103,11 +108,18 @@ class DualSVGP(DualPosterior):
         variants={
             tying: {"tying": tying}
             for tying in ("tied-projected", "tied", "untied", "standard", "whitened")
+        }
+        | {
+            "scalar": {"residual_variance": "scalar"},
+            "diagonal": {"residual_variance": "diagonal"},
+            "untied scalar": {"tying": "untied", "residual_variance": "scalar"},
+            "untied diagonal": {"tying": "untied", "residual_variance": "diagonal"},
         },
         timed={"": {}},
     )
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.tying not in TYINGS:
             raise unknown("tying of t-svgp", self.tying, TYINGS)
 
@@ -124,6 +136,7 @@ class DualSVGP(DualPosterior):
             ops.zeros((latents, M, M)),
             sites if TYINGS[self.tying].keeps_sites else (),
             ops.zeros(()),
+            self.first_residual(ops, latents),
         )
 
     def e_step(
@@ -134,9 +147,11 @@ class DualSVGP(DualPosterior):
         Where β may be negative and is not clipped, the rate is halved until B is positive definite.
         Source: Adam et al. 2021, Eqs. 22–24, with w_i = L⁻¹k_i for k_i.
         """
+        seen = self.seen_by_e_step(ops, f, data, state)
         mu, v = self.marginals(ops, f, self.factorise(ops, f, state))
-        alpha, beta = data.likelihood.gradients(ops, data.y, mu, v)  # [P, b]
+        alpha, beta = seen.likelihood.gradients(ops, data.y, mu, v)  # [P, b]
         lambda1 = beta * mu + alpha
+        state = self.with_residual(ops, f, data, beta, state, rate)
 
         def at(rate: Array) -> DualState:
             return self._step(ops, f, data, lambda1, beta, state, rate)

@@ -30,7 +30,11 @@ class HybridSVGP(OrthogonalSVGP):
     version: ClassVar[int] = 1
     gamma_steps: ClassVar[tuple[str, ...]] = ("adam", "newton")
     facts: ClassVar[Facts] = Facts(
-        aliases={"salimbeni2018": "HYBRID", "cheng2017": "hybrid (App.)"},
+        aliases={
+            "salimbeni2018": "HYBRID",
+            "cheng2017": "hybrid (App.)",
+            "titsias2025": "residual_variance = scalar, diagonal (with Bui et al. 2025)",
+        },
         parameters="M_γ + M_β + M_β(M_β+1)/2",
         e_step="O((b + M_β + r)M_γ + bM_β² + M_β³), r = subset or M_γ; newton: M_γ³ more",
         memory="O((b + M_β + r)M_γ + M_β²)",
@@ -38,6 +42,11 @@ class HybridSVGP(OrthogonalSVGP):
             "adam": {},
             "adam subset": {"subset": 5},
             "natgrad newton": {"coupled": "q-svgp natgrad", "gamma_step": "newton"},
+            "natgrad newton scalar": {
+                "coupled": "q-svgp natgrad",
+                "gamma_step": "newton",
+                "residual_variance": "scalar",
+            },
         },
     )
 

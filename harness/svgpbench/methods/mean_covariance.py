@@ -8,7 +8,7 @@ through the maps between parameterizations.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from svgpbench.errors import unknown
 from svgpbench.likelihoods import Conditional, Likelihood
@@ -29,7 +29,7 @@ from svgpbench.methods.larger_basis import (
     padded,
     with_diagonal,
 )
-from svgpbench.methods.method import CoupledMethod
+from svgpbench.methods.residual_variance import BoundedMethod
 from svgpbench.methods.step_control import halve_until_positive
 from svgpbench.numerics.adam import AdamState, adam_ascent, adam_start
 from svgpbench.numerics.gaussian import (
@@ -62,14 +62,15 @@ class QState(NamedTuple):
     q: MeanCholesky
     adam: AdamState | tuple[()]
     halvings: Array  # [], since the start
+    residual: Array | tuple[()] = ()  # [P], 1/v of one residual variance
 
 
 @dataclass(frozen=True)
-class MeanCholeskySVGP(CoupledMethod[QState, MeanCholesky]):
+class MeanCholeskySVGP(BoundedMethod[QState, MeanCholesky]):
     """q-SVGP, whitened or not.
 
     Options: `whiten`; `optimiser` of the E-step (natgrad or adam); `gradient` (closed-form, or
-    autodiff).
+    autodiff); `residual_variance`, of which bound (see `residual_variance.py`).
     """
 
     whiten: bool = True
@@ -83,6 +84,7 @@ class MeanCholeskySVGP(CoupledMethod[QState, MeanCholesky]):
             "kobe2021": "NGD, Adam (full covariance)",
             "salimbeni2018": "COUPLED (adam), COUPLEDNAT (natgrad)",
             "cheng2017": "SVI (natgrad, unwhitened, on a growing basis)",
+            "titsias2025": "residual_variance = scalar, diagonal (with Bui et al. 2025)",
         },
         parameters="M + M(M+1)/2",
         e_step="O(bM² + M³)",
@@ -95,11 +97,19 @@ class MeanCholeskySVGP(CoupledMethod[QState, MeanCholesky]):
             "adam": {"whiten": True, "optimiser": "adam"},
             "adam autodiff": {"whiten": True, "optimiser": "adam", "gradient": "autodiff"},
             "adam unwhitened": {"whiten": False, "optimiser": "adam"},
+            "natgrad scalar": {"whiten": True, "residual_variance": "scalar"},
+            "natgrad diagonal": {"whiten": True, "residual_variance": "diagonal"},
+            "natgrad unwhitened autodiff scalar": {
+                "whiten": False,
+                "gradient": "autodiff",
+                "residual_variance": "scalar",
+            },
         },
         timed={"": {"gradient": "closed-form"}, "autodiff": {"gradient": "autodiff"}},
     )
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.optimiser not in E_STEPS:
             raise unknown(f"E-step of {self.name}", self.optimiser, E_STEPS)
         if self.gradient not in GRADIENTS:
@@ -112,21 +122,24 @@ class MeanCholeskySVGP(CoupledMethod[QState, MeanCholesky]):
     def refuses(self, likelihood: Likelihood) -> str:
         if likelihood.clips and (self.optimiser == "adam" or self.gradient == "autodiff"):
             return "negative β is clipped in closed-form natural gradients only"
-        return ""
+        return super().refuses(likelihood)
 
     def initial_state(self, ops: Ops, p: Prior, latents: int, n: int) -> QState:
         M = p.L.shape[-1]
         start = ops.eye(M) if self.whiten else p.L
         q = MeanCholesky(ops.zeros((latents, M)), ops.broadcast_to(start, (latents, M, M)))
-        return QState(q, adam_start(ops, q) if self.optimiser == "adam" else (), ops.zeros(()))
+        adam = adam_start(ops, q) if self.optimiser == "adam" else ()
+        return QState(q, adam, ops.zeros(()), self.first_residual(ops, latents))
 
     def e_step(self, ops: Ops, f: Factor, data: DataTerm, state: QState, rate: Array) -> QState:
         if isinstance(state.adam, AdamState):
-            g = self._slope_in_factor(ops, f, data, state)
+            g, beta = self._slope_in_factor(ops, f, data, state)
             q, adam = adam_ascent(ops, state.adam, state.q, g, rate)
-            return QState(q, adam, state.halvings)
+            state = self.with_residual(ops, f, data, beta, state, rate)
+            return state._replace(q=q, adam=adam)
         precision = _precision(ops, state.q.chol)
-        g_mean, g_cov = self._slope_in_covariance(ops, f, data, state, precision)
+        g_mean, g_cov, beta = self._slope_in_covariance(ops, f, data, state, precision)
+        state = self.with_residual(ops, f, data, beta, state, rate)
 
         def at(rate: Array) -> MeanCholesky:
             return natural_gradient_step(ops, state.q, precision, g_mean, g_cov, rate)
@@ -139,39 +152,54 @@ class MeanCholeskySVGP(CoupledMethod[QState, MeanCholesky]):
             return q, q.chol  # NaN where the new precision is not positive definite
 
         q, halvings = halve_until_positive(ops, trial, rate, retreat=data.likelihood.retreats)
-        return QState(q, (), state.halvings + halvings)
+        return state._replace(q=q, halvings=state.halvings + halvings)
 
     def _damps(self, likelihood: Conditional) -> bool:
         """Whether a new precision may fail: β < 0, which the autodiff of a sampled V̂ has too."""
         return likelihood.damps or (self.gradient == "autodiff" and likelihood.sampled)
 
-    def _slope_in_factor(self, ops: Ops, f: Factor, data: DataTerm, state: QState) -> MeanCholesky:
-        """∂ELBO/∂(m, L_S)."""
+    def _slope_in_factor(
+        self, ops: Ops, f: Factor, data: DataTerm, state: QState
+    ) -> tuple[MeanCholesky, Any]:
+        """∂ELBO/∂(m, L_S), and β."""
         if self.gradient == "autodiff":
-            return self._gradients_by_autodiff(ops, f, data, state)
-        g_mean, pull = self._gradients(ops, f, data, state)
-        return MeanCholesky(g_mean, _chol_gradient(ops, state.q.chol, pull))
+            g = self._gradients_by_autodiff(ops, f, data, state)
+            return g, self._beta_of_residual(ops, f, data, state)
+        g_mean, pull, beta = self._gradients(ops, f, data, state)
+        return MeanCholesky(g_mean, _chol_gradient(ops, state.q.chol, pull)), beta
 
     def _slope_in_covariance(
         self, ops: Ops, f: Factor, data: DataTerm, state: QState, precision: Array
-    ) -> tuple[Array, Array]:
-        """∂ELBO/∂m and ∂ELBO/∂S, from S⁻¹ too."""
+    ) -> tuple[Array, Array, Any]:
+        """∂ELBO/∂m and ∂ELBO/∂S, from S⁻¹ too, and β."""
         if self.gradient == "autodiff":
             g = self._gradients_by_autodiff(ops, f, data, state)
-            return g.mean, _covariance_gradient(ops, state.q.chol, g.chol)
-        g_mean, pull = self._gradients(ops, f, data, state)
-        return g_mean, 0.5 * (precision - pull)
+            beta = self._beta_of_residual(ops, f, data, state)
+            return g.mean, _covariance_gradient(ops, state.q.chol, g.chol), beta
+        g_mean, pull, beta = self._gradients(ops, f, data, state)
+        return g_mean, 0.5 * (precision - pull), beta
 
-    def _gradients(self, ops: Ops, f: Factor, data: DataTerm, state: QState) -> tuple[Array, Array]:
-        """∂ELBO/∂m = sAα − P₀m, and P₀ + sA diag(β)Aᵀ, which S⁻¹ must balance: ∂_S = ½(S⁻¹ − that).
+    def _beta_of_residual(self, ops: Ops, f: Factor, data: DataTerm, state: QState) -> Any:
+        """β [P, b], which autodiff does not say, where the residual variance moves; else ()."""
+        if not self.residual.moves:
+            return ()
+        mu, v = self.marginals(ops, f, self.factorise(ops, f, state))
+        return self.seen(ops, f, data, state).likelihood.gradients(ops, data.y, mu, v)[1]
+
+    def _gradients(
+        self, ops: Ops, f: Factor, data: DataTerm, state: QState
+    ) -> tuple[Array, Array, Array]:
+        """∂ELBO/∂m = sAα − P₀m; P₀ + sA diag(β)Aᵀ, which S⁻¹ must balance: ∂_S = ½(S⁻¹ − that); β.
 
         Source: Salimbeni et al. 2018a, Sec. 2; Adam et al. 2021, App. D. P₀ is the prior precision.
         """
         mu, v = self.marginals(ops, f, self.factorise(ops, f, state))
-        alpha, beta = data.likelihood.gradients(ops, data.y, mu, v)
+        seen = self.seen_by_e_step(ops, f, data, state)
+        alpha, beta = seen.likelihood.gradients(ops, data.y, mu, v)
         A, P0 = self._projection(ops, f)
         g_mean = data.scale * matvec(A, alpha) - matvec(P0, state.q.mean)
-        return g_mean, P0 + symmetric_product(ops, A * (data.scale * beta)[..., None, :], A)
+        pull = P0 + symmetric_product(ops, A * (data.scale * beta)[..., None, :], A)
+        return g_mean, pull, beta
 
     def _gradients_by_autodiff(
         self, ops: Ops, f: Factor, data: DataTerm, state: QState
@@ -241,7 +269,7 @@ class MeanCholeskySVGP(CoupledMethod[QState, MeanCholesky]):
             q = MeanCholesky(continued_mean(ops, p.L, mean), continued_factor(ops, p.L, chol))
         adam = state.adam
         moments = grown_moments(ops, adam, q) if isinstance(adam, AdamState) else ()
-        return QState(q, moments, state.halvings)
+        return state._replace(q=q, adam=moments)
 
 
 def natural_gradient_step(

@@ -127,10 +127,15 @@ class Method(ABC, Generic[PriorBlocks, BatchBlocks, State, Factorised]):
 
         Source: Hensman et al. 2013, Eq. 3; Adam et al. 2021, Eq. 8.
         """
+        data = self.seen(ops, f, data, state)
         q = self.factorise(ops, f, state)
         mu, v = self.marginals(ops, f, q)
         V = data.likelihood.variational_expectations(ops, data.y, mu, v)
         return data.scale * ops.sum(V) - self.kl(ops, f, q)
+
+    def seen(self, ops: Ops, f: BatchBlocks, data: DataTerm, state: State) -> DataTerm:
+        """The data as the bound sees them: at the marginals themselves unless a method says more."""
+        return data
 
     def refuses_growth(self) -> str:
         """Why the method cannot go on with a larger basis; empty where it can."""
@@ -200,6 +205,10 @@ class CoupledMethod(Method[Prior, Factor, State, Factorised], Generic[State, Fac
         """Whether a method says what its q(v) is, and how that moves with L."""
         return type(self).adjoint is not CoupledMethod.adjoint
 
+    def bounded(self, data: DataTerm, state: State) -> DataTerm:
+        """The data and how wide q(f|u) is, which is as wide as p(f|u) unless a method says more."""
+        return data
+
     def adjoint(
         self, ops: Ops, f: Cross, data: DataTerm, q: Factorised, state: State
     ) -> GramGradient:
@@ -218,5 +227,5 @@ class CoupledMethod(Method[Prior, Factor, State, Factorised], Generic[State, Fac
     ) -> BoundGradient:
         q = self.factorise(ops, p, state)
         f = Cross(p.L, cov.cross(inducing, X), cov.diagonal(X))
-        bar = self.adjoint(ops, f, data, q, state)
+        bar = self.adjoint(ops, f, self.bounded(data, state), q, state)
         return pulled_back(ops, cov, inducing, X, bar)

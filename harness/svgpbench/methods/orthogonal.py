@@ -16,6 +16,7 @@ the two parts of the mean as the data see them. M-steps hold a and what the coup
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -49,6 +50,7 @@ from svgpbench.methods.gram_columns import all_columns, drawn_columns, no_column
 from svgpbench.methods.method import CoupledMethod, Method
 from svgpbench.methods.registry import build_named
 from svgpbench.methods.residual import shifted
+from svgpbench.methods.residual_variance import BoundedMethod
 from svgpbench.model.bases import Decoupled
 from svgpbench.model.covariance import Covariance
 from svgpbench.model.pullback import DifferentiableCovariance, total
@@ -63,13 +65,14 @@ class OrthogonalSVGP(Method[TwoPartPrior, TwoPartFactor, TwoPartState, Factorise
 
     Options: `coupled`, a method and its variant as `svgpbench check` names them; `gamma_step` (adam,
     scaled, natural, newton); `gamma_rate` of that step, 0 for the E-step's own rate; `subset` of K_γ's
-    columns for aᵀK_γa (0: all).
+    columns for aᵀK_γa (0: all); `residual_variance`, of which bound (see `residual_variance.py`).
     """
 
     coupled: str = "q-svgp adam"
     gamma_step: str = "adam"
     gamma_rate: float = 0.0
     subset: int = 0
+    residual_variance: str = "prior"
     name: ClassVar[str] = "orth"
     version: ClassVar[int] = 1
     basis: ClassVar[str] = "decoupled"
@@ -78,6 +81,7 @@ class OrthogonalSVGP(Method[TwoPartPrior, TwoPartFactor, TwoPartState, Factorise
         aliases={
             "salimbeni2018": "ORTH (q-svgp adam), ORTHNAT (q-svgp natgrad)",
             "ours": "ORTH-DUAL (t-svgp, newton)",
+            "titsias2025": "residual_variance = scalar, diagonal (with Bui et al. 2025)",
         },
         parameters="M_γ + M_β + M_β(M_β+1)/2",
         e_step="O((b + M_β + r)M_γ + bM_β² + M_β³), r = subset or M_γ; "
@@ -99,6 +103,16 @@ class OrthogonalSVGP(Method[TwoPartPrior, TwoPartFactor, TwoPartState, Factorise
             },
             "natgrad newton": {"coupled": "q-svgp natgrad", "gamma_step": "newton"},
             "dual newton": {"coupled": "t-svgp", "gamma_step": "newton"},
+            "dual newton scalar": {
+                "coupled": "t-svgp",
+                "gamma_step": "newton",
+                "residual_variance": "scalar",
+            },
+            "dual newton diagonal": {
+                "coupled": "t-svgp",
+                "gamma_step": "newton",
+                "residual_variance": "diagonal",
+            },
         },
     )
 
@@ -120,14 +134,21 @@ class OrthogonalSVGP(Method[TwoPartPrior, TwoPartFactor, TwoPartState, Factorise
 
     @functools.cached_property
     def part(self) -> CoupledMethod[Any, Any]:
-        """The coupled method on β."""
+        """The coupled method on β, whose q(f|u) is as wide as this one's."""
         part = build_named(self.coupled)
         if not isinstance(part, CoupledMethod) or part.basis != "inducing":
             raise UserError(
                 f"option coupled = {self.coupled!r} of method {self.name!r} is no coupled method on "
                 "inducing inputs; take q-svgp or t-svgp"
             )
-        return part
+        if self.residual_variance == "prior":
+            return part
+        if not isinstance(part, BoundedMethod):
+            raise UserError(
+                f"option coupled = {self.coupled!r} of method {self.name!r} has no residual_variance; "
+                "take q-svgp or t-svgp"
+            )
+        return dataclasses.replace(part, residual_variance=self.residual_variance)
 
     @property
     def first_order(self) -> bool:
@@ -205,6 +226,9 @@ class OrthogonalSVGP(Method[TwoPartPrior, TwoPartFactor, TwoPartState, Factorise
         """γ's part of the mean [P, b], k_xγa − k_xβK_β⁻¹K_βγa; `at_beta` is `explained` of a."""
         return vecmat(a, f.K_gx) - vecmat(at_beta, f.coupled.W)
 
+    def seen(self, ops: Ops, f: TwoPartFactor, data: DataTerm, state: TwoPartState) -> DataTerm:
+        return self.part.seen(ops, f.coupled, data, state.coupled)
+
     def kl(self, ops: Ops, f: TwoPartFactor, q: Factorised) -> Array:
         """KL_β + ½aᵀD_γa, or its unbiased estimate; the part in K_γβ is always exact."""
         coupled = self.part.kl(ops, f.coupled, q.coupled)
@@ -239,8 +263,8 @@ class OrthogonalSVGP(Method[TwoPartPrior, TwoPartFactor, TwoPartState, Factorise
         self, ops: Ops, f: TwoPartFactor, data: DataTerm, state: TwoPartState
     ) -> tuple[Array, Array]:
         """∂_a [P, M_γ] = sK_γxα − K_γa, less the part through β, and sβ [P, b]."""
-        q = self.factorise(ops, f, state)
-        alpha, beta = data.likelihood.gradients(ops, data.y, *self.marginals(ops, f, q))
+        q, seen = self.factorise(ops, f, state), self.seen(ops, f, data, state)
+        alpha, beta = seen.likelihood.gradients(ops, data.y, *self.marginals(ops, f, q))
         alpha, beta = data.scale * alpha, data.scale * beta
         g = matvec(f.K_gx, alpha) - product(ops, f.columns, q.a)
         return g - at_gamma(ops, f, self._through_beta(ops, f, q, alpha)), beta
@@ -277,7 +301,7 @@ class OrthogonalSVGP(Method[TwoPartPrior, TwoPartFactor, TwoPartState, Factorise
         e = ops.solve_triangular(L, explained(ops, p, a)[..., None], transpose=True)[..., 0]
         q = part.factorise(ops, p.coupled, state.coupled)
         data = shifted(data, vecmat(a, cov.cross(gamma, X)) - vecmat(e, f.Kuf))
-        bar = part.adjoint(ops, f, data, q, state.coupled)
+        bar = part.adjoint(ops, f, part.bounded(data, state.coupled), q, state.coupled)
         alpha = bar.slopes.alpha
         g = ops.solve_triangular(L, bar.slopes.g[..., None], transpose=True)[..., 0]
         cross = bar.cross - over_latents(ops, outer(e, alpha), kernels)

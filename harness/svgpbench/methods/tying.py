@@ -4,7 +4,7 @@ The dual parameters are sums over sites projected through the kernel, so "the du
 fixed" can mean several things, and the M-step objectives differ (Adam et al. 2021, Eqs. 15 and 21):
 
 * `untied`: every site (λ₁ᵢ, βᵢ); the sums are rebuilt with k_i(θ). With a Gaussian likelihood this is
-  the collapsed bound, the tightest. Needs a full pass.
+  the collapsed bound, the tightest with q(f|u) = p(f|u) (see `residual_variance.py`). Needs a full pass.
 * `tied-projected`: T₁ = K⁻¹λ̄₁ and T₂ = K⁻¹Λ̄₂K⁻¹; unbiased on minibatches.
 * `tied`: λ̄₁ and Λ̄₂, Eq. 21 as printed. It can lie below even the standard objective.
 * `whitened`: L⁻¹λ̄₁ and L⁻¹Λ̄₂L⁻ᵀ, that is q(v) of the whitened u = Lv.
@@ -76,6 +76,7 @@ class DualState(NamedTuple):
     C: Array  # [P, M, M], L⁻¹Λ̄₂L⁻ᵀ
     sites: Any  # Sites, or ()
     halvings: Array  # [], halvings of the E-step's rate since the start
+    residual: Any = ()  # [P], 1/v of one residual variance, or ()
 
 
 class Held(NamedTuple):

@@ -38,8 +38,9 @@ def compile_passes(ops: Ops, model: Model, method: SGPR, learn: tuple[str, ...])
     """The passes of a method on a backend, compiled lazily at their first call with each shape."""
 
     def sums_at(raw: Theta, p: Any, batch: Batch) -> Sums:
-        f = factor_at(ops, model, method, constrain(ops, raw), p, batch.X)
-        return method.sums(ops, f, batch.y)
+        theta = constrain(ops, raw)
+        f = factor_at(ops, model, method, theta, p, batch.X)
+        return method.sums(ops, f, model.conditional(theta), batch.y)
 
     def outer(raw: Theta, total: Sums) -> tuple[Array, Tree]:
         def bound(parts_and_total: Tree) -> Array:

@@ -55,7 +55,8 @@ def coupled_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays:
 
     def dense(theta: Theta, rows: npt.NDArray[np.int64]) -> Dense:
         noise = problem.noise(model, rows)
-        return Dense(case, theta, problem.X[rows], y[rows], n / len(rows), noise, jitter)
+        at = Dense(case, theta, problem.X[rows], y[rows], n / len(rows), noise, jitter)
+        return at.narrowed(numbers)
 
     theta, moved = (problem.theta(model, method.basis, moved=x) for x in (False, True))
     first, third, every = problem.batches[0], problem.batches[2], np.arange(n)
@@ -71,8 +72,12 @@ def coupled_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays:
     if "adam" not in case.method:
         # autodiff of a sampled V̂ has that V̂'s own slope in v, so each form has its own numbers here
         pathwise = "autodiff" in case.method
-        mean, covariance = dense(theta, third).natural_step(m, S, RATE, pathwise=pathwise)
+        step = dense(theta, third)
+        mean, covariance = step.natural_step(m, S, RATE, pathwise=pathwise)
         out |= {"e_step/q_mean": mean, "e_step/q_cov": covariance}
+        if "state/residual" in numbers:
+            moved_width = {"state/residual": step.next_width(m, S, RATE)}
+            out["e_step/elbo"] = dense(theta, first).narrowed(moved_width).elbo(mean, covariance)
     old = dense(theta, every)
     if (sites := sites_of(numbers)) is not None:  # the sums over all sites are the state itself
         lambda1, beta = sites

@@ -35,6 +35,9 @@ class Union(Dense):
         super().__init__(case, theta._replace(inducing=points), X, y, scale, noise)
         self.size = len(theta.inducing.gamma)  # of γ
         self.bases, self.basis_points = theta, basis_points
+        K_bx = self.Kuf[self.size :]  # what β leaves of f_i, which γ's mean does not narrow
+        K_beta = self.K[self.size :, self.size :]
+        self.d = self.kff - np.sum(K_bx * np.linalg.solve(K_beta, K_bx), axis=0)
 
     def decoupled(self, a: Floats, L_B: Floats) -> tuple[Floats, Floats]:
         """Mean K_·α a and precision K⁻¹ + B at β (Cheng and Boots 2017, Eq. 7)."""

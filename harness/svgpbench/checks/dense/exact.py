@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from svgpbench.checks.cases import Case, Problem
+from svgpbench.checks.cases import Case, Problem, residual_variance_of
 from svgpbench.checks.dense.gaussians import JITTER, Dense, kernel_matrix, log_normal, sgpr_bound
 from svgpbench.checks.evaluate import Arrays
 from svgpbench.model import Theta
@@ -46,7 +46,7 @@ def sgpr_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays:
     """Titsias's bound at both θ as a dense density, and his q(u)."""
     model, _ = case.build()
     theta, moved = (problem.theta(model, moved=x) for x in (False, True))
-    X, y = problem.X, problem.y
+    X, y, residual = problem.X, problem.y, residual_variance_of(case.method)
     dense = Dense(case, theta, X, y, 1.0)
     precision = 1.0 / float(theta.likelihood.noise_variance)
     S: Floats = np.asarray(
@@ -54,7 +54,7 @@ def sgpr_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays:
     )
     m: Floats = np.asarray(precision * S @ dense.A @ y, dtype=np.float64)
     mu, v = dense.marginals(m, S)
-    bound = sgpr_bound(theta, case.kernel, X, y, JITTER)
+    bound = sgpr_bound(theta, case.kernel, X, y, JITTER, residual)
     return _arrays(
         {
             "values/elbo": bound,
@@ -64,7 +64,7 @@ def sgpr_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays:
             "values/v": v[None],
             "values/q_mean": m[None],
             "values/q_cov": S[None],
-            "gradients/objective": sgpr_bound(moved, case.kernel, X, y, JITTER),
+            "gradients/objective": sgpr_bound(moved, case.kernel, X, y, JITTER, residual),
         }
     )
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
 from svgpbench.checks.cases import Case
 from svgpbench.checks.dense.expectations import expectations
+from svgpbench.checks.evaluate import Arrays
 from svgpbench.model import Theta
 
 Floats = npt.NDArray[np.float64]
@@ -43,14 +45,25 @@ def kernel_matrix(name: str, theta: Theta, A: Floats, B: Floats) -> Floats:
     return np.asarray(variance * KERNELS[name](d2))
 
 
-def sgpr_bound(theta: Theta, kernel: str, X: Floats, y: Floats, jitter: float) -> float:
-    """Titsias (2009): log N(y | 0, Q_ff + σ²I) − tr(K_ff − Q_ff)/(2σ²), dense."""
+def sgpr_bound(
+    theta: Theta, kernel: str, X: Floats, y: Floats, jitter: float, residual: str = "prior"
+) -> float:
+    """Titsias (2009): log N(y | 0, Q_ff + σ²I) − tr(K_ff − Q_ff)/(2σ²), dense.
+
+    The trace is Σ d_i; with one residual variance the term is −½n log(1 + Σd_i/(nσ²)), with one each
+    −½Σ log(1 + d_i/σ²) (Titsias 2025).
+    """
     Z, s2 = np.asarray(theta.inducing), float(theta.likelihood.noise_variance)
     Kuu = kernel_matrix(kernel, theta, Z, Z) + jitter * np.eye(len(Z))
     Kuf = kernel_matrix(kernel, theta, Z, X)
     Q = Kuf.T @ np.linalg.solve(Kuu, Kuf)
-    residual = len(X) * float(np.asarray(theta.kernel.variance)[0]) - np.trace(Q)
-    return log_normal(y, Q + s2 * np.eye(len(X))) - float(residual) / (2 * s2)
+    x = (float(np.asarray(theta.kernel.variance)[0]) - np.diag(Q)) / s2
+    of = {
+        "prior": np.sum(x),
+        "scalar": len(X) * np.log(1 + np.mean(x)),
+        "diagonal": np.sum(np.log(1 + x)),
+    }
+    return log_normal(y, Q + s2 * np.eye(len(X))) - 0.5 * float(of[residual])
 
 
 def log_normal(y: Floats, covariance: Floats) -> float:
@@ -81,6 +94,23 @@ class Dense:
         self.A: Floats = self.K_inv @ kernel_matrix(case.kernel, theta, Z, X)  # [M, b]
         self.Kuf = self.K @ self.A
         self.kff: Floats = np.full(len(X), float(np.asarray(theta.kernel.variance)[0]))
+        self.d: Floats = self.kff - np.sum(self.A * self.Kuf, axis=0)
+        self.width: Floats = np.ones((1, 1))  # of q(f|u) over that of p(f|u), [P, b] or [P, 1]
+
+    def narrowed(self, numbers: Arrays, prefix: str = "state/") -> Self:
+        """The same with q(f|u) as narrow as the case's method and its state have it."""
+        residual = getattr(self.case.build()[1], "residual_variance", "prior")
+        if residual == "scalar":
+            self.width = 1.0 / numbers[f"{prefix}residual"][:, None]
+        if residual == "diagonal":
+            self.width = 1.0 / (1.0 + self.d[None] / float(self.theta.likelihood.noise_variance))
+        return self
+
+    def next_width(self, m: Floats, S: Floats, rate: float) -> Floats:
+        """1/v [P] after a step towards 1 + the batch's mean of βd (mean over the batch is (s/n)Σ)."""
+        _, _, beta = self.expectations(m, S)
+        best = 1.0 + np.maximum(np.mean(beta * self.d, axis=-1), 0.0)
+        return np.asarray((1.0 - rate) / self.width[:, 0] + rate * best)
 
     def marginals(self, m: Floats, S: Floats) -> tuple[Floats, Floats]:
         """μ = Aᵀm, v = κ − diag Aᵀ(K − S)A."""
@@ -96,17 +126,20 @@ class Dense:
     def expectations(
         self, m: Floats, S: Floats, *, pathwise: bool = False
     ) -> tuple[Floats, Floats, Floats]:
-        """(V, α, β) under q."""
+        """(V, α, β) under q, the width of q(f|u) included."""
         mu, v = self.marginals(m, S)
+        v = v - (1.0 - self.width) * self.d
         parameters = self.theta.likelihood
         return expectations(
             self.likelihood, parameters, self.y, mu, v, self.noise, pathwise=pathwise
         )
 
     def elbo(self, m: Floats, S: Floats) -> float:
-        """The bound, s ΣV − KL."""
+        """The bound, s ΣV − KL, of u and of f given u."""
         V, _, _ = self.expectations(m, S)
-        return float(self.scale * V.sum() - self.kl(m, S))
+        one = np.ones((len(m) if m.ndim > 1 else 1, len(self.y)))
+        of_f = 0.5 * np.sum((self.width - 1.0 - np.log(self.width)) * one)
+        return float(self.scale * (V.sum() - of_f) - self.kl(m, S))
 
     def weighted(self, beta: Floats) -> Floats:
         """A diag(β) Aᵀ [..., M, M]."""

@@ -58,7 +58,9 @@ def two_part_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays:
     model, method = case.build()
     assert isinstance(method, OrthogonalSVGP)
     orthogonal = method.name == "orth"
-    first, third, all_moved = at_batches(case, problem)
+    first, third, all_moved = (
+        at.narrowed(numbers, "state/coupled.") for at in at_batches(case, problem)
+    )
     at, step, new = (TwoPart(u, orthogonal=orthogonal) for u in (first, third, all_moved))
     a, m, S = (numbers[k] for k in ("state/a", "values/q_mean", "values/q_cov"))
     if not orthogonal:  # the mean at β is not m_β
@@ -66,6 +68,8 @@ def two_part_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays:
     out = values(first, a, *at.q(a, m, S))
     if "q-svgp adam" not in method.coupled:
         m1, S1 = step.beta_step(a, m, S)
+        if "state/coupled.residual" in numbers:  # γ moves at the new width
+            step.union.width = 1.0 / step.union.next_width(*step.q(a, m, S), RATE)[:, None]
         mean, cov = at.q(step.gamma_step(method, numbers, a, m1, S1), m1, S1)
         mu, v = first.marginals(mean, cov)
         out |= {"e_step/mu": mu, "e_step/v": v, "e_step/q_mean": mean[:, first.size :]}
