@@ -23,6 +23,11 @@ def test_seventy_claims_over_four_papers_numbered_through() -> None:
     assert sum(CLAIMS.values()) == 70
 
 
+def test_the_fifth_paper_is_numbered_through() -> None:
+    ids = [claim.id for claim in load_paper("titsias2025").claims]
+    assert ids == [f"titsias2025-{number:02d}" for number in range(1, 13)]
+
+
 @pytest.mark.parametrize("name", CLAIMS)
 def test_what_a_number_claims_is_printed_in_its_artefacts(name: str) -> None:
     paper = load_paper(name)
@@ -141,7 +146,7 @@ def test_a_fifth_paper_is_a_fifth_folder_of_any_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fifth_paper("adam2021", tmp_path, monkeypatch)
-    assert [*paper_folders()] == [*CLAIMS, "fifth2030"]
+    assert [*paper_folders()] == [*CLAIMS, "titsias2025", "fifth2030"]
     assert load_paper("fifth2030").claims[0].id == "fifth2030-01"
 
 

@@ -36,6 +36,13 @@ def test_the_area_is_the_mean_of_the_trace() -> None:
     assert only([-4.0, -2.0, -3.0])["elbo_area"] == pytest.approx(-3.0)
 
 
+def test_the_noise_variance_is_the_last_of_the_trace() -> None:
+    trace = {"iteration": [1, 2], "elbo": [-2.0, -1.0], "noise_variance": [0.5, 0.25]}
+    one = record(cell(iterations=2), -1.0, trace=trace)
+    assert frame_of([one])["noise_variance"].tolist() == [0.25]
+    assert math.isnan(only([-2.0, -1.0])["noise_variance"])
+
+
 def traced(*bound: float, method: str = "A", **changes: object) -> Record:
     """A record on 100 training rows: a bound is near the best from 0.1 below it on."""
     trace = {"iteration": [10 * k for k in range(1, len(bound) + 1)], "elbo": list(bound)}
@@ -56,6 +63,15 @@ def test_another_start_and_another_family_have_a_best_of_their_own() -> None:
     assert settled_at([low, traced(-1.0, -1.0, method="B", of="q-svgp")]) == [math.inf, 10.0]
     diagonal = traced(-1.0, -1.0, method="B", of="diagonal-precision")
     assert settled_at([low, diagonal]) == [20.0, 10.0]
+
+
+def test_a_narrower_bound_has_a_best_of_its_own() -> None:
+    low, tighter = traced(-9.0, -2.0), traced(-1.0, -1.0, method="B")
+    options = {"residual_variance": "diagonal"}
+    of = tighter.config.method.model_copy(update={"options": options})
+    config = tighter.config.model_copy(update={"method": of})
+    narrower = tighter.model_copy(update={"config": config})
+    assert settled_at([low, narrower]) == [20.0, 10.0]
 
 
 def test_a_cell_that_failed_settles_nowhere() -> None:

@@ -33,6 +33,7 @@ MEASURES = {
     "elbo": Measure(METRICS["elbo"].title, "higher", "training", per_datum=NAT_A_THOUSAND_DATA),
     "elbo_area": Measure("mean ELBO of the trace", "higher", "training", per_datum=1e-3),
     "elbo_drop": Measure("largest drop of the ELBO", "lower", "training", per_datum=1e-3),
+    "noise_variance": Measure("learned noise variance", "lower", "training", relative=0.05),
     "nlpd": Measure(METRICS["nlpd"].title, "lower", "test", region=0.01),
     "nlpd_area": Measure("mean NLPD of the trace", "lower", "test", region=0.01),
     "error_rate": Measure(METRICS["error_rate"].title, "lower", "test", region=0.005),

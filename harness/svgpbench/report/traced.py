@@ -42,6 +42,7 @@ def traced_columns(records: Sequence[Record]) -> dict[str, list[float]]:
         **{third: [_third(record, at) for record in records] for at, third in enumerate(THIRDS)},
         **{log: [_log(record, theta) for record in records] for log, theta in LOGS.items()},
         "elbo_drop": [_largest_drop(record) for record in records],
+        "noise_variance": [_last(record, "noise_variance") for record in records],
         "settled_at": settled,
         "theta_drift": [_drift(record, at) for record, at in zip(records, settled, strict=True)],
     }
@@ -73,8 +74,9 @@ def _place(record: Record) -> str:
     """What cells share whose bounds have one optimum: all but coordinates of q, backend and rates."""
     config = record.config
     parts = (config.data, config.split, config.kernel, config.likelihood, config.inducing)
-    family = _family(config.method)
-    return repr((*parts, config.training.learn, config.seed, config.perturbation, family))
+    of = _family(config.method)
+    width = config.method.options.get("residual_variance", "prior")  # of q(f|u): a bound of its own
+    return repr((*parts, config.training.learn, config.seed, config.perturbation, of, width))
 
 
 def _family(method: MethodConfig) -> str:
@@ -121,6 +123,12 @@ def _third(record: Record, at: int) -> float:
 def _log(record: Record, theta: str) -> float:
     value = record.metrics.get(theta)
     return math.log(value) if value and record.status == "ok" else math.nan
+
+
+def _last(record: Record, column: str) -> float:
+    """The last number of a trace, NaN where it has no such column."""
+    values = [value for value in record.trace.get(column, ()) if value is not None]
+    return float(values[-1]) if values else math.nan
 
 
 def _largest_drop(record: Record) -> float:

@@ -1,0 +1,44 @@
+"""What a narrower q(f|u) adds to the FLOPs of an E-step and an M-step: claim 04."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+
+from svgpbench.checks.cases import VARIANTS, build_model
+from svgpbench.cost import Size, count
+from svgpbench.methods import build_method
+
+PAIRS = {
+    "q-SVGP": ("q-svgp natgrad", "q-svgp natgrad scalar", "q-svgp natgrad diagonal"),
+    "t-SVGP untied": ("t-svgp untied", "t-svgp untied scalar", "t-svgp untied diagonal"),
+    "t-SVGP tied-projected": ("t-svgp tied-projected", "t-svgp scalar", "t-svgp diagonal"),
+    "SGPR": ("sgpr", "sgpr scalar", "sgpr diagonal"),
+}
+"""By family: the usual bound, one v, and a v_i each."""
+
+SIZES = [Size(n=n, M=M, D=8) for n in (1000, 10_000) for M in (30, 100, 300)]
+
+
+def step_costs() -> pd.DataFrame:
+    """Claim 04: FLOPs of an E-step and an M-step over those of the usual bound, less 1."""
+    return pd.DataFrame([row for family in PAIRS for size in SIZES for row in _added(family, size)])
+
+
+def _added(family: str, size: Size) -> Iterator[dict[str, Any]]:
+    usual, *narrower = (_flops(variant, size) for variant in PAIRS[family])
+    for name, flops in zip(("one v", "a v_i each"), narrower, strict=True):
+        yield {
+            "check": f"{family}, {name}",
+            "n": size.n,
+            "M": size.M,
+            "residual": max(0.0, flops / usual - 1.0),
+        }
+
+
+def _flops(variant: str, size: Size) -> float:
+    name, options = VARIANTS[variant]
+    cost = count(build_method(name, options), build_model("gaussian", "matern52"), size)
+    return float(cost.e_step.flops + cost.m_step.flops)
