@@ -51,6 +51,18 @@ PINNED: dict[str, tuple[int, float, float]] = {
     "orth natgrad natural": (1, -35.955966968928514, -38.72237904938412),
     "orth natgrad newton": (1, -38.188106957138004, -31.38701627778935),
     "orth dual newton": (1, -38.188106957138004, -31.318108573733163),
+    "hybrid natgrad newton scalar": (1, -37.1595785538906, -31.028108259789633),
+    "orth dual newton scalar": (1, -36.277536225923214, -30.39052249701319),
+    "orth dual newton diagonal": (1, -86.45714270666254, -77.04811638925258),
+    "q-svgp natgrad scalar": (1, -44.23855984426244, -39.26585420372097),
+    "q-svgp natgrad diagonal": (1, -112.50765512777768, -90.84376809690454),
+    "q-svgp natgrad unwhitened autodiff scalar": (1, -44.23855984426244, -39.21603594902288),
+    "sgpr scalar": (1, -101.08423079740125, -88.63004073331288),
+    "sgpr diagonal": (1, -97.95837886956824, -86.34060623976372),
+    "t-svgp scalar": (1, -44.23855984426244, -39.184702676002956),
+    "t-svgp diagonal": (1, -112.5076551277777, -90.36935411622002),
+    "t-svgp untied scalar": (1, -44.23855984426244, -38.35743112844571),
+    "t-svgp untied diagonal": (1, -112.5076551277777, -90.1389044725725),
 }
 """Version, bound estimate after 50 E-steps, and M-step objective at another θ (Matérn-3/2; probit, or
 Gaussian where the method takes nothing else)."""
