@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
@@ -192,8 +192,8 @@ def _a_tuple(value: Any) -> Any:
 
 def _pairs(value: Any) -> Any:
     """A table of a file, or the list of pairs of a record, as pairs that can be hashed."""
-    items = value.items() if isinstance(value, dict) else value
-    return tuple(tuple(pair) for pair in items) if isinstance(items, Iterable) else value
+    items = list(value.items()) if isinstance(value, dict) else value
+    return tuple(map(_a_tuple, items)) if isinstance(items, list) else value
 
 
 class DataConfig(Strict):

@@ -111,6 +111,7 @@ REACHES: dict[str, tuple[str, Any, set[str]]] = {
 }
 ELSEWHERE = {
     "data.path", "data.target", "data.task", "data.features", "data.outputs", "data.arrays",  # of a file
+    "data.factors",  # of a grid: names and no numbers
     "split.test_fraction",  # of a random split
     "backend.name", "backend.dtype", "backend.device",
 }  # fmt: skip

@@ -27,7 +27,7 @@ REPLICATES = {
 }
 """In these the cells of one row may differ."""
 
-OTHER_ROW = {"data.name", "method.label"}
+OTHER_ROW = {"data.name", "data.factors", "method.label"}
 """What differs in these is another row."""
 
 OWN_FILE = DataConfig(name="rows", path="rows.csv", target="y", task="regression")
@@ -41,6 +41,7 @@ ANY: tuple[Any, ...] = (
     ("kernel",),
     ("x1", "x2"),
     (0.25,),
+    (("N", 10.0),),
     {"tying": "untied"},
 )
 
