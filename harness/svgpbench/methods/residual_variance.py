@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, cast
 
 from svgpbench.errors import unknown
-from svgpbench.likelihoods import Conditional, Expectations, GaussianLikelihood, Likelihood
+from svgpbench.likelihoods import Conditional, GaussianLikelihood, Likelihood
 from svgpbench.methods.data_term import DataTerm, Narrowing
 from svgpbench.methods.method import CoupledMethod, Factorised, State
 from svgpbench.numerics.gaussian import Factor
@@ -98,7 +98,10 @@ def moved(ops: Ops, f: Factor, data: DataTerm, beta: Array, precision: Array, ra
 
 @dataclass(frozen=True)
 class Narrowed(Conditional):
-    """A likelihood whose V is at marginals narrower by (1 − v)d, less what v costs."""
+    """A likelihood whose V is at marginals narrower by (1 − v)d, less what v costs.
+
+    Adjoints ask for none: they have W themselves, and narrow the marginals (see `adjoint.py`).
+    """
 
     seen: Conditional  # which may be one of a part of the mean
     by: Array  # [P, b], (1 − v)d
@@ -109,10 +112,6 @@ class Narrowed(Conditional):
 
     def gradients(self, ops: Ops, y: Array, mu: Array, v: Array) -> tuple[Array, Array]:
         return self.seen.gradients(ops, y, mu, v - self.by)
-
-    def expectations(self, ops: Ops, y: Array, mu: Array, v: Array) -> Expectations:
-        found = self.seen.expectations(ops, y, mu, v - self.by)
-        return found._replace(value=found.value - ops.sum(self.cost))
 
 
 def narrowed(ops: Ops, f: Factor, data: DataTerm) -> DataTerm:

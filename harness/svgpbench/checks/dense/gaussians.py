@@ -95,7 +95,7 @@ class Dense:
         self.Kuf = self.K @ self.A
         self.kff: Floats = np.full(len(X), float(np.asarray(theta.kernel.variance)[0]))
         self.d: Floats = self.kff - np.sum(self.A * self.Kuf, axis=0)
-        self.width: Floats = np.ones((1, 1))  # of q(f|u) over that of p(f|u), [P, b] or [P, 1]
+        self.width: Floats = np.ones(())  # of q(f|u) over p(f|u); [P, b] or [P, 1] where narrower
 
     def narrowed(self, numbers: Arrays, prefix: str = "state/") -> Self:
         """The same with q(f|u) as narrow as the case's method and its state have it."""
