@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 from another_paper import FIFTH, fifth_paper
 from command_line import Cli
+from committed_records import RESULTS
 
 from svgpbench.papers import load_paper, paper_folders
 from svgpbench.report.verdicts import judge
-
-RESULTS = Path(__file__).parents[2] / "results"
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +61,16 @@ def test_a_claim_with_a_part_that_has_not_run_is_not_run(tmp_path: Path) -> None
     assert [part.finding.verdict for part in one.parts] == [
         "reproduced", "partly", "reproduced", "reproduced", *["not run"] * 4,
     ]  # fmt: skip
+
+
+def test_a_file_of_records_that_is_cut_off_is_one_line_and_no_verdict(
+    cli: Cli, tmp_path: Path
+) -> None:
+    whole = (RESULTS / "adam2021-fig3.parquet").read_bytes()
+    (tmp_path / "adam2021-fig3.parquet").write_bytes(whole[:-9])
+    done = cli("claims", "adam2021-16", "--results", tmp_path)
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert "adam2021-fig3.parquet is damaged: " in done.err
 
 
 def test_beside_an_ordering_over_data_sets_stand_the_ranks_of_its_methods(

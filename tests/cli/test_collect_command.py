@@ -56,6 +56,28 @@ def test_shards_put_together_make_the_table_of_one_run(cli: Cli, here: Path) -> 
     assert "4 of 4 pairs have the same bits, times left out" in found["notes"]
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("run", "mine.toml"), ("table", "mine.toml"), ("plot", "mine.toml"), ("verify",),
+        ("compare", "t-SVGP", "q", "--experiment", "mine.toml"), ("compare", "t-SVGP", "q"),
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_a_parquet_file_that_is_cut_off_is_one_line_of_every_command(
+    cli: Cli, here: Path, command: tuple[str, ...]
+) -> None:
+    assert cli("collect", "shards", "--into", "r").code == 0
+    path = here / "r" / "mine.parquet"
+    path.write_bytes(path.read_bytes()[:-9])
+    for words in ((*command, "--results", "r"), ("collect", "r", "--out", "a.csv"),
+                  ("collect", "shards", "--into", "r"), ("compare", "r", "whole")):  # fmt: skip
+        done = cli(*words)
+        assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+        assert done.err.startswith("error: r/mine.parquet is damaged: ")
+    assert not (here / "a.csv").exists()
+
+
 def test_records_become_a_table(cli: Cli, here: Path) -> None:
     done = cli("collect", "shards", "whole", "--out", "cells.parquet")
     assert (done.code, done.err) == (0, "")

@@ -21,7 +21,7 @@ from svgpbench.report.choosing import why_not_chosen
 from svgpbench.report.collect import collect
 from svgpbench.report.frames import final_frame
 from svgpbench.report.traced import traced_columns
-from svgpbench.runner.records import Record
+from svgpbench.runner.records import Record, UnreadableFileError
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,8 @@ def gather(results: Path, artefact: Artefact, experiment: Experiment) -> Evidenc
     cells = resolve(experiment, artefact.preset, Selection(backends=experiment.backends[:1]))
     try:
         found = collect(results, experiment, cells)
+    except UnreadableFileError:
+        raise  # not one of those that have not run
     except UserError as error:
         return Evidence(pd.DataFrame(), str(error).partition(";")[0])
     if found.missing:

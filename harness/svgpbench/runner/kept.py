@@ -16,6 +16,7 @@ import itertools
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -26,8 +27,15 @@ import pyarrow.parquet as pq
 
 from svgpbench.atomic import write_whole
 from svgpbench.cells.outcome import Number
-from svgpbench.errors import UserError
-from svgpbench.runner.records import SCHEMA_VERSION, Record, kept_path
+from svgpbench.config import CellConfig
+from svgpbench.environment import Environment
+from svgpbench.runner.records import (
+    SCHEMA_VERSION,
+    Record,
+    UnreadableFileError,
+    WorkerFacts,
+    kept_path,
+)
 
 MARK: Final = b"svgpbench"
 """The key of a file's metadata that says what it holds."""
@@ -87,22 +95,36 @@ class Kept:
     def record(self, cell_id: str) -> Record:
         """That of a cell which is here."""
         row = self.rows[cell_id]
-        content = {name: self.plain[name][row] for name in PLAIN}
-        content |= {name: json.loads(self.plain[name][row]) for name in AS_JSON}
-        order, other = (json.loads(self.plain[name][row]) for name in WHICH)
+        content = {name: self.plain[name][row] for name in (*PLAIN, *AS_JSON, *WHICH)}
+        order, other = (json.loads(content.pop(name)) for name in WHICH)
+        content |= {
+            "started": datetime.fromisoformat(content["started"]),
+            "config": CellConfig.model_validate_json(content["config"]),
+            "environment": _environment(content["environment"]),
+            "worker": WorkerFacts.model_validate_json(content["worker"]),
+            "data": json.loads(content["data"]),
+            "timing": json.loads(content["timing"]),
+        }
         for part, prefix in PREFIX.items():
             inexact = other.get(part, {})
             content[part] = {
                 name: inexact[name] if name in inexact else self._value(f"{prefix}{name}", row)
                 for name in order[part]
             }
-        return Record.model_validate(content)
+        # validated when it was written, and the digest says that it is the same
+        return Record.model_construct(**content)
 
     def _value(self, column: str, row: int) -> Number | list[Number]:
         if column in self.lists:
             return self.lists[column].at(row)
         value: Number = self.plain[column][row]
         return value
+
+
+@functools.lru_cache
+def _environment(text: str) -> Environment | None:
+    """That of many records."""
+    return None if text == "null" else Environment.model_validate_json(text)
 
 
 def write_kept(folder: Path, records: Iterable[Record]) -> Path:
@@ -203,7 +225,7 @@ def _digest(plain: dict[str, list[Any]], lists: dict[str, Lists]) -> str:
 
 
 def is_kept(path: Path) -> bool:
-    """Whether a Parquet file says that it holds records; raises `UserError` for one that is damaged."""
+    """Whether a Parquet file says that it holds records; errors as of `read_kept`."""
     try:
         return MARK in (pq.read_schema(path).metadata or {})
     except (pa.ArrowException, OSError) as error:
@@ -213,12 +235,12 @@ def is_kept(path: Path) -> bool:
 def read_kept(path: Path) -> Kept:
     """The records of a file, read once while it stays as it is.
 
-    Raises `UserError` for a file that is cut off or was changed, is of another schema, or holds no records.
+    Raises `UnreadableFileError` for one that is cut off or was changed, is of another schema, or holds none.
     """
     try:
         facts = path.stat()
     except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror}") from error
+        raise UnreadableFileError(f"cannot read {path}: {error.strerror}") from error
     return _read(path, facts.st_mtime_ns, facts.st_size)
 
 
@@ -228,29 +250,31 @@ def _read(path: Path, changed: int, size: int) -> Kept:
         with pq.ParquetFile(path) as file:
             table = file.read()
         if MARK not in (table.schema.metadata or {}):
-            raise UserError(
+            raise UnreadableFileError(
                 f"{path} holds no records: move it; `svgpbench collect` writes such files"
             )
         about = json.loads(table.schema.metadata[MARK])
         schema, experiment, digest = (about[key] for key in ABOUT)
         plain, lists = _columns(table)
         whole = digest == _digest(plain, lists)
-    except UserError:
+    except UnreadableFileError:
         raise
     except (pa.ArrowException, OSError, ValueError, LookupError, TypeError) as error:
         raise _damaged(path, error) from error  # a byte that changed may make anything of the rest
     if not whole:
         raise _damaged(path, "its digest is not that of its values")
     if schema != SCHEMA_VERSION:
-        raise UserError(
+        raise UnreadableFileError(
             f"{path} has record schema {schema}, this version reads {SCHEMA_VERSION}: "
             "use the version that wrote it"
         )
     if path.stem != experiment:
-        raise UserError(f"{path} holds the records of {experiment}: give it that name")
+        raise UnreadableFileError(f"{path} holds the records of {experiment}: give it that name")
     return Kept(path, plain, lists)
 
 
-def _damaged(path: Path, why: object) -> UserError:
+def _damaged(path: Path, why: object) -> UnreadableFileError:
     said = str(why).partition("\n")[0]
-    return UserError(f"{path} is damaged: {said}; take another copy, or collect its records again")
+    return UnreadableFileError(
+        f"{path} is damaged: {said}; take another copy, or collect its records again"
+    )

@@ -33,6 +33,10 @@ class DamagedRecordError(UserError):
     """A file that is no whole record: cut off, changed afterwards, or something else altogether."""
 
 
+class UnreadableFileError(UserError):
+    """A Parquet file of records that is cut off, was changed, is of another schema or of something else."""
+
+
 class WorkerFacts(Strict):
     """How used the process was that ran the cell, and how many it took."""
 
