@@ -19,7 +19,7 @@ DECIDED = {
     "cheng2017-04": "partly",
     "cheng2017-05": "partly",
     "cheng2017-06": "partly",
-    "cheng2017-07": "FIG1",
+    "cheng2017-07": "partly",
 }
 FALSE = {
     "cheng2017-01": ["α=β gives every coupled posterior"],
@@ -37,6 +37,11 @@ FALSE = {
         "time, M_α ~ M_β², N and D above M",
         "memory, M_α ~ M_β², N above M",
         "the online runs' steps within 10 times",
+    ],
+    "cheng2017-07": [
+        "at one θ: variances correlate with the large model's",
+        "each at its own θ: mean within a tenth of small's distance",
+        "each at its own θ: variances correlate with the large model's",
     ],
 }
 """The parts of a claim that do not hold."""

@@ -169,8 +169,8 @@ class Spread(Predicate):
             return Effect(of, Outcome.undecided, math.exp(float(ratios.mean())), note=str(error))
         low, high = sample.interval
         outcome = says(low, high, math.log(SPREAD_REGION))
-        mean, low, high = (math.exp(x) for x in (sample.mean, low, high))
-        return Effect(of, outcome, mean, low, high, "ratio of standard deviations over data sets")
+        mean, least, most = (math.exp(x) for x in (sample.mean, low, high))
+        return Effect(of, outcome, mean, least, most, "ratio of standard deviations over data sets")
 
 
 def _means(frame: pd.DataFrame, metric: str, methods: tuple[str, ...]) -> pd.DataFrame:
