@@ -55,6 +55,7 @@ EITHER, DEAD = ([1.0, 0.0], [0.0, 1.0]), ([None], [0.0])
         ((HIGHER, HIGHER, LOWER), PARTLY, NO, NO, PARTLY),
         ((HIGHER, LEVEL), PARTLY, PARTLY, NO, YES),
         ((LEVEL, LEVEL, EITHER), NO, YES, NO, YES),
+        ((LEVEL, LEVEL, HIGHER), NO, PARTLY, NO, YES),
     ],
 )
 def test_every_run(
