@@ -24,8 +24,6 @@ from svgpbench.runner.pool import run_cells
 from svgpbench.runner.records import Record, kept_path, record_files, write_record
 from svgpbench.runner.stored import experiments, record_of, records_below, records_in, records_of
 
-SOME = committed("adam2021-fig3")[::100] + committed("kobe2021-fig4.2")[::20]
-
 
 def exactly(value: Any) -> str:
     """A record's content, in which 1 and 1.0, 0.0 and -0.0 and the order of keys differ."""
@@ -38,7 +36,7 @@ def contents(records: list[Record]) -> list[str]:
 
 @pytest.mark.parametrize("experiment", ["adam2021-fig3", "kobe2021-fig4.2"])
 def test_what_is_read_is_what_was_written_to_the_last_bit(tmp_path: Path, experiment: str) -> None:
-    records = [record for record in SOME if record.config.experiment == experiment]
+    records = list(committed(experiment)[::20])
     path = write_kept(tmp_path, reversed(records))
     assert path == tmp_path / f"{experiment}.parquet"
     kept = read_kept(path)
@@ -145,6 +143,14 @@ def test_a_table_of_another_kind_is_no_file_of_records(tmp_path: Path) -> None:
     kept_path(tmp_path, "fake").rename(tmp_path / "other.parquet")
     with pytest.raises(UserError, match=r"other\.parquet holds the records of fake: give it that"):
         records_in(tmp_path)
+
+
+def test_experiments_are_those_that_are_kept_and_those_of_a_run(tmp_path: Path) -> None:
+    assert experiments(tmp_path) == []
+    write_kept(tmp_path, [make_record()])
+    write_record(tmp_path, make_record(config=make_config("finish", experiment="late")))
+    assert experiments(tmp_path) == ["fake", "late"]
+    assert len(records_in(tmp_path).stored) == 2
 
 
 def test_a_file_of_another_schema_is_refused(tmp_path: Path) -> None:
