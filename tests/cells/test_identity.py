@@ -160,6 +160,19 @@ def test_every_field_that_determines_numbers_moves_the_id(name: str) -> None:
     assert len(walked) > 50
 
 
+def test_an_option_that_came_later_leaves_the_cell_as_it_was() -> None:
+    cell = whole(config(method=MethodConfig(name="q-svgp")))
+    options = dict(cell.method.options)
+    del options["residual_variance"]
+    older = cell.model_copy(update={"method": cell.method.model_copy(update={"options": options})})
+    assert same_cell(older, cell) and same_cell(cell, older)
+    options["whiten"] = not options["whiten"]
+    changed = cell.model_copy(
+        update={"method": cell.method.model_copy(update={"options": options})}
+    )
+    assert not same_cell(changed, cell)
+
+
 def test_what_does_not_determine_numbers_is_names_and_a_folder() -> None:
     assert {"method": {"label"}, "data": {"path", "factors"}} == SHOWN_ONLY
 

@@ -225,8 +225,8 @@ LIKELIHOOD_FAULTS = {
     ),
     "softmax's β without 1 − p": (
         softmax,
-        "p.weights * shares * (1.0 - shares)",
-        "p.weights * shares",
+        "matvec(shares * (1.0 - shares), p.weights)",
+        "matvec(shares, p.weights)",
         "softmax",
     ),
     "the draws of softmax in the wrong latents": (

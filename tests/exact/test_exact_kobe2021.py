@@ -28,7 +28,7 @@ PARTS: dict[str, list[tuple[str, float | None]]] = {
     "kobe2021-15": [(N, None), (N, 0.0505), (N, 0.2317), (R, SMALL)],
     "kobe2021-17": [(N, 1387.7)],
     "kobe2021-18": [(R, 0.0145), (R, 0.00173), (R, SMALL), (R, 0.0137)],
-    "kobe2021-19": [(N, 6.359)],
+    "kobe2021-19": [(N, 6.705)],
 }  # fmt: skip
 """Verdict and figure of each part; None where it is that of rounding or of where an ascent stops."""
 

@@ -48,8 +48,12 @@ def test_every_id_is_that_of_its_configuration_and_every_version_current(
 def test_every_record_holds_a_complete_configuration_that_can_be_run(
     records: list[Record],
 ) -> None:
+    """An option that came later is left out, and at its default."""
     for record in records:
-        assert identify(record.config).config == record.config
+        whole = identify(record.config).config
+        kept = {name: whole.method.options[name] for name in record.config.method.options}
+        method = whole.method.model_copy(update={"options": kept})
+        assert whole.model_copy(update={"method": method}) == record.config
     configs = [record.config for record in records]
     check_cells([x for x in configs if registry_of(x.data.name).at_hand(x.data.name)])
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from svgpbench.cells.cell import identify
-from svgpbench.cells.identity import SHOWN_ONLY
+from svgpbench.cells.identity import essential
 from svgpbench.config import CellConfig
 from svgpbench.errors import UserError, unknown
 from svgpbench.report.collect import Collected, refuse_mixture
@@ -153,8 +154,8 @@ def _read(
 
 
 def _says(config: CellConfig) -> str:
-    """All of a complete configuration that determines numbers."""
-    return config.model_dump_json(exclude=SHOWN_ONLY)
+    """All of a configuration that determines numbers, but what is at its default or came later."""
+    return json.dumps(essential(config), sort_keys=True)
 
 
 def _of_one_version(records: Sequence[Record]) -> list[Record]:
