@@ -74,7 +74,8 @@ def check_robust_max(ops: Ops, oracle: Oracle) -> None:
     mu, v = method.marginals(ops, f, q)
     agree(ops.to_numpy(mu).T, expected("mean"), "mean")
     agree(ops.to_numpy(v).T, expected("var"), "var")
-    probabilities = ops.to_numpy(x.likelihood.predict(ops, mu, v)).T
+    labels = ops.zeros((mu.shape[-1],))  # the probabilities are of all classes
+    probabilities = ops.to_numpy(x.likelihood.predicted(ops, labels, mu, v).mean).T
     agree(probabilities, expected("class_probabilities"), "class_probabilities")
 
 

@@ -12,10 +12,10 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from svgpbench.likelihoods import GaussianParameters
+from svgpbench.likelihoods.likelihood import Predicted
 from svgpbench.metrics import METRICS
 from svgpbench.model import Theta
 from svgpbench.model.kernels import KernelParameters
-from svgpbench.training.steps import Predicted
 from svgpbench.training.trace_point import hyperparameters
 from svgpbench.training.trace_point import scores as scores_of
 

@@ -40,6 +40,14 @@ class Expectations(NamedTuple):
     beta: Array  # [P, b], −2 ∂/∂v
 
 
+class Predicted(NamedTuple):
+    """What q(f) says of the y of b test points."""
+
+    log_density: Array  # [b], of y
+    mean: Array  # [b]; probability of class 1 [b] or of several classes [C, b]
+    variance: Any = ()  # [b], where p(y) is Gaussian
+
+
 @dataclass(frozen=True)
 class Likelihood(ABC):
     """p(y | f), a value object: its parameters are passed in."""
@@ -128,6 +136,14 @@ class Likelihood(ABC):
         """Variance of y [b] where p(y) is Gaussian; () where it is not, and no quantile follows from it."""
         return ()
 
+    def predicted(self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array) -> Predicted:
+        """All three at once, for a likelihood that has them from one pass over its draws."""
+        return Predicted(
+            self.log_predictive_density(ops, p, y, mu, v),
+            self.predict(ops, p, mu, v),
+            self.predictive_variance(ops, p, mu, v),
+        )
+
     def site_precision(self, ops: Ops, p: Tree) -> Array:
         """Factor [] of every site that the parameters alone determine: 1/σ² for Gaussian noise."""
         return ops.zeros(()) + 1.0
@@ -187,13 +203,9 @@ class Conditional:
         """Log p(y) [b] under q(f)."""
         return self.likelihood.log_predictive_density(ops, self.parameters, y, mu, v)
 
-    def predict(self, ops: Ops, mu: Array, v: Array) -> Array:
-        """Point predictions [b], or probabilities of several classes [C, b]."""
-        return self.likelihood.predict(ops, self.parameters, mu, v)
-
-    def predictive_variance(self, ops: Ops, mu: Array, v: Array) -> Array | tuple[()]:
-        """Variance of y [b] where p(y) is Gaussian, else ()."""
-        return self.likelihood.predictive_variance(ops, self.parameters, mu, v)
+    def predicted(self, ops: Ops, y: Array, mu: Array, v: Array) -> Predicted:
+        """What q(f) says of y."""
+        return self.likelihood.predicted(ops, self.parameters, y, mu, v)
 
     def site_precision(self, ops: Ops) -> Array:
         """Factor [] of every site."""

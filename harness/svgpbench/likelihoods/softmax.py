@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple
 
 from pydantic import PositiveInt
 
-from svgpbench.likelihoods.likelihood import Expectations, NoParameters
+from svgpbench.likelihoods.likelihood import Expectations, NoParameters, Predicted
 from svgpbench.likelihoods.multiclass import MulticlassLikelihood
 from svgpbench.likelihoods.quadrature import log_sum_exp, with_known_slopes
 from svgpbench.numerics.gaussian import matvec
@@ -78,10 +78,15 @@ class Softmax(MulticlassLikelihood):
         return alpha, matvec(shares * (1.0 - shares), p.weights)
 
     def log_predictive_density(self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array) -> Array:
-        f = self._draws(ops, p, mu, v)
-        of_label = ops.sum(self.one_hot(ops, y)[..., None] * f, axis=0)
-        log_p = of_label - log_sum_exp(ops, f, axis=0)
-        return log_sum_exp(ops, log_p, axis=-1, weights=p.weights)
+        return self.predicted(ops, p, y, mu, v).log_density
 
     def predict(self, ops: Ops, p: Tree, mu: Array, v: Array) -> Array:
         return matvec(self._shares(ops, p, mu, v)[0], p.weights)
+
+    def predicted(self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array) -> Predicted:
+        shares, log_total = self._shares(ops, p, mu, v)  # [C, b, S], [b, S]
+        label = self.one_hot(ops, y)
+        sd = ops.matrix_transpose(label * ops.sqrt(v))  # [b, C]
+        of_label = ops.sum(label * mu, axis=0)[:, None] + sd @ ops.matrix_transpose(p.noise)
+        log_density = log_sum_exp(ops, of_label - log_total, axis=-1, weights=p.weights)
+        return Predicted(log_density, matvec(shares, p.weights))

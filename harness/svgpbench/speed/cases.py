@@ -19,6 +19,7 @@ import numpy as np
 from svgpbench.config import LEARN
 from svgpbench.errors import UserError, unknown
 from svgpbench.likelihoods import Likelihood
+from svgpbench.likelihoods.likelihood import Predicted
 from svgpbench.methods import AnyMethod, build_method
 from svgpbench.model import Model, Theta, unconstrain
 from svgpbench.numerics.adam import AdamState, adam_start
@@ -26,7 +27,7 @@ from svgpbench.ops import Array, Ops, Tree
 from svgpbench.plugins import METHODS, load, plugins, whole
 from svgpbench.speed.problems import LATER, Problem
 from svgpbench.training.blocks import Batch, learnable, learned
-from svgpbench.training.steps import MPhase, Predicted, Steps, compile_steps
+from svgpbench.training.steps import MPhase, Steps, compile_steps
 from svgpbench.tree import tree_map
 
 HELD = 8

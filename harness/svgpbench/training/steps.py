@@ -9,8 +9,9 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
+from svgpbench.likelihoods.likelihood import Predicted
 from svgpbench.methods.method import AnyMethod
 from svgpbench.model import Model, Theta, constrain
 from svgpbench.numerics.adam import AdamState, adam_ascent
@@ -69,14 +70,6 @@ class Prediction(Protocol):
     """What q says of a batch."""
 
     def __call__(self, raw: Theta, p: Any, state: Tree, batch: Batch, /) -> Predicted: ...
-
-
-class Predicted(NamedTuple):
-    """What q says of b test points."""
-
-    log_density: Array  # [b], of y
-    mean: Array  # [b]; probability of class 1 [b] or of several classes [C, b]
-    variance: Any = ()  # [b], where p(y) is Gaussian
 
 
 @dataclass(frozen=True)
@@ -183,11 +176,8 @@ def compile_steps(
 
     def predict(raw: Theta, p: Any, state: Tree, batch: Batch) -> Predicted:
         likelihood, mu, v = marginals(raw, p, state, batch)
-        return Predicted(
-            likelihood.log_predictive_density(ops, batch.y, mu, v),
-            likelihood.predict(ops, mu, v),
-            likelihood.predictive_variance(ops, mu, v),
-        )
+        predicted: Predicted = likelihood.predicted(ops, batch.y, mu, v)
+        return predicted
 
     def negative_beta(raw: Theta, p: Any, state: Tree, batch: Batch) -> Array:
         likelihood, mu, v = marginals(raw, p, state, batch)
