@@ -13,7 +13,6 @@ from svgpbench.cli.application import exit_code
 from svgpbench.errors import UserError
 from svgpbench.experiments import Experiment, load_experiment
 from svgpbench.report.choosing import choices
-from svgpbench.runner.stored import experiments
 
 BEST: Levels = {
     "": -20_000.0,
@@ -111,11 +110,4 @@ def test_an_experiment_without_rows_has_nothing_to_choose(tmp_path: Path) -> Non
 
 
 def test_the_preset_names_what_the_committed_records_choose() -> None:
-    """Once they are there; until then the middle rate stands in for each."""
-    if TABLE1.name not in experiments(RESULTS):
-        assert {x for x in named_by_the_preset(0.0) if " .0" in x} >= {
-            f"{method} {steps}" for method in ("t-SVGP", "q-SVGP")
-            for steps in ("2E1M .035 .10", "3E1M .035 .10", "4E1M .035 .03", "4E2M .035 .03")
-        }  # fmt: skip
-        return
     assert {choice.row: choice.named for choice in choices(RESULTS, TABLE1)} == chosen(RESULTS)

@@ -181,7 +181,8 @@ def is_record_name(name: str) -> bool:
 
 def record_files(folder: Path, experiment: str = "*") -> list[Path]:
     """The files of all records of an experiment, or of all experiments; none where nothing ran yet."""
-    return sorted(folder.glob(f"{experiment}/*/*.json"))
+    found = folder.glob(f"{experiment}/*/*.json")
+    return sorted(path for path in found if is_record_name(path.name))
 
 
 def is_final(record: Record) -> bool:
