@@ -36,6 +36,16 @@ from svgpbench.numerics.gaussian import (
     unwhitened_precision,
     vecmat,
 )
+from svgpbench.numerics.latents import (
+    lower_symmetrised,
+    of_each,
+    outer,
+    outer_sum,
+    over_latents,
+    paired,
+    summed_product,
+    summed_square,
+)
 from svgpbench.ops import Array, Ops, Tree
 from svgpbench.tree import tree_map
 
@@ -165,7 +175,7 @@ def factor_held(ops: Ops, f: Cross, data: DataTerm, m: Array, chol: Array) -> Gr
     slopes = data_slopes(ops, data, m, W, v, taken)
     SWD = summed_product(ops, R, RW * slopes.beta[..., None, :], f.L.shape[0])
     own = over_latents(ops, -2.0 * slopes.kff[..., None, :], f.L.shape[0])  # v_i D
-    W_bar = outer_sum(ops, m, slopes.alpha, f) + own * W - SWD
+    W_bar = outer_sum(ops, m, slopes.alpha, f.L.shape[0]) + own * W - SWD
     return _through_cross(ops, f, slopes, W_bar, W)
 
 
@@ -255,14 +265,14 @@ def _explained_together(
     slopes = data_slopes(ops, data, m, W, f.kff - ops.sum(across * rows, axis=-1))
     weighted = slopes.beta[..., None] * rows
     direct = ops.matrix_transpose(over_latents(ops, weighted, kernels))
-    rank = outer_sum(ops, m, beside(J, slopes.g), f)
+    rank = outer_sum(ops, m, beside(J, slopes.g), kernels)
     H = (
         rank
         + ops.matrix_transpose(rank)
         - summed_square(ops, J, J, kernels)
         - summed_square(ops, weighted, rows, kernels)
     )
-    W_bar = direct + outer_sum(ops, m, slopes.alpha, f)
+    W_bar = direct + outer_sum(ops, m, slopes.alpha, f.L.shape[0])
     return unwhitened(ops, f, slopes, W_bar, 0.5 * H)
 
 
@@ -327,63 +337,12 @@ def sites_held(
     return _through_cross(ops, f, slopes, W_bar, at.W)
 
 
-# --- pieces ---------------------------------------------------------------------------------------
-
-
-def lower_symmetrised(ops: Ops, H: Array) -> Array:
-    """sym(Φ(H)): half of the lower triangle and its mirror image."""
-    lower = 0.5 * ops.tril(H)
-    return lower + ops.matrix_transpose(lower) - 0.5 * ops.eye(H.shape[-1]) * H
-
-
 def _direct(ops: Ops, f: Cross, at: AtBatch) -> Array:
     """W̄ [Q, M, b] with q(v) held."""
-    return outer_sum(ops, at.m, at.slopes.alpha, f) + over_latents(ops, at.direct, f.L.shape[0])
-
-
-def outer(x: Array, y: Array) -> Array:
-    """xyᵀ [..., m, n] of x [..., m] and y [..., n]."""
-    return x[..., :, None] * y[..., None, :]
+    kernels = f.L.shape[0]
+    return outer_sum(ops, at.m, at.slopes.alpha, kernels) + over_latents(ops, at.direct, kernels)
 
 
 def _product(ops: Ops, x: Array, y: Array) -> Array:
     """xyᵀ [..., M, M] of x and y [..., M, b]."""
     return x @ ops.matrix_transpose(y)
-
-
-def paired(x: Array, y: Array) -> Array:
-    """xyᵀ + yxᵀ [..., M, M] of x and y [..., M]."""
-    return outer(x, y) + outer(y, x)
-
-
-def over_latents(ops: Ops, bar: Array, kernels: int) -> Array:
-    """The sum over latents [1, ...] where one kernel serves them all."""
-    return ops.sum(bar, axis=0, keepdims=True) if kernels < bar.shape[0] else bar
-
-
-def stacked(ops: Ops, x: Array, kernels: int) -> Array:
-    """[P, k, n] as [Q, Pk/Q, n]: latents that share a kernel below each other."""
-    return ops.reshape(x, (kernels, -1, x.shape[-1]))
-
-
-def of_each(ops: Ops, A: Array, W: Array) -> Array:
-    """AW [P, m, b] of A [P, m, M] and W [Q, M, b], as one product where W is shared."""
-    return ops.reshape(stacked(ops, A, W.shape[0]) @ W, (*A.shape[:2], W.shape[-1]))
-
-
-def summed_product(ops: Ops, x: Array, y: Array, kernels: int) -> Array:
-    """Σ xᵀy [Q, m, n] of x [P, k, m] and y [P, k, n] over latents that share a kernel."""
-    return ops.matrix_transpose(stacked(ops, x, kernels)) @ stacked(ops, y, kernels)
-
-
-def summed_square(ops: Ops, x: Array, y: Array, kernels: int) -> Array:
-    """The same where it is symmetric."""
-    one, other = (ops.matrix_transpose(stacked(ops, z, kernels)) for z in (x, y))
-    return symmetric_product(ops, one, other)
-
-
-def outer_sum(ops: Ops, x: Array, y: Array, f: Cross) -> Array:
-    """Σ xyᵀ [Q, m, n] of x [P, m] and y [P, n] over latents that share a kernel."""
-    if f.L.shape[0] == x.shape[0]:
-        return outer(x, y)
-    return summed_product(ops, x[:, None, :], y[:, None, :], 1)

@@ -26,9 +26,6 @@ from svgpbench.likelihoods import Conditional, Likelihood
 from svgpbench.methods.adjoint import (
     BoundGradient,
     Cross,
-    outer,
-    over_latents,
-    paired,
     pulled_back,
 )
 from svgpbench.methods.data_term import DataTerm
@@ -56,6 +53,7 @@ from svgpbench.model.covariance import Covariance
 from svgpbench.model.pullback import DifferentiableCovariance, total
 from svgpbench.numerics.adam import adam_start
 from svgpbench.numerics.gaussian import Factor, matvec, vecmat
+from svgpbench.numerics.latents import outer, over_latents, paired
 from svgpbench.ops import Array, Ops, Tree
 
 
