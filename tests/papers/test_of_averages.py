@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
 from planted_frames import planted, together
-from pydantic import TypeAdapter, ValidationError
+from planted_verdicts import NO, OPEN, PARTLY, YES, judged
+from pydantic import ValidationError
 
-from svgpbench.papers.predicates import AnyPredicate
-from svgpbench.papers.verdict import Finding, Verdict, on_stand_in
+from svgpbench.papers.verdict import Verdict, on_stand_in
 
-YES, NO, OPEN, PARTLY = (
-    Verdict.reproduced,
-    Verdict.not_reproduced,
-    Verdict.undecided,
-    Verdict.partly,
-)
 SETS = 8
-
-
-def judged(frame: pd.DataFrame, predicate: str, **keys: Any) -> Finding:
-    part = {"says": "planted", "artefact": "table1", "predicate": predicate, **keys}
-    adapter: TypeAdapter[AnyPredicate] = TypeAdapter(AnyPredicate)
-    return adapter.validate_python(part).judge(frame)
 
 
 def over_sets(metric: str = "nmae", **methods: list[float | None]) -> pd.DataFrame:

@@ -8,16 +8,11 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 import pytest
+from planted_verdicts import NO, OPEN, PARTLY, YES
 
 from svgpbench.papers.of_rates import Band, Stands
 from svgpbench.papers.verdict import Finding, Verdict
 
-YES, NO, PARTLY, OPEN = (
-    Verdict.reproduced,
-    Verdict.not_reproduced,
-    Verdict.partly,
-    Verdict.undecided,
-)
 RATES = (0.1, 0.3, 1.0)
 Walks = Sequence[str]
 """By rate, a letter a seed: `l` lived, `d` died."""

@@ -8,24 +8,11 @@ from typing import Any
 import pandas as pd
 import pytest
 from planted_frames import around, planted, reversed_around, together
-from pydantic import TypeAdapter
+from planted_verdicts import NO, OPEN, PARTLY, YES, judged
 
-from svgpbench.papers.predicates import AnyPredicate
-from svgpbench.papers.verdict import Finding, Verdict, combined
+from svgpbench.papers.verdict import Verdict, combined
 
-YES, NO, PARTLY, OPEN = (
-    Verdict.reproduced,
-    Verdict.not_reproduced,
-    Verdict.partly,
-    Verdict.undecided,
-)
 WIDE = [0.1, 0.9, 0.2, 0.8, 0.5]  # decides nothing
-
-
-def judged(frame: pd.DataFrame, predicate: str, **keys: Any) -> Finding:
-    part = {"says": "planted", "artefact": "fig1", "predicate": predicate, **keys}
-    adapter: TypeAdapter[AnyPredicate] = TypeAdapter(AnyPredicate)
-    return adapter.validate_python(part).judge(frame)
 
 
 def on_sets(*outcomes: str) -> pd.DataFrame:

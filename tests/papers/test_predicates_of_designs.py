@@ -5,29 +5,16 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import pandas as pd
 import pytest
 from planted_frames import Values, around, planted, reversed_around, together
-from pydantic import TypeAdapter, ValidationError
+from planted_verdicts import NO, OPEN, PARTLY, YES, judged
+from pydantic import ValidationError
 
-from svgpbench.papers.predicates import AnyPredicate
-from svgpbench.papers.verdict import Finding, Verdict
+from svgpbench.papers.verdict import Verdict
 
-YES, NO, PARTLY, OPEN = (
-    Verdict.reproduced,
-    Verdict.not_reproduced,
-    Verdict.partly,
-    Verdict.undecided,
-)
 NEVER = math.inf
-
-
-def judged(frame: pd.DataFrame, predicate: str, **keys: Any) -> Finding:
-    part = {"says": "planted", "artefact": "grid", "predicate": predicate, **keys}
-    adapter: TypeAdapter[AnyPredicate] = TypeAdapter(AnyPredicate)
-    return adapter.validate_python(part).judge(frame)
 
 
 def ended(*cells: tuple[Values, Values]) -> pd.DataFrame:

@@ -4,29 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import pandas as pd
 import pytest
 from planted_frames import planted, together
-from pydantic import TypeAdapter
+from planted_verdicts import NO, OPEN, PARTLY, YES, judged
 
-from svgpbench.papers.predicates import AnyPredicate
-from svgpbench.papers.verdict import Finding, Verdict
+from svgpbench.papers.verdict import Verdict
 
-YES, NO, PARTLY, OPEN = (
-    Verdict.reproduced,
-    Verdict.not_reproduced,
-    Verdict.partly,
-    Verdict.undecided,
-)
 NEVER = math.inf
-
-
-def judged(frame: pd.DataFrame, predicate: str, **keys: Any) -> Finding:
-    part = {"says": "planted", "artefact": "fig4.1", "predicate": predicate, **keys}
-    adapter: TypeAdapter[AnyPredicate] = TypeAdapter(AnyPredicate)
-    return adapter.validate_python(part).judge(frame)
 
 
 def settling(*sets: tuple[Sequence[float | None], Sequence[float | None]]) -> pd.DataFrame:
