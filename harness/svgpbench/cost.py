@@ -1,4 +1,4 @@
-"""What a step costs: FLOPs, bytes moved and peak memory of the code that trains, counted on shapes.
+"""What steps and phases cost: FLOPs, bytes moved and memory of the code that trains, counted on shapes.
 
 The counting backend runs the compiled steps of `steps.py`, so the count follows the code. Bytes are those of
 unfused execution, each operation reading its arrays and writing its result; peak memory has the step's
@@ -18,6 +18,7 @@ import numpy as np
 from svgpbench.config import LEARN, Learnable
 from svgpbench.errors import UserError
 from svgpbench.methods import AnyMethod
+from svgpbench.methods.collapsed import SGPR
 from svgpbench.model import Model, Theta
 from svgpbench.model.bases import Decoupled
 from svgpbench.model.kernels import KernelParameters
@@ -25,6 +26,7 @@ from svgpbench.numerics.adam import adam_start
 from svgpbench.ops import Array, Ops, Tree
 from svgpbench.plugins import new_backend
 from svgpbench.training.blocks import Batch, learnable, learned
+from svgpbench.training.chunked import Passes, compile_passes
 from svgpbench.training.steps import compile_steps
 from svgpbench.tree import leaves, tree_map
 
@@ -54,6 +56,16 @@ class Cost(NamedTuple):
     e_step: Tally  # from θ: its blocks K(Z, Z), L and K(Z, X), then one step on q
     m_step: Tally  # one step on θ, and the state carried to it
     prediction: Tally  # densities and predictions at as many test points as a batch has rows
+
+
+class Phases(NamedTuple):
+    """FLOPs of what a run of the EM loop consists of."""
+
+    start: int  # K(Z, Z) and L at a θ
+    e_phase: int  # all E-steps at one θ, and the blocks of the data that they share
+    m_phase: int  # all of Adam's steps between two E-phases, and the state carried to the last θ
+    ascent: int  # of L-BFGS, beside its evaluations: what is held, and the state carried
+    evaluation: int  # of an objective and its gradient, by L-BFGS
 
 
 @dataclass(frozen=True)
@@ -106,6 +118,24 @@ def count(
     return _Counted(ops, model, method, size, learnable(method, learn)).cost()
 
 
+@functools.lru_cache
+def count_phases(
+    method: AnyMethod,
+    model: Model,
+    size: Size,
+    e_steps: int,
+    m_steps: int,
+    *,
+    dtype: str = "float64",
+    learn: tuple[Learnable, ...] = LEARN,
+) -> Phases:
+    """The cost of the phases of a run with so many steps in each; errors as of `count`."""
+    _check(method, model, size)
+    ops: CountingBackend = new_backend("counting", dtype=dtype)  # type: ignore[assignment]
+    learned_parts = learnable(method, learn)
+    return _Counted(ops, model, method, size, learned_parts, e_steps, m_steps).phases()
+
+
 class _Counted:
     """One method's steps on shapes, in the order of `Trainer`."""
 
@@ -116,10 +146,13 @@ class _Counted:
         method: AnyMethod,
         size: Size,
         learn: tuple[Learnable, ...],
+        e_steps: int = 1,
+        m_steps: int = 1,
     ) -> None:
         self.ops, self.model, self.method, self.size = ops, model, method, size
+        self.learn, self.e_steps, self.m_steps = learn, e_steps, m_steps
         # past the cache, which is for steps that are costly to compile
-        self.steps = compile_steps.__wrapped__(ops, model, method, 1, 1, learn)
+        self.steps = compile_steps.__wrapped__(ops, model, method, e_steps, m_steps, learn)
         self.raw = _theta(ops, method, model, size)
         self.adam = adam_start(ops, learned(self.raw, learn))
         self.number = ops.zeros(())  # a rate, or n/b
@@ -136,20 +169,59 @@ class _Counted:
         _, prediction = ops.count(lambda: self.steps.predict(self.raw, p, state, batch))
         return Cost(Tally(*e_step), Tally(*m_step), Tally(*prediction))
 
+    def phases(self) -> Phases:
+        ops = self.ops
+        p, start = self._flops(lambda: self.steps.prior(self.raw))
+        state = self.method.initial_state(ops, p, self.model.latents, self.size.n)
+        state, e_phase = self._flops(lambda: self._e_phase(p, state))
+        _, m_phase = self._flops(lambda: self._m_step(p, state))
+        if self.size.b is not None:
+            return Phases(start, e_phase, m_phase, 0, 0)  # L-BFGS takes all rows
+        if isinstance(self.method, SGPR):
+            return Phases(start, e_phase, m_phase, 0, self._flops(self._by_passes)[1])
+        batch = self._batch(self.size.n)
+        held, holds = self._flops(lambda: self.steps.hold(self.raw, p, state))
+        _, ties = self._flops(lambda: self.steps.tied(self.raw, held, batch.X))
+        objective = self.steps.objective_and_gradient
+        _, evaluation = self._flops(lambda: objective(self.raw, held, batch, self.number))
+        return Phases(start, e_phase, m_phase, holds + ties, evaluation)
+
+    def _flops(self, f: Callable[[], T]) -> tuple[T, int]:
+        found, tally = self.ops.count(f)
+        return found, Tally(*tally).flops
+
+    def _by_passes(self) -> Tree:
+        """The bound of SGPR and its gradient, as its trainer sums them over all rows."""
+        passes, batch = self._passes(), self._batch(self.size.n)
+        total = passes.sums(self.raw, self.steps.prior(self.raw), batch)
+        _, (_, cotangent) = passes.outer(self.raw, total)
+        return passes.pull(self.raw, batch, cotangent)
+
+    def _passes(self) -> Passes:
+        passes: Passes = compile_passes.__wrapped__(self.ops, self.model, self.method, self.learn)
+        return passes
+
     def _e_step(self, state: Tree) -> Tree:
-        p, rate, scale = self.steps.prior(self.raw), self.number, self.number
+        return self._e_phase(self.steps.prior(self.raw), state)
+
+    def _e_phase(self, p: Any, state: Tree) -> Tree:
+        rate, scale = self.number, self.number
         if self.size.b is None:
             batch = self._batch(self.size.n)
+            if isinstance(self.method, SGPR):
+                passes = self._passes()
+                return passes.state(self.raw, passes.sums(self.raw, p, batch))
             f = self.steps.factor(self.raw, p, batch)
             return self.steps.e_phase(self.raw, f, batch, state, rate, scale)
-        batches = self._batch(self.size.b, stack=(1,))
+        batches = self._batch(self.size.b, stack=(self.e_steps,))
         return self.steps.e_phase_batches(self.raw, p, batches, state, rate, scale)
 
     def _m_step(self, p: Any, state: Tree) -> Tree:
         if self.size.b is None or self.method.needs_all_data:
             run, batch = self.steps.m_phase, self._batch(self.size.n)
         else:
-            run, batch = self.steps.m_phase_batches, self._batch(self.size.b, stack=(1,))
+            run = self.steps.m_phase_batches
+            batch = self._batch(self.size.b, stack=(self.m_steps,))
         return run(self.raw, p, state, self.adam, batch, self.number, self.number)
 
     def _batch(self, rows: int, stack: tuple[int, ...] = ()) -> Batch:

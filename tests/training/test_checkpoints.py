@@ -104,6 +104,7 @@ class StoppedAfter(Checkpoint):
 
 def assert_same_bits(one: Trained, other: Trained) -> None:
     assert (one.status, one.message) == (other.status, other.message)
+    assert one.evaluations == other.evaluations
     for a, b in zip(one.trace, other.trace, strict=True):
         assert {**a, "seconds": 0.0} == {**b, "seconds": 0.0}
     for tree, twin in ((one.theta, other.theta), (one.state, other.state)):

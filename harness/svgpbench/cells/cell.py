@@ -27,7 +27,7 @@ from svgpbench.start.inducing_inputs import Inputs, initial_bases, windows
 from svgpbench.training.batches import TrainingData
 from svgpbench.training.checkpoints import EVERY_S, Checkpoint
 from svgpbench.training.chunked import trainer_class
-from svgpbench.training.em import Trainer
+from svgpbench.training.em import Trained, Trainer
 from svgpbench.training.online import OnlineTrainer
 from svgpbench.tree import tree_map
 from svgpbench_datasets import (
@@ -240,6 +240,12 @@ def run_cell(
             "n_test": len(ready.y_test),
             "dimensions": int(ready.X_train.shape[1]),
         },
-        timing={"train_s": last["seconds"]} if last else {},
+        timing=_effort(trained),
         resumptions=trained.resumptions,
     )
+
+
+def _effort(trained: Trained) -> dict[str, float | int | None]:
+    """Seconds of training, and how often L-BFGS evaluated where it did."""
+    effort = {"train_s": trained.trace[-1]["seconds"]} if trained.trace else {}
+    return effort | ({"evaluations": trained.evaluations} if trained.evaluations else {})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
@@ -23,7 +23,14 @@ from svgpbench.metrics import metric as find_metric
 from svgpbench.plugins import FIGURES, TABLES
 
 if TYPE_CHECKING:
-    from svgpbench.report import Collected, ResultTable
+    from svgpbench.report import Collected
+    from svgpbench.report.kinds import BuiltTable
+
+
+OfKind: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--kind", metavar="KIND", help="Of a kind that the file does not declare."),
+]
 
 
 def table_command(
@@ -39,6 +46,7 @@ def table_command(
         list[str] | None,
         typer.Option("--metric", help="A column; repeat for several. Replaces those declared."),
     ] = None,
+    kind: OfKind = None,
     as_json: AsJson = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
     as_markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
@@ -50,7 +58,10 @@ def table_command(
 
     declared = load_experiment(experiment)
     default = TableEntry(name="finals")
+    _check_one("table", table, kind)
     entries = entries_of(declared.tables, default, f"table of {declared.name}", table)
+    if kind:
+        entries = [TableEntry(name=kind, kind=kind)]
     if len(entries) > 1 and (as_json or as_csv):
         names = ", ".join(entry.name for entry in entries)
         raise UserError(
@@ -63,24 +74,22 @@ def table_command(
     kinds: list[TableKind] = [kind_of(TABLES, entry, declared) for entry in entries]
     collected = _collected(declared, preset, results, backend)
     titles = tuple(dict.fromkeys(record.config.backend.title for record in collected.records))
-    for place, kind in enumerate(kinds):
+    for place, one in enumerate(kinds):
         if place:
             typer.echo()
-        built = kind.build(collected, backends=titles if backend else ())
+        built = one.build(collected, backends=titles if backend else ())
         _print_table(built, "json" if as_json else "csv" if as_csv else "markdown" * as_markdown)
 
 
-def _print_table(table: ResultTable, form: str) -> None:
-    from svgpbench.report.layout import TerminalTable, to_markdown
-
+def _print_table(table: BuiltTable, form: str) -> None:
     if form == "json":
         typer.echo(json.dumps(table.to_json(), indent=2, ensure_ascii=False, allow_nan=False))
     elif form == "csv":
         typer.echo(table.to_csv(), nl=False)
     elif form == "markdown":
-        typer.echo(to_markdown(table))
+        typer.echo(table.to_markdown())
     else:
-        printer().print(TerminalTable(table))
+        printer().print(table.to_terminal())
 
 
 def plot_command(
@@ -92,6 +101,7 @@ def plot_command(
     figure: Annotated[
         str | None, typer.Option("--figure", metavar="NAME", help="One of those that are declared.")
     ] = None,
+    kind: OfKind = None,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="A .png, .pdf or .svg file.")
     ] = None,
@@ -102,19 +112,27 @@ def plot_command(
 
     declared = load_experiment(experiment)
     default = FigureEntry(name="convergence")
+    _check_one("figure", figure, kind)
     entries = entries_of(declared.figures, default, f"figure of {declared.name}", figure)
+    if kind:
+        entries = [FigureEntry(name=kind, kind=kind)]
     if out is not None and len(entries) > 1:
         names = ", ".join(entry.name for entry in entries)
         raise UserError(f"--out {out}: {declared.name} declares several figures; "
                         f"choose one with --figure: {names}")  # fmt: skip
-    several = max(len(declared.figures), 1) > 1
+    several = kind is not None or max(len(declared.figures), 1) > 1
     paths = [out or Path(f"{declared.name}{f'-{entry.name}' * several}.png") for entry in entries]
     for path in paths:
         check_figure_path(path)
     kinds: list[FigureKind] = [kind_of(FIGURES, entry, declared) for entry in entries]
     collected = _collected(declared, preset, results, backend)
-    for path, kind in zip(paths, kinds, strict=True):
-        typer.echo(f"{path}\n{draw_figure(collected, path, kind)}")
+    for path, one in zip(paths, kinds, strict=True):
+        typer.echo(f"{path}\n{draw_figure(collected, path, one)}")
+
+
+def _check_one(what: str, name: str | None, kind: str | None) -> None:
+    if name and kind:
+        raise UserError(f"--{what} names one that is declared, --kind one that is not: give one")
 
 
 def _collected(

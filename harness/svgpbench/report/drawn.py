@@ -41,6 +41,11 @@ class Drawn:
         """One row a drawn cell."""
         return final_frame(self.records)
 
+    @property
+    def with_replicas(self) -> pd.DataFrame:
+        """One row a cell of the drawn backend, perturbed replicas too."""
+        return self.all[self.all["backend"] == self.backend]
+
     @cached_property
     def traces(self) -> pd.DataFrame:
         """One row an evaluated iteration of a drawn cell."""

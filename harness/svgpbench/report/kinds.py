@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol
 
 from pydantic import AfterValidator, ValidationError
 
@@ -25,9 +25,9 @@ from svgpbench.runner.records import Record
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+    from rich.console import RenderableType
 
     from svgpbench.report.drawn import Drawn
-    from svgpbench.report.table import ResultTable
 
 MetricName = Annotated[str, AfterValidator(lambda name: metric(name).name)]
 TracedName = Annotated[str, AfterValidator(lambda name: of_a_trace(name).name)]
@@ -110,6 +110,25 @@ def _short(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
+class BuiltTable(Protocol):
+    """A table of records, in every form that a command prints or a file holds."""
+
+    def to_csv(self) -> str:
+        """Every row, numbers in full."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Every row, numbers in full, and the notes; what is not there is null."""
+
+    def to_markdown(self) -> str:
+        """Pipe tables and their footnotes."""
+
+    def to_latex(self) -> str:
+        """Tables for `booktabs`, their footnotes in the captions."""
+
+    def to_terminal(self) -> RenderableType:
+        """What rich prints."""
+
+
 class TableKind(Kind, ABC):
     """A kind of table, `svgpbench.tables`."""
 
@@ -117,7 +136,7 @@ class TableKind(Kind, ABC):
     metrics: tuple[MetricName, ...] = ()
 
     @abstractmethod
-    def build(self, collected: Collected, backends: tuple[str, ...] = ()) -> ResultTable:
+    def build(self, collected: Collected, backends: tuple[str, ...] = ()) -> BuiltTable:
         """The table; `backends`: titles to show in a terminal, empty for the one that stands for all."""
 
 

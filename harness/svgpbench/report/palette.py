@@ -33,6 +33,8 @@ OTHERS = (
     LineStyle("#000000", (0, (4, 2))),
     LineStyle("#8C564B", (0, (1, 1.3))),
     LineStyle("#999999", (0, (5, 1.5, 1, 1.5))),
+    LineStyle("#882255", "-"),  # these two are Tol's
+    LineStyle("#44AA99", (0, (4, 2))),
 )
 
 

@@ -57,11 +57,16 @@ class Label:
     edge: Literal["top", "bottom"]
 
 
-def grid(rows: int, columns: int, width: float = 1.36, height: float = 1.4) -> tuple[Figure, Any]:
-    """A figure and its axes [rows, columns], each so many inches; six are readable at a journal's width."""
+def grid(
+    rows: int, columns: int, width: float = 1.36, height: float = 1.4, *, share_x: bool = True
+) -> tuple[Figure, Any]:
+    """A figure and its axes [rows, columns], each so many inches; six are readable at a journal's width.
+
+    Panels of a column have one horizontal axis, or with `share_x` false each its own.
+    """
     size = (max(3.6, width * columns + 0.4), max(2.4, height * rows + 0.4))
     figure = Figure(figsize=size, layout="constrained")
-    return figure, figure.subplots(rows, columns, squeeze=False, sharex="col")
+    return figure, figure.subplots(rows, columns, squeeze=False, sharex="col" if share_x else False)
 
 
 def title_of(name: str, rows: pd.DataFrame) -> str:
@@ -73,12 +78,20 @@ def title_of(name: str, rows: pd.DataFrame) -> str:
 
 
 def legend(figure: Figure, styles: dict[str, LineStyle]) -> None:
+    """The line of each method, below all panels."""
+    legend_of(
+        figure,
+        [
+            Line2D([], [], color=style.colour, linestyle=style.dash, linewidth=1.5, label=name)
+            for name, style in styles.items()
+        ],
+    )
+
+
+def legend_of(figure: Figure, handles: Sequence[Line2D]) -> None:
     """Below all panels, in as many rows as its width needs."""
-    handles = [
-        Line2D([], [], color=style.colour, linestyle=style.dash, linewidth=1.5, label=name)
-        for name, style in styles.items()
-    ]
-    widths = [0.62 + 0.062 * len(name) for name in styles]  # inches, of the line and its label
+    # inches, of the line and its label
+    widths = [0.62 + 0.062 * len(str(handle.get_label())) for handle in handles]
     columns = len(handles)
     while columns > 1 and _widest(widths, columns) > figure.get_figwidth():
         columns -= 1

@@ -25,7 +25,6 @@ from svgpbench.report.kinds import (
     entries_of,
     kind_of,
 )
-from svgpbench.report.layout import to_latex, to_markdown
 from svgpbench.report.printed_beside_ours import (
     Beside,
     as_frame,
@@ -263,7 +262,7 @@ def _figure(found: Collected, stem: Path, kind: FigureKind) -> list[Path]:
 
 def _table(found: Collected, stem: Path, kind: TableKind) -> list[Path]:
     table = kind.build(found)
-    return _texts(stem, to_markdown(table), to_latex(table), table.to_csv())
+    return _texts(stem, table.to_markdown(), table.to_latex(), table.to_csv())
 
 
 def _beside(planned: Planned, found: Collected, stem: Path, judged: Sequence[Judged]) -> list[Path]:

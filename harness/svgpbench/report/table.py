@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
 
@@ -24,6 +24,9 @@ from svgpbench.report.frames import (
 from svgpbench.report.kinds import TableKind
 from svgpbench.report.means import mean_and_error
 from svgpbench.runner.records import Record
+
+if TYPE_CHECKING:
+    from svgpbench.report.layout import TerminalTable
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,24 @@ class ResultTable:
             "average_ranks": {name: ranks.to_json() for name, ranks in self.ranks.items()},
             "notes": list(self.notes),
         }
+
+    def to_markdown(self) -> str:
+        """Pipe tables, one a task, and the footnotes as a list."""
+        from svgpbench.report import layout  # which lays this table out
+
+        return layout.to_markdown(self)
+
+    def to_latex(self) -> str:
+        """Tables for `booktabs`, one a task; the footnotes are in their captions."""
+        from svgpbench.report import layout
+
+        return layout.to_latex(self)
+
+    def to_terminal(self) -> TerminalTable:
+        """What rich prints."""
+        from svgpbench.report import layout
+
+        return layout.TerminalTable(self)
 
 
 def _plain(value: Any) -> Any:

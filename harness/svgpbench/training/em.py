@@ -41,6 +41,7 @@ class Trained:
     theta: Theta
     state: Tree
     resumptions: int = 0  # how often the run went on from a checkpoint
+    evaluations: int = 0  # of an objective and its gradient by L-BFGS
 
 
 class _StoppedError(Exception):
@@ -142,13 +143,15 @@ class Trainer:
     def climb_phase(self, at: Place) -> Place:
         """S iterations of L-BFGS, which starts anew in every phase, as its function does."""
         batch = self.batches.full(at.raw.inducing)
-        held = self.steps.hold(at.raw, at.prior, at.state)
+        held, evaluations = self.steps.hold(at.raw, at.prior, at.state), Evaluations()
         raw = self.ascended(
             at.raw,
             lambda raw: self.steps.objective_and_gradient(raw, held, batch, self.one),
             self.settings.m_steps,
+            evaluations=evaluations,
         )
-        return at._replace(**self.steps.tied(raw, held, batch.X)._asdict())
+        evaluated = at.evaluated + len(evaluations.known)
+        return at._replace(**self.steps.tied(raw, held, batch.X)._asdict(), evaluated=evaluated)
 
     def ascended(
         self,
@@ -253,7 +256,8 @@ class Trainer:
         """What the run leaves."""
         at = self.at
         state = tree_map(self.ops.to_numpy, at.state)
-        return Trained(*at.failure, list(at.trace), self.theta(at), state, at.resumptions)
+        trace, theta = list(at.trace), self.theta(at)
+        return Trained(*at.failure, trace, theta, state, at.resumptions, at.evaluated)
 
     def _climb_throughout(self, checkpoint: Checkpoint) -> None:
         """One run of L-BFGS up a bound that stays the same, a trace point every S iterations.
@@ -270,7 +274,8 @@ class Trainer:
         def point(raw: Theta) -> None:
             nonlocal since
             at = self.point(self.moved(self.at, raw), since)
-            self.at = at._replace(evaluations=evaluations.known)
+            known = evaluations.known
+            self.at = at._replace(evaluations=known, evaluated=len(known))
             checkpoint.keep(self.ops, self.at)
             if at.failed:
                 raise _StoppedError

@@ -29,6 +29,7 @@ class Place(NamedTuple):
     trace: tuple[TracePoint, ...] = ()
     failure: tuple[End, str] = ("ok", "")  # status and message
     evaluations: tuple[Any, ...] = ()  # of an ascent through all iterations: values and gradients
+    evaluated: int = 0  # how many there were of these, in ascents of all kinds
     gamma0: float = 0.0  # the rate of an online run
     trials: tuple[float, ...] = ()  # bounds that the rates tried so far reached
     best: Any = ()  # the place that the best of them reached
