@@ -12,6 +12,15 @@ class UserError(ValueError):
     """A mistake in what the user gave: one line saying what, where and what to do; exit code 2."""
 
 
+class NoAutodiffError(UserError):
+    """What `value_and_grad` of a backend without autodiff raises: what asked for it is left out by name."""
+
+    def __init__(self, backend: str) -> None:
+        super().__init__(
+            f"backend {backend!r} has no autodiff: only steps with a gradient in closed form run on it"
+        )
+
+
 def unknown(kind: str, name: str, known: Iterable[str]) -> UserError:
     """The error for a name that nothing answers to, with the nearest one that exists."""
     names = sorted(known)

@@ -5,9 +5,9 @@ this protocol for a framework. An `Ops` is an instance that carries its dtype an
 global. There is no random operation: the harness draws every random number with NumPy and hands
 arrays in, which is the only way to get the same minibatches and starts on every framework.
 
-Beyond these functions a method uses the operators `+ - * / @ **`, comparisons, and indexing with
-`...`, `None` and slices, which every framework's arrays have. Names and signatures follow the Python
-array API standard where it has one.
+Beyond these functions a method uses the operators `+ - * / @ **`, comparisons, `&` of two of them, and
+indexing with `...`, `None` and slices, which every framework's arrays have. Names and signatures follow
+the Python array API standard where it has one.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ class Capabilities:
     dtypes: tuple[str, ...]
     devices: tuple[str, ...]
     computes: bool = True  # False: shapes without numbers
+    autodiff: bool = True  # False: `value_and_grad` raises `NoAutodiffError`
 
 
 def _no_variables(device: str, threads: int) -> dict[str, str]:
@@ -196,7 +197,8 @@ class Ops(Protocol):
     def value_and_grad(self, f: Callable[..., Array]) -> Callable[..., tuple[Array, Tree]]:
         """Value and gradient of scalar `f(tree, *rest)` with respect to every leaf of `tree`.
 
-        The gradient has the structure of `tree`; a leaf that f does not use gets zeros.
+        The gradient has the structure of `tree`; a leaf that f does not use gets zeros. Raises
+        `NoAutodiffError` on a backend whose capabilities say that it has no autodiff.
         """
 
     def scan(self, step: Callable[[S, Tree], S], carry: S, xs: Tree, *, length: int) -> S:

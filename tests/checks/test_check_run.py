@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from glob import glob
+from io import StringIO
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from svgpbench.checks import run_checks, worker
 from svgpbench.checks.bench import Bench
 from svgpbench.checks.cases import VARIANTS, build_model, cases, likelihoods_of, small_problem
+from svgpbench.checks.completeness import Skip, omissions
 from svgpbench.checks.dense import kernel_matrix
-from svgpbench.checks.evaluate import Arrays
+from svgpbench.checks.evaluate import GROUPS, Arrays
 from svgpbench.checks.identities import IDENTITIES, Identity, identities
 from svgpbench.checks.matrix import CONDITION, CONDITIONS, Entry, bound, difference
 from svgpbench.checks.report import Report
@@ -25,7 +28,7 @@ from svgpbench.checks.worker import ops_for
 from svgpbench.config import BackendConfig
 from svgpbench.errors import UserError
 from svgpbench.likelihoods import likelihoods
-from svgpbench.methods import build_method
+from svgpbench.methods import AnyMethod, build_method
 from svgpbench.model.kernels import kernels
 from svgpbench.ops import Ops
 
@@ -178,3 +181,38 @@ def test_the_reference_computes_a_case_once_for_both_dtypes(
 def test_unknown_backend_is_one_line() -> None:
     with pytest.raises(UserError, match="did you mean 'jax'"):
         run_checks(["jaxx"])
+
+
+def test_what_a_backend_does_not_offer_is_a_word_in_the_matrix_and_one_line() -> None:
+    entry = Entry("m | l | k | float64", "values", 1e-15, "values/elbo", ("numpy", "x"), 1e-10)
+    skips = [Skip("x", f"{m} | l | k | float32", g, "no float32") for m in "mn" for g in GROUPS]
+    skips += [Skip("x", "m | l | k | float64", "gradients", "no autodiff")]
+    skips += [Skip("x", f"identity {n}", "", "no autodiff") for n in (7, 8)]
+    report = Report(["numpy", "x"], False, [entry], [], [], ["x: dead"] * 6, [], skips)
+    assert not report.ok and replace(report, failures=[]).ok
+    console = Console(width=100, file=StringIO())
+    console.print(report.table())
+    rows = [line.split() for line in console.file.getvalue().splitlines()]  # type: ignore[attr-defined]
+    assert ["m", "1", "1e-15", "skip", "–", "–", "–", "–"] in rows
+    assert ["n,", "float32", "1", *["skip"] * 5, "–"] in rows
+    assert [str(line) for line in report.lines()] == [
+        "x skips 2 float32 cases: no float32",
+        "x skips grads of 1 float64 cases, identities 7, 8: no autodiff",
+        "x: dead (6 times)",
+    ]
+
+
+def test_a_case_that_raises_is_named_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    def computed(ops: Ops, model: object, method: AnyMethod, *_: object) -> Arrays:
+        if method.name == "gpr":
+            raise ValueError("out of\npaper")
+        return {f"{group}/elbo": np.ones(1) for group in GROUPS}
+
+    monkeypatch.setattr(worker, "evaluate", computed)
+    both = [case for case in cases(full=False) if case.name.startswith(("gpr", "sgpr |"))]
+    both = [case for case in both if case.dtype == "float64"]
+    numbered = [(i, asdict(case)) for i, case in enumerate(both)]
+    out = worker.run_task(asdict(Share("numpy", "", "cpu", numbered)))
+    said = list(omissions(BackendConfig(name="numpy"), both, out))
+    assert said[0] == f"numpy: {both[0].name}: ValueError: out of"
+    assert [line for line in said if "sgpr" in line] == []

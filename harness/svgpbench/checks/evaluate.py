@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy.typing as npt
 
 from svgpbench.checks.cases import Problem
 from svgpbench.config import LEARN
+from svgpbench.errors import NoAutodiffError
 from svgpbench.methods import AnyMethod
 from svgpbench.model import Model, Theta, constrain, unconstrain
 from svgpbench.numerics.adam import adam_start
@@ -22,6 +24,10 @@ from svgpbench.tree import named_leaves, tree_map
 Arrays = dict[str, npt.NDArray[Any]]
 RATE, ADAM_RATE, STEPS = 0.6, 0.02, 50
 REFERENCE = "numpy"
+GROUPS = ("values", "gradients", "e_step", "e_trajectory", "m_trajectory")
+"""What is compared of a case, in the order of the matrix."""
+SKIPPED = "skipped"
+"""`skipped/GROUP` says why a backend has nothing for a group."""
 
 
 class Values(NamedTuple):
@@ -36,8 +42,44 @@ class Values(NamedTuple):
     q_cov: Array  # [P, M, M]
 
 
+def groups_of(trajectories: str) -> tuple[str, ...]:
+    """The groups of arrays that a case has."""
+    if trajectories == "none":
+        return tuple(group for group in GROUPS if not group.endswith("trajectory"))
+    return GROUPS
+
+
+def skipped(groups: tuple[str, ...], why: str) -> Arrays:
+    """Groups that a backend has nothing for, and why."""
+    return {f"{SKIPPED}/{group}": np.array(why) for group in groups}
+
+
+def _or_skipped(ops: Ops, groups: tuple[str, ...], compute: Callable[[], Arrays]) -> Arrays:
+    """What is computed, or that these groups need the autodiff that a backend says it has not."""
+    try:
+        return compute()
+    except NoAutodiffError:
+        if type(ops).capabilities.autodiff:
+            raise
+        return skipped(groups, WITHOUT_AUTODIFF)
+
+
+WITHOUT_AUTODIFF = "it has no autodiff"
+
+
 def evaluate(
     ops: Ops, model: Model, method: AnyMethod, problem: Problem, trajectories: str = "compiled"
+) -> Arrays:
+    """The arrays of a case as `group/array`; what a backend cannot do, as `skipped/group`."""
+    return _or_skipped(
+        ops,
+        groups_of(trajectories),
+        lambda: _evaluated(ops, model, method, problem, trajectories),
+    )
+
+
+def _evaluated(
+    ops: Ops, model: Model, method: AnyMethod, problem: Problem, trajectories: str
 ) -> Arrays:
     """Values, gradients, one E-step and, unless `trajectories` is "none", two trajectories.
 
@@ -75,24 +117,34 @@ def evaluate(
     values = _values(ops, model, method)
     gradients = _gradients(ops, model, method)
     first = batch(batches[0])
-    objective, gradient = gradients(raw, moved, state, full, one)
-    if "inducing" not in learn:
-        gradient = gradient._replace(inducing=())
+
+    def slopes() -> Arrays:
+        objective, gradient = gradients(raw, moved, state, full, one)
+        if "inducing" not in learn:
+            gradient = gradient._replace(inducing=())
+        return {
+            "gradients/objective": objective,
+            **{f"gradients/{k}": x for k, x in named_leaves(gradient)},
+        }
+
     out = {f"values/{k}": x for k, x in named_leaves(values(raw, state, first, scale))}
     out |= {f"e_step/{k}": x for k, x in named_leaves(values(raw, third, first, scale))}
-    out |= {f"gradients/{k}": x for k, x in named_leaves(gradient)}
-    out |= {"gradients/objective": objective}
+    out |= _or_skipped(ops, ("gradients",), slopes)
     out |= {f"state/{k}": x for k, x in named_leaves(state)}
     if trajectories != "none":
         last = run.e_phase_batches(raw, prior, batch(batches), start, rate, scale)
         adam = adam_start(ops, learned(raw, learn))
         m_rate = ops.asarray(np.float64(ADAM_RATE))
-        moved_to = run.m_phase(raw, prior, state, adam, full, m_rate, one)[0].raw
+
+        def m_steps() -> Arrays:
+            moved_to = run.m_phase(raw, prior, state, adam, full, m_rate, one)[0].raw
+            return {f"m_trajectory/{k}": x for k, x in named_leaves(moved_to)}
+
         out |= {f"e_trajectory/{k}": x for k, x in named_leaves(values(raw, last, first, scale))}
-        out |= {f"m_trajectory/{k}": x for k, x in named_leaves(moved_to)}
+        out |= _or_skipped(ops, ("m_trajectory",), m_steps)
         if hasattr(last, "halvings"):  # backends must damp the same steps
             out["e_trajectory/halvings"] = last.halvings
-    return {k: ops.to_numpy(x) for k, x in out.items()}
+    return {k: x if k.startswith(SKIPPED) else ops.to_numpy(x) for k, x in out.items()}
 
 
 def step_by_step(ops: Ops) -> Ops:

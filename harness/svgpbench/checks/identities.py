@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from svgpbench.checks.bench import Names
-from svgpbench.checks.evaluate import step_by_step
+from svgpbench.checks.evaluate import SKIPPED, WITHOUT_AUTODIFF, step_by_step
 from svgpbench.checks.identities_of_bases import (
     coupled_inside_decoupled,
     functions_without_width_are_points,
@@ -30,7 +30,18 @@ from svgpbench.checks.identities_of_steps import (
     tyings_agree_at_fixed_theta,
     whitening_keeps_values,
 )
+from svgpbench.errors import NoAutodiffError
 from svgpbench.ops import Ops
+from svgpbench.runner.worker import one_line
+
+
+@dataclass(frozen=True)
+class NotShown:
+    """One identity that has no number on a backend: `skipped` without autodiff, `failed` where it raised."""
+
+    number: int
+    state: str
+    why: str
 
 
 @dataclass(frozen=True)
@@ -73,12 +84,20 @@ def statement(number: int) -> str:
     return " ".join((IDENTITIES[number][0].__doc__ or "").split(": ", 1)[1].split())
 
 
-def identities(ops: Ops, likelihoods: Names) -> Iterator[Identity]:
+def identities(ops: Ops, likelihoods: Names) -> Iterator[Identity | NotShown]:
     """Every identity on a float64 backend, step by step: they are about the mathematics.
 
     `likelihoods` are those over which an identity runs that is not about one of its own.
     """
     ops = step_by_step(ops)
     for number, (check, tolerance) in IDENTITIES.items():
-        worst = check(ops, likelihoods)
+        try:
+            worst = check(ops, likelihoods)
+        except Exception as error:  # a backend's or a method's own: the other identities go on
+            without = isinstance(error, NoAutodiffError) and not type(ops).capabilities.autodiff
+            if without:
+                yield NotShown(number, SKIPPED, WITHOUT_AUTODIFF)
+            else:
+                yield NotShown(number, "failed", one_line(error))
+            continue
         yield Identity(number, statement(number), ops.name, worst, tolerance)

@@ -9,11 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from svgpbench.checks.cases import KERNELS_IN_TURN, Case, small_problem
-from svgpbench.checks.evaluate import Arrays
+from svgpbench.checks.evaluate import GROUPS, SKIPPED, Arrays
 from svgpbench.ops import eps
 from svgpbench.plugins import load_backend
 
-GROUPS = ("values", "gradients", "e_step", "e_trajectory", "m_trajectory")
 FLOAT64 = {
     "values": 1e-10,
     "gradients": 1e-10,
@@ -85,10 +84,14 @@ class Entry:
 def compare(case: Case, numbers: dict[str, Arrays], dense: Arrays | None) -> list[Entry]:
     """Entries of one case from the arrays of each backend; `dense` is compared with numpy's.
 
-    In float32 the reference is numpy's float64 under the key `numpy`.
+    In float32 the reference is numpy's float64 under the key `numpy`. A backend takes no part in a group
+    that it skips.
     """
-    entries = []
+    entries, computed = [], numbers
     for group in GROUPS:
+        numbers = {b: found for b, found in computed.items() if f"{SKIPPED}/{group}" not in found}
+        if len(numbers) < 2:
+            continue
         prefix = f"{group}/"
         names = sorted({k for found in numbers.values() for k in found if k.startswith(prefix)})
         if group == "m_trajectory" and case.dtype != "float64":
@@ -104,9 +107,9 @@ def compare(case: Case, numbers: dict[str, Arrays], dense: Arrays | None) -> lis
             worst, array, pair = max(found)
             tolerance = bound(group, case.dtype, condition_of(case))
             entries.append(Entry(case.name, group, worst, array, pair, tolerance))
-    if dense is not None and "numpy" in numbers:
+    if dense is not None and "numpy" in computed:
         found = [
-            (difference(numbers["numpy"][k], x), k, ("numpy", "dense")) for k, x in dense.items()
+            (difference(computed["numpy"][k], x), k, ("numpy", "dense")) for k, x in dense.items()
         ]
         worst, array, pair = max(found)
         entries.append(Entry(case.name, "dense", worst, array, pair, FLOAT64["dense"]))

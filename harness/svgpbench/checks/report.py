@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -12,6 +13,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from svgpbench.checks.completeness import Skip
 from svgpbench.checks.identities import Identity
 from svgpbench.checks.matrix import Entry
 from svgpbench.checks.rounding import Rounding
@@ -37,6 +39,7 @@ class Report:
     rounding: list[Rounding]
     failures: list[str]  # processes that died, one line each
     notes: list[str] = field(default_factory=list)  # what was not looked at, and why
+    skips: list[Skip] = field(default_factory=list)  # what a backend does not offer, by name
 
     @property
     def ok(self) -> bool:
@@ -66,12 +69,33 @@ class Report:
             "rounding": rows(list(self.rounding)),
             "failures": self.failures,
             "notes": self.notes,
+            "skipped": [asdict(skip) for skip in self.skips],
         }
 
     def table(self) -> Group:
-        """The matrix by method, the identities, the growth of rounding, and what is red."""
-        notes = [Text(note, style="yellow") for note in self.notes]
-        return Group(self._matrix(), self._identities(), self._rounding(), *notes, self._verdict())
+        """The matrix by method, the identities and the growth of rounding."""
+        return Group(self._matrix(), self._identities(), self._rounding())
+
+    def lines(self) -> list[Text]:
+        """What was left out and why, and what is red: lines to be printed whole."""
+        notes = [Text(note, style="yellow") for note in (*self._skip_lines(), *self.notes)]
+        return [*notes, *self._verdict()]
+
+    def _skip_lines(self) -> Iterator[str]:
+        """A line for each backend and reason: of which cases what is skipped, and which identities."""
+        for backend, why in dict.fromkeys((skip.backend, skip.why) for skip in self.skips):
+            same = [skip for skip in self.skips if (skip.backend, skip.why) == (backend, why)]
+            whole = {skip.what for skip in same if skip.group == "values"}
+            counts = Counter(("", case.rpartition(" ")[2]) for case in whole) + Counter(
+                (f"{COLUMNS[skip.group]} of ", skip.what.rpartition(" ")[2])
+                for skip in same
+                if skip.group and skip.what not in whole
+            )
+            what = [f"{group}{n} {dtype} cases" for (group, dtype), n in counts.items()]
+            numbers = [x.what.partition(" ")[2] for x in same if x.what.startswith("identity")]
+            what += [f"identities {', '.join(numbers)}"] if numbers else []
+            what += ["the growth of rounding"] if any("trajectory" in x.what for x in same) else []
+            yield f"{backend} skips {', '.join(what)}: {why}"
 
     def _matrix(self) -> Table:
         title = f"Worst difference, max|Δ| / max|value|, among {', '.join(self.backends)}"
@@ -81,10 +105,13 @@ class Report:
         for name in COLUMNS.values():
             table.add_column(name, justify="right", min_width=len("1e-15"))
         for dtype in ("float64", "float32"):
-            for method, found in self._by_method(dtype).items():
+            found, skips = self._by_method(dtype), self._skips_by_method(dtype)
+            for method in dict.fromkeys((*found, *skips)):
                 label = method if dtype == "float64" else f"{method}, float32"
-                count = len({e.case for e in found})
-                table.add_row(label, str(count), *(_worst(found, c) for c in COLUMNS))
+                count = len({e.case for e in found[method]} | {s.what for s in skips[method]})
+                groups = {skip.group for skip in skips[method]}
+                cells = (_worst(found[method], c, skipped=c in groups) for c in COLUMNS)
+                table.add_row(label, str(count), *cells)
         return table
 
     def _identities(self) -> Table:
@@ -113,13 +140,20 @@ class Report:
                 out[e.case.split(" | ")[0]].append(e)
         return out
 
+    def _skips_by_method(self, dtype: str) -> dict[str, list[Skip]]:
+        out: dict[str, list[Skip]] = defaultdict(list)
+        for skip in self.skips:
+            if skip.group and skip.what.endswith(dtype):
+                out[skip.what.split(" | ")[0]].append(skip)
+        return out
+
     def _by_identity(self) -> dict[int, list[Identity]]:
         out: dict[int, list[Identity]] = defaultdict(list)
         for i in self.identities:
             out[i.number].append(i)
         return out
 
-    def _verdict(self) -> Text:
+    def _verdict(self) -> list[Text]:
         red = [
             f"{e.case}: {e.group} {e.worst:.1e} > {e.tolerance:.0e} in {e.array} "
             f"({e.pair[0]} – {e.pair[1]})"
@@ -136,16 +170,17 @@ class Report:
             for r in self.rounding
             if not r.ok
         ]
-        red += self.failures
+        for line, times in Counter(self.failures).items():
+            red.append(line if times == 1 else f"{line} ({times} times)")
         if red:
-            return Text("\n".join(red), style="bold red")
-        return Text("all within tolerance", style="green")
+            return [Text(line, style="bold red") for line in red]
+        return [Text("all within tolerance", style="green")]
 
 
-def _worst(entries: list[Entry], group: str) -> Text:
+def _worst(entries: list[Entry], group: str, *, skipped: bool) -> Text:
     found = [e for e in entries if e.group == group]
     if not found:
-        return Text("–")
+        return Text("skip" if skipped else "–")
     return _shown(max(e.worst for e in found), ok=all(e.ok for e in found))
 
 

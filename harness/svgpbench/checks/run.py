@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from svgpbench.checks.cases import Case, cases, small_problem
-from svgpbench.checks.completeness import arrays_of, omissions
+from svgpbench.checks.completeness import FAILED, Skip, arrays_of, omissions, skips
 from svgpbench.checks.dense import dense_arrays, without_dense
 from svgpbench.checks.evaluate import REFERENCE, Arrays
 from svgpbench.checks.identities import IDENTITIES, Identity, statement
@@ -151,10 +151,12 @@ def run_checks(
                 failures.append(f"{title}: {error}")
                 ended_badly.add(title)
             on_progress(f"{done}/{len(shares)} {title}")
+    not_offered: list[Skip] = []
     for b in configs:
+        not_offered += skips(b, chosen, arrays[b.title])
         if b.title not in ended_badly:  # of one that did, the failure says enough
             failures += omissions(b, chosen, arrays[b.title])
-    return _report(chosen, arrays, _home(configs), failures, full=full)
+    return _report(chosen, arrays, _home(configs), failures, not_offered, full=full)
 
 
 def _refuse_without(device: str, configs: Iterable[BackendConfig], folder: Path) -> None:
@@ -192,12 +194,18 @@ def _shared_compilations(folder: Path) -> dict[str, str]:
 
 
 def _report(
-    chosen: list[Case], arrays: dict[str, Arrays], home: str, failures: list[str], *, full: bool
+    chosen: list[Case],
+    arrays: dict[str, Arrays],
+    home: str,
+    failures: list[str],
+    not_offered: list[Skip],
+    *,
+    full: bool,
 ) -> Report:
     problem, entries = small_problem(), []
     for index, case in enumerate(chosen):
         numbers = {backend: arrays_of(index, found) for backend, found in arrays.items()}
-        numbers = {backend: found for backend, found in numbers.items() if found}
+        numbers = {b: found for b, found in numbers.items() if found and FAILED not in found}
         if REFERENCE in numbers:
             wanted = case.dtype == "float64"
             dense = dense_arrays(case, problem, numbers[REFERENCE]) if wanted else None
@@ -212,10 +220,14 @@ def _report(
         b: list(map(float, a["trajectory|0"])) for b, a in arrays.items() if "trajectory|0" in a
     }
     replicas: list[Any] = [
-        x for k, x in arrays[home].items() if k.startswith("trajectory|") and not k.endswith("|0")
+        x
+        for k, x in arrays[home].items()
+        if k.startswith("trajectory|") and not k.endswith(("|0", "|skipped"))
     ]
     rounding = growth(runs, replicas, home) if home in runs and len(runs) > 1 else []
-    return Report(list(arrays), full, entries, found, rounding, failures, list(_notes(chosen)))
+    return Report(
+        list(arrays), full, entries, found, rounding, failures, list(_notes(chosen)), not_offered
+    )
 
 
 def _notes(chosen: Iterable[Case]) -> Iterator[str]:

@@ -11,13 +11,25 @@ from typing import Any
 import numpy as np
 
 from svgpbench.checks.cases import Case, small_problem
-from svgpbench.checks.completeness import SOURCE
-from svgpbench.checks.evaluate import REFERENCE, Arrays, evaluate
-from svgpbench.checks.identities import identities
+from svgpbench.checks.completeness import FAILED, SOURCE
+from svgpbench.checks.evaluate import (
+    REFERENCE,
+    WITHOUT_AUTODIFF,
+    Arrays,
+    evaluate,
+    groups_of,
+    skipped,
+)
+from svgpbench.checks.identities import IDENTITIES, Identity, identities
 from svgpbench.checks.rounding import trajectory
+from svgpbench.errors import NoAutodiffError
 from svgpbench.ops import Ops
-from svgpbench.plugins import load_backend
+from svgpbench.plugins import BACKENDS, load, load_backend
+from svgpbench.runner.worker import one_line
 from svgpbench.runner.worker_setup import pin
+
+Place = tuple[str, str, str]
+"""Backend, mode and device."""
 
 
 def ops_for(backend: str, mode: str, device: str, dtype: str = "float64") -> Ops:
@@ -28,25 +40,62 @@ def ops_for(backend: str, mode: str, device: str, dtype: str = "float64") -> Ops
 
 
 def run_task(task: dict[str, Any]) -> Arrays:
-    """The arrays of a task: `cases` under `index|name`, identities and trajectories by number."""
+    """The arrays of a task: `cases` under `index|name`, identities and trajectories by number.
+
+    What the backend does not offer is under `skipped`, with the reason; a case that raises is under
+    `failed`, and the others go on.
+    """
     place = (str(task["backend"]), str(task["mode"]), str(task["device"]))
-    home = ops_for(*place)
     out: Arrays = {}
-    problem, known = small_problem(), dict[Case, Arrays]()
+    known: dict[Case, Arrays] = {}
     for index, fields in task["cases"]:
-        case = Case(**fields)
-        ops = ops_for(*place, case.dtype)
-        computed = replace(case, dtype=ops.dtype)  # the reference's in float32 is that in float64
-        if computed not in known:
-            known[computed] = evaluate(ops, *case.build(), problem, case.trajectories)
-        out |= {f"{index}|{name}": array for name, array in known[computed].items()}
-        out[f"{index}|{SOURCE}"] = np.array(ops.name)
+        arrays = _arrays_of_case(place, Case(**fields), known)
+        out |= {f"{index}|{name}": array for name, array in arrays.items()}
+    if why := _refused_dtype(place[0], "float64"):
+        numbers = list(IDENTITIES) if task["identities"] else []
+        out |= {f"identity|{number}|skipped": np.array(why) for number in numbers}
+        return out | {
+            f"trajectory|{replica}|skipped": np.array(why) for replica in task["replicas"]
+        }
+    home = ops_for(*place)
     if task["identities"]:
-        for identity in identities(home, tuple(task["identities"])):
-            out[f"identity|{identity.number}"] = np.array(identity.worst)
-    for replica in task["replicas"]:
-        out[f"trajectory|{replica}"] = np.array(trajectory(home, replica))
+        for outcome in identities(home, tuple(task["identities"])):
+            name = f"identity|{outcome.number}"
+            if isinstance(outcome, Identity):
+                out[name] = np.array(outcome.worst)
+            else:
+                out[f"{name}|{outcome.state}"] = np.array(outcome.why)
+    try:
+        for replica in task["replicas"]:
+            out[f"trajectory|{replica}"] = np.array(trajectory(home, replica))
+    except NoAutodiffError:
+        if type(home).capabilities.autodiff:
+            raise
+        out["trajectory|0|skipped"] = np.array(WITHOUT_AUTODIFF)
     return out
+
+
+def _arrays_of_case(place: Place, case: Case, known: dict[Case, Arrays]) -> Arrays:
+    """The arrays of one case; `known` are those of before, by case."""
+    if why := _refused_dtype(place[0], case.dtype):
+        return skipped(groups_of(case.trajectories), why)
+    ops = ops_for(*place, case.dtype)
+    computed = replace(case, dtype=ops.dtype)  # the reference's in float32 is that in float64
+    if computed not in known:
+        try:
+            found = evaluate(ops, *case.build(), small_problem(), case.trajectories)
+        except Exception as error:  # a backend's, a method's: the other cases go on
+            return {FAILED: np.array(one_line(error))}
+        known[computed] = found | {SOURCE: np.array(ops.name)}
+    return known[computed]
+
+
+def _refused_dtype(backend: str, dtype: str) -> str:
+    """Why a backend has no numbers in a dtype; empty where it has. The reference has one for both."""
+    offered = load(BACKENDS, backend).capabilities.dtypes
+    if backend == REFERENCE or dtype in offered:
+        return ""
+    return f"it offers {', '.join(offered)} alone"
 
 
 def main() -> None:

@@ -37,5 +37,7 @@ def check_command(
     else:
         wide = printer(100)
         wide.print(report.table())
+        for line in report.lines():
+            wide.print(line, soft_wrap=True)
     if not report.ok:
         raise typer.Exit(FAILED)

@@ -123,8 +123,14 @@ def run_command(
         typer.echo(again if summary.interrupted else f"next: {following}")
     if summary.interrupted:
         raise typer.Exit(INTERRUPTED)
-    if any(record.status != "ok" for record in records):
+    if failed(records):
         raise typer.Exit(FAILED)
+
+
+def failed(records: Sequence[Record]) -> bool:
+    """Whether a cell failed; one that its backend does not offer did not, where others ran."""
+    ended = {record.status for record in records}
+    return not ended <= {"ok", "skipped"} or ended == {"skipped"}
 
 
 def checked_cells(

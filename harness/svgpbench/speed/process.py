@@ -24,7 +24,7 @@ class ProcessFailed(Exception):  # noqa: N818 - a cell's outcome, reported and n
 
 
 class StepRefused(Exception):  # noqa: N818 - as above
-    """A peer has no step with the same result; the message is why."""
+    """A peer has no step with the same result, or a backend no autodiff for it; the message is why."""
 
 
 class TimedProcess:

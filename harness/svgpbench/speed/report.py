@@ -40,7 +40,7 @@ class Cell:
     mode: str = ""  # of a peer's, the fastest of `modes`
     modes: Mapping[str, float | str] = field(default_factory=dict)  # seconds a call, or why none
     error: str = ""
-    refused: str = ""  # why a peer has no such step
+    refused: str = ""  # why a peer or a backend has no such step
     alone: bool = False  # whether no other method shows the same figure
     work: Work | None = None  # None of a peer, whose code is not counted
     dispatch_s: float | None = None  # the fastest step where every array is tiny

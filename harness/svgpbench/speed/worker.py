@@ -5,9 +5,10 @@
 Requests: `{"do": "prepare", "problem": FILE, "method": NAME, "step": NAME}` answers `first_call_s`,
 `call_s`, `figure` and, where a likelihood samples, the figure `as_peers` estimate it;
 `{"do": "round", "calls": K}` answers `seconds`, one a call, of the case prepared under that `method`
-and `step`. A failure answers `error`. The peers speak the same, by `svgpbench/speed/peers/serve.py`; a
-backend also answers `{"do": "rates", "through": "ops" or "blas", "sizes": [M, b, P]}` with `rates` and
-`{"do": "memory"}` with `peak_bytes`, resident since the process started.
+and `step`. A failure answers `error`, a step that needs the autodiff which a backend has not `refused`.
+The peers speak the same, by `svgpbench/speed/peers/serve.py`; a backend also answers
+`{"do": "rates", "through": "ops" or "blas", "sizes": [M, b, P]}` with `rates` and `{"do": "memory"}`
+with `peak_bytes`, resident since the process started.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from typing import Any
 import numpy as np
 
 from svgpbench.environment import describe
-from svgpbench.plugins import load_backend
+from svgpbench.errors import NoAutodiffError
+from svgpbench.plugins import BACKENDS, load, load_backend
 from svgpbench.runner.worker import die_with, listen, one_line, take_pipes
 from svgpbench.runner.worker_setup import peak_memory_bytes, pin
 from svgpbench.speed.cases import Case, build_case
@@ -70,6 +72,8 @@ def main(arguments: list[str] | None = None) -> None:
                 say(prepare(cases[key]))
             else:
                 say({"seconds": time_calls(cases[key].call, request["calls"])})
+        except NoAutodiffError as error:
+            say({"error" if load(BACKENDS, name).capabilities.autodiff else "refused": str(error)})
         except Exception as error:
             say({"error": one_line(error)})
 

@@ -1,0 +1,1 @@
+"""A backend on arrays of another memory, and a method."""
