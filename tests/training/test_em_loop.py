@@ -13,6 +13,7 @@ from svgpbench.checks.dense import sgpr_bound
 from svgpbench.config import Decay, InducingConfig, LogLinear
 from svgpbench.plugins import load_backend
 from svgpbench.start.growing_basis import Growth
+from svgpbench.training.em import Trainer
 from svgpbench.training.place import Place
 from svgpbench.training.schedules import rate_at
 from svgpbench.tree import leaves
@@ -70,3 +71,24 @@ def test_hyperparameters_that_are_not_finite_have_diverged(monkeypatch: pytest.M
     failed = run.run()
     assert (failed.status, failed.message) == ("diverged", "θ is not finite at EM iteration 2")
     assert [point["iteration"] for point in failed.trace] == [1]
+
+
+@pytest.mark.parametrize("bound", [-1e92, 1e92, -1e17])
+def test_a_bound_that_is_finite_and_absurd_has_diverged(
+    monkeypatch: pytest.MonkeyPatch, bound: float
+) -> None:
+    run, given = trainer(NUMPY), iter((-1e3, bound))
+    monkeypatch.setattr(run, "elbo", lambda at, blocks=None: next(given))
+    failed = run.run()
+    said = f"the bound is {bound:.3g} at EM iteration 2: no bound of these data"
+    assert (failed.status, failed.message) == ("diverged", said)
+    assert [point["elbo"] for point in failed.trace] == [-1e3]
+
+
+def test_what_is_absurd_is_so_in_the_units_of_the_targets() -> None:
+    run = trainer(NUMPY)
+    limit = 1e12 * len(PROBLEM.y) * max(1.0, np.mean(PROBLEM.y**2))
+    assert run.credible(-limit) and not run.credible(-1.01 * limit)
+    large = replace(run.data, y=1e6 * run.data.y)
+    model, method, theta = run.model, run.method, run.theta(run.at)
+    assert Trainer(NUMPY, model, method, large, theta, run.settings).credible(-1e11 * limit)

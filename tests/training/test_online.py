@@ -198,7 +198,7 @@ def test_a_trial_that_fails_is_not_chosen_and_a_run_of_it_alone_says_so() -> Non
     assert column(trainer(rates=(50.0, 0.01), trial=6).run(), "gamma0")[-1] == 0.01
 
 
-@pytest.mark.parametrize("first", [np.inf, np.nan])
+@pytest.mark.parametrize("first", [np.inf, np.nan, 1e92])
 def test_a_trial_whose_bound_is_not_finite_is_not_chosen(
     monkeypatch: pytest.MonkeyPatch, first: float
 ) -> None:

@@ -30,6 +30,10 @@ from svgpbench.training.steps import compile_steps
 from svgpbench.training.trace_point import hyperparameters, scores
 from svgpbench.tree import leaves, named_leaves, tree_map
 
+ABSURD = 1e12
+"""Nats a row beyond which no bound of data in their own units is: rows that lie a whole standard deviation
+off under a noise of 1e-6 give half of it."""
+
 
 @dataclass(frozen=True)
 class Trained:
@@ -78,6 +82,7 @@ class Trainer:
         self.m_rate = ops.asarray(np.float64(settings.m_rate))
         self.scale = ops.asarray(np.float64(self.batches.scale))
         self.moves = bool(settings.m_steps and self.learn)
+        self.largest_bound = ABSURD * len(data.y) * max(1.0, float(np.mean(np.square(data.y))))
         self.at = self.start(theta)
 
     def start(self, theta: Theta) -> Place:
@@ -242,7 +247,7 @@ class Trainer:
         return host
 
     def run(self, checkpoint: Checkpoint = NO_CHECKPOINT) -> Trained:
-        """All EM iterations that are left; a bound that is not finite ends the run with its status."""
+        """All EM iterations that are left; a bound that cannot be one ends the run with its status."""
         if self.moves and self.settings.optimiser == "l-bfgs" and self.method.collapsed:
             self._climb_throughout(checkpoint)
             return self.trained()
@@ -315,13 +320,17 @@ class Trainer:
         return self.traced(at, blocks) if self.settings.is_traced(at.iteration) else at
 
     def traced(self, at: Place, blocks: Any = None) -> Place:
-        """The place with its trace point, or with the failure that a bound which is not finite means."""
+        """The place with its trace point, or with the failure that a bound which cannot be one means."""
         bound = self.elbo(at, blocks)
-        if not np.isfinite(bound):
+        if not self.credible(bound):
             return at._replace(failure=self._failure(at, bound))
         head: TracePoint = {"iteration": at.iteration, "elbo": bound}
         point = head | self.reached(at) | {"seconds": at.seconds}
         return at._replace(trace=(*at.trace, point))
+
+    def credible(self, bound: float) -> bool:
+        """Whether a number can be the bound of these data: finite, and not absurdly large either way."""
+        return bool(np.abs(bound) <= self.largest_bound)
 
     def reached(self, at: Place) -> TracePoint:
         """What a trace point says beside the bound and the time."""
@@ -340,4 +349,6 @@ class Trainer:
             return "diverged", f"q is not finite {where}"
         if np.isinf(bound):
             return "diverged", f"the bound is infinite {where}"
+        if np.isfinite(bound):
+            return "diverged", f"the bound is {bound:.3g} {where}: no bound of these data"
         return "not_pd", f"the posterior's precision is not positive definite {where}"

@@ -84,12 +84,12 @@ class OnlineTrainer(Trainer):
     def try_rate(self, start: Place, checkpoint: Checkpoint) -> None:
         """The trial of the next γ₀ to its end; then the run is where the next begins, or goes on.
 
-        A γ₀ is judged by the bound after the first iterations, −∞ where they failed.
+        A γ₀ is judged by the bound after the first iterations, −∞ where they failed or it cannot be one.
         """
         self.iterate(min(self.online.trial, self.online.iterations), checkpoint)
         at = self.at
         bound = -np.inf if at.failed else self.elbo(at)
-        bound = bound if np.isfinite(bound) else -np.inf
+        bound = bound if self.credible(bound) else -np.inf
         best, trials = at.best, (*at.trials, bound)
         if not at.trials or bound > max(at.trials):
             best = at._replace(prior=(), trials=(), best=())
