@@ -61,6 +61,27 @@ def do_finish(config: CellConfig) -> Outcome:
     )
 
 
+def do_note(config: CellConfig) -> Outcome:
+    """Adds a line to a file, so that a cell which ran twice is seen."""
+    with Path(str(config.method.options["notes"])).open("a") as file:
+        file.write(f"{config.seed}\n")
+    time.sleep(0.2)
+    return Outcome(status="ok", metrics={"nlpd": config.seed / 3})
+
+
+def do_span(config: CellConfig) -> Outcome:
+    """Adds when it began and ended to a file."""
+    began = time.monotonic()
+    time.sleep(0.5)
+    with Path(str(config.method.options["notes"])).open("a") as file:
+        file.write(f"{began} {time.monotonic()}\n")
+    return OK
+
+
+def do_find_other_data(config: CellConfig) -> Outcome:
+    return Outcome(status="ok", data={"fingerprint": "another"}, metrics={"nlpd": 0.5})
+
+
 def do_give_nan(config: CellConfig) -> Outcome:
     rows: list[dict[str, float | int | None]] = [{"elbo": float("nan")}, {"elbo": float("-inf")}]
     return Outcome(
@@ -94,6 +115,17 @@ def do_get_killed_once(config: CellConfig) -> Outcome:
     if not mark.exists():
         mark.touch()
         os.kill(os.getpid(), signal.SIGKILL)
+    return OK
+
+
+def do_kill_dask_worker(config: CellConfig) -> Outcome:
+    """Kills the process that started this one, so many times."""
+    marks = Path(str(config.method.options["marks"]))
+    text = marks.read_text() if marks.exists() else ""
+    if len(text) < int(config.method.options["times"]):
+        marks.write_text(text + "x")
+        os.kill(os.getppid(), signal.SIGKILL)
+        time.sleep(60)
     return OK
 
 

@@ -11,9 +11,10 @@ from svgpbench.cells.identity import Identity
 from svgpbench.cells.outcome import columns
 from svgpbench.environment import describe
 from svgpbench.runner.backlog import PlannedCell
-from svgpbench.runner.pool import KEEPS_WORKER, make_record
+from svgpbench.runner.foreman import make_record
 from svgpbench.runner.protocol import Answer, Request
 from svgpbench.runner.records import Record, WorkerFacts
+from svgpbench.runner.seats import KEEPS_WORKER
 from svgpbench.runner.worker import OUT_OF_MEMORY, answer_cell, one_line, ran_out_of_memory
 
 

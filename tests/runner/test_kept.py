@@ -18,7 +18,7 @@ from fake_cells import identify, make_config
 from test_record_files import make_record
 
 from svgpbench.errors import UserError
-from svgpbench.runner.backlog import PlannedCell, final_record
+from svgpbench.runner.backlog import PlannedCell, record_for
 from svgpbench.runner.kept import MARK, read_kept, write_kept
 from svgpbench.runner.pool import run_cells
 from svgpbench.runner.records import Record, kept_path, record_files, write_record
@@ -189,7 +189,7 @@ def test_a_run_leaves_alone_what_is_kept(tmp_path: Path) -> None:
     cells = [make_config("finish", seed) for seed in range(3)]
     kept = [make_record(0), make_record(1, status="timeout")]
     write_kept(tmp_path, kept)
-    assert final_record(tmp_path, PlannedCell(identify(cells[0]))) == kept[0]
+    assert record_for(tmp_path, PlannedCell(identify(cells[0]))) == kept[0]
     summary = run_cells(cells, results=tmp_path, jobs=1, target="fake_cells")
     assert (summary.resumed, len(summary.records)) == (1, 2)
     assert {path.stem for path in record_files(tmp_path)} == {

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 from datetime import timedelta
 from pathlib import Path
 
@@ -22,7 +24,8 @@ TEN = list(committed("adam2021-fig3")[::120])
 
 
 def content(folder: Path) -> dict[str, bytes]:
-    return {str(f.relative_to(folder)): f.read_bytes() for f in folder.rglob("*") if f.is_file()}
+    files = [f for f in folder.rglob("*") if f.is_file() and f.name != ".claims"]
+    return {str(f.relative_to(folder)): f.read_bytes() for f in files}
 
 
 def changed(folder: Path, record: Record, later: float = 0.0, **changes: object) -> Record:
@@ -180,3 +183,23 @@ def test_what_cannot_be_collected_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"no records below .*torn; .* is not a record"):
         merge([tmp_path / "torn"], tmp_path / "r")
     assert not (tmp_path / "r").exists()
+
+
+def test_two_merges_into_one_folder_do_not_lose_what_the_other_adds(tmp_path: Path) -> None:
+    results = tmp_path / "results"
+    write_record(tmp_path / "a", TEN[0])
+    merge([tmp_path / "a"], results)
+    (results / ".adam2021-fig3.1.tmp").write_text("half")
+    code = (
+        "import sys; from pathlib import Path; from svgpbench.runner.merging import alone_in\n"
+        "with alone_in(Path(sys.argv[1])): print(flush=True); sys.stdin.read()"
+    )
+    pipe = subprocess.PIPE
+    other = subprocess.Popen([sys.executable, "-c", code, str(results)], stdin=pipe, stdout=pipe)
+    assert other.stdout is not None
+    other.stdout.readline()
+    with pytest.raises(UserError, match="another command puts records into"):
+        merge([tmp_path / "a"], results)
+    other.communicate()
+    assert not (results / ".adam2021-fig3.1.tmp").exists()
+    assert merge([tmp_path / "a"], results).there == 1

@@ -21,7 +21,7 @@ from svgpbench.metrics import METRICS, USUAL
 from svgpbench.plugins import LIKELIHOODS, load
 
 if TYPE_CHECKING:
-    from svgpbench.runner.pool import Event
+    from svgpbench.runner.events import Event
     from svgpbench.runner.records import Record
 
 
@@ -57,9 +57,9 @@ def reporter() -> Iterator[Callable[[Event], None]]:
         bar = progress.add_task("starting", total=None)
 
         def show(event: Event) -> None:
-            from svgpbench.runner.pool import Finished, Planned, SetAside
+            from svgpbench.runner.events import Finished, Noticed, Planned, SetAside
 
-            if isinstance(event, SetAside):
+            if isinstance(event, SetAside | Noticed):
                 _print_line(progress.console, event)
             elif isinstance(event, Planned):
                 progress.update(bar, total=event.total, description="starting workers")
@@ -81,16 +81,19 @@ def _usual_metrics(record: Record) -> Iterator[str]:
 
 
 def _print_line(console: Console, event: Event) -> None:
-    from svgpbench.runner.pool import Finished, Planned, SetAside
+    from svgpbench.runner.events import Finished, Noticed, Planned, SetAside
 
     text = None
     if isinstance(event, SetAside):
         text = f"warning: {event.reason}; it is {event.path.name} now, and its cell runs again"
+    elif isinstance(event, Noticed):
+        text = f"warning: {event.line}"
     elif isinstance(event, Planned):
         text = f"{event.total} cells to run, {event.resumed} done earlier, {event.jobs} at a time"
     elif isinstance(event, Finished):
         record = event.record
         ended = ", ".join([record.status, *_usual_metrics(record)])
-        text = f"[{event.done}/{event.total}] {cell_title(record.config)}: {ended}"
+        by = " (by another run on this folder)" if event.elsewhere else ""
+        text = f"[{event.done}/{event.total}] {cell_title(record.config)}: {ended}{by}"
     if text is not None:
         console.print(text, markup=False, highlight=False, soft_wrap=True)

@@ -13,7 +13,7 @@ from svgpbench.cells.identity import Identity, same_cell
 from svgpbench.config import CellConfig
 from svgpbench.runner.process import WorkerKind
 from svgpbench.runner.protocol import TARGET
-from svgpbench.runner.records import Record, is_final
+from svgpbench.runner.records import Record
 from svgpbench.runner.stored import record_of
 
 
@@ -49,8 +49,8 @@ def identified(cells: Sequence[CellConfig], target: str = TARGET) -> list[Planne
     return list(plan.values())
 
 
-def final_record(results: Path, planned: PlannedCell) -> Record | None:
-    """The record with which an earlier run ended this cell for good, if there is one.
+def record_for(results: Path, planned: PlannedCell) -> Record | None:
+    """The record that an earlier run made of this cell, if there is one.
 
     An id leaves out what is at its default, so a record that says otherwise than the cell in any key was
     made when a default was another: it is none of this cell. Errors as of `record_of`.
@@ -58,7 +58,7 @@ def final_record(results: Path, planned: PlannedCell) -> Record | None:
     record = record_of(results, planned.config, planned.cell_id)
     if record is None or not same_cell(record.config, planned.config):
         return None
-    return record if is_final(record) else None
+    return record
 
 
 class Backlog:
@@ -71,10 +71,15 @@ class Backlog:
         for planned in cells:
             self._waiting.setdefault(WorkerKind.of(planned.config), deque()).append(planned)
 
-    def take(self, job: int) -> PlannedCell | None:
-        """The next cell of the job's kind, or else of the kind that the fewest jobs work on."""
+    def take(
+        self, job: int, may_run: Callable[[WorkerKind], bool] = lambda kind: True
+    ) -> PlannedCell | None:
+        """The next cell of the job's kind, or else of the kind that the fewest jobs work on.
+
+        None where no cell waits that the job may run.
+        """
         with self._lock:
-            kinds = [kind for kind, queue in self._waiting.items() if queue]
+            kinds = [kind for kind in self._kinds() if may_run(kind)]
             if not kinds:
                 return None
             kind = self._taken_by.pop(job, None)
@@ -83,3 +88,21 @@ class Backlog:
                 kind = min(kinds, key=lambda kind: crowd[kind])
             self._taken_by[job] = kind
             return self._waiting[kind].popleft()
+
+    def put_back(self, planned: PlannedCell) -> None:
+        """A cell that was taken waits again, before all others of its kind."""
+        with self._lock:
+            self._waiting[WorkerKind.of(planned.config)].appendleft(planned)
+
+    def waiting(self) -> list[PlannedCell]:
+        """The cells that nobody has taken."""
+        with self._lock:
+            return [planned for cells in self._waiting.values() for planned in cells]
+
+    def waits_for(self, may_run: Callable[[WorkerKind], bool] = lambda kind: True) -> bool:
+        """Whether a cell waits that may be run so."""
+        with self._lock:
+            return any(map(may_run, self._kinds()))
+
+    def _kinds(self) -> list[WorkerKind]:
+        return [kind for kind, queue in self._waiting.items() if queue]

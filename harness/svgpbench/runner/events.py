@@ -40,6 +40,14 @@ class Finished:
     job: int
     done: int
     total: int
+    elsewhere: bool = False  # another run on the same folder made it
+
+
+@dataclass(frozen=True)
+class Noticed:
+    """Something that the user should know, and that does not end the run: one line."""
+
+    line: str
 
 
 @dataclass(frozen=True)
@@ -50,7 +58,7 @@ class SetAside:
     reason: str
 
 
-Event: TypeAlias = SetAside | Planned | Started | Finished
+Event: TypeAlias = SetAside | Planned | Started | Finished | Noticed
 
 
 @dataclass(frozen=True)
@@ -62,6 +70,7 @@ class Summary:
     resumed: int
     total: int  # cells that were to run
     interrupted: bool
+    elsewhere: int = 0  # cells that another run on the same folder made meanwhile
 
     @property
     def counts(self) -> dict[str, int]:

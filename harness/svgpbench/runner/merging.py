@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from svgpbench.errors import UserError
+from svgpbench.runner.claims import NAME, Claims
 from svgpbench.runner.duplicates import Stored, one_a_cell
 from svgpbench.runner.kept import write_kept
 from svgpbench.runner.pool import check_writable
@@ -29,8 +32,34 @@ def merge(folders: Sequence[Path], results: Path, newest: bool = False) -> Merge
     refused, before one file is written. A working record there that is damaged is set aside where a whole
     one takes its place.
 
-    Raises `UserError` as `records_below` and `one_a_cell` do, and for a folder that cannot be written.
+    Raises `UserError` as `records_below` and `one_a_cell` do, for a folder that cannot be written, and where
+    another does the same at the moment.
     """
+    with alone_in(results):
+        return _merge(folders, results, newest)
+
+
+@contextmanager
+def alone_in(results: Path) -> Iterator[None]:
+    """Keep others from merging into a folder, and remove what killed ones had begun to write there.
+
+    Two at once would each leave out what the other adds. Raises `UserError` where another does.
+    """
+    if not results.is_dir():
+        yield
+        return
+    claims = Claims(results / NAME)
+    try:
+        if not claims.take("merge"):
+            raise UserError(f"another command puts records into {results}; wait until it has ended")
+        for draft in results.glob(".*.tmp"):
+            draft.unlink(missing_ok=True)
+        yield
+    finally:
+        claims.close()
+
+
+def _merge(folders: Sequence[Path], results: Path, newest: bool) -> Merged:
     found, here = records_below(folders), records_in(results)
     there = {(one.path, one.record.cell_id) for one in here.stored}
     chosen = one_a_cell([*here.stored, *found.stored], newest)

@@ -8,47 +8,28 @@ record is final (`svgpbench.runner.records.FINAL`) is not run again, so a run st
 from __future__ import annotations
 
 import os
-import queue
-import threading
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple
 
 from svgpbench.config import CellConfig
 from svgpbench.errors import UserError
-from svgpbench.runner.backlog import Backlog, PlannedCell, final_record, identified
-from svgpbench.runner.cores import job_cores, job_memory
-from svgpbench.runner.events import Event, Finished, Planned, SetAside, Started, Summary
-from svgpbench.runner.process import Limits, Stopped, WorkerKind, WorkerProcess
-from svgpbench.runner.protocol import TARGET, Answer, Request
+from svgpbench.runner.backlog import PlannedCell, identified, record_for
+from svgpbench.runner.claims import NAME, Claims
+from svgpbench.runner.cores import job_cores
+from svgpbench.runner.events import Event, Noticed, Planned, SetAside, Summary
+from svgpbench.runner.foreman import Foreman
+from svgpbench.runner.protocol import TARGET
 from svgpbench.runner.records import (
     DamagedRecordError,
-    Record,
-    WorkerFacts,
     checkpoint_path,
     is_final,
     record_path,
     set_aside,
-    write_record,
 )
+from svgpbench.runner.seats import Crew, LocalCrew
 from svgpbench.training.checkpoints import EVERY_S
-
-__all__ = [
-    "Event",
-    "Finished",
-    "Planned",
-    "SetAside",
-    "Started",
-    "Summary",
-    "identified",
-    "run_cells",
-]
-
-KEEPS_WORKER = frozenset({"ok", "not_pd", "diverged", "skipped"})
-"""Statuses after which a worker may run another cell; after any other it is replaced."""
 
 
 def run_cells(
@@ -62,8 +43,11 @@ def run_cells(
     on_event: Callable[[Event], None] = lambda event: None,
     force: bool = False,
     target: str = TARGET,
+    crew: Crew | None = None,
 ) -> Summary:
     """Run every cell that has no final record under `results`, `jobs` at a time.
+
+    Several runs may work on one folder at a time: each cell runs in one of them.
 
     Args:
         cells: the cells; two of the same id run once.
@@ -75,6 +59,7 @@ def run_cells(
         on_event: called in the calling thread.
         force: run cells that have a final record too, and those begun from their start.
         target: module that offers `run_cell` and `identify`.
+        crew: who computes in place of this machine; `jobs`, `timeout` and `memory` are then its own.
 
     Returns:
         A summary; after Ctrl-C it is marked `interrupted`, and every finished cell has its record.
@@ -83,34 +68,79 @@ def run_cells(
         UserError: for more jobs than cores, an existing record of another schema, a cell that
             cannot be identified, or a folder that cannot be written.
     """
-    allotment = job_cores(jobs, max((cell.threads for cell in cells), default=1))
+    if crew is None:
+        allotment = job_cores(jobs, max((cell.threads for cell in cells), default=1))
+        crew = LocalCrew(allotment, timeout, memory, target)
     plan = identified(cells, target)
     check_writable(results)
-    waiting = [planned for planned in plan if force or not _is_done(results, planned, on_event)]
-    if force:
-        for planned in waiting:
-            checkpoint_path(results, planned.config, planned.cell_id).unlink(missing_ok=True)
-    run = _Run(results, timeout, memory, checkpoint_every, target, total=len(waiting))
-    resumed = len(plan) - len(waiting)
-    on_event(Planned(len(waiting), resumed, len(allotment)))
+    there = {} if force else {one.cell_id: _found(results, one, on_event) for one in plan}
+    waiting = [one for one in plan if not there.get(one.cell_id, NOTHING).done]
+    claims = Claims(results / NAME)
     try:
-        run.work_through([planned for planned in waiting if not planned.alone], allotment, on_event)
-        run.work_through([planned for planned in waiting if planned.alone], allotment[:1], on_event)
-        interrupted = False
-    except KeyboardInterrupt:
-        interrupted = True
-    asked = tuple(planned.identity for planned in plan)
-    return Summary(asked, run.records, resumed, len(waiting), interrupted)
+        if claims.missing:
+            on_event(Noticed(_no_locks(results, claims.missing)))
+        else:
+            sweep_drafts(results, plan, claims)
+        if force:
+            for planned in waiting:
+                checkpoint_path(results, planned.config, planned.cell_id).unlink(missing_ok=True)
+        before = None if force else {cell_id: found.begun for cell_id, found in there.items()}
+        foreman = Foreman(results, checkpoint_every, claims, before, total=len(waiting))
+        resumed = len(plan) - len(waiting)
+        on_event(Planned(len(waiting), resumed, crew.size))
+        try:
+            for alone in (False, True):
+                part = [planned for planned in waiting if planned.alone == alone]
+                if part:
+                    foreman.work_through(part, crew.seats(part, alone), on_event)
+            interrupted = False
+        except KeyboardInterrupt:
+            interrupted = True
+    finally:
+        claims.close()
+    return Summary(
+        cells=tuple(planned.identity for planned in plan),
+        records=foreman.records,
+        resumed=resumed,
+        total=len(waiting),
+        interrupted=interrupted,
+        elsewhere=foreman.elsewhere,
+    )
 
 
-def _is_done(results: Path, planned: PlannedCell, on_event: Callable[[Event], None]) -> bool:
-    """Whether a cell has its final record; what lies there and is none is set aside."""
+class Found(NamedTuple):
+    """What of a cell's record was there at the start."""
+
+    done: bool
+    begun: datetime | None
+
+
+NOTHING = Found(done=False, begun=None)
+
+
+def _found(results: Path, planned: PlannedCell, on_event: Callable[[Event], None]) -> Found:
+    """What an earlier run left of a cell; what lies in its place and is no record is set aside."""
     try:
-        return final_record(results, planned) is not None
+        record = record_for(results, planned)
     except DamagedRecordError as damage:
         aside = set_aside(record_path(results, planned.config, planned.cell_id))
         on_event(SetAside(aside, str(damage)))
-        return False
+        return NOTHING
+    return NOTHING if record is None else Found(is_final(record), record.started)
+
+
+def _no_locks(results: Path, why: str) -> str:
+    return f"the disk of {results} keeps no locks ({why}): start no second run on this folder meanwhile"
+
+
+def sweep_drafts(results: Path, plan: Sequence[PlannedCell], claims: Claims) -> None:
+    """Remove the files that killed runs had begun to write, but for those of a run that goes on."""
+    folders = {record_path(results, one.config, one.cell_id).parent for one in plan}
+    for draft in (path for folder in sorted(folders) for path in folder.glob(".*.tmp")):
+        cell_id = draft.name.split(".")[1]
+        if claims.take(cell_id):
+            draft.unlink(missing_ok=True)
+            claims.drop(cell_id)
 
 
 def check_writable(results: Path) -> None:
@@ -121,140 +151,3 @@ def check_writable(results: Path) -> None:
         raise UserError(f"cannot write into {results}: {error.strerror}") from error
     if not os.access(results, os.W_OK | os.X_OK):
         raise UserError(f"cannot write into {results}: permission denied")
-
-
-_News: TypeAlias = Event | Exception | None  # None: the job has no more to say
-
-
-@dataclass
-class _Run:
-    """State that the jobs of one run share."""
-
-    results: Path
-    timeout: float | None
-    memory: float | None
-    checkpoint_every: float
-    target: str
-    total: int
-    records: list[Record] = field(default_factory=list)
-    stop: threading.Event = field(default_factory=threading.Event)
-
-    def work_through(
-        self,
-        cells: Sequence[PlannedCell],
-        allotment: Sequence[tuple[int, ...]],
-        on_event: Callable[[Event], None],
-    ) -> None:
-        """Run `cells` in a thread a job; events are handed out here, in the calling thread."""
-        news: queue.Queue[_News] = queue.Queue()
-        backlog = Backlog(cells)
-        allotment = allotment[: len(cells)]
-        limits = Limits(self.timeout, self.memory or job_memory(max(1, len(allotment))))
-        threads = [
-            threading.Thread(
-                target=self._job, args=(job, cores, limits, backlog, news), name=f"job {job}"
-            )
-            for job, cores in enumerate(allotment)
-        ]
-        try:
-            for thread in threads:
-                thread.start()
-            for _ in threads:
-                while (item := news.get()) is not None:
-                    if isinstance(item, Exception):
-                        raise item
-                    on_event(item)
-        except BaseException:
-            self.stop.set()
-            for thread in threads:
-                if thread.ident is not None:
-                    thread.join()
-            raise
-
-    def _job(
-        self,
-        job: int,
-        cores: tuple[int, ...],
-        limits: Limits,
-        backlog: Backlog,
-        news: queue.Queue[_News],
-    ) -> None:
-        """One job: cell after cell, in a worker that is kept while it fits and works."""
-        worker: WorkerProcess | None = None
-        try:
-            while not self.stop.is_set() and (planned := backlog.take(job)) is not None:
-                if worker is not None and not fits(worker, planned):
-                    worker.close()
-                    worker = None
-                if worker is None:
-                    kind = WorkerKind.of(planned.config)
-                    worker = WorkerProcess(kind, cores[: kind.threads], self.target)
-                done = len(self.records)
-                news.put(Started(planned.cell_id, planned.config, job, done, self.total))
-                record = self._run_one(planned, worker, limits)
-                self.records.append(record)
-                news.put(Finished(record, job, len(self.records), self.total))
-                if record.status not in KEEPS_WORKER or planned.config.measures:
-                    worker.close()
-                    worker = None
-        except Stopped:
-            pass
-        except Exception as error:  # raised again in the calling thread
-            news.put(error)
-        finally:
-            if worker is not None:
-                worker.close()
-            news.put(None)
-
-    def _run_one(self, planned: PlannedCell, worker: WorkerProcess, limits: Limits) -> Record:
-        cells_before = worker.cells
-        place = checkpoint_path(self.results, planned.config, planned.cell_id)
-        started, clock = datetime.now(UTC), time.monotonic()
-        # a time that is measured is that of one process
-        kept = None if planned.config.measures else str(place)
-        request = Request(config=planned.config, checkpoint=kept, every_s=self.checkpoint_every)
-        answer = worker.run(request, limits, self.stop)
-        record = make_record(
-            planned,
-            answer.model_copy(update={"environment": worker.environment}),
-            WorkerFacts(
-                fresh=cells_before == 0,
-                cells_before=cells_before,
-                resumptions=answer.resumptions,
-            ),
-            started,
-            time.monotonic() - clock,
-        )
-        write_record(self.results, record)
-        if is_final(record):
-            place.unlink(missing_ok=True)
-        return record
-
-
-def fits(worker: WorkerProcess, planned: PlannedCell) -> bool:
-    """Whether a warm worker may run the cell."""
-    same_kind = worker.kind == WorkerKind.of(planned.config)
-    return same_kind and worker.alive and not planned.config.measures
-
-
-def make_record(
-    planned: PlannedCell, answer: Answer, worker: WorkerFacts, started: datetime, wall_s: float
-) -> Record:
-    """The record of a cell from its worker's answer."""
-    return Record(
-        cell_id=planned.cell_id,
-        method_version=planned.identity.method_version,
-        config=planned.config,
-        status=answer.status,
-        message=answer.message,
-        traceback=answer.traceback,
-        data={"fingerprint": planned.identity.fingerprint} | answer.data,
-        environment=answer.environment,
-        trace=answer.trace,
-        metrics=answer.metrics,
-        timing=answer.timing,
-        started=started,
-        wall_s=wall_s,
-        peak_memory_bytes=answer.peak_memory_bytes,
-        worker=worker,
-    )

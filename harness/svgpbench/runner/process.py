@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import psutil
 from pydantic import ValidationError
@@ -41,6 +40,14 @@ class Limits(NamedTuple):
 
     seconds: float | None = None
     memory_bytes: float | None = None
+
+
+class StopSign(Protocol):
+    """Says whether a run is to end; a `threading.Event` does."""
+
+    def is_set(self) -> bool:
+        """Whether it is; asked ten times a second."""
+        ...
 
 
 class Stopped(Exception):  # noqa: N818 - not an error: the user stopped the run
@@ -79,7 +86,7 @@ class WorkerProcess:
         self,
         request: Request,
         limits: Limits,
-        stop: threading.Event,
+        stop: StopSign,
     ) -> Answer:
         """Run a cell; a worker that dies, takes too much or does not answer in time is an answer too.
 
@@ -105,7 +112,7 @@ class WorkerProcess:
         self.environment = answer.environment
         return answer
 
-    def _wait_until_ready(self, stop: threading.Event) -> None:
+    def _wait_until_ready(self, stop: StopSign) -> None:
         if self._ready:
             return
         try:
@@ -118,7 +125,7 @@ class WorkerProcess:
             raise Died("the worker's first line could not be read") from None
         self.environment, self._ready = hello.environment, True
 
-    def _line(self, limits: Limits, stop: threading.Event) -> bytes:
+    def _line(self, limits: Limits, stop: StopSign) -> bytes:
         """The next line.
 
         Raises `TimeoutError`, `HoldsTooMuch`, `Died` or `Stopped` where none comes.

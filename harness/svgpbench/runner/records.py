@@ -43,6 +43,7 @@ class WorkerFacts(Strict):
     fresh: bool
     cells_before: int
     resumptions: int = 0  # times that a process went on where another had ended
+    lost: tuple[str, ...] = ()  # machines of a cluster that were lost while they ran the cell
 
 
 class Record(Strict):
