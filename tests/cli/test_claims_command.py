@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from another_paper import FIFTH, fifth_paper
 from command_line import Cli
 from committed_records import RESULTS
 
 from svgpbench.papers import load_paper, paper_folders
+from svgpbench.papers.verdict import Effect, Finding
 from svgpbench.report.verdicts import judge
 
 
@@ -168,3 +172,14 @@ def test_a_wrong_name_is_one_line(cli: Cli, arguments: tuple[str, ...], message:
     assert (done.code, done.out) == (2, "")
     assert message in done.err
     assert done.err.count("\n") == 1
+
+
+def test_numbers_of_any_kind_are_written_as_json(tmp_path: Path) -> None:
+    """A count is NumPy's, and an interval may be open to one side."""
+    paper = load_paper("adam2021")
+    (one,) = judge(paper, [claim for claim in paper.claims if claim.id == "adam2021-18"], tmp_path)
+    counted = Effect("M = 25", "more", np.int64(7), -math.inf, np.float64(2.5))  # type: ignore[arg-type]
+    part = replace(one.parts[0], finding=Finding(one.verdict, (counted,)))
+    written = json.loads(json.dumps(replace(one, parts=(part,)).to_json(), allow_nan=False))
+    (effect,) = written["parts"][0]["effects"]
+    assert (effect["value"], effect["low"], effect["high"]) == (7, None, 2.5)

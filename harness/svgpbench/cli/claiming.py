@@ -16,7 +16,7 @@ from rich.text import Text
 
 from svgpbench.cli.options import RESULTS, AsJson, ResultsFolder
 from svgpbench.cli.printing import printer
-from svgpbench.errors import unknown
+from svgpbench.errors import UserError, unknown
 
 if TYPE_CHECKING:
     from svgpbench.papers import Claim, Paper
@@ -37,10 +37,18 @@ def claims_command(
     paper: Annotated[
         str | None, typer.Option("--paper", metavar="NAME", help="Those of one paper.")
     ] = None,
+    contradictory: Annotated[
+        bool, typer.Option("--contradictions", help="Where the papers contradict one another.")
+    ] = False,
     results: ResultsFolder = RESULTS,
     as_json: AsJson = False,
 ) -> None:
     """Say what the papers claim and what the records say of it; one ID shows the whole entry."""
+    if contradictory:
+        if ids or paper or as_json:
+            raise UserError("--contradictions stands alone but for --results")
+        typer.echo(_contradictions(results))
+        return
     from svgpbench.papers import load_paper, paper_folders
 
     papers = [load_paper(name) for name in ([paper] if paper else paper_folders())]
@@ -53,6 +61,19 @@ def claims_command(
     else:
         console, table = printer(WIDTH), _table([one for _, one in judged])
         console.print(_about(papers[0], table) if paper and not ids else table)
+
+
+def _contradictions(results: Path) -> str:
+    """Each contradiction of the papers, and what the claims that settle it come to."""
+    from svgpbench.papers import load_paper, paper_folders
+    from svgpbench.papers.contradictions import contradictions
+    from svgpbench.report.settled import settled_as_markdown
+
+    several = contradictions()
+    papers = [load_paper(name) for name in paper_folders()]
+    asked = _asked(papers, list({one.id for each in several for one in each.claims}))
+    judged = {one.claim.id: one for _, one in _judged(papers, asked, results)}
+    return settled_as_markdown(several, judged)
 
 
 def _asked(papers: list[Paper], ids: list[str]) -> set[str]:

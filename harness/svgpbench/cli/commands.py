@@ -17,6 +17,7 @@ COMMANDS = {
     "table": "reporting:table_command",
     "plot": "reporting:plot_command",
     "compare": "comparing:compare_command",
+    "advise": "advising:advise_command",
     "claims": "claiming:claims_command",
     "reproduce": "reproducing:reproduce_command",
     "collect": "collecting:collect_command",

@@ -30,6 +30,9 @@ PREFIXES: Final = ("", "k", "M", "G", "T", "P", "E")
 ALIKE: Final = 1.1
 """Costs within this ratio do not differ in practice (rule 3)."""
 
+MOST_NAMES: Final = 2
+"""Rivals that a cell of a table names; CSV and JSON have all."""
+
 RULE: Final = (
     f"a rival of a method costs at most {ALIKE} times as much, in the median over cells; a method is "
     "dominated by a rival that is better, and by one that is equal and costs less than "
@@ -54,9 +57,14 @@ class Point:
 
     @property
     def text(self) -> str:
-        """`front`, `open: A`, `dominated: A, B`."""
-        names = ", ".join(effect.of for effect in self.by)
-        return f"{self.place}: {names}" if names else self.place
+        """`front`, `open: A`, `dominated: A, B`; of more rivals two, and how many more there are."""
+        names = ", ".join(effect.of for effect in self.by[:MOST_NAMES])
+        more = len(self.by) - MOST_NAMES
+        return (
+            f"{self.place}: {names}{f' and {more} more' if more > 0 else ''}"
+            if names
+            else self.place
+        )
 
 
 def scaled(number: float) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Any, TypeAlias
 
 import pandas as pd
 
+from svgpbench.cells.outcome import finite
 from svgpbench.papers import Artefact, Claim, Paper
 from svgpbench.papers.of_computations import Computed
 from svgpbench.papers.predicates import AnyPredicate
@@ -62,20 +62,13 @@ class Judged:
                     "says": part.says,
                     "verdict": part.finding.verdict,
                     "why_not_run": part.why_not,
-                    "effects": [_finite(effect) for effect in part.finding.effects],
+                    "effects": [finite(vars(effect)) for effect in part.finding.effects],
                     "ranks": part.finding.ranks and part.finding.ranks.to_json(),
                 }
                 for part in self.parts
             ],
             "records": list(self.records),
         }
-
-
-def _finite(effect: Effect) -> dict[str, Any]:
-    return {
-        key: None if isinstance(value, float) and not math.isfinite(value) else value
-        for key, value in vars(effect).items()
-    }
 
 
 def effect_of(findings: Iterable[Finding]) -> str:

@@ -148,7 +148,8 @@ class Trainer:
     def climb_phase(self, at: Place) -> Place:
         """S iterations of L-BFGS, which starts anew in every phase, as its function does."""
         batch = self.batches.full(at.raw.inducing)
-        held, evaluations = self.steps.hold(at.raw, at.prior, at.state), Evaluations()
+        held = self.steps.hold(at.raw, at.prior, at.state)
+        evaluations = Evaluations()
         raw = self.ascended(
             at.raw,
             lambda raw: self.steps.objective_and_gradient(raw, held, batch, self.one),

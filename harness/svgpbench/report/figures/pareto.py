@@ -26,6 +26,7 @@ from svgpbench.report.panel import (
     label,
     legend_of,
     logarithmic,
+    plain_powers,
     title_of,
 )
 from svgpbench.report.pareto import (
@@ -40,6 +41,9 @@ from svgpbench.report.pareto import (
 )
 
 MARKERS: Final = "osD^vP<X>ph*"
+SOME: Final = 5.0
+"""From such a ratio on, a logarithmic axis has two ticks at 1, 2 and 5 times a power of ten."""
+
 FAR: Final = 3.0
 """Dominated methods farther than so many times the spread of the others leave the panel."""
 
@@ -127,6 +131,9 @@ class Pareto(FigureKind):
         finish(panel)
         panel.margins(x=0.12)
         logarithmic(panel)
+        left, right = panel.get_xlim()
+        if SOME * left < right < 100 * left:
+            plain_powers(panel.xaxis)
         label(panel, labels)
 
     def _limits(self, shown: Sequence[Point], metric: Metric) -> tuple[float, float]:
@@ -174,7 +181,7 @@ def _unit(found: Sequence[Point], cost: Cost) -> tuple[float, str]:
     costs = [point.cost for point in found if not math.isnan(point.cost)]
     if cost == "seconds" or not costs:
         return float(bool(costs)), COSTS[cost]
-    power = max(0, math.floor(math.log10(min(costs)) / 3))
+    power = max(0, math.floor(math.log10(float(np.median(costs))) / 3))
     power = min(power, len(PREFIXES) - 1)
     return 1000.0**power, f"{PREFIXES[power]}{COSTS[cost]}"
 

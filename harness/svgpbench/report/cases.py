@@ -1,0 +1,158 @@
+"""Data sets that the records of a folder have methods on, and which of them are near a question."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from svgpbench.errors import UserError
+from svgpbench.experiments import load_experiment, shipped_experiments
+from svgpbench.report.collect import Collected, collect, refuse_mixture
+from svgpbench.report.frames import final_frame, reference_backend
+from svgpbench.runner.records import Record, UnreadableFileError
+from svgpbench.runner.standing import why_superseded
+from svgpbench.runner.stored import experiments, records_in
+
+
+@dataclass(frozen=True)
+class Question:
+    """Which data somebody has; what is None or empty is any."""
+
+    likelihoods: tuple[str, ...] = ()
+    n: int | None = None  # rows to train on
+    dimensions: int | None = None
+    inducing: int | None = None  # M
+    within: float = 3.0  # a factor: how far N, D and M of a case may be
+
+    def distance(self, case: Case) -> float:
+        """The largest factor by which N, D or M of a case differ; infinite with another likelihood."""
+        if self.likelihoods and case.likelihood not in self.likelihoods:
+            return math.inf
+        apart = [
+            _factor(asked, there)
+            for asked, there in ((self.n, case.n), (self.dimensions, case.dimensions))
+            if asked is not None
+        ]
+        if self.inducing is not None:
+            apart.append(min(_factor(self.inducing, count) for count in case.inducing))
+        return max(apart, default=1.0)
+
+    def takes(self, record: Record) -> bool:
+        """Whether a method of a near case has about as many inducing points as asked for."""
+        count = record.config.inducing.count
+        return self.inducing is None or _factor(self.inducing, count) <= self.within
+
+    @property
+    def text(self) -> str:
+        """`gaussian, N = 1000, D = 8`."""
+        sizes = (("N", self.n), ("D", self.dimensions), ("M", self.inducing))
+        listed = [f"{name} = {size}" for name, size in sizes if size is not None]
+        return ", ".join([" or ".join(self.likelihoods) or "any likelihood", *listed])
+
+    def to_json(self) -> dict[str, Any]:
+        """Its parts."""
+        return {
+            "likelihoods": list(self.likelihoods),
+            "N": self.n,
+            "D": self.dimensions,
+            "M": self.inducing,
+            "within": self.within,
+        }
+
+
+@dataclass(frozen=True)
+class Case:
+    """A data set of an experiment, with the records of its methods on the backend that stands for all."""
+
+    experiment: str
+    data: str
+    likelihood: str
+    n: int
+    dimensions: int
+    inducing: tuple[int, ...]
+    records: tuple[Record, ...]  # perturbed replicas too
+
+    @property
+    def text(self) -> str:
+        """`airfoil (N = 1202, D = 5, M = 50)`."""
+        counts = "/".join(map(str, self.inducing))
+        return f"{self.data} (N = {self.n}, D = {self.dimensions}, M = {counts})"
+
+
+def _factor(asked: int, there: int) -> float:
+    return max(asked / there, there / asked)
+
+
+def cases_in(results: Path) -> tuple[list[Case], list[str]]:
+    """Every case that a folder's current records have, and notes on what is left out.
+
+    Raises `UserError` for a folder that is not there and for one of its files that is damaged.
+    """
+    if not results.is_dir():
+        raise UserError(f"{results}: there is no such folder; name one of records with --results")
+    cases: list[Case] = []
+    notes: list[str] = []
+    for name in experiments(results):
+        if name not in shipped_experiments() and not records_in(results, name).stored:
+            continue  # a folder of something else
+        try:
+            cases += _cases_of(_collected(results, name))
+        except UnreadableFileError:
+            raise
+        except UserError as error:
+            notes.append(f"{name} is left out: {error}")
+    return cases, notes
+
+
+def _collected(results: Path, name: str) -> Collected:
+    """The current records of an experiment that fit together, of a user's own too."""
+    if name in shipped_experiments():
+        return collect(results, load_experiment(name))
+    records = [r for r in records_in(results, name).records if not why_superseded(r)]
+    if not records:
+        raise UserError("none of its records is current")
+    refuse_mixture(records)
+    return Collected(name, tuple(records), 0, ())
+
+
+def _cases_of(collected: Collected) -> Iterator[Case]:
+    """A case a data set; one whose records ended before its size was known is none."""
+    backend = reference_backend(final_frame(collected.records))
+    of_data: dict[str, list[Record]] = {}
+    for record in collected.records:
+        if record.config.backend.title == backend:
+            of_data.setdefault(record.config.data.title, []).append(record)
+    for data, records in of_data.items():
+        sized = [r for r in records if r.data.get("n_train") and r.data.get("dimensions")]
+        if sized:
+            facts = pd.DataFrame([(_rows(r), int(r.data["dimensions"])) for r in sized])
+            yield Case(
+                collected.experiment,
+                data,
+                sized[0].config.likelihood.name,
+                int(facts[0].median()),
+                int(facts[1].median()),
+                tuple(sorted({r.config.inducing.count for r in sized})),
+                tuple(records),
+            )
+
+
+def _rows(record: Record) -> int:
+    """How many rows a cell trained on."""
+    return record.config.training.rows or int(record.data["n_train"])
+
+
+def near(cases: Sequence[Case], question: Question) -> list[Case]:
+    """The cases that a question is near to, in their order."""
+    return [case for case in cases if question.distance(case) <= question.within]
+
+
+def nearest(cases: Sequence[Case], question: Question, count: int = 3) -> list[Case]:
+    """Where no case is near: those of the same likelihood that are least far."""
+    known = [case for case in cases if math.isfinite(question.distance(case))]
+    return sorted(known, key=question.distance)[:count]

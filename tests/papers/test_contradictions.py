@@ -1,0 +1,72 @@
+"""The papers' contradictions name claims and parts of the ledger, and the page has its verdicts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from svgpbench.cli.application import exit_code
+from svgpbench.errors import UserError
+from svgpbench.papers import load_paper, paper_folders
+from svgpbench.papers.contradictions import Contradiction, Settles, contradictions
+from svgpbench.papers.verdict import Effect, Finding, Verdict
+from svgpbench.report.settled import settled_as_markdown
+from svgpbench.report.verdicts import Judged, Part
+
+ROOT = Path(__file__).parents[2]
+COMMAND = "svgpbench claims --contradictions --results results"
+
+
+def test_every_claim_and_part_that_is_named_is_in_the_ledger() -> None:
+    parts = {
+        claim.id: {part.says for part in claim.parts}
+        for name in paper_folders()
+        for claim in load_paper(name).claims
+    }
+    named = [one for each in contradictions() for one in each.claims]
+    assert len(contradictions()) == 15
+    assert {one.id for one in named} <= parts.keys()
+    assert [
+        (one.id, says) for one in named for says in one.parts if says not in parts[one.id]
+    ] == []
+
+
+def judged(verdict: Verdict, *parts: tuple[str, Verdict], command: str = "run it") -> Judged:
+    claim = load_paper("kobe2021").claims[0]
+    found = tuple(Part(says, Finding(of, (Effect("x", of),))) for says, of in parts)
+    return Judged(claim, verdict, "", found, (command,))
+
+
+def test_verdicts_are_those_that_were_judged_and_what_has_not_run_says_how() -> None:
+    one = Contradiction(
+        about="it",
+        one="A.",
+        other="B.",
+        settled_by="C.",
+        claims=(Settles(id="a", parts=("second",)), Settles(id="b")),
+    )
+    both = (("first", Verdict.reproduced), ("second", Verdict.not_reproduced))
+    ledger = {"a": judged(Verdict.partly, *both), "b": judged(Verdict.not_run, command="run b")}
+    page = settled_as_markdown([one], ledger)
+    assert page.startswith("## 1. it\n\n* A.\n* **But** B.\n\n**What settles it:** C.\n\n* **a**, ")
+    assert "`partly`\n  * second: `not reproduced`\n* **b**, " in page and "first" not in page
+    assert page.endswith("`not run`\n  * not run yet: `run b`")
+    with pytest.raises(UserError, match="part of a 'third'"):
+        third = one.model_copy(update={"claims": (Settles(id="a", parts=("third",)),)})
+        settled_as_markdown([third], ledger)
+
+
+def test_contradictions_are_of_all_papers(capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code(["claims", "--contradictions", "--paper", "kobe2021"]) == 2
+    assert "stands alone" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_the_page_is_what_the_ledger_says(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ROOT)
+    page = (ROOT / "docs" / "contradictions.md").read_text(encoding="utf-8")
+    assert exit_code(COMMAND.split()[1:]) == 0
+    assert page.partition(f"<!-- {COMMAND} -->\n\n")[2] == capsys.readouterr().out
