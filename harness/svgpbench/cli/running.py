@@ -14,6 +14,7 @@ import typer
 
 from svgpbench.cells.identity import Identity
 from svgpbench.cells.validation import check_cells
+from svgpbench.cli.clusters import Where, crew_at, print_job_script
 from svgpbench.cli.options import (
     RESULTS,
     AsJson,
@@ -73,14 +74,32 @@ def run_command(
     checkpoint: Annotated[
         float, typer.Option("--checkpoint", metavar="S", help="Seconds between checkpoints.")
     ] = EVERY_S,
+    dask: Annotated[
+        str | None,
+        typer.Option("--dask", metavar="ADDRESS", help="Compute on the workers of this scheduler."),
+    ] = None,
+    slurm: Annotated[bool, typer.Option("--slurm", help="Compute in jobs of Slurm.")] = False,
+    pbs: Annotated[bool, typer.Option("--pbs", help="Compute in jobs of PBS.")] = False,
+    cluster: Annotated[
+        list[str] | None,
+        typer.Option("--cluster", metavar="KEY=VALUE", help="What a job asks for; repeat."),
+    ] = None,
+    job_script: Annotated[
+        bool, typer.Option("--job-script", help="Print the job that would be submitted.")
+    ] = False,
     results: ResultsFolder = RESULTS,
     force: Annotated[bool, typer.Option("--force", help="Run finished cells again.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Run an experiment; finished cells are kept."""
+    from svgpbench.runner.events import Noticed
     from svgpbench.runner.pool import run_cells
     from svgpbench.runner.shards import Shard
 
+    where = Where(dask, slurm, pbs, cluster or ())
+    where.check(jobs)
+    if job_script:
+        return print_job_script(where)
     part = None if shard is None else Shard.parse(shard)
     selection = Selection(
         backends=backend or (),
@@ -102,23 +121,28 @@ def run_command(
     if part:
         cells = part.of(cells)
     _check_writable(results)
-    with reporter() as on_event:
+    held = None if memory is None else memory * 2**30
+    with (
+        reporter() as on_event,
+        crew_at(where, timeout, held, lambda line: on_event(Noticed(line))) as crew,
+    ):
         summary = run_cells(
             cells,
             results=results,
             jobs=jobs,
             timeout=timeout,
-            memory=None if memory is None else memory * 2**30,
+            memory=held,
             checkpoint_every=checkpoint,
             force=force,
             on_event=on_event,
+            crew=crew,
         )
     records = records_of(summary.cells, results)
     following = _next_command(experiment, declared, preset, selection, results)
     if as_json:
         _print_json(records, summary.resumed, summary.interrupted, following)
     else:
-        _print_summary(records, summary.resumed)
+        _print_summary(records, summary.resumed, summary.elsewhere)
         again = "interrupted; the same command goes on from here"
         typer.echo(again if summary.interrupted else f"next: {following}")
     if summary.interrupted:
@@ -176,10 +200,12 @@ def _next_command(
     return shlex.join(words)
 
 
-def _print_summary(records: list[Record], resumed: int) -> None:
+def _print_summary(records: list[Record], resumed: int, elsewhere: int) -> None:
     counts = ", ".join(f"{n} {status}" for status, n in _counts(records).items())
-    earlier = f" ({resumed} from earlier runs)" if resumed else ""
-    typer.echo(f"{len(records)} cells: {counts or 'none finished'}{earlier}")
+    others = [f"{resumed} from earlier runs"] if resumed else []
+    others += [f"{elsewhere} from another run on this folder"] if elsewhere else []
+    named = f" ({', '.join(others)})" if others else ""
+    typer.echo(f"{len(records)} cells: {counts or 'none finished'}{named}")
     failures = [record for record in records if record.status != "ok"]
     for record in failures[:MOST_FAILURES_SHOWN]:
         typer.echo(f"  {cell_title(record.config)}: {record.status}: {record.message}")

@@ -1,0 +1,119 @@
+"""Options of `svgpbench run` for what computes: this machine, a Dask cluster, or jobs of a queue."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import typer
+
+from svgpbench.errors import UserError
+
+if TYPE_CHECKING:
+    from svgpbench.runner.seats import Crew
+
+CONNECT_S = 20.0
+WORKERS_COME_S = 60.0
+
+
+class Where(NamedTuple):
+    """What the command line says of it."""
+
+    dask: str | None
+    slurm: bool
+    pbs: bool
+    cluster: Sequence[str]
+
+    @property
+    def queue(self) -> Literal["slurm", "pbs"] | None:
+        """The queue of jobs, if one is asked for."""
+        return "slurm" if self.slurm else "pbs" if self.pbs else None
+
+    def check(self, jobs: int | None) -> None:
+        """Raise `UserError` for options that do not go together, and for an extra that is missing."""
+        chosen = [self.dask is not None, self.slurm, self.pbs]
+        if sum(chosen) > 1:
+            raise UserError("give one of --dask, --slurm and --pbs")
+        if self.cluster and self.queue is None:
+            raise UserError("--cluster says what jobs ask for; give --slurm or --pbs with it")
+        if any(chosen) and jobs is not None:
+            raise UserError(
+                "--jobs is of this machine; Dask's workers say how many cells they take "
+                "(--cluster jobs=N of a queue)"
+            )
+        if any(chosen):
+            _require_dask()
+
+
+def _require_dask() -> None:
+    try:
+        import dask_jobqueue  # noqa: F401
+        import distributed  # noqa: F401
+    except ImportError as error:
+        raise UserError(f"{error.name} is not installed: pip install 'svgpbench[dask]'") from None
+
+
+@contextmanager
+def crew_at(
+    where: Where,
+    timeout: float | None,
+    memory: float | None,
+    on_notice: Callable[[str], None],
+) -> Iterator[Crew | None]:
+    """Who computes; None for this machine. Jobs of a queue end with the block."""
+    if where.dask is not None:
+        with _client(where.dask) as client:
+            yield _crew(client, timeout, memory, WORKERS_COME_S, on_notice)
+    elif where.queue is not None:
+        from distributed import Client
+
+        from svgpbench.runner.job_queues import JobOptions, job_cluster
+
+        options = JobOptions.parse(where.cluster)
+        with job_cluster(where.queue, options) as cluster:
+            cluster.scale(jobs=options.jobs)
+            with Client(cluster, set_as_default=False) as client:
+                # a queue takes as long as it takes
+                yield _crew(client, timeout, memory, None, on_notice)
+    else:
+        yield None
+
+
+def _crew(
+    client: object,
+    timeout: float | None,
+    memory: float | None,
+    patience_s: float | None,
+    on_notice: Callable[[str], None],
+) -> Crew:
+    from svgpbench.runner.dask_crew import DaskCrew
+
+    return DaskCrew(
+        client, timeout=timeout, memory=memory, patience_s=patience_s, on_notice=on_notice
+    )
+
+
+@contextmanager
+def _client(address: str) -> Iterator[object]:
+    """A connection to a scheduler; raises `UserError` where none answers."""
+    from distributed import Client
+
+    try:
+        client = Client(address, timeout=CONNECT_S, set_as_default=False)
+    except (OSError, TimeoutError, ValueError) as error:
+        said = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise UserError(f"--dask {address}: no Dask scheduler answers ({said})") from None
+    with client:
+        yield client
+
+
+def print_job_script(where: Where) -> None:
+    """Print what `--slurm` or `--pbs` would submit; raises `UserError` without one of them."""
+    from svgpbench.runner.job_queues import JobOptions, job_cluster
+
+    if where.queue is None:
+        raise UserError("--job-script prints the job of a queue; give --slurm or --pbs with it")
+    options = JobOptions.parse(where.cluster)
+    with job_cluster(where.queue, options) as cluster:
+        typer.echo(cluster.job_script().rstrip())
