@@ -51,7 +51,7 @@ def test_verdicts_are_those_that_were_judged_and_what_has_not_run_says_how() -> 
     page = settled_as_markdown([one], ledger)
     assert page.startswith("## 1. it\n\n* A.\n* **But** B.\n\n**What settles it:** C.\n\n* **a**, ")
     assert "`partly`\n  * second: `not reproduced`\n* **b**, " in page and "first" not in page
-    assert page.endswith("`not run`\n  * not run yet: `run b`")
+    assert page.endswith("`not run`\n  * not run yet; it rests on `run b`")
     with pytest.raises(UserError, match="part of a 'third'"):
         third = one.model_copy(update={"claims": (Settles(id="a", parts=("third",)),)})
         settled_as_markdown([third], ledger)

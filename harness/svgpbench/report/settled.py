@@ -37,7 +37,7 @@ def _claim(named: Settles, judged: Mapping[str, Judged]) -> Iterator[str]:
     found = judged[named.id]
     yield f"* **{named.id}**, {found.claim.title}: `{found.verdict}`"
     if found.verdict == Verdict.not_run:
-        yield from (f"  * not run yet: `{command}`" for command in found.commands)
+        yield from (f"  * not run yet; it rests on `{command}`" for command in found.commands)
     parts = {part.says: part for part in found.parts}
     for says in named.parts:
         if says not in parts:
