@@ -80,6 +80,16 @@ def test_methods_are_ranked_by_where_they_are_beaten_and_then_by_rank() -> None:
     )
 
 
+def test_a_method_that_is_never_beaten_goes_before_one_of_a_better_rank() -> None:
+    found = field(
+        records("airfoil", risky=0.300, safe=0.305),
+        records("boston", risky=0.300, safe=0.305),
+        records("concrete", risky=0.900, safe=0.305),
+    )
+    assert [(one.method, len(one.beaten)) for one in found.methods] == [("safe", 0), ("risky", 1)]
+    assert found.methods[0].rank > found.methods[1].rank
+
+
 def test_where_all_are_as_good_the_cheapest_is_named_and_where_nothing_is_decided_nobody() -> None:
     alike = field(records("airfoil", a=0.300, b=0.302))
     assert alike.answer.startswith("no method is shown to be worse than another in NLPD")

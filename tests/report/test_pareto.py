@@ -167,17 +167,21 @@ def test_the_figure_fills_the_front_and_labels_what_leaves_the_panel(
     saved: list[Figure] = []
     monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: saved.append(figure))
     records = made(
-        ("cheap", (0.50, 1.0)), ("good", (0.30, 2.0)), ("worse", (0.40, 3.0)), ("off", (9.0, 4.0))
+        ("cheap", (0.50, 1.0)),
+        ("good", (0.30, 2.0)),
+        ("worse", (0.40, 3.0)),
+        ("no better", (0.298, 3.5)),
+        ("off", (9.0, 4.0)),
     )
     caption = draw_figure(collected(*records), tmp_path / "any.png", Pareto(costs=("seconds",)))
     (panel,) = saved[0].axes
     faces = {
         line.get_xdata()[0]: line.get_markerfacecolor()
         for line in panel.lines
-        if line.get_marker() in "osD^"
+        if line.get_marker() in "osD^v"
     }  # fmt: skip
     assert [x for x, face in faces.items() if face != "white"] == [1.0, 2.0]
-    assert [x for x, face in faces.items() if face == "white"] == [3.0]
+    assert [x for x, face in faces.items() if face == "white"] == [3.0, 3.5]
     (steps,) = [line for line in panel.lines if line.get_drawstyle() == "steps-post"]
     assert list(steps.get_xdata()) == [1.0, 2.0, 4.0]
     assert list(steps.get_ydata()) == pytest.approx([0.5, 0.3, 0.3])
