@@ -14,7 +14,7 @@ import psutil
 import threadpoolctl
 
 from svgpbench.config import Strict
-from svgpbench.plugins import GROUPS, frameworks, plugins
+from svgpbench.plugins import GROUPS, frameworks, loaded, plugins
 
 PACKAGES = (
     "svgpbench",
@@ -42,6 +42,7 @@ class Environment(Strict):
     memory_bytes: int
     gpu: str | None
     versions: dict[str, str]
+    plugins: tuple[str, ...] = ()  # of other packages, that the process has loaded
     thread_pools: tuple[ThreadPool, ...]
     commit: str | None  # of the source tree; None where it is not a checkout
     dirty: bool | None
@@ -60,6 +61,7 @@ def describe(threads: int, device: str = "cpu") -> Environment:
         memory_bytes=psutil.virtual_memory().total,
         gpu=gpu_model() if device == "cuda" else None,
         versions=installed_versions(),
+        plugins=loaded(),
         thread_pools=thread_pools(),
         commit=commit,
         dirty=dirty,

@@ -5,11 +5,13 @@ from __future__ import annotations
 import functools
 import importlib.util
 import sys
+from collections.abc import Iterator
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from svgpbench.errors import UserError, unknown
-from svgpbench.ops import Framework, Ops
+from svgpbench.importing import FRAMEWORK_LIMIT_S, LIMIT_S, limit_s, within
+from svgpbench.ops import Capabilities, Framework, Ops
 
 BACKENDS, METHODS, DATASETS = "svgpbench.backends", "svgpbench.methods", "svgpbench.datasets"
 FRAMEWORKS = "svgpbench.frameworks"
@@ -40,19 +42,40 @@ def plugins(group: str) -> dict[str, EntryPoint]:
     return _plugins(group, tuple(sys.path))
 
 
+def _plugins(group: str, path: tuple[str, ...]) -> dict[str, EntryPoint]:
+    return {name: points[0] for name, points in _claims(group, path).items()}
+
+
 @functools.cache
-def _plugins(group: str, _: tuple[str, ...]) -> dict[str, EntryPoint]:
+def _claims(group: str, _: tuple[str, ...]) -> dict[str, list[EntryPoint]]:
     # read once a path: a look at every installed distribution takes 20 ms, a run asks for each cell
     # ours come first, so that what takes turns does so alike whoever else is installed, and keep their names
     found = sorted(entry_points(group=group), key=lambda point: not _is_ours(point))
-    named: dict[str, EntryPoint] = {}
+    named: dict[str, list[EntryPoint]] = {}
     for point in found:
-        named.setdefault(point.name, point)
+        named.setdefault(point.name, []).append(point)
     return named
 
 
 def _is_ours(point: EntryPoint) -> bool:
     return point.dist is not None and point.dist.name == "svgpbench"
+
+
+def _owner(point: EntryPoint) -> str:
+    return f" of package {point.dist.name} {point.dist.version}" if point.dist else ""
+
+
+_loaded_here: dict[tuple[str, str], str] = {}  # what of other packages this process has loaded
+
+
+def loaded() -> tuple[str, ...]:
+    """Every plugin of another package that this process has loaded: what it is, its package and version."""
+    return tuple(sorted(_loaded_here.values()))
+
+
+def is_ours(group: str, name: str) -> bool:
+    """Whether a plugin is of this package."""
+    return _is_ours(find(group, name))
 
 
 def find(group: str, name: str) -> EntryPoint:
@@ -69,13 +92,63 @@ def load(group: str, name: str) -> Any:
 
 
 def _loaded(group: str, point: EntryPoint) -> Any:
-    try:
+    if _is_ours(point):
         return point.load()
-    except Exception as error:  # somebody else's code: whatever it raises is theirs to mend
-        owner = f" of package {point.dist.name} {point.dist.version}" if point.dist else ""
+    what = f"{GROUPS[group]} {point.name!r}{_owner(point)}"
+    heavy = group == BACKENDS and point.name in frameworks()
+    limit = limit_s(FRAMEWORK_LIMIT_S if heavy else LIMIT_S)
+    try:
+        found = within(point.module, point.load, limit)
+        why = _misfit(group, point.name, found)
+    except UserError as error:
+        raise UserError(f"{what} cannot be loaded: {error}") from error
+    except (
+        Exception,
+        SystemExit,
+    ) as error:  # whatever somebody else's code raises is theirs to mend
         lines = str(error).strip().splitlines() or ["no message"]
         why = f"{type(error).__name__}: {lines[0]}"
-        raise UserError(f"{GROUPS[group]} {point.name!r}{owner} cannot be loaded: {why}") from error
+        raise UserError(f"{what} cannot be loaded: {why}") from error
+    if why:
+        raise UserError(f"{what} cannot be used: {why}")
+    _loaded_here[group, point.name] = what
+    return found
+
+
+SAYS: dict[str, tuple[str, ...]] = {
+    BACKENDS: ("capabilities",),
+    METHODS: ("version", "facts"),
+    LIKELIHOODS: ("task", "support"),
+    DATASETS: ("names", "describe", "load"),
+}
+"""What one of a group must have for others to be listed and checked beside it."""
+
+NAMED = (BACKENDS, METHODS, LIKELIHOODS, KERNELS)
+"""Groups whose members say their names themselves."""
+
+WITH_DEFAULTS = (METHODS, LIKELIHOODS, KERNELS, INDUCING)
+"""Groups of dataclasses whose every field has a default."""
+
+
+def _misfit(group: str, name: str, found: Any) -> str:
+    """Why what somebody's entry point names is not what it is listed as; empty where it is."""
+    if group in NAMED and (own := getattr(found, "name", None)) != name:
+        return f"it calls itself {own!r}; `name` must be that of its entry point"
+    if lacking := [each for each in SAYS.get(group, ()) if not hasattr(found, each)]:
+        return f"it has no `{lacking[0]}`"
+    if group == BACKENDS:
+        offers = found.capabilities
+        if not isinstance(offers, Capabilities) or not (
+            offers.modes and offers.dtypes and offers.devices
+        ):
+            return "its `capabilities` name no mode, dtype or device"
+    if group == FRAMEWORKS:
+        if not isinstance(found, Framework):
+            return "it is no `svgpbench.ops.Framework`"
+        found.environment("cpu", 1)  # asked for whoever's worker starts
+    if group in WITH_DEFAULTS:
+        found()
+    return ""
 
 
 def whole(group: str) -> dict[str, Any]:
@@ -88,9 +161,19 @@ def broken(group: str) -> dict[str, str]:
     return _sorted_out(group)[1]
 
 
+def left_out(group: str) -> Iterator[tuple[str, str]]:
+    """Name and one line for each of a group that takes no part: it cannot be loaded, or has a name taken."""
+    yield from broken(group).items()
+    for name, (first, *others) in _claims(group, tuple(sys.path)).items():
+        for point in others:
+            taken = f"the name is taken by package {first.dist.name}" if first.dist else "taken"
+            yield name, f"{GROUPS[group]} {name!r}{_owner(point)} takes no part: {taken}"
+
+
 def _sorted_out(group: str) -> tuple[dict[str, Any], dict[str, str]]:
     found: dict[str, Any] = {}
     lines: dict[str, str] = {}
+    limit_s(LIMIT_S)  # a limit that is no number is the user's mistake, not a plugin's
     for name, point in plugins(group).items():
         if group == BACKENDS and name in frameworks():
             continue

@@ -83,7 +83,8 @@ def test_so_it_is_on_the_command_line(guide: Guide) -> None:
 
 def test_a_name_of_ours_stays_ours_and_its_turn_stays_the_same(guide: Guide) -> None:
     (guide.folder / "shaky.py").write_text(
-        "from svgpbench.methods.dual import DualSVGP as methods\n"
+        "from svgpbench.methods.dual import DualSVGP\n"
+        "class methods(DualSVGP):\n    name = 'a-first'\n"
     )
     points = "[svgpbench.methods]\na-first = shaky:methods\nq-svgp = shaky:methods\n"
     (guide.folder / "shaky-0.3.dist-info" / "entry_points.txt").write_text(points)

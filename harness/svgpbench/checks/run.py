@@ -32,10 +32,10 @@ from svgpbench.plugins import (
     KERNELS,
     LIKELIHOODS,
     METHODS,
-    broken,
     check_backend,
     framework_of,
     frameworks,
+    left_out,
 )
 from svgpbench.runner.cores import usable_cores
 from svgpbench.runner.worker_setup import worker_environment
@@ -236,5 +236,5 @@ def _notes(chosen: Iterable[Case]) -> Iterator[str]:
     for what in alone:
         yield f"{what} has no dense column: its backends are compared with one another alone"
     for group in (METHODS, LIKELIHOODS, KERNELS, BACKENDS):
-        for line in broken(group).values():
+        for _, line in left_out(group):
             yield f"left out: {line}"

@@ -23,6 +23,7 @@ from svgpbench.plugins import (
     broken,
     framework_missing,
     framework_of,
+    left_out,
     plugins,
     registries,
 )
@@ -102,7 +103,7 @@ def _backends(deep: bool) -> Iterator[Finding]:
 def _broken() -> Iterator[Finding]:
     """Plugins that cannot be loaded: whatever they would add is missing, and all else works."""
     for group in GROUPS:
-        for name, line in broken(group).items():
+        for name, line in left_out(group):
             advice = "mend or uninstall that package"
             yield Finding(what=name, state="missing", found=line, advice=advice)
 

@@ -31,6 +31,7 @@ from svgpbench.plugins import (
     computes,
     framework_missing,
     framework_of,
+    left_out,
     plugins,
     registries,
     whole,
@@ -68,8 +69,9 @@ def list_command(
 
 def _broken(section: Section) -> list[Row]:
     """Somebody else's plugins that cannot be loaded: each a line, and no end to the list."""
-    lines = broken(GROUP_OF[section]) if section in GROUP_OF else {}
-    return [{"name": name, "about": line} for name, line in lines.items()]
+    if section not in GROUP_OF:
+        return []
+    return [{"name": name, "about": line} for name, line in left_out(GROUP_OF[section])]
 
 
 def _methods() -> list[Row]:

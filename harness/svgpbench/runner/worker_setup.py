@@ -12,7 +12,8 @@ from typing import Any
 
 import threadpoolctl
 
-from svgpbench.plugins import framework_of, frameworks
+from svgpbench.importing import FRAMEWORK_LIMIT_S, limit_s, within
+from svgpbench.plugins import FRAMEWORKS, framework_of, frameworks, is_ours
 
 
 def peak_memory_bytes() -> int:
@@ -76,7 +77,14 @@ def load_framework(backend: str) -> Any | None:
     framework = framework_of(backend)
     if framework is None:
         return None
+
+    def import_framework(module: str) -> Any:
+        if is_ours(FRAMEWORKS, backend):
+            return importlib.import_module(module)
+        limit = limit_s(FRAMEWORK_LIMIT_S)
+        return within(module, lambda: importlib.import_module(module), limit)
+
     try:
-        return importlib.import_module(framework.module)
+        return import_framework(framework.module)
     except Exception:  # a broken framework is the cell's failure: its own import says so again
         return None

@@ -1,0 +1,151 @@
+"""A plugin that hangs, leaves, lies or takes a name is one line, and takes nothing of the others down."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+from guide import Done, Guide
+
+from svgpbench.runner.records import read_record, record_files
+
+LIMIT = "SVGPBENCH_IMPORT_LIMIT"
+FILES = {
+    "sleeper": "import time\nwhile True:\n    time.sleep(0.05)\n",
+    "leaver": "raise SystemExit(0)\n",
+    "liar": """
+from svgpbench.methods.dual import DualSVGP
+from svgpbench.model.kernels import Matern32
+from svgpbench_backends.numpy_backend import NumpyOps
+class Method(DualSVGP):
+    name = "t-svgp"
+class Ops(NumpyOps):
+    name = "numpy"
+class Bare(NumpyOps):
+    name = "bare"
+    capabilities = None
+class Kernel(Matern32):
+    name = "needy"
+    def __init__(self, alpha):
+        pass
+class Wavering(DualSVGP):
+    name = "wavering"
+    def refuses(self, likelihood):
+        raise LookupError(likelihood)
+def environment(device, threads):
+    raise OSError("no licence")
+""",
+    "frame": """
+from svgpbench.ops import Framework
+def environment(device, threads):
+    raise OSError("no licence")
+LOUD = Framework(module="json", install="json", environment=environment)
+""",
+}
+POINTS = """
+[svgpbench.methods]
+sleeper = sleeper:Method
+sleeper-too = sleeper:Other
+leaver = leaver:Method
+liar = liar:Method
+wavering = liar:Wavering
+q-svgp = liar:Method
+[svgpbench.backends]
+liar = liar:Ops
+bare = liar:Bare
+[svgpbench.kernels]
+needy = liar:Kernel
+[svgpbench.frameworks]
+loud = frame:LOUD
+"""
+OF = "of package odd 2.1"
+
+
+@pytest.fixture
+def guide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Guide:
+    monkeypatch.setenv(LIMIT, "1.5")
+    for name, text in FILES.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    info = tmp_path / "odd-2.1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: odd\nVersion: 2.1\n")
+    (info / "entry_points.txt").write_text(POINTS)
+    return Guide(tmp_path, "add-a-likelihood.md", "add-a-kernel.md")
+
+
+def said_of(rows: list[dict[str, str]]) -> dict[str, str]:
+    return {row["name"]: row["about"] for row in rows if OF in row["about"]}
+
+
+def test_each_is_listed_with_its_package_and_the_reason_beside_all_others(guide: Guide) -> None:
+    before = time.monotonic()
+    done = guide.run("list", "--json")
+    assert done.returncode == 0, done.stderr
+    assert time.monotonic() - before < 60.0
+    listed = json.loads(done.stdout)
+    hangs = f"cannot be loaded: its import did not end within 1.5 s ({LIMIT} gives it longer)"
+    assert said_of(listed["methods"]) == {
+        "sleeper": f"method 'sleeper' {OF} {hangs}",
+        "sleeper-too": f"method 'sleeper-too' {OF} {hangs}",
+        "leaver": f"method 'leaver' {OF} cannot be loaded: SystemExit: 0",
+        "liar": f"method 'liar' {OF} cannot be used: it calls itself 't-svgp'; "
+        "`name` must be that of its entry point",
+        "q-svgp": f"method 'q-svgp' {OF} takes no part: the name is taken by package svgpbench",
+    }
+    backends = said_of(listed["backends"])
+    assert backends["liar"].endswith(
+        "it calls itself 'numpy'; `name` must be that of its entry point"
+    )
+    assert backends["bare"].endswith(
+        "cannot be used: its `capabilities` name no mode, dtype or device"
+    )
+    assert "cannot be loaded: TypeError" in said_of(listed["kernels"])["needy"]
+    names = [row["name"] for row in listed["methods"]]
+    assert names.count("q-svgp") == 2 and "t-svgp" in names
+    (wavering,) = [row for row in listed["methods"] if row["name"] == "wavering"]
+    assert list(wavering["refused"]) == ["asked whether it can, it raises LookupError"]
+
+
+def test_others_run_beside_them_and_the_record_says_what_was_loaded(guide: Guide) -> None:
+    done = guide.run("run", "rivers.toml", "--backend", "numpy")
+    assert done.returncode == 0, done.stderr
+    record = read_record(record_files(guide.folder / "runs")[0])
+    assert record.environment is not None
+    assert set(record.environment.plugins) == {
+        "initialisation of inducing inputs 'along-column' of package rivers 1.0",
+        "kernel 'rational-quadratic' of package rivers 1.0",
+        "likelihood 'logistic' of package rivers 1.0",
+    }
+    assert record.environment.versions["odd"] == "2.1"
+
+
+def test_the_doctor_names_them_and_finds_nothing_wrong_with_the_rest(guide: Guide) -> None:
+    done = guide.run("doctor", "--json")
+    assert done.returncode == 0, done.stderr
+    found = {one["found"] for one in json.loads(done.stdout) if OF in one["found"]}
+    assert len([line for line in found if "'sleeper'" in line]) == 1
+    assert f"framework 'loud' {OF} cannot be loaded: OSError: no licence" in found
+
+
+def test_asked_for_by_name_each_is_one_line(guide: Guide) -> None:
+    refused: list[Done] = guide.run_each(
+        ["speed", "--method", "sleeper"],
+        ["check", "--backend", "liar"],
+        ["cost", "leaver"],
+        ["run", guide.changed("rivers.toml", ('name = "t-svgp"', 'name = "liar"'), to="liar.toml")],
+    )
+    for done in refused:
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+        assert OF in done.stderr
+
+
+def test_a_limit_that_is_no_number_is_one_line(
+    guide: Guide, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for text in ("soon", "0", "-1", "nan", "inf"):
+        monkeypatch.setenv(LIMIT, text)
+        done = guide.run("list", "kernels")
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+        assert done.stderr.startswith(f"error: {LIMIT}='{text}': give a number of seconds")
