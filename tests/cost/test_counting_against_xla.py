@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ops_numbers import numbers
 
 from svgpbench.checks.cases import build_model
+from svgpbench.checks.kit.numbers import numbers
 from svgpbench.likelihoods import GaussianParameters, NoParameters
 from svgpbench.methods import DataTerm, build_method
 from svgpbench.methods.mean_covariance import MeanCholesky

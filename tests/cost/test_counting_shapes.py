@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from ops_cases import DIFFERENTIABLE, FORWARD
-from ops_numbers import numbers
 
+from svgpbench.checks.kit.functions import DIFFERENTIABLE, FORWARD
+from svgpbench.checks.kit.numbers import numbers
 from svgpbench.errors import UserError
 from svgpbench.ops import Array, Ops
 from svgpbench.plugins import check_backend, computes, load_backend, new_backend

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from ops_numbers import Floats, assert_same, positive_definite
 
+from svgpbench.checks.kit.numbers import Floats, assert_same, positive_definite
 from svgpbench.methods.step_control import MOST_HALVINGS, halve_until_positive
 from svgpbench.ops import Array, Ops
 

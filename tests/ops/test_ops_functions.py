@@ -1,61 +1,6 @@
-"""Elementwise functions, shapes and sums of `Ops`, on every backend and dtype, against NumPy and SciPy."""
+"""The conformance kit's arrays, functions and linear algebra, on every backend and dtype of this package."""
 
-from __future__ import annotations
-
-import numpy as np
-import pytest
-from ops_cases import FORWARD
-from ops_numbers import assert_same, numbers
-from scipy.special import erfc, gammaln
-
-from svgpbench.ops import Ops, eps
-
-
-@pytest.mark.parametrize("name", FORWARD)
-def test_function_equals_numpy_and_keeps_the_dtype(typed: Ops, name: str) -> None:
-    function, reference, x = FORWARD[name]
-    x = x.astype(typed.dtype).astype(np.float64)  # the number that the backend really sees
-    assert_same(typed, function(typed, typed.asarray(x)), reference(x), units=32)
-
-
-def test_softplus_and_log1p_are_accurate_where_they_are_small(typed: Ops) -> None:
-    x = np.array([-80.0, -40.0, -20.0]).astype(typed.dtype)
-    got = typed.to_numpy(typed.softplus(typed.asarray(x)))
-    np.testing.assert_allclose(got, np.exp(np.float64(x)), rtol=1e-8 + 16 * eps(typed.dtype))
-    small = np.array([1e-20, -1e-15])
-    got = typed.to_numpy(typed.log1p(typed.asarray(small)))
-    np.testing.assert_allclose(got, small, rtol=16 * eps(typed.dtype))
-
-
-def test_erfc_keeps_its_digits_in_the_tail(typed: Ops) -> None:
-    x = np.linspace(-6.0, 26.0 if typed.dtype == "float64" else 9.0, 400).astype(typed.dtype)
-    got = typed.to_numpy(typed.erfc(typed.asarray(x)))
-    # erfc(x) shrinks like exp(−x²): an ulp of x is 2x² ulps of it
-    tolerance = (8 + 2 * x.astype(np.float64) ** 2) * eps(typed.dtype)
-    assert np.all(np.abs(got / erfc(np.float64(x)) - 1.0) <= tolerance)
-
-
-def test_lgamma_equals_scipy_where_it_is_small_and_where_it_is_large(typed: Ops) -> None:
-    x = np.array([1e-6, 0.03, 0.5, 1.0, 1.2, 1.5, 2.0, 2.5, 7.3, 41.0, 171.0, 1e4, 1e6])
-    x = x.astype(typed.dtype)
-    got, wanted = typed.to_numpy(typed.lgamma(typed.asarray(x))), gammaln(np.float64(x))
-    assert got.dtype == np.dtype(typed.dtype)
-    # relative where it is large; it is 0 at 1 and 2, and there the error is that of its terms
-    assert np.all(np.abs(got - wanted) <= 16 * eps(typed.dtype) * np.maximum(1.0, np.abs(wanted)))
-
-
-def test_log_and_sqrt_outside_their_domain(typed: Ops) -> None:
-    x = typed.asarray(np.array([-1.0, 0.0]))
-    np.testing.assert_array_equal(typed.to_numpy(typed.log(x)), [np.nan, -np.inf])
-    np.testing.assert_array_equal(typed.to_numpy(typed.sqrt(x)), [np.nan, 0.0])
-
-
-def test_index_add_adds_a_copy(typed: Ops) -> None:
-    index = typed.asarray(np.array([3, 1]))
-    for shape in ((5,), (2, 5), (2, 3, 5)):
-        x, values = numbers(*shape), numbers(*shape[:-1], 2)
-        wanted = np.array(x)
-        wanted[..., [3, 1]] += values
-        held = typed.asarray(x)
-        assert_same(typed, typed.index_add(held, index, typed.asarray(values)), wanted)
-        assert_same(typed, held, x)
+from svgpbench.checks.kit.test_arrays import *  # noqa: F403
+from svgpbench.checks.kit.test_functions import *  # noqa: F403
+from svgpbench.checks.kit.test_ill_conditioned_solves import *  # noqa: F403
+from svgpbench.checks.kit.test_linear_algebra import *  # noqa: F403

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import scipy.special
-from ops_numbers import Floats, numbers, positive_definite
 
+from svgpbench.checks.kit.numbers import Floats, numbers, positive_definite
 from svgpbench.ops import Array, Ops
 
 X = numbers(2, 3, 4)
@@ -111,10 +111,12 @@ FORWARD: dict[str, tuple[Callable[[Ops, Array], Array], Callable[[Floats], Any],
 
 
 def solve_case(lower: bool, transpose: bool) -> Callable[..., Array]:
+    """A triangular solve as a function of both arguments."""
     return lambda ops, a, b: ops.solve_triangular(a, b, lower=lower, transpose=transpose)
 
 
 def symmetric_cholesky(ops: Ops, a: Array) -> Array:
+    """The factor of the symmetric part, so that its gradient is symmetric."""
     return ops.cholesky(0.5 * (a + ops.matrix_transpose(a)))
 
 

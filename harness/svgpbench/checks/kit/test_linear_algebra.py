@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.linalg
-from ops_numbers import assert_same, numbers, positive_definite
 
+from svgpbench.checks.kit.numbers import assert_same, numbers, positive_definite
 from svgpbench.ops import Ops, eps
 
 

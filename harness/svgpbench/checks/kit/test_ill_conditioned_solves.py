@@ -17,8 +17,7 @@ def factor(n: int, jitter: float) -> Floats:
     """The Cholesky factor of a smooth kernel's matrix, as ill-conditioned as the jitter lets it be."""
     x = np.linspace(0.0, 8.0, n)
     K = np.exp(-0.5 * (x[:, None] - x) ** 2) + jitter * np.eye(n)
-    L: Floats = np.linalg.cholesky(K)
-    return L
+    return np.asarray(np.linalg.cholesky(K), dtype=np.float64)
 
 
 @pytest.mark.parametrize("transpose", [True, False])

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from ops_numbers import assert_same
 
+from svgpbench.checks.kit.numbers import assert_same
 from svgpbench.ops import Ops
 
 

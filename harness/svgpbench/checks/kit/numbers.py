@@ -11,10 +11,12 @@ Floats = npt.NDArray[np.float64]
 
 
 def numbers(*shape: int, seed: int = 0) -> Floats:
+    """Standard normal numbers of a shape."""
     return np.random.default_rng([seed, *shape]).standard_normal(shape)
 
 
 def positive_definite(*shape: int) -> Floats:
+    """Matrices with eigenvalues from 1/2 up."""
     x = numbers(*shape)
     return x @ np.swapaxes(x, -1, -2) + 0.5 * np.eye(shape[-1])
 

@@ -1,0 +1,1 @@
+"""The conformance kit: `pytest --pyargs svgpbench.checks --backend NAME`, or `--method NAME`."""

@@ -1,0 +1,181 @@
+"""The kit's command line: which backends and methods, in which dtypes, and what is known to fail.
+
+The process is set up as a worker is: its variables, one thread. Known failures are patterns of test
+names, one a line, `#` before a comment; they are expected to fail, and one that passes is said.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from svgpbench.checks.evaluate import REFERENCE
+from svgpbench.config import BackendConfig
+from svgpbench.errors import UserError
+from svgpbench.ops import Ops
+from svgpbench.plugins import (
+    BACKENDS,
+    METHODS,
+    check_backend,
+    framework_of,
+    load,
+    load_backend,
+)
+from svgpbench.runner.worker_setup import pin, worker_environment
+
+HERE = Path(__file__).parent
+OF_METHODS = "test_method.py"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The kit's options."""
+    group = parser.getgroup("svgpbench", "conformance of backends and methods")
+    group.addoption("--backend", action="append", metavar="NAME[:MODE]", help="repeat for several")
+    group.addoption("--method", action="append", metavar="NAME", help="repeat for several")
+    group.addoption("--known-failures", metavar="FILE", help="patterns of test names, one a line")
+
+
+@dataclass
+class Kit:
+    """What was asked for."""
+
+    backends: list[BackendConfig]
+    methods: list[str]
+    known: dict[str, list[str]] = field(default_factory=dict)  # pattern → names that it fits
+
+    def places(self) -> list[tuple[str, str, str]]:
+        """Every backend in its mode and each dtype that it offers."""
+        return [
+            (b.name, b.mode, dtype)
+            for b in self.backends
+            for dtype in load(BACKENDS, b.name).capabilities.dtypes
+        ]
+
+
+KIT = pytest.StashKey[Kit]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Read the options, and set this process up as a worker is set up."""
+    try:
+        config.stash[KIT] = _asked_for(config)
+    except UserError as error:
+        raise pytest.UsageError(str(error)) from None
+
+
+def _asked_for(config: pytest.Config) -> Kit:
+    methods: list[str] = config.getoption("method") or []
+    names: list[str] = config.getoption("backend") or ([REFERENCE] if methods else [])
+    if not names:
+        raise UserError("say what to test: --backend NAME, --method NAME, or both")
+    backends = [BackendConfig.parse(name) for name in names]
+    for backend in backends:
+        check_backend(backend.name)
+    for method in methods:
+        load(METHODS, method)
+    os.environ.update(worker_environment("cpu", 1))
+    for backend in backends:
+        pin(backend.name, 1, [])
+    patterns = _patterns(config.getoption("known_failures"))
+    return Kit(backends, methods, {pattern: [] for pattern in patterns})
+
+
+def _patterns(file: str | None) -> Iterator[str]:
+    if file is None:
+        return
+    try:
+        text = Path(file).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise UserError(f"--known-failures {file} cannot be read: {error}") from None
+    for line in text.splitlines():
+        if pattern := line.partition("#")[0].strip():
+            yield pattern
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Each test of a backend for each backend and dtype, each test of a method for each variant."""
+    kit = metafunc.config.stash[KIT]
+    places = kit.places()
+    firsts = {place[0]: place for place in reversed(places)}
+    for name, chosen in (("typed", places), ("ops", list(firsts.values()))):
+        if name in metafunc.fixturenames:
+            ids = [" ".join(filter(None, place)) for place in chosen]
+            metafunc.parametrize(name, chosen, indirect=True, ids=ids)
+    if "moded" in metafunc.fixturenames:
+        chosen = list(firsts.values())
+        metafunc.parametrize("moded", chosen, indirect=True, ids=["-".join(x) for x in chosen])
+    if "variant" in metafunc.fixturenames:
+        from svgpbench.checks.kit.variants import variants_of
+
+        cases = [case for method in kit.methods for case in variants_of(method)]
+        metafunc.parametrize("variant", cases, ids=[case.name for case in cases])
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Tests of methods where methods are asked for, tests of backends where they alone are."""
+    if collection_path.parent != HERE or not collection_path.name.startswith("test_"):
+        return None
+    return (collection_path.name == OF_METHODS) != bool(config.stash[KIT].methods) or None
+
+
+def _ops(request: pytest.FixtureRequest) -> Ops:
+    name, mode, dtype = request.param
+    return load_backend(name, mode, dtype)
+
+
+@pytest.fixture(scope="module")
+def typed(request: pytest.FixtureRequest) -> Ops:
+    """Each backend in each dtype that it offers."""
+    return _ops(request)
+
+
+@pytest.fixture(scope="module")
+def ops(request: pytest.FixtureRequest) -> Ops:
+    """Each backend in its first dtype."""
+    return _ops(request)
+
+
+@pytest.fixture
+def moded(request: pytest.FixtureRequest) -> Ops:
+    """Each backend in the mode asked for."""
+    return _ops(request)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Expect the known failures."""
+    known = config.stash[KIT].known
+    for pattern in known:
+        known[pattern] = [item.name for item in items if fnmatchcase(item.name, _literal(pattern))]
+    expected = {name: pattern for pattern, names in known.items() for name in names}
+    for item in items:
+        if item.name in expected:
+            reason = f"known failure: {expected[item.name]}"
+            item.add_marker(pytest.mark.xfail(reason=reason, strict=False))
+
+
+def _literal(pattern: str) -> str:
+    """A pattern in which the brackets of a test's parameters stand for themselves."""
+    return pattern.replace("[", "[[]")
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Say which known failures pass, and which patterns fit no test."""
+    for report in terminalreporter.stats.get("xpassed", []):
+        name = report.nodeid.rpartition("::")[2]
+        terminalreporter.line(f"known failure that passes: {name}", yellow=True)
+    for pattern, names in config.stash[KIT].known.items():
+        if not names:
+            terminalreporter.line(f"known failure that fits no test: {pattern}", yellow=True)
+
+
+def framework_module(ops: Ops) -> Any:
+    """The imported module that a backend stands on; None where there is none."""
+    from svgpbench.runner.worker_setup import load_framework
+
+    return load_framework(ops.name) if framework_of(ops.name) else None

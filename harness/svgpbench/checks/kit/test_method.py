@@ -1,0 +1,177 @@
+"""What must hold of every method, whatever it computes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from svgpbench.checks.bench import Bench
+from svgpbench.checks.cases import Case, small_problem
+from svgpbench.checks.evaluate import REFERENCE, evaluate
+from svgpbench.checks.identities_of_bases import growth_gap
+from svgpbench.checks.kit.variants import bench_of, e_rate
+from svgpbench.checks.matrix import compare
+from svgpbench.config import LikelihoodConfig
+from svgpbench.likelihoods import build_likelihood, likelihoods
+from svgpbench.methods.facts import Facts
+from svgpbench.ops import Array, Ops, Tree
+from svgpbench.plugins import METHODS, load, load_backend
+from svgpbench.training.blocks import Batch
+from svgpbench.tree import leaves, named_leaves, rebuild, tree_map
+
+
+def host(ops: Ops, tree: Tree) -> list[Any]:
+    """The leaves as arrays of NumPy."""
+    return [np.array(ops.to_numpy(x)) for x in leaves(tree)]
+
+
+def stepped(b: Bench, steps: int = 3) -> Tree:
+    """The state after some E-steps on minibatches, or on all data where the method takes no less."""
+    state, rows = b.start, b.problem.batches_of(b.method)
+    for turn in range(steps):
+        state = b.e_step(state, b.batch(rows[turn]), e_rate(b))
+    return state
+
+
+def bound(b: Bench, state: Tree, batch: Batch) -> float:
+    """The bound on a batch."""
+    return float(b.ops.to_numpy(b.bound(state, batch)))
+
+
+def test_it_says_what_it_is_and_what_it_refuses(variant: Case) -> None:
+    _, method = variant.build()
+    cls = load(METHODS, method.name)
+    assert (cls.__doc__ or "").strip()
+    assert isinstance(cls.version, int) and cls.version >= 1
+    assert isinstance(cls.facts, Facts) and cls.facts.variants
+    assert method.basis in ("inducing", "data", "decoupled")
+    for name in likelihoods():
+        assert isinstance(method.refuses(build_likelihood(LikelihoodConfig(name=name))), str)
+    assert hash(method) == hash(variant.build()[1]) and method == variant.build()[1]
+
+
+def test_it_starts_at_the_prior_and_its_kl_is_positive(typed: Ops, variant: Case) -> None:
+    b = bench_of(typed, variant)
+    unit = 1e-9 if typed.dtype == "float64" else 1e-3
+    if b.method.starts_at_prior and not b.method.sampled_points:
+        assert abs(b.kl(b.start)) <= unit
+    state = stepped(b)
+    assert all(np.all(np.isfinite(x)) for x in host(typed, state))
+    if not b.method.sampled_points:  # where points are sampled it is an estimate, of either sign
+        assert b.kl(state) >= -unit
+
+
+def test_a_step_keeps_the_state_s_form_and_leaves_its_arguments_alone(
+    typed: Ops, variant: Case
+) -> None:
+    b = bench_of(typed, variant)
+    before = host(typed, b.start)
+    after = b.e_step(b.start, b.batch(b.problem.batches_of(b.method)[0]), e_rate(b))
+    assert [name for name, _ in named_leaves(after)] == [name for name, _ in named_leaves(b.start)]
+    for old, new in zip(before, host(typed, after), strict=True):
+        assert (new.shape, new.dtype) == (old.shape, old.dtype)
+        assert new.dtype.kind != "f" or new.dtype == np.dtype(typed.dtype)
+    for old, now in zip(before, host(typed, b.start), strict=True):
+        np.testing.assert_array_equal(old, now)
+
+
+def test_e_steps_on_all_data_raise_the_bound(ops: Ops, variant: Case) -> None:
+    b = bench_of(ops, variant)
+    state, full = b.start, b.full
+    for _ in range(20):
+        state = b.e_step(state, full, e_rate(b))
+    reached, start = bound(b, state, full), bound(b, b.start, full)
+    assert reached > start or (b.method.collapsed and reached >= start)
+
+
+def test_the_same_steps_give_the_same_bits(typed: Ops, variant: Case) -> None:
+    first, second = (host(typed, stepped(bench_of(typed, variant))) for _ in range(2))
+    for x, y in zip(first, second, strict=True):
+        np.testing.assert_array_equal(x, y)
+
+
+def test_numbers_that_end_are_nan_and_raise_nothing(ops: Ops, variant: Case) -> None:
+    b = bench_of(ops, variant)
+    state = stepped(b, 1)
+    spoiled = tree_map(lambda x: x * ops.asarray(np.float64(np.nan)), b.raw.inducing)
+    raw = b.raw._replace(inducing=spoiled)
+    prior = b.steps.prior(raw)
+    f = b.steps.factor(raw, prior, b.full)
+    after = b.steps.e_phase(raw, f, b.full, state, b.number(e_rate(b)), b.one)
+    value = float(ops.to_numpy(b.steps.bound(raw, f, b.full, after, b.one)))
+    assert not np.isfinite(value)
+
+
+def test_m_steps_go_up_the_gradient_of_the_objective(ops: Ops, variant: Case) -> None:
+    """Along a direction in θ, against a difference of fourth order."""
+    if ops.dtype != "float64":
+        pytest.skip(f"backend {ops.name!r} offers no float64, whose differences tell")
+    b = bench_of(ops, variant)
+    if not (type(ops).capabilities.autodiff or b.method.has_adjoint):
+        pytest.skip(f"backend {ops.name!r} has no autodiff")
+    state = stepped(b)
+    rng = np.random.default_rng(0)
+    moves = b.method.basis != "data"  # points of the data stay where they are
+    size = [1.0] * len(leaves(b.raw._replace(inducing=()))) + [float(moves)] * len(
+        leaves(b.raw.inducing)
+    )
+    along = [k * rng.standard_normal(x.shape) for k, x in zip(size, host(ops, b.raw), strict=True)]
+
+    def at(h: float) -> Any:
+        moved = [ops.asarray(x + h * d) for x, d in zip(host(ops, b.raw), along, strict=True)]
+        return rebuild(b.raw, iter(moved))
+
+    def objective(h: float) -> float:
+        return b.objective(state, at(h))[0]
+
+    value, slopes = b.objective(state, at(0.0))
+    got = sum(float(np.sum(g * d)) for g, d in zip(slopes, along, strict=True))
+    h = 1e-3
+    wanted = (8 * (objective(h) - objective(-h)) - (objective(2 * h) - objective(-2 * h))) / (
+        12 * h
+    )
+    assert got == pytest.approx(wanted, rel=1e-6, abs=1e-7 * abs(value))
+
+
+def test_a_step_is_compiled_once(typed: Ops, variant: Case) -> None:
+    b = bench_of(typed, variant)
+    calls: list[int] = []
+
+    def step(f: Any, batch: Batch, state: Tree, rate: Array) -> Tree:
+        calls.append(1)
+        return b.steps.e_phase(b.raw, f, batch, state, rate, b.one)
+
+    compiled = typed.jit(step)
+    if compiled is step or typed.mode == "eager":
+        pytest.skip(f"backend {typed.name!r} compiles nothing in mode {typed.mode!r}")
+    state, counts = b.start, []
+    for rows in b.problem.batches_of(b.method)[:3]:
+        batch = b.batch(rows)
+        f = b.steps.factor(b.raw, b.prior, batch)
+        state = compiled(f, batch, state, b.number(e_rate(b)))
+        counts.append(len(calls))
+    assert counts == [counts[0]] * 3
+
+
+def test_every_dtype_has_the_reference_s_numbers(typed: Ops, variant: Case) -> None:
+    if typed.name == REFERENCE:
+        pytest.skip("the reference is compared with itself by no one")
+    case = Case(variant.method, variant.likelihood, variant.kernel, typed.dtype)
+    arrays = {
+        each.name: evaluate(each, *case.build(), small_problem(), "none")
+        for each in (load_backend(REFERENCE), typed)
+    }
+    assert [(x.group, x.array, x.worst) for x in compare(case, arrays, None) if not x.ok] == []
+
+
+def test_a_larger_basis_keeps_q(ops: Ops, variant: Case) -> None:
+    b = bench_of(ops, variant)
+    if why := b.method.refuses_growth():
+        pytest.skip(why)
+    if ops.dtype != "float64" or b.method.basis != "inducing":
+        pytest.skip("asked of inducing inputs in float64")
+    if getattr(b.method, "residual_variance", "prior") != "prior":
+        pytest.skip("a larger basis leaves less of f, so that a narrower q(f|u) is another")
+    assert growth_gap(b, b.problem.gamma) <= 1e-10

@@ -1,0 +1,114 @@
+"""What holds of a whole step: the same bits again, no compiling anew, threads, the reference's numbers."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from svgpbench.checks.cases import Case, small_problem
+from svgpbench.checks.evaluate import REFERENCE, evaluate
+from svgpbench.checks.kit.numbers import numbers, positive_definite
+from svgpbench.checks.kit.options import framework_module
+from svgpbench.checks.matrix import compare
+from svgpbench.ops import Array, Ops
+from svgpbench.plugins import framework_of, load_backend, new_backend
+from svgpbench.runner.worker_setup import worker_environment
+
+A, B = positive_definite(3, 40, 40), numbers(3, 40, 7)
+
+
+def solved(ops: Ops) -> Any:
+    """A Cholesky factor, a solve and a product, as arrays of NumPy."""
+
+    def f(a: Array, b: Array) -> tuple[Array, Array]:
+        x = ops.solve_triangular(ops.cholesky(a), b)
+        return x, ops.sum(ops.matrix_transpose(x) @ x, axis=-1)
+
+    compiled = ops.jit(f)
+    return [ops.to_numpy(x) for x in compiled(ops.asarray(A), ops.asarray(B))]
+
+
+def test_the_same_step_gives_the_same_bits(typed: Ops) -> None:
+    again = new_backend(typed.name, typed.mode, typed.dtype, typed.device)
+    for first, second, third in zip(solved(typed), solved(typed), solved(again), strict=True):
+        np.testing.assert_array_equal(first, second)
+        np.testing.assert_array_equal(first, third)
+
+
+def test_a_second_call_of_one_shape_compiles_nothing(typed: Ops) -> None:
+    calls: list[int] = []
+
+    def f(x: Array, rate: Array) -> Array:
+        calls.append(1)
+        return x * rate
+
+    compiled = typed.jit(f)
+    if compiled is f or typed.mode == "eager":
+        pytest.skip(f"backend {typed.name!r} compiles nothing in mode {typed.mode!r}")
+    module, framework = framework_module(typed), framework_of(typed.name)
+    counts = []
+    for turn in range(3):
+        compiled(typed.asarray(numbers(2, seed=turn)), typed.asarray(np.float64(turn)))
+        known = framework.compilations(module, [compiled]) if framework else 0
+        counts.append(known or len(calls))
+    assert counts == [counts[0]] * 3
+
+
+CASES = (
+    Case("t-svgp tied-projected", "gaussian", "matern52"),
+    Case("q-svgp natgrad", "bernoulli-logit", "se"),
+)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.method)
+def test_two_methods_have_the_reference_s_numbers(typed: Ops, case: Case) -> None:
+    case = Case(case.method, case.likelihood, case.kernel, typed.dtype)
+    arrays = {
+        ops.name: evaluate(ops, *case.build(), small_problem(), "eager")
+        for ops in (load_backend(REFERENCE), typed)
+    }
+    entries = compare(case, arrays, None)
+    assert {entry.group for entry in entries} >= {"values", "e_step"} or typed.name == REFERENCE
+    assert [(x.group, x.array, x.worst) for x in entries if not x.ok] == []
+
+
+IN_A_PROCESS = """
+import json, sys
+from svgpbench.runner.worker_setup import pin
+backend, mode, threads = sys.argv[1], sys.argv[2], int(sys.argv[3])
+pin(backend, threads, [])
+from svgpbench.checks.kit.test_steps import solved
+from svgpbench.environment import thread_pools
+from svgpbench.plugins import load, load_backend
+dtype = load("svgpbench.backends", backend).capabilities.dtypes[0]
+found = solved(load_backend(backend, mode, dtype))
+pools = [(pool.name, pool.threads) for pool in thread_pools()]
+print(json.dumps({"pools": pools, "numbers": [x.tolist() for x in found]}))
+"""
+
+
+def in_a_process(ops: Ops, threads: int) -> dict[str, Any]:
+    """The step in a worker of so many threads."""
+    done = subprocess.run(
+        [sys.executable, "-c", IN_A_PROCESS, ops.name, ops.mode, str(threads)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | worker_environment("cpu", threads),
+    )
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def test_a_worker_keeps_to_its_threads_and_two_give_the_same_numbers(ops: Ops) -> None:
+    one, two = in_a_process(ops, 1), in_a_process(ops, 2)
+    assert {threads for _, threads in one["pools"]} <= {1}, one["pools"]
+    for x, y in zip(one["numbers"], two["numbers"], strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-4 if ops.dtype == "float32" else 1e-11)

@@ -1,0 +1,31 @@
+"""The cases of a method that the kit looks at: every variant once, the first with every likelihood."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from svgpbench.checks.bench import Bench
+from svgpbench.checks.cases import VARIANTS, Case, likelihoods_of, small_problem
+from svgpbench.errors import UserError
+from svgpbench.ops import Ops
+
+
+def variants_of(method: str) -> Iterator[Case]:
+    """Cases of a method; raises `UserError` where it takes no likelihood that is installed."""
+    titles = [title for title, (name, _) in VARIANTS.items() if name == method]
+    for i, title in enumerate(titles):
+        served = likelihoods_of(title)
+        if not served:
+            raise UserError(f"method {title!r} takes none of the likelihoods that are installed")
+        for likelihood in served if i == 0 else served[:1]:
+            yield Case(title, likelihood, "matern52")
+
+
+def bench_of(ops: Ops, case: Case) -> Bench:
+    """The case at the start of the small problem."""
+    return Bench(ops, *case.build(), small_problem())
+
+
+def e_rate(b: Bench) -> float:
+    """A rate at which an E-step of the method is a moderate one."""
+    return 0.02 if b.method.first_order else 0.6

@@ -1,0 +1,145 @@
+"""The conformance kit as a user runs it, from another folder: whom it passes, and what it finds."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from svgpbench.plugins import framework_missing
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "strangers"))
+from installed import HERE, Done, Place
+
+FAULTS = {
+    "cholesky of a matrix that has none is zero": (
+        "np.tril(np.full_like(factor, np.nan))",
+        "np.zeros_like(factor)",
+        "test_cholesky_of_a_matrix_that_is_not_positive_definite_is_nan",
+    ),
+    "a solve reads both triangles": (
+        "scipy.linalg.lapack.dtrtrs(a[index], b[index], lower=lower, trans=int(transpose))",
+        "np.linalg.solve(a[index].T if transpose else a[index], b[index]), 0",
+        "test_solve_triangular_residual_and_triangle",
+    ),
+    "float32 where float64 was asked for": (
+        "x.astype(self.dtype)",
+        "x.astype('float32')",
+        "test_asarray_gives_floats_the_dtype_and_keeps_integers",
+    ),
+    "each step another number": (
+        "on_device(np.sum)",
+        "on_device(lambda x, **k: np.sum(x, **k) * (1 + 1e-15 * np.random.random()))",
+        "test_the_same_step_gives_the_same_bits",
+    ),
+    "autodiff is refused by another error": (
+        "raise NoAutodiffError(self.name)",
+        "raise NotImplementedError",
+        "test_without_autodiff_value_and_grad_says_so",
+    ),
+}
+
+
+def kit(place: Place, *arguments: str) -> Done:
+    plain = ("-m", "pytest", "-q", "-p", "no:xdist", "-p", "no:cacheprovider")
+    return place.python(*plain, "--pyargs", "svgpbench.checks", *arguments)
+
+
+def failed(done: Done) -> set[str]:
+    return set(re.findall(r"^FAILED .*?::(\w+)", done.stdout, re.MULTILINE))
+
+
+@pytest.fixture
+def stranger(tmp_path: Path) -> Place:
+    source = tmp_path / "slate"
+    for path in HERE.joinpath("slate").rglob("*"):
+        if path.suffix in (".py", ".toml"):
+            copy = source / path.relative_to(HERE / "slate")
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(path.read_bytes())
+    return Place(tmp_path, source)
+
+
+def test_a_stranger_s_backend_and_method_pass(stranger: Place) -> None:
+    done = kit(stranger, "--backend", "slate", "-rs")
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr
+    assert "backend 'slate' has no autodiff" in done.stdout
+    done = kit(stranger, "--method", "mean-field", "--backend", "numpy", "--backend", "slate")
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr
+
+
+@pytest.mark.parametrize("backend", ["numpy", "jax", "torch", "tensorflow"])
+def test_the_backends_of_this_package_pass(tmp_path: Path, backend: str) -> None:
+    if missing := framework_missing(backend):
+        pytest.skip(missing)
+    done = kit(Place(tmp_path), "--backend", backend)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr
+
+
+@pytest.mark.parametrize("says", FAULTS)
+def test_it_finds(stranger: Place, says: str) -> None:
+    file = stranger.folder / "slate" / "slate" / "backend.py"
+    old, new, test = FAULTS[says]
+    assert file.read_text().count(old) == 1
+    file.write_text(file.read_text().replace(old, new))
+    assert test in failed(kit(stranger, "--backend", "slate", "-k", test))
+
+
+def test_a_method_that_forgets_its_kl_or_writes_into_its_state_is_found(stranger: Place) -> None:
+    file = stranger.folder / "slate" / "slate" / "method.py"
+    text = file.read_text()
+    file.write_text(text.replace("q.c * q.c - 1.0", "q.c * q.c + 1.0"))
+    assert failed(kit(stranger, "--method", "mean-field")) >= {
+        "test_it_starts_at_the_prior_and_its_kl_is_positive"
+    }
+    spoils = text.replace(
+        "        mu, v = self.marginals",
+        "        state.c[...] = 0.5\n        mu, v = self.marginals",
+    )
+    file.write_text(spoils)
+    assert "test_a_step_keeps_the_state_s_form_and_leaves_its_arguments_alone" in failed(
+        kit(stranger, "--method", "mean-field")
+    )
+
+
+def test_known_failures_are_expected_and_one_that_passes_is_said(stranger: Place) -> None:
+    file = stranger.folder / "slate" / "slate" / "backend.py"
+    file.write_text(file.read_text().replace("np.logaddexp(x, 0.0)", "np.log(1.0 + np.exp(x))"))
+    test = "test_softplus_and_log1p_are_accurate_where_they_are_small"
+    only = ("--backend", "slate", "-k", "softplus or zeros_and_eye")
+    done = kit(stranger, *only)
+    assert done.returncode == 1 and failed(done) == {test}
+    known = stranger.folder / "known.txt"
+    known.write_text(
+        f"# upstream issue 7\n{test}[*]\ntest_zeros_and_eye*  # mended\nno_such_test\n"
+    )
+    done = kit(stranger, *only, "--known-failures", str(known))
+    assert done.returncode == 0, done.stdout
+    assert "known failure that passes: test_zeros_and_eye[slate float64]" in done.stdout
+    assert "known failure that fits no test: no_such_test" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([], "say what to test: --backend NAME, --method NAME, or both"),
+        (["--backend", "slat"], "unknown backend 'slat'; did you mean 'slate'?"),
+        (["--method", "mean-feeld"], "unknown method 'mean-feeld'; did you mean 'mean-field'?"),
+        (["--backend", "slate", "--known-failures", "none.txt"], "none.txt cannot be read"),
+    ],
+)
+def test_a_mistake_is_one_line(stranger: Place, arguments: list[str], says: str) -> None:
+    done = kit(stranger, *arguments)
+    assert done.returncode == 4
+    assert says in done.stderr and done.stderr.count("\n") <= 2, done.stderr
+
+
+def test_the_options_are_there_for_the_kit_alone(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text(
+        "def pytest_addoption(parser):\n    parser.addoption('--backend')\n"
+    )
+    (tmp_path / "test_theirs.py").write_text("def test_it(): pass\n")
+    done = Place(tmp_path).python("-m", "pytest", "-q", "--backend", "theirs")
+    assert done.returncode == 0, done.stdout + done.stderr
