@@ -2,6 +2,7 @@
 # make test   sets everything up and runs the tests
 # make mutants   puts each fault of tests/mutants/faults into a copy: which test notices? (an hour; ONLY=batches)
 # make mutants-drawn   200 mutants drawn by a seed; survivors go to tests/mutants/survivors.toml to be read
+# make chaos   kills a run's processes over and over: nothing may be lost (a quarter of an hour)
 PYTHON  ?= python3
 VENV    ?= .venv
 RESULTS ?= runs
@@ -10,7 +11,7 @@ ONLY    ?=
 BENCH   ?=
 BIN      = $(VENV)/bin
 
-.PHONY: demo test mutants mutants-drawn lint check bench peers paper clean
+.PHONY: demo test mutants mutants-drawn chaos overheads lint check bench peers paper clean
 
 demo: $(VENV)/.installed
 	$(BIN)/svgpbench run adam2021-fig3 --preset quick --results $(RESULTS) $(if $(JOBS),--jobs $(JOBS))
@@ -25,6 +26,14 @@ mutants: $(VENV)/.installed
 
 mutants-drawn: $(VENV)/.installed
 	$(BIN)/python tests/mutants/drawn.py $(if $(ONLY),--only $(ONLY)) $(if $(JOBS),--jobs $(JOBS))
+
+# 200 cells whose workers and runner are killed 50 times, beside the same cells undisturbed (a quarter of an hour)
+chaos: $(VENV)/.installed
+	$(BIN)/python tests/chaos/chaos_run.py --cells 200 --kills 50 $(if $(JOBS),--jobs $(JOBS))
+
+# what a run costs beside its cells
+overheads: $(VENV)/.installed
+	$(BIN)/python tests/chaos/overheads.py
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .

@@ -6,11 +6,13 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 
+import psutil
 import pytest
 from dask_cluster import dask_cluster
 from distributed import Client
@@ -21,12 +23,13 @@ from test_killed_cell import CELL
 from svgpbench.cells.identity import Identity
 from svgpbench.errors import UserError
 from svgpbench.runner import cluster_task
-from svgpbench.runner.cluster_task import claimed_cores
+from svgpbench.runner.cluster_task import Order, Reply, claimed_cores
 from svgpbench.runner.cores import usable_cores
 from svgpbench.runner.dask_crew import DaskCrew
-from svgpbench.runner.events import Event, Noticed, Summary
+from svgpbench.runner.events import Event, Noticed, Started, Summary
 from svgpbench.runner.pool import run_cells
 from svgpbench.runner.process import Stopped
+from svgpbench.runner.protocol import Request
 
 Run = Callable[..., Summary]
 
@@ -125,6 +128,31 @@ def test_a_gpu_cell_goes_to_the_worker_that_has_one(run: Run, tmp_path: Path) ->
     assert summary.counts == {"ok": 1}
 
 
+def test_a_scheduler_that_dies_is_one_line_and_its_cells_run_here_then(
+    run: Run, tmp_path: Path
+) -> None:
+    slow = make_config("sleep", options={"seconds": 3.0})
+    with (
+        dask_cluster(tmp_path, 1) as address,
+        Client(address, timeout=2.0, set_as_default=False) as client,
+    ):
+        (scheduler,) = (
+            child
+            for child in psutil.Process().children()
+            if {"distributed.cli.dask_scheduler", str(tmp_path / "scheduler.json")}
+            <= {*child.cmdline()}
+        )
+        crew = DaskCrew(client, target="fake_cells")
+
+        def on_event(event: Event) -> None:
+            if isinstance(event, Started):
+                threading.Timer(0.5, scheduler.kill).start()
+
+        with pytest.raises(UserError, match="the Dask scheduler is gone; finished cells have"):
+            run(slow, crew=crew, on_event=on_event)
+    assert run(slow).counts == {"ok": 1}
+
+
 def test_a_worker_of_another_version_or_with_other_data_makes_no_number(
     run_there: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,6 +163,19 @@ def test_a_worker_of_another_version_or_with_other_data_makes_no_number(
     (record,) = run_there(config).records
     assert (record.status, record.metrics) == ("skipped", {})
     assert record.message.startswith("the Dask worker gives this cell another id, ")
+
+
+def test_an_order_for_a_worker_whose_place_another_took_is_not_carried_out() -> None:
+    """Under its address, so that Dask itself takes the one for the other."""
+    order = Order(
+        process="that is gone",
+        cell_id="",
+        request=Request(config=make_config("finish")),
+        timeout=None,
+        memory=None,
+        target="fake_cells",
+    )
+    assert cluster_task.compute(order.model_dump_json()) == Reply(answer=None).model_dump_json()
 
 
 def test_a_worker_without_what_is_run_is_not_used_and_named(
