@@ -65,6 +65,15 @@ def test_each_part_holds_or_fails_as_it_must(name: str, tmp_path: Path) -> None:
     assert one.verdict == ("partly" if fails else "reproduced")
 
 
+def test_tying_biases_at_a_fixed_theta_on_minibatches_alone(tmp_path: Path) -> None:
+    paper = load_paper("adam2021")
+    (one,) = judge(paper, [claim for claim in paper.claims if claim.id == "adam2021-10"], tmp_path)
+    computed = [
+        part.finding.verdict for part in one.parts if part.says.startswith(("θ fixed", "and"))
+    ]
+    assert [str(verdict) for verdict in computed] == ["reproduced"] * 4
+
+
 def test_derivatives_are_those_of_polynomials_to_the_sixth_degree() -> None:
     def f(x: float) -> float:
         return 3.0 + 2.0 * x - 5.0 * x**2 + x**3 - x**4 + 4.0 * x**5 - x**6

@@ -20,6 +20,7 @@ from svgpbench.exact.adam2021.figure2 import (
 )
 from svgpbench.exact.adam2021.forms import log_partition
 from svgpbench.exact.adam2021.steps import optimum_is_additive, steps_agree
+from svgpbench.exact.adam2021.tying import fixed_theta
 
 CLAIMS: dict[str, Callable[[], pd.DataFrame]] = {
     "adam2021-01": steps_agree,
@@ -31,6 +32,7 @@ CLAIMS: dict[str, Callable[[], pd.DataFrame]] = {
     "adam2021-07": only_kl_moves,
     "adam2021-08": log_partition,
     "adam2021-09": step_costs,
+    "adam2021-10": fixed_theta,
     "adam2021-11": dual_is_above,
     "adam2021-12": fewest_iterations,
     "adam2021-13": flatness,
