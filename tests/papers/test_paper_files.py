@@ -72,7 +72,7 @@ MISTAKES = [
     ("claims.toml", 'metric = "elbo"', 'metric = "elbow"', "unknown measure 'elbow'; did you mean 'elbo'?"),
     ("claims.toml", '["t-SVGP", "q', '["t-SVPG", "q', "unknown method 't-SVPG'; did you mean 't-SVGP'?"),
     ("claims.toml", 'predicate = "ordering"', 'predicate = "order"', "'order'"),
-    ("claims.toml", 'artefact = "fig3"', 'artefact = "fig2"', "part 1: unknown artefact of the claim 'fig2'"),
+    ("claims.toml", 'artefact = "fig3"', 'artefact = "fig2"', "part 5: unknown artefact of the claim 'fig2'"),
     ("claims.toml", "at_least = true", "at_leest = true", "unknown key 'at_leest'"),
     ("claims.toml", 'kind = "exact"', 'kind = "exact"\nscale = "missing"', "none of its artefacts says"),
     ("claims.toml", "[[claims]]", "[[claims]", "claims.toml is not well-formed TOML"),
