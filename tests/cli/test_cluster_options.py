@@ -10,6 +10,7 @@ import pytest
 from command_line import Cli
 from own_experiment import write_own
 
+pytest.importorskip("dask_jobqueue", reason="the extra `dask` is not installed")
 sys.path.insert(0, str(Path(__file__).parents[1] / "runner"))
 from dask_cluster import dask_cluster
 

@@ -14,6 +14,9 @@ from pathlib import Path
 
 import psutil
 import pytest
+
+pytest.importorskip("distributed", reason="the extra `dask` is not installed")
+
 from dask_cluster import dask_cluster
 from distributed import Client
 from fake_cells import make_config

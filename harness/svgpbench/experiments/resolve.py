@@ -101,13 +101,17 @@ def _sampled(
 
     Drawn by a hash of the cell with its seed: the same each time, and of a part mostly those of the whole.
     """
-    plain = [cell for cell in cells if not cell.perturbation]
-    drawn = sorted(plain, key=_lot)[: math.ceil(len(plain) / ONE_IN)]
     others = _parsed(size.sampled_on or (), experiment, selection)
+    if not others:
+        return []
+    plain = [cell for cell in cells if not cell.perturbation]
+    lots = [_lot(cell) for cell in plain]
+    places = sorted(range(len(plain)), key=lots.__getitem__)
+    drawn = frozenset(places[: math.ceil(len(plain) / ONE_IN)])
     return [
         cell.model_copy(update={"backend": backend})
-        for cell in plain
-        if cell in drawn
+        for at, cell in enumerate(plain)
+        if at in drawn
         for backend in others
     ]
 
