@@ -74,7 +74,9 @@ def _of_sites(b: Bench, batches: Iterable[Rows], *, all_decay: bool) -> list[Flo
     return list(_posterior(full.A, full.K_inv, lambda1, beta))
 
 
-def _posterior(A: Floats, K_inv: Floats, lambda1: Floats, beta: Floats) -> tuple[Floats, Floats]:
+def _posterior(
+    A: Floats, K_inv: npt.NDArray[np.floating[Any]], lambda1: Floats, beta: Floats
+) -> tuple[Floats, Floats]:
     """N(m, S) with S⁻¹ = K⁻¹ + A diag(β) Aᵀ and S⁻¹m = Aλ₁, A = K⁻¹K_uf."""
     S: Floats = np.asarray(np.linalg.inv(K_inv + (A * beta) @ A.T), np.float64)
     return (S @ (A @ lambda1))[None], S[None]
