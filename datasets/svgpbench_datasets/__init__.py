@@ -6,7 +6,13 @@ from svgpbench_datasets.errors import DataError
 from svgpbench_datasets.files import DataFile
 from svgpbench_datasets.registry import REGISTRY, Registry
 from svgpbench_datasets.splits import Split, k_fold, random_split
-from svgpbench_datasets.standardise import Prepared, StandardisedRows, Standardiser, prepare
+from svgpbench_datasets.standardise import (
+    Prepared,
+    StandardisedRows,
+    Standardiser,
+    prepare,
+    prepare_whole,
+)
 from svgpbench_datasets.user_table import load_user_table
 
 __all__ = [
@@ -25,5 +31,6 @@ __all__ = [
     "k_fold",
     "load_user_table",
     "prepare",
+    "prepare_whole",
     "random_split",
 ]

@@ -119,22 +119,41 @@ def prepare(
             f"the split is of {split_rows} rows but data set {dataset.name!r} has {rows}; "
             "make the split for this data set"
         )
-    X, y_train = dataset.X, dataset.y[split.train]
-    standardiser = Standardiser.fit(X, split.train) if standardise_x else Standardiser.identity(X)
+    return _prepared(dataset, split.train, split.test, split.hash, standardise_x, standardise_y)
+
+
+def prepare_whole(
+    dataset: Dataset, *, standardise_x: bool = True, standardise_y: bool = True
+) -> Prepared:
+    """All rows of a data set to train on, standardised with their own statistics, and none to test."""
+    rows, none = np.arange(dataset.y.size), np.arange(0)
+    return _prepared(dataset, rows, none, "", standardise_x, standardise_y)
+
+
+def _prepared(
+    dataset: Dataset,
+    train: Indices,
+    test: Indices,
+    split_hash: str,
+    standardise_x: bool,
+    standardise_y: bool,
+) -> Prepared:
+    X, y_train = dataset.X, dataset.y[train]
+    standardiser = Standardiser.fit(X, train) if standardise_x else Standardiser.identity(X)
     y_mean, y_scale = 0.0, 1.0
     if standardise_y and dataset.task == "regression":
         target = Standardiser.fit(y_train[:, None])
         y_mean, y_scale = float(target.mean[0]), float(target.scale[0])
     return Prepared(
-        X_train=StandardisedRows(X, split.train, standardiser),
+        X_train=StandardisedRows(X, train, standardiser),
         y_train=sealed((y_train - y_mean) / y_scale),
-        X_test=StandardisedRows(X, split.test, standardiser),
-        y_test=sealed((dataset.y[split.test] - y_mean) / y_scale),
+        X_test=StandardisedRows(X, test, standardiser),
+        y_test=sealed((dataset.y[test] - y_mean) / y_scale),
         y_mean=y_mean,
         y_scale=y_scale,
         standardiser=standardiser,
         fingerprint=dataset.fingerprint,
-        split_hash=split.hash,
+        split_hash=split_hash,
     )
 
 

@@ -245,7 +245,8 @@ def data_sets_by_name(names: Collection[str]) -> dict[str, list[str]]:
 class SplitConfig(Strict):
     """Which rows train and which test."""
 
-    kind: Literal["k-fold", "random", "fixed"] = "k-fold"  # fixed: published with the data set
+    kind: Literal["k-fold", "random", "fixed", "none"] = "k-fold"
+    """fixed: published with the data set; none: every row trains."""
     folds: Annotated[int, Field(ge=2)] = 5  # k-fold only
     fold: Annotated[int, Field(ge=0)] = 0  # k-fold and fixed
     test_fraction: Annotated[float, Field(gt=0, lt=1)] = 0.1  # random only

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import importlib.util
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
@@ -271,3 +271,20 @@ def new_backend(name: str, mode: str = "", dtype: str = "float64", device: str =
 def load_backend(name: str, mode: str = "", dtype: str = "float64", device: str = "cpu") -> Ops:
     """The one `Ops` that every caller shares, so that its compiled steps are shared too."""
     return new_backend(name, mode, dtype, device)
+
+
+def known_backends(names: Sequence[str] | None = None) -> list[str]:
+    """The backends asked for, or all that are installed and compute.
+
+    Raises `UserError` for one asked for that cannot run.
+    """
+    if names is None:
+        unusable = broken(BACKENDS)
+        return [
+            name
+            for name in plugins(BACKENDS)
+            if name not in unusable and framework_missing(name) is None and computes(name)
+        ]
+    for name in names:
+        check_backend(name.partition(":")[0])
+    return list(names)

@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from svgpbench.cli.listing import known_backends
 from svgpbench.cli.options import AsJson, Backends, Device, OnDevice
 from svgpbench.cli.printing import printer
+from svgpbench.plugins import known_backends
 
 FAILED = 1
 

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from svgpbench.cli.options import RESULTS, AsJson, ResultsFolder
 from svgpbench.cli.printing import printer
-from svgpbench.errors import UserError, unknown
+from svgpbench.errors import UserError
 
 if TYPE_CHECKING:
     from svgpbench.papers import Claim, Paper
@@ -50,9 +50,11 @@ def claims_command(
         typer.echo(_contradictions(results))
         return
     from svgpbench.papers import load_paper, paper_folders
+    from svgpbench.report.asked import judged_claims
 
     papers = [load_paper(name) for name in ([paper] if paper else paper_folders())]
-    judged = list(_judged(papers, _asked(papers, ids or []), results))
+    with _progress() as on_done:
+        judged = judged_claims(papers, results, ids or [], on_done)
     if as_json:
         entries = [{"paper": of.name, **one.to_json()} for of, one in judged]
         typer.echo(json.dumps(entries, indent=2, ensure_ascii=False, allow_nan=False))
@@ -67,33 +69,15 @@ def _contradictions(results: Path) -> str:
     """Each contradiction of the papers, and what the claims that settle it come to."""
     from svgpbench.papers import load_paper, paper_folders
     from svgpbench.papers.contradictions import contradictions
+    from svgpbench.report.asked import judged_claims
     from svgpbench.report.settled import settled_as_markdown
 
     several = contradictions()
     papers = [load_paper(name) for name in paper_folders()]
-    asked = _asked(papers, list({one.id for each in several for one in each.claims}))
-    judged = {one.claim.id: one for _, one in _judged(papers, asked, results)}
+    asked = [one.id for each in several for one in each.claims]
+    with _progress() as on_done:
+        judged = {one.claim.id: one for _, one in judged_claims(papers, results, asked, on_done)}
     return settled_as_markdown(several, judged)
-
-
-def _asked(papers: list[Paper], ids: list[str]) -> set[str]:
-    """The ids asked for, or all; raises `UserError` with the nearest id for one that there is not."""
-    known = [claim.id for paper in papers for claim in paper.claims]
-    for one in ids:
-        if one not in known:
-            raise unknown("claim", one, known)
-    return set(ids or known)
-
-
-def _judged(papers: list[Paper], asked: set[str], results: Path) -> Iterator[tuple[Paper, Judged]]:
-    from svgpbench.report.ahead import ahead
-    from svgpbench.report.verdicts import judge
-
-    with _progress() as on_done, ahead(papers, asked, on_done) as compute:
-        for paper in papers:
-            claims = [claim for claim in paper.claims if claim.id in asked]
-            for one in judge(paper, claims, results, compute):
-                yield paper, one
 
 
 @contextmanager

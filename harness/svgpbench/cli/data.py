@@ -10,6 +10,7 @@ import typer
 
 from svgpbench.cells.data_errors import data_errors_are_the_users
 from svgpbench.cli.auditing import audit_command, show_command
+from svgpbench.cli.exporting import croissant_command
 from svgpbench.cli.making import make_command
 from svgpbench.cli.splitting import split_command
 from svgpbench.errors import UserError
@@ -26,6 +27,7 @@ data_app.command("show")(show_command)
 data_app.command("audit")(audit_command)
 data_app.command("split")(split_command)
 data_app.command("make")(make_command)
+data_app.command("croissant")(croissant_command)
 
 Names: TypeAlias = Annotated[
     list[str] | None, typer.Argument(metavar="[NAME]...", help="Data sets; all by default.")

@@ -27,8 +27,6 @@ from svgpbench.plugins import (
     LIKELIHOODS,
     METHODS,
     broken,
-    check_backend,
-    computes,
     framework_missing,
     framework_of,
     left_out,
@@ -177,23 +175,6 @@ GROUP_OF = {
     Section.inducing: INDUCING,
 }
 """Whose entry points a section loads to show them."""
-
-
-def known_backends(names: list[str] | None) -> list[str]:
-    """The backends asked for, or all that are installed and compute.
-
-    Raises `UserError` for one asked for that cannot run.
-    """
-    if names is None:
-        unusable = broken(BACKENDS)
-        return [
-            name
-            for name in plugins(BACKENDS)
-            if name not in unusable and framework_missing(name) is None and computes(name)
-        ]
-    for name in names:
-        check_backend(name.partition(":")[0])
-    return names
 
 
 def _first_line(text: str | None) -> str:

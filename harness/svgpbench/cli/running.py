@@ -13,7 +13,6 @@ from typing import Annotated
 import typer
 
 from svgpbench.cells.identity import Identity
-from svgpbench.cells.validation import check_cells
 from svgpbench.cli.clusters import Where, crew_at, print_job_script
 from svgpbench.cli.options import (
     RESULTS,
@@ -26,11 +25,10 @@ from svgpbench.cli.options import (
     ResultsFolder,
 )
 from svgpbench.cli.progress import cell_title, reporter
-from svgpbench.config import CellConfig
 from svgpbench.errors import UserError
-from svgpbench.experiments import Experiment, Selection, load_experiment, resolve
-from svgpbench.experiments.loading import is_file_name
+from svgpbench.experiments import Experiment, Selection, load_experiment
 from svgpbench.experiments.resolve import DEFAULT_PRESET
+from svgpbench.runner.checked import checked_cells
 from svgpbench.runner.records import Record
 from svgpbench.training.checkpoints import EVERY_S
 
@@ -155,18 +153,6 @@ def failed(records: Sequence[Record]) -> bool:
     """Whether a cell failed; one that its backend does not offer did not, where others ran."""
     ended = {record.status for record in records}
     return not ended <= {"ok", "skipped"} or ended == {"skipped"}
-
-
-def checked_cells(
-    name: str, experiment: Experiment, preset: str | None, selection: Selection | None = None
-) -> list[CellConfig]:
-    """The cells to run, checked; a mistake in the user's own file is reported with its name."""
-    try:
-        cells = resolve(experiment, preset, selection)
-        check_cells(cells)
-    except UserError as error:
-        raise UserError(f"{name}: {error}" if is_file_name(name) else str(error)) from None
-    return cells
 
 
 def records_of(cells: Sequence[Identity], results: Path) -> list[Record]:

@@ -220,8 +220,10 @@ class Trainer:
         return float(self.ops.to_numpy(self.steps.bound(at.raw, f, batch, at.state, scale)))
 
     def metrics(self, at: Place) -> dict[str, float]:
-        """The scores of predictions at the test inputs."""
+        """The scores of predictions at the test inputs, none where there are no test rows."""
         ops, d = self.ops, self.data
+        if not len(d.y_test):
+            return {}
         predicted = [
             tree_map(ops.to_numpy, self.steps.predict(at.raw, at.prior, at.state, chunk))
             for chunk in self.batches.test_chunks(at.raw.inducing)

@@ -1,0 +1,138 @@
+"""A data set as others read it: its table in Parquet, and what is known of it in Croissant 1.0.
+
+Croissant (MLCommons) is JSON-LD. The table is the one that is trained on: inputs in their units, the
+target last; a label is a text. Where its numbers come from are the addresses under `isBasedOn`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from svgpbench_datasets.dataset import Dataset
+from svgpbench_datasets.entry import DatasetEntry
+from svgpbench_datasets.errors import DataError
+
+CONTEXT: dict[str, Any] = {
+    "@language": "en",
+    "@vocab": "https://schema.org/",
+    "citeAs": "cr:citeAs",
+    "column": "cr:column",
+    "conformsTo": "dct:conformsTo",
+    "cr": "http://mlcommons.org/croissant/",
+    "rai": "http://mlcommons.org/croissant/RAI/",
+    "data": {"@id": "cr:data", "@type": "@json"},
+    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    "dct": "http://purl.org/dc/terms/",
+    "examples": {"@id": "cr:examples", "@type": "@json"},
+    "extract": "cr:extract",
+    "field": "cr:field",
+    "fileProperty": "cr:fileProperty",
+    "fileObject": "cr:fileObject",
+    "fileSet": "cr:fileSet",
+    "format": "cr:format",
+    "includes": "cr:includes",
+    "isLiveDataset": "cr:isLiveDataset",
+    "jsonPath": "cr:jsonPath",
+    "key": "cr:key",
+    "md5": "cr:md5",
+    "parentField": "cr:parentField",
+    "path": "cr:path",
+    "recordSet": "cr:recordSet",
+    "references": "cr:references",
+    "regex": "cr:regex",
+    "repeated": "cr:repeated",
+    "replace": "cr:replace",
+    "sc": "https://schema.org/",
+    "separator": "cr:separator",
+    "source": "cr:source",
+    "subField": "cr:subField",
+    "transform": "cr:transform",
+}
+TABLE, RECORDS = "table.parquet", "rows"
+
+
+def write_croissant(entry: DatasetEntry, dataset: Dataset, folder: Path) -> Path:
+    """Write a data set's table and its description into a folder; returns the description's file.
+
+    Raises:
+        DataError: a folder that cannot be written.
+    """
+    content = io.BytesIO()
+    table_of(dataset).to_parquet(content, index=False)
+    described = described_as(entry, dataset, content.getvalue())
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / TABLE).write_bytes(content.getvalue())
+        file = folder / "croissant.json"
+        file.write_text(json.dumps(described, indent=2, ensure_ascii=False) + "\n", "utf-8")
+    except OSError as error:
+        raise DataError(f"{folder} cannot be written ({error.strerror})") from None
+    return file
+
+
+def table_of(dataset: Dataset) -> pd.DataFrame:
+    """Inputs by name and the target, a label as it is written."""
+    table = pd.DataFrame(dataset.X, columns=list(dataset.feature_names))
+    if dataset.class_labels is None:
+        return table.assign(**{dataset.target_name: dataset.y})
+    labels = pd.Series([dataset.class_labels[int(number)] for number in dataset.y], dtype="string")
+    return table.assign(**{dataset.target_name: labels})
+
+
+def described_as(entry: DatasetEntry, dataset: Dataset, table: bytes) -> dict[str, Any]:
+    """The description in JSON-LD; `table` is the content of its Parquet file."""
+    names = (*dataset.feature_names, dataset.target_name)
+    kinds = dict.fromkeys(names, "sc:Float")
+    if dataset.class_labels is not None:
+        kinds[dataset.target_name] = "sc:Text"
+    addresses = [address.url for file in entry.all_files for address in file.addresses]
+    return {
+        "@context": CONTEXT,
+        "@type": "sc:Dataset",
+        "conformsTo": "http://mlcommons.org/croissant/1.0",
+        "name": entry.name.replace(":", "-").replace("@", "-"),
+        "alternateName": entry.name,
+        "description": " ".join([f"{entry.title}.", *(f"{one}." for one in entry.defects)]),
+        "url": entry.upstream,
+        "license": entry.licence,
+        "citeAs": entry.citation,
+        "version": "1.0.0",
+        "identifier": dataset.fingerprint,
+        "isBasedOn": addresses,
+        "distribution": [
+            {
+                "@type": "cr:FileObject",
+                "@id": TABLE,
+                "name": TABLE,
+                "contentUrl": TABLE,
+                "contentSize": f"{len(table)} B",
+                "encodingFormat": "application/x-parquet",
+                "sha256": hashlib.sha256(table).hexdigest(),
+            }
+        ],
+        "recordSet": [
+            {
+                "@type": "cr:RecordSet",
+                "@id": RECORDS,
+                "name": RECORDS,
+                "description": f"{len(dataset.y)} rows; {dataset.task} of {dataset.target_name}",
+                "field": [_field(name, kinds[name]) for name in names],
+            }
+        ],
+    }
+
+
+def _field(name: str, kind: str) -> dict[str, Any]:
+    return {
+        "@type": "cr:Field",
+        "@id": f"{RECORDS}/{name}",
+        "name": name,
+        "dataType": kind,
+        "source": {"fileObject": {"@id": TABLE}, "extract": {"column": name}},
+    }

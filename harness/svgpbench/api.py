@@ -1,0 +1,150 @@
+"""What the command line does, from Python: records, frames and posteriors in place of printed tables.
+
+Nothing here imports a framework: what runs on one runs in a worker's process of its own. Names and
+arguments in `__all__` follow semantic versioning; everything else may change.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from svgpbench.errors import UserError
+from svgpbench.experiments import Selection, TableEntry, load_experiment, resolve
+from svgpbench.fitting import Posterior, fit, load_posterior, save_posterior
+from svgpbench.papers import load_paper, paper_folders
+from svgpbench.plugins import TABLES, known_backends
+from svgpbench.report.asked import judged_claims
+from svgpbench.report.collect import collect
+from svgpbench.report.frames import final_frame, trace_frame
+from svgpbench.report.kinds import TableKind, entries_of, kind_of
+from svgpbench.runner import stored
+from svgpbench.runner.checked import checked_cells
+from svgpbench.runner.pool import run_cells
+from svgpbench.runner.records import Record
+
+__all__ = [
+    "Posterior",
+    "Record",
+    "UserError",
+    "check",
+    "claims",
+    "finals",
+    "fit",
+    "load_posterior",
+    "run",
+    "save_posterior",
+    "table",
+    "traces",
+]
+
+RUNS = Path("runs")
+
+
+def run(
+    experiment: str | Path,
+    *,
+    preset: str | None = None,
+    results: str | Path = RUNS,
+    backends: Sequence[str] = (),
+    methods: Sequence[str] = (),
+    data: Sequence[str] = (),
+    seeds: Sequence[int] = (),
+    jobs: int | None = None,
+    timeout: float | None = None,
+    force: bool = False,
+) -> list[Record]:
+    """Run an experiment, finished cells kept, and return the records of its cells.
+
+    Args:
+        experiment: a shipped one by name, or the path of a .toml file.
+        preset: size of the experiment; `quick` where it has one and None is given.
+        results: folder of records.
+        backends: `jax`, `torch:compile`, … in place of the experiment's own.
+        methods: labels or names; all where empty.
+        data: data sets; all where empty.
+        seeds: in place of the experiment's own.
+        jobs: workers at a time; as many as fit where None.
+        timeout: seconds that a cell may take; None: any.
+        force: run finished cells again.
+
+    Raises:
+        UserError: for a mistake in the file or the arguments. A cell that fails is a record with a status.
+    """
+    name, folder = str(experiment), Path(results)
+    selection = Selection(backends=backends, methods=methods, data=data, seeds=seeds)
+    cells = checked_cells(name, load_experiment(name), preset, selection)
+    summary = run_cells(cells, results=folder, jobs=jobs, timeout=timeout, force=force)
+    if summary.interrupted:
+        raise KeyboardInterrupt
+    return stored.records_of(folder, summary.cells).records
+
+
+def finals(records: Sequence[Record]) -> pd.DataFrame:
+    """A row a record: what its cell is, how it ended, and its final metrics."""
+    return final_frame(records)
+
+
+def traces(records: Sequence[Record]) -> pd.DataFrame:
+    """A row an evaluated iteration of each record, of failed cells up to where they failed."""
+    return trace_frame(records)
+
+
+def table(
+    experiment: str | Path,
+    *,
+    preset: str | None = None,
+    results: str | Path = RUNS,
+    name: str | None = None,
+) -> pd.DataFrame:
+    """A table that an experiment declares, its first where no name is given, numbers in full.
+
+    Raises `UserError` where there are no records, or records that do not fit together.
+    """
+    declared = load_experiment(str(experiment))
+    default = TableEntry(name="finals")
+    entry = entries_of(declared.tables, default, f"table of {declared.name}", name)[0]
+    kind: TableKind = kind_of(TABLES, entry, declared)
+    cells = resolve(declared, preset) if preset else None
+    built = kind.build(collect(Path(results), declared, cells))
+    return pd.read_csv(io.StringIO(built.to_csv()))
+
+
+def check(
+    backends: Sequence[str] | None = None, *, full: bool = False, device: str = "cpu"
+) -> pd.DataFrame:
+    """Whether backends compute the same numbers: a row a comparison, with its worst difference.
+
+    Raises `UserError` for a backend that cannot run; a process that died is a row that is not ok.
+    """
+    from svgpbench.checks import run_checks
+
+    report = run_checks(known_backends(backends), full=full, device=device)
+    found = report.to_json()
+    died = [{"case": line, "ok": False} for line in found["failures"]]
+    rows = [
+        {"kind": kind} | row for kind in ("matrix", "identities", "rounding") for row in found[kind]
+    ]
+    return pd.DataFrame([*rows, *({"kind": "process"} | row for row in died)])
+
+
+def claims(*ids: str, paper: str | None = None, results: str | Path = RUNS) -> pd.DataFrame:
+    """What papers claim and what records say of it, a row a claim, all where no id is given.
+
+    Raises `UserError` for a claim or a paper that there is not.
+    """
+    papers = [load_paper(name) for name in ([paper] if paper else paper_folders())]
+    judged = judged_claims(papers, Path(results), ids)
+    return pd.DataFrame(
+        {
+            "id": [one.claim.id for _, one in judged],
+            "paper": [of.name for of, _ in judged],
+            "claim": [one.claim.claim for _, one in judged],
+            "verdict": [one.verdict for _, one in judged],
+            "effect": [one.effect for _, one in judged],
+            "condition": [one.condition for _, one in judged],
+        }
+    )

@@ -1,0 +1,27 @@
+"""`svgpbench data croissant`: a data set as a folder that other programs read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from svgpbench.cells.data_errors import data_errors_are_the_users
+from svgpbench.plugins import registry_of
+
+
+def croissant_command(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A data set of a registry.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="A folder called NAME by default.")
+    ] = None,
+) -> None:
+    """Write a data set's table in Parquet, and what is known of it in Croissant."""
+    from svgpbench_datasets.croissant import write_croissant
+
+    with data_errors_are_the_users():
+        registry = registry_of(name)
+        entry, dataset = registry.describe(name), registry.load(name)
+        folder = out or Path(entry.name.replace(":", "-").replace("@", "-"))
+        typer.echo(str(write_croissant(entry, dataset, folder)))

@@ -1,0 +1,7 @@
+"""One model on one table: a fit in a process of its own, and the posterior that it leaves."""
+
+from svgpbench.fitting.fit import fit
+from svgpbench.fitting.kept import load_posterior, save_posterior
+from svgpbench.fitting.posterior import Posterior
+
+__all__ = ["Posterior", "fit", "load_posterior", "save_posterior"]

@@ -1,0 +1,138 @@
+"""A posterior in a file: an .npz of numbers and one text of JSON, which nothing evaluates."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import ValidationError
+
+from svgpbench.atomic import write_whole
+from svgpbench.errors import UserError
+from svgpbench.experiments.mistakes import one_line
+from svgpbench.fitting.posterior import Facts, Floats, Posterior
+from svgpbench.methods import build_method
+from svgpbench.model import Theta
+from svgpbench.model.bases import Decoupled, Features
+from svgpbench.model.kernels import KernelParameters
+from svgpbench.plugins import load_backend
+from svgpbench.training.blocks import prior_at
+from svgpbench.tree import named_leaves, rebuild
+
+FACTS, X_MEAN, X_SCALE = "facts", "x_mean", "x_scale"
+Arrays = dict[str, npt.NDArray[Any]]
+
+
+def save_posterior(posterior: Posterior, path: str | Path) -> Path:
+    """Write a posterior to an .npz file, whole or not at all; raises `UserError` for another ending."""
+    file = Path(path)
+    if file.suffix != ".npz":
+        raise UserError(f"{file}: a posterior is kept in a file that ends in .npz")
+    text = posterior.facts.model_dump_json().encode()
+    arrays = dict(named_leaves(posterior.theta, "theta") + named_leaves(posterior.state, "state"))
+    content = io.BytesIO()
+    np.savez(
+        content,
+        allow_pickle=False,
+        **{FACTS: np.frombuffer(text, dtype=np.uint8)},
+        **{X_MEAN: posterior.x_mean, X_SCALE: posterior.x_scale},
+        **{name: np.asarray(x, dtype=np.float64) for name, x in arrays.items()},
+    )
+    write_whole(file, content.getvalue())
+    return file
+
+
+def load_posterior(path: str | Path) -> Posterior:
+    """Read a posterior from a file that `save_posterior` wrote.
+
+    Raises `UserError` for a file that is none, and for arrays that are not those of its method.
+    """
+    file = Path(path)
+    arrays = _arrays(file)
+    facts = _facts(file, arrays)
+    count = len(facts.features)
+    theta = Theta(
+        KernelParameters(
+            _array(file, arrays, "theta.kernel.variance", (1,)),
+            _array(
+                file, arrays, "theta.kernel.lengthscales", (1, count if facts.kernel.ard else 1)
+            ),
+        ),
+        (),
+        _basis(file, arrays, facts),
+    )
+    blank = Posterior(
+        facts,
+        theta,
+        (),
+        _array(file, arrays, X_MEAN, (count,)),
+        _array(file, arrays, X_SCALE, (count,)),
+    )
+    parameters = blank.model.likelihood.initial_parameters()
+    named = named_leaves(parameters, "theta.likelihood")
+    found = iter([_array(file, arrays, name, ()) for name, _ in named])
+    theta = theta._replace(likelihood=rebuild(parameters, found))
+    ops = load_backend("numpy")
+    prior = prior_at(ops, blank.model, blank.method, theta)
+    like = blank.method.initial_state(ops, prior, blank.model.latents, facts.n)
+    shapes = [(name, np.shape(x)) for name, x in named_leaves(like, "state")]
+    state = rebuild(like, iter([_array(file, arrays, name, shape) for name, shape in shapes]))
+    return Posterior(facts, theta, state, blank.x_mean, blank.x_scale)
+
+
+def _arrays(file: Path) -> Arrays:
+    try:
+        with np.load(file, allow_pickle=False) as kept:
+            return {name: kept[name] for name in kept.files}
+    except OSError as error:
+        raise UserError(f"{file}: {error.strerror or 'no file of a posterior'}") from None
+    except (ValueError, zipfile.BadZipFile, AttributeError, EOFError, NotImplementedError):
+        raise UserError(f"{file} holds no posterior; give a file that was saved as one") from None
+
+
+def _facts(file: Path, arrays: Arrays) -> Facts:
+    if FACTS not in arrays or arrays[FACTS].dtype != np.uint8:
+        raise UserError(f"{file} holds no posterior: it has no {FACTS!r}")
+    text = arrays[FACTS].tobytes()
+    try:
+        return Facts.model_validate_json(text)
+    except ValidationError as error:
+        if error.errors()[0]["type"] == "json_invalid":
+            raise UserError(f"{file} holds no posterior: its {FACTS!r} are no JSON") from None
+        raise UserError(f"{file}: {one_line(error, Facts, json.loads(text))}") from None
+
+
+def _basis(file: Path, arrays: Arrays, facts: Facts) -> Any:
+    """The tree of bases that the method has, with what the file says of them."""
+
+    def one(name: str) -> Any:
+        def points(of: str) -> Floats:
+            return _array(file, arrays, of, (-1, len(facts.features)))
+
+        if facts.functions == "features":
+            return Features(points(f"{name}.centres"), points(f"{name}.widths"))
+        return points(name)
+
+    name = "theta.inducing"
+    if build_method(facts.method.name, facts.method.options).basis == "decoupled":
+        return Decoupled(one(f"{name}.gamma"), one(f"{name}.beta"))
+    return one(name)
+
+
+def _array(file: Path, arrays: Arrays, name: str, shape: tuple[int, ...]) -> Floats:
+    """The array of a name; −1 in the shape is any number from 1."""
+    if name not in arrays:
+        raise UserError(f"{file} holds no posterior of its method: it has no {name!r}")
+    found = arrays[name]
+    fits = found.ndim == len(shape) and all(
+        size == wanted or (wanted == -1 and size > 0)
+        for size, wanted in zip(found.shape, shape, strict=True)
+    )
+    if not fits or found.dtype != np.float64:
+        raise UserError(f"{file}: {name!r} is {found.dtype} of shape {found.shape}, not {shape}")
+    return found

@@ -1,0 +1,17 @@
+"""Posteriors of real fits, made once."""
+
+import pytest
+from small_fits import QUICK, classes, regression
+
+from svgpbench.api import Posterior, fit
+
+
+@pytest.fixture(scope="session")
+def regressed() -> Posterior:
+    return fit(*regression(), inducing=12, training=QUICK)
+
+
+@pytest.fixture(scope="session")
+def classified() -> Posterior:
+    likelihood = {"name": "softmax", "samples": 20}
+    return fit(*classes(), likelihood=likelihood, inducing=10, training=QUICK)
