@@ -1,0 +1,73 @@
+"""docs/from-python.md, followed: every line of its code runs on a small table."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from svgpbench.plugins import framework_missing
+
+PAGE = Path(__file__).parents[2] / "docs" / "from-python.md"
+BLOCKS = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+MINE = """
+name = "mine"
+backends = ["numpy"]
+training = { em_iterations = 2, m_steps = 1 }
+
+[inducing]
+count = 5
+
+[[problems]]
+data = [{ name = "mine", path = "my.csv", target = "height", task = "regression" }]
+likelihood = { name = "gaussian" }
+
+[[methods]]
+name = "t-svgp"
+"""
+
+
+@pytest.fixture
+def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What a reader of the page has: a table, a file of their own, and an experiment on it."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(60, 2)), columns=["left", "right"])
+    y = pd.Series(np.sin(X["left"]) + 0.1 * rng.normal(size=60), name="height")
+    X.assign(height=y).to_csv(tmp_path / "my.csv", index=False)
+    (tmp_path / "my.toml").write_text(MINE)
+    (tmp_path / "results").mkdir()
+    monkeypatch.chdir(tmp_path)
+    labels = np.where(y > 0.0, "high", "low")
+    return {"X": X, "y": y, "X_new": X, "y_new": y, "labels": labels}
+
+
+def test_a_fit_and_what_it_leaves(names: dict[str, Any]) -> None:
+    exec(BLOCKS[0], names)  # noqa: S102 - the page's own code
+    assert {"nlpd", "crps", "coverage"} <= names["posterior"].score(names["X"], names["y"]).keys()
+    assert len(names["posterior"].trace) == 10
+    assert Path("height.npz").is_file()
+
+
+@pytest.mark.skipif(framework_missing("torch") is not None, reason="needs torch")
+def test_tables_of_an_experiment_file_as_arguments(names: dict[str, Any]) -> None:
+    exec(BLOCKS[0].splitlines()[0], names)  # noqa: S102
+    exec(f"found = {BLOCKS[1]}", names)  # noqa: S102
+    assert names["found"].facts.class_labels == ("high", "low")
+    assert list(names["found"].trace["iteration"]) == [1, 10, 20]
+
+
+def test_records_frames_and_claims(names: dict[str, Any]) -> None:
+    code = BLOCKS[2].replace('backends=["jax"]', 'backends=["numpy"]')
+    lines, asked = code.rsplit("check([", maxsplit=1)  # minutes: `svgpbench check` has its tests
+    assert asked.startswith('"torch"])')
+    exec(lines, names)  # noqa: S102
+    assert [record.status for record in names["records"]] == ["ok"] * 5
+    final = names["finals"](names["records"])
+    assert len(names["traces"](names["records"])) == 2 * len(final) == 10
+    assert names["table"]("my.toml")["n"].tolist() == [5]
+    verdicts = names["claims"]("adam2021-01", results="results")
+    assert verdicts["verdict"].tolist() == ["reproduced"]
