@@ -68,6 +68,6 @@ def test_records_frames_and_claims(names: dict[str, Any]) -> None:
     assert [record.status for record in names["records"]] == ["ok"] * 5
     final = names["finals"](names["records"])
     assert len(names["traces"](names["records"])) == 2 * len(final) == 10
-    assert names["table"]("my.toml")["n"].tolist() == [5]
+    assert names["table"]("my.toml")["method"].tolist() == ["t-svgp"]
     verdicts = names["claims"]("adam2021-01", results="results")
     assert verdicts["verdict"].tolist() == ["reproduced"]
