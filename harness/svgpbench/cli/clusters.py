@@ -63,7 +63,7 @@ def crew_at(
 ) -> Iterator[Crew | None]:
     """Who computes; None for this machine. Jobs of a queue end with the block."""
     if where.dask is not None:
-        with _client(where.dask) as client:
+        with dask_client(where.dask) as client:
             yield _crew(client, timeout, memory, WORKERS_COME_S, on_notice)
     elif where.queue is not None:
         from distributed import Client
@@ -95,7 +95,7 @@ def _crew(
 
 
 @contextmanager
-def _client(address: str) -> Iterator[object]:
+def dask_client(address: str) -> Iterator[object]:
     """A connection to a scheduler; raises `UserError` where none answers."""
     from distributed import Client
 

@@ -29,6 +29,7 @@ COMMANDS = {
     "learn": "learning:learn_command",
     "survive": "surviving:survive_command",
     "cost": "costing:cost_command",
+    "sharded": "sharding:sharded_command",
     "doctor": "diagnosing:doctor_command",
     "data": "data:data_app",
 }

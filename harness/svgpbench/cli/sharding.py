@@ -1,0 +1,97 @@
+"""`svgpbench sharded`: the E-steps of t-SVGP on a table that no memory has to hold."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from svgpbench.cli.clusters import Where, dask_client
+from svgpbench.cli.download_progress import in_bytes
+from svgpbench.cli.options import AsJson
+from svgpbench.errors import UserError
+
+if TYPE_CHECKING:
+    from svgpbench.sharded.climb import Step, Workers
+
+
+def sharded_command(
+    table: Annotated[Path, typer.Argument(metavar="TABLE", help="A Parquet file.")],
+    target: Annotated[str, typer.Option("--target", metavar="COLUMN")],
+    *,
+    feature: Annotated[
+        list[str] | None, typer.Option("--feature", help="Repeat; every other column by default.")
+    ] = None,
+    inducing: Annotated[int, typer.Option("--inducing", min=1, metavar="M")] = 256,
+    kernel: Annotated[str, typer.Option("--kernel")] = "matern52",
+    lengthscale: Annotated[float, typer.Option("--lengthscale")] = 1.0,
+    likelihood: Annotated[str, typer.Option("--likelihood")] = "gaussian",
+    iterations: Annotated[int, typer.Option("--iterations", min=1, help="E-steps.")] = 1,
+    rate: Annotated[float, typer.Option("--rate", help="Of an E-step.")] = 1.0,
+    backend: Annotated[str, typer.Option("--backend", metavar="NAME[:MODE]")] = "numpy",
+    shard_rows: Annotated[
+        int, typer.Option("--shard-rows", min=1, help="At least so many, in whole row groups.")
+    ] = 100_000,
+    dask: Annotated[
+        str | None, typer.Option("--dask", metavar="ADDRESS", help="Compute on its workers.")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0)] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Take E-steps of t-SVGP on all rows of a table, a shard at a time, and say the bound after each."""
+    from svgpbench.config import BackendConfig, InducingConfig, KernelConfig, LikelihoodConfig
+    from svgpbench.likelihoods import build_likelihood
+    from svgpbench.model import Model
+    from svgpbench.model.kernels import kernel as find_kernel
+    from svgpbench.plugins import check_backend
+    from svgpbench.sharded import climb, shards_of
+    from svgpbench.sharded.shards import columns_of
+
+    if not lengthscale > 0 or not rate > 0:
+        raise UserError("--lengthscale and --rate: give numbers above 0")
+    check_backend(backend.partition(":")[0])
+    model = Model(find_kernel(kernel), build_likelihood(LikelihoodConfig(name=likelihood)))
+    columns = columns_of(table, target, feature or ())
+    shards = shards_of(table, shard_rows)
+    with _workers(dask) as workers:
+        run = climb(
+            workers,
+            shards,
+            columns,
+            model,
+            KernelConfig(name=kernel, ard=False, lengthscale=lengthscale),
+            InducingConfig(count=inducing, init="random"),
+            BackendConfig.parse(backend),
+            iterations=iterations,
+            rate=rate,
+            seed=seed,
+            on_step=(lambda step: None) if as_json else _say,
+        )
+    if as_json:
+        steps = [step._asdict() for step in run.steps]
+        found = {"rows": run.rows, "shards": len(shards), "steps": steps}
+        typer.echo(json.dumps(found, indent=2))
+    else:
+        typer.echo(f"{run.rows} rows in {len(shards)} shards; the last pass evaluates")
+
+
+def _say(step: Step) -> None:
+    held = in_bytes(step.peak_memory_bytes)
+    typer.echo(f"ELBO {step.bound:.10g}, {step.seconds:.3g} s, a worker held at most {held}")
+
+
+@contextmanager
+def _workers(dask: str | None) -> Iterator[Workers]:
+    from svgpbench.sharded.workers import Here, OnDask
+
+    if dask is None:
+        yield Here()
+        return
+    Where(dask, slurm=False, pbs=False, cluster=()).check(None)
+    with dask_client(dask) as client:
+        found: Any = client
+        yield OnDask(found)

@@ -1,0 +1,126 @@
+"""A Parquet table in shards: some of its row groups each, read by whoever works on them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from svgpbench.errors import UserError, unknown
+
+Floats = npt.NDArray[np.float64]
+
+
+class Columns(NamedTuple):
+    """Which columns of the table are read."""
+
+    features: tuple[str, ...]
+    target: str
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Some row groups of a file, one after another."""
+
+    path: str
+    groups: tuple[int, ...]
+    rows: int
+
+
+class Moments(NamedTuple):
+    """Rows, mean and summed squared deviation of the inputs and, last, the target: each [D + 1]."""
+
+    rows: int
+    mean: Floats
+    squares: Floats
+
+
+def shards_of(path: Path, rows: int) -> list[Shard]:
+    """The shards of a file, of row groups that hold at least so many rows together, the last fewer.
+
+    Raises `UserError` for a file that is no Parquet table or has no rows.
+    """
+    found: list[Shard] = []
+    with _opened(path) as file:
+        sizes = [file.metadata.row_group(at).num_rows for at in range(file.num_row_groups)]
+    held: list[int] = []
+    for at in range(len(sizes)):
+        held.append(at)
+        total = sum(sizes[one] for one in held)
+        if total >= rows or (at == len(sizes) - 1 and total):
+            found.append(Shard(str(path), tuple(held), total))
+            held = []
+    if not found:
+        raise UserError(f"{path} has no rows")
+    return found
+
+
+def columns_of(path: Path, target: str, features: Sequence[str] = ()) -> Columns:
+    """The columns to read: all but the target where no features are named.
+
+    Raises `UserError` for one that the file does not have, and for one that holds no numbers.
+    """
+    with _opened(path) as file:
+        schema = file.schema_arrow
+    for name in (target, *features):
+        if name not in schema.names:
+            raise unknown(f"column of {path}", name, schema.names)
+    chosen = tuple(features) or tuple(name for name in schema.names if name != target)
+    import pyarrow.types as kinds
+
+    for name in (*chosen, target):
+        kind = schema.field(name).type
+        if not (kinds.is_floating(kind) or kinds.is_integer(kind) or kinds.is_boolean(kind)):
+            raise UserError(f"{path}: column {name!r} holds {kind}, not numbers")
+    return Columns(chosen, target)
+
+
+def read(shard: Shard, columns: Columns) -> tuple[Floats, Floats]:
+    """Inputs [n, D] and target [n] of a shard.
+
+    Raises `UserError` for a value that is no finite number.
+    """
+    names = [*columns.features, columns.target]
+    with _opened(Path(shard.path)) as file:
+        table = file.read_row_groups(list(shard.groups), columns=names, use_threads=False)
+    rows = np.stack([_numbers(table.column(name)) for name in names], axis=-1)
+    if not np.isfinite(rows).all():
+        at = int(np.argmin(np.isfinite(rows).all(axis=0)))
+        raise UserError(f"{shard.path}: column {names[at]!r} holds NaN or infinity")
+    return rows[:, :-1], rows[:, -1]
+
+
+def moments(shard: Shard, columns: Columns) -> Moments:
+    """What standardisation needs of a shard."""
+    X, y = read(shard, columns)
+    rows = np.concatenate([X, y[:, None]], axis=-1)
+    mean = rows.mean(axis=0)
+    return Moments(len(rows), mean, np.square(rows - mean).sum(axis=0))
+
+
+def merged(one: Moments, other: Moments) -> Moments:
+    """The moments of both. Source: Chan, Golub and LeVeque 1979."""
+    rows, apart = one.rows + other.rows, other.mean - one.mean
+    mean = one.mean + apart * (other.rows / rows)
+    squares = one.squares + other.squares + apart**2 * (one.rows * other.rows / rows)
+    return Moments(rows, mean, squares)
+
+
+def _numbers(column: Any) -> Floats:
+    return np.asarray(column.to_numpy(), dtype=np.float64)
+
+
+def _opened(path: Path) -> Any:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.ParquetFile(path)
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror or 'no Parquet table'}") from None
+    except pa.ArrowException:
+        raise UserError(f"{path} is no Parquet table") from None

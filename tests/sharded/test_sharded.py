@@ -1,0 +1,157 @@
+"""Sums over shards: the same E-steps and bound as with all rows in memory, wherever shards are computed."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from svgpbench.cli.application import exit_code
+from svgpbench.config import (
+    BackendConfig,
+    InducingConfig,
+    KernelConfig,
+    LikelihoodConfig,
+    TrainingConfig,
+)
+from svgpbench.errors import UserError
+from svgpbench.likelihoods import build_likelihood
+from svgpbench.methods.collapsed import SGPR
+from svgpbench.methods.dual import DualSVGP
+from svgpbench.model import Model
+from svgpbench.model.kernels import Matern52
+from svgpbench.plugins import load_backend
+from svgpbench.sharded import climb, shards_of
+from svgpbench.sharded.climb import in_pairs
+from svgpbench.sharded.shards import columns_of, merged, moments, read
+from svgpbench.sharded.workers import Here, OnDask
+from svgpbench.training.batches import TrainingData
+from svgpbench.training.chunked import AccumulatingTrainer
+from svgpbench.training.em import Trainer
+
+NUMPY = BackendConfig(name="numpy")
+KERNEL = KernelConfig(ard=False)
+INDUCING = InducingConfig(count=9, init="random")
+
+
+@pytest.fixture
+def table(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal([4.0, -2.0, 0.0], [1.0, 30.0, 0.1], (611, 3))
+    y = 70.0 + 9.0 * np.sin(X[:, 0]) + rng.normal(size=611)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(y=y, above=(y > 70.0).astype(int))
+    pq.write_table(pa.Table.from_pandas(frame), tmp_path / "t.parquet", row_group_size=50)
+    return tmp_path / "t.parquet"
+
+
+def climbed(table, workers, likelihood="gaussian", target="y", rows=120, **options):
+    model = Model(Matern52(), build_likelihood(LikelihoodConfig(name=likelihood)))
+    columns = columns_of(table, target, ("a", "b", "c"))
+    return climb(
+        workers, shards_of(table, rows), columns, model, KERNEL, INDUCING, NUMPY, **options
+    )
+
+
+def in_memory(table, run, likelihood, target, method, trainer=Trainer, **settings):
+    """The same rows at once, from the same θ, in the loop that trains everything else."""
+    frame = pd.read_parquet(table)
+    X, y = run.units.of(frame[["a", "b", "c"]].to_numpy(), frame[target].to_numpy(np.float64))
+    model = Model(Matern52(), build_likelihood(LikelihoodConfig(name=likelihood)))
+    options = TrainingConfig.model_validate({"m_steps": 0, "learn": []} | settings)
+    data = TrainingData(X, y, X[:5], y[:5])
+    return trainer(load_backend("numpy"), model, method, data, run.theta, options)
+
+
+@pytest.mark.parametrize(
+    ("likelihood", "target"),
+    [("gaussian", "y"), ("bernoulli-logit", "above"), ("poisson", "above")],
+)
+def test_steps_and_bounds_are_those_of_all_rows_at_once(table, likelihood, target) -> None:
+    run = climbed(table, Here(), likelihood, target, iterations=4, rate=0.7)
+    whole = in_memory(
+        table, run, likelihood, target, DualSVGP(), e_rate=0.7, e_steps=1, em_iterations=4
+    )
+    trained = whole.run()
+    bounds = [step.bound for step in run.steps]
+    assert bounds[1:] == pytest.approx([point["elbo"] for point in trained.trace], rel=1e-10)
+    for ours, theirs in zip(run.state[:2], trained.state[:2], strict=True):
+        assert ours == pytest.approx(theirs, rel=1e-10, abs=1e-10)
+
+
+def test_one_step_of_rate_1_is_sgpr(table) -> None:
+    run = climbed(table, Here())
+    best = in_memory(table, run, "gaussian", "y", SGPR(), AccumulatingTrainer, em_iterations=1)
+    assert run.steps[-1].bound == pytest.approx(best.run().trace[-1]["elbo"], rel=1e-10)
+
+
+def test_units_are_those_of_all_rows(table) -> None:
+    columns = columns_of(table, "y", ("a", "b"))
+    found = in_pairs([moments(one, columns) for one in shards_of(table, 70)], merged)
+    rows = pd.read_parquet(table)[["a", "b", "y"]].to_numpy()
+    assert found.rows == 611
+    assert found.mean == pytest.approx(rows.mean(axis=0), rel=1e-13)
+    assert found.squares / 611 == pytest.approx(rows.var(axis=0), rel=1e-12)
+
+
+@pytest.mark.parametrize("rows", [1, 50, 120, 611, 10**9])
+def test_every_row_is_in_one_shard(table, rows) -> None:
+    columns = columns_of(table, "y", ("a",))
+    parts = [read(shard, columns)[1] for shard in shards_of(table, rows)]
+    assert np.array_equal(np.concatenate(parts), pd.read_parquet(table)["y"])
+    assert all(len(part) >= min(rows, 611) for part in parts[:-1])
+
+
+def test_workers_of_dask_give_what_this_process_gives(table) -> None:
+    distributed = pytest.importorskip("distributed")
+    here = climbed(table, Here(), iterations=2, rate=0.5)
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None, processes=True
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        there = climbed(table, OnDask(client), iterations=2, rate=0.5)
+        assert [s.bound for s in there.steps] == [s.bound for s in here.steps]
+        with pytest.raises(UserError, match="holds NaN"):
+            frame = pd.read_parquet(table)
+            frame.loc[600, "b"] = np.nan
+            frame.to_parquet(table)
+            climbed(table, OnDask(client))
+
+
+def test_the_command_prints_the_bound_of_every_pass(table, capsys) -> None:
+    arguments = ["sharded", str(table), "--target", "y", "--feature", "a", "--inducing", "5"]
+    assert exit_code([*arguments, "--shard-rows", "200", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["rows"], found["shards"], len(found["steps"])) == (611, 4, 2)
+    assert found["steps"][1]["bound"] > found["steps"][0]["bound"]
+    assert exit_code(arguments) == 0
+    assert capsys.readouterr().out.count("ELBO") == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (["--target", "z"], "unknown column of"),
+        (["--likelihood", "student-t"], "no sums over rows"),
+        (["--inducing", "999"], "999 of"),
+        (["--rate", "0"], "above 0"),
+        (["--backend", "pytorch"], "unknown backend"),
+        (["--kernel", "rbf"], "unknown kernel"),
+    ],
+)
+def test_a_mistake_is_one_line(table, capsys, change, says) -> None:
+    assert exit_code(["sharded", str(table), "--target", "y", "--inducing", "5", *change]) == 2
+    error = capsys.readouterr().err
+    assert says in error
+    assert error.count("\n") == 1
+
+
+def test_a_file_that_is_no_parquet_is_one_line(tmp_path, capsys) -> None:
+    (tmp_path / "t.parquet").write_text("a,b\n1,2\n")
+    assert exit_code(["sharded", str(tmp_path / "t.parquet"), "--target", "a"]) == 2
+    assert "is no Parquet table" in capsys.readouterr().err
+    assert exit_code(["sharded", str(tmp_path / "none"), "--target", "a"]) == 2
+    assert "No such file" in capsys.readouterr().err
