@@ -10,7 +10,7 @@ import pytest
 from svgpbench.papers import Paper, load_paper
 from svgpbench.report import ahead as module
 from svgpbench.report.ahead import ahead
-from svgpbench.report.evidence import Computation, compute
+from svgpbench.report.evidence import Computation, compute, computed_frame
 from svgpbench.report.verdicts import judge
 
 QUICK = ("kobe2021-02", "kobe2021-07")
@@ -27,12 +27,17 @@ def test_several_processes_compute_what_one_does_and_tell_each(
     monkeypatch.setattr(module, "usable_cores", lambda: (0, 1))
     done: list[str] = []
     asked = {*QUICK, "kobe2021-08"}  # the last rests on records
-    with ahead([paper], asked, done.append) as given:
-        assert given is not compute
-        frames = {claim: given(paper.name, claim) for claim in QUICK}
+    with ahead([paper], asked, done.append, [(paper.name, QUICK[1])]) as given:
+        assert given.claim is not compute
+        frames = {claim: given.claim(paper.name, claim) for claim in QUICK}
+        drawn = given.frame(paper.name, QUICK[1])
         with pytest.raises(KeyError):
-            given(paper.name, "kobe2021-03")  # nobody asked for it
-    assert sorted(done) == sorted(QUICK)
+            given.claim(paper.name, "kobe2021-03")  # nobody asked for it
+        with pytest.raises(KeyError):
+            given.frame(paper.name, QUICK[0])
+    assert sorted(done) == sorted([*QUICK, QUICK[1]])
+    assert drawn is not None
+    pd.testing.assert_frame_equal(drawn, computed_frame(paper.name, QUICK[1]))
     for claim, found in frames.items():
         here = compute(paper.name, claim)
         assert found is not None and here is not None
@@ -45,7 +50,7 @@ def test_one_core_or_one_claim_takes_no_other_process(
 ) -> None:
     monkeypatch.setattr(module, "usable_cores", lambda: cores)
     with ahead([paper], asked, lambda claim: None) as given:
-        assert given is compute
+        assert given == (compute, computed_frame)
 
 
 def test_only_what_is_asked_for_is_computed_and_only_of_claims_that_rest_on_it(

@@ -42,7 +42,14 @@ def reproduce_command(
     """Run what is missing of papers' artefacts; make their figures, tables and verdicts from the records."""
     from svgpbench.report.ahead import ahead
     from svgpbench.report.ledger import write_ledger
-    from svgpbench.report.reproduction import choose, draws, plan, write, write_computed
+    from svgpbench.report.reproduction import (
+        choose,
+        draws,
+        frames_of,
+        plan,
+        write,
+        write_computed,
+    )
     from svgpbench.report.verdicts import judge
     from svgpbench.runner.pool import check_writable
 
@@ -54,16 +61,22 @@ def reproduce_command(
     check_writable(out)
     ran = set() if from_records else _run(planned, results)
     asked = {claim.id for each in chosen for claim in each.claims}
-    with ahead([each.paper for each in chosen], asked, lambda claim: None) as compute:
-        judged = [(each.paper, judge(each.paper, each.claims, results, compute)) for each in chosen]
-    of_paper = {paper.name: claims for paper, claims in judged}
-    written = {
-        (one.paper.name, one.artefact.id): write(one, results, out, of_paper[one.paper.name])
-        for one in planned
-    } | {
-        (one.paper.name, one.artefact.id): write_computed(one, out, of_paper[one.paper.name])
-        for one in drawn
-    }
+    figures = [frame for one in drawn for frame in frames_of(one)]
+    papers = [each.paper for each in chosen]
+    with ahead(papers, asked, lambda name: None, figures) as given:
+        judged = [
+            (each.paper, judge(each.paper, each.claims, results, given.claim)) for each in chosen
+        ]
+        of_paper = {paper.name: claims for paper, claims in judged}
+        written = {
+            (one.paper.name, one.artefact.id): write(one, results, out, of_paper[one.paper.name])
+            for one in planned
+        } | {
+            (one.paper.name, one.artefact.id): write_computed(
+                one, out, of_paper[one.paper.name], given.frame
+            )
+            for one in drawn
+        }
     for each in chosen:
         for artefact in each.artefacts:
             made = written.get((each.paper.name, artefact.id))

@@ -1,4 +1,4 @@
-"""Claims computed ahead of their verdicts, several at a time."""
+"""What claims and figures are computed from, ahead of both and several at a time."""
 
 from __future__ import annotations
 
@@ -8,49 +8,66 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from multiprocessing import get_context
+from typing import Any, NamedTuple
 
 import scipy.linalg  # noqa: F401  the BLAS that threads are limited of
 from threadpoolctl import threadpool_limits
 
 from svgpbench.papers import Paper
-from svgpbench.report.evidence import Computation, compute
+from svgpbench.report.evidence import ComputedFrame, compute, computed_frame
 from svgpbench.report.verdicts import Compute, is_computed
 from svgpbench.runner.cores import usable_cores
 
 
+class Given(NamedTuple):
+    """What gives a computation, that of a claim and the frame of a figure, by paper and name."""
+
+    claim: Compute
+    frame: ComputedFrame
+
+
 @contextmanager
 def ahead(
-    papers: Iterable[Paper], asked: set[str], on_done: Callable[[str], None]
-) -> Iterator[Compute]:
-    """What gives the computation of a claim, all that are asked for being computed meanwhile.
+    papers: Iterable[Paper],
+    asked: set[str],
+    on_done: Callable[[str], None],
+    figures: Iterable[tuple[str, str]] = (),
+) -> Iterator[Given]:
+    """What gives computations, all claims that are asked for and all `figures` being computed meanwhile.
 
-    A process a core, each on one thread; in this process where there is one claim or one core.
-    `on_done` is called with each claim's id, in another thread.
+    A process a core, each on one thread; in this process where there is one of them or one core.
+    `on_done` is called with each claim's id and figure's name, in another thread.
     """
-    wanted = [
+    claims = [
         (paper.name, claim.id)
         for paper in papers
         for claim in paper.claims
         if claim.id in asked and is_computed(paper, claim)
     ]
-    jobs = min(len(usable_cores()), len(wanted))
+    drawn = list(figures)
+    jobs = min(len(usable_cores()), len(claims) + len(drawn))
     if jobs < 2:
-        yield compute
+        yield Given(compute, computed_frame)
         return
     # not forked: this process has threads
     with ProcessPoolExecutor(jobs, get_context("spawn"), _begin) as pool:
         with _ctrl_c_held():
-            futures = {key: pool.submit(compute, *key) for key in wanted}
-        for (_, claim), future in futures.items():
-            future.add_done_callback(partial(_tell, on_done, claim))
+            of_claims = {key: pool.submit(compute, *key) for key in claims}
+            of_figures = {key: pool.submit(computed_frame, *key) for key in drawn}
+        futures: list[tuple[tuple[str, str], Future[Any]]] = [*of_claims.items()]
+        for (_, name), future in [*futures, *of_figures.items()]:
+            future.add_done_callback(partial(_tell, on_done, name))
         try:
-            yield lambda paper, claim: futures[paper, claim].result()
+            yield Given(
+                lambda paper, claim: of_claims[paper, claim].result(),
+                lambda paper, name: of_figures[paper, name].result(),
+            )
         finally:
             pool.shutdown(cancel_futures=True)
 
 
-def _tell(on_done: Callable[[str], None], claim: str, _: Future[Computation | None]) -> None:
-    on_done(claim)
+def _tell(on_done: Callable[[str], None], name: str, _: Future[Any]) -> None:
+    on_done(name)
 
 
 @contextmanager

@@ -27,11 +27,11 @@ def judged_claims(
         if one not in known:
             raise unknown("claim", one, known)
     asked = set(ids or known)
-    with ahead(papers, asked, on_done) as compute:
+    with ahead(papers, asked, on_done) as given:
         return [
             (paper, one)
             for paper in papers
             for one in judge(
-                paper, [claim for claim in paper.claims if claim.id in asked], results, compute
+                paper, [claim for claim in paper.claims if claim.id in asked], results, given.claim
             )
         ]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import TypeAlias, cast
 
 import pandas as pd
 
@@ -133,6 +133,10 @@ def compute(paper: str, claim: str) -> Computation | None:
     """What the paper's entry in `svgpbench.computed` computes for a claim; None where it has nothing."""
     frame = computed_frame(paper, claim)
     return None if frame is None else Computation(frame)
+
+
+ComputedFrame: TypeAlias = Callable[[str, str], pd.DataFrame | None]
+"""What gives the frame of a claim or a figure, by paper and name."""
 
 
 def computed_frame(paper: str, name: str) -> pd.DataFrame | None:

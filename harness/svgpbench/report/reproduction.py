@@ -15,7 +15,7 @@ from svgpbench.experiments.resolve import DEFAULT_PRESET
 from svgpbench.papers import Artefact, Claim, Paper, load_paper, paper_folders
 from svgpbench.plugins import FIGURES, TABLES
 from svgpbench.report.collect import Collected, collect
-from svgpbench.report.evidence import computed_frame
+from svgpbench.report.evidence import ComputedFrame, computed_frame
 from svgpbench.report.figure import draw_computed, draw_figure
 from svgpbench.report.kinds import (
     ComputedFigure,
@@ -148,6 +148,10 @@ def _planned(
     )
 
 
+PRINTED = "printed"
+"""What a computed frame beside printed figures is called."""
+
+
 def draws(chosen: Chosen) -> list[Computed]:
     """The artefacts that are computed and have figures.
 
@@ -165,8 +169,15 @@ def draws(chosen: Chosen) -> list[Computed]:
     ]
 
 
-def write_computed(of: Computed, out: Path, judged: Sequence[Judged]) -> Written:
-    """Compute an artefact's frames, and draw and write them in a folder of its own.
+def frames_of(of: Computed) -> list[tuple[str, str]]:
+    """The frames that `write_computed` asks for, by paper and name."""
+    return [(of.paper.name, f"{of.artefact.id}/{name}") for name in (*of.figures, PRINTED)]
+
+
+def write_computed(
+    of: Computed, out: Path, judged: Sequence[Judged], frame_of: ComputedFrame = computed_frame
+) -> Written:
+    """Draw an artefact's frames and write them in a folder of its own.
 
     Raises `UserError` for a column that a figure needs and a frame does not have, and for a folder that
     cannot be written.
@@ -177,7 +188,7 @@ def write_computed(of: Computed, out: Path, judged: Sequence[Judged]) -> Written
     files: list[Path] = []
     left_out: list[str] = []
     for name, kind in of.figures.items():
-        frame = computed_frame(paper, f"{artefact}/{name}")
+        frame = frame_of(paper, f"{artefact}/{name}")
         if frame is None:
             left_out.append(f"nothing computes {artefact}/{name}")
             continue
@@ -186,7 +197,7 @@ def write_computed(of: Computed, out: Path, judged: Sequence[Judged]) -> Written
         write_whole(caption, f"{text}\n".encode())
         write_whole(numbers, frame.to_csv(index=False).encode())
         files += [png, pdf, caption, numbers]
-    ours = computed_frame(paper, f"{artefact}/printed")
+    ours = frame_of(paper, f"{artefact}/{PRINTED}")
     if ours is not None:
         printed = [x for x in of.paper.printed if x.artefact == artefact]
         rows = beside_computed(printed, ours, judged)
