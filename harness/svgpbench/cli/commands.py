@@ -31,6 +31,7 @@ COMMANDS = {
     "cost": "costing:cost_command",
     "sharded": "sharding:sharded_command",
     "doctor": "diagnosing:doctor_command",
+    "new": "creating:new_command",
     "data": "data:data_app",
 }
 """Where each command is, in the order of the help: a function, or a group of commands."""
