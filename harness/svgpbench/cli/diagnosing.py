@@ -1,8 +1,9 @@
-"""`svgpbench doctor`: what this machine has, and what to do about what it lacks."""
+"""`svgpbench doctor`: what this machine has, what to do about what it lacks, how a record's was other."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,6 +13,7 @@ from rich.text import Text
 from svgpbench.cli.doctor import diagnose
 from svgpbench.cli.options import RESULTS, AsJson, ResultsFolder
 from svgpbench.cli.printing import printer
+from svgpbench.errors import UserError
 
 MARKS = {
     "ok": Text("ok", style="green"),
@@ -24,10 +26,21 @@ def doctor_command(
     deep: Annotated[
         bool, typer.Option("--deep", help="Import each framework in a process of its own.")
     ] = False,
+    compare: Annotated[
+        str | None,
+        typer.Option(
+            "--compare",
+            metavar="RECORD",
+            help="How this differs from where a record (.json, id) was made.",
+        ),
+    ] = None,
     results: ResultsFolder = RESULTS,
     as_json: AsJson = False,
 ) -> None:
     """Say what is installed, and what to do about what is not."""
+    if compare is not None:
+        _compare(compare, results, as_json)
+        return
     findings = diagnose(results, deep=deep)
     if as_json:
         typer.echo(json.dumps([finding.model_dump() for finding in findings], indent=2))
@@ -40,3 +53,28 @@ def doctor_command(
         printer().print(table)
     if any(finding.state == "problem" for finding in findings):
         raise typer.Exit(1)
+
+
+def _compare(text: str, results: Path, as_json: bool) -> None:
+    """Print what is not as it was where a record was made, a line each."""
+    from svgpbench.cli.then_and_now import differences, environment_here, record_named
+
+    record = record_named(text, results)
+    if record.environment is None:
+        raise UserError(f"the record of {record.cell_id} says no environment: its worker died")
+    backend = record.config.backend
+    now = environment_here(backend, record.environment.threads)
+    found = list(differences(record.environment, now))
+    if as_json:
+        typer.echo(json.dumps([one.model_dump() for one in found], indent=2))
+        return
+    of = f"{record.cell_id}, {backend.title}, {record.started:%Y-%m-%d}"
+    if not found:
+        typer.echo(f"nothing differs from where {of} ran")
+        return
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for head in ("", f"then ({of})", "now"):
+        table.add_column(head)
+    for one in found:
+        table.add_row(one.what, one.then, one.now)
+    printer().print(table)

@@ -83,6 +83,13 @@ def record_of(folder: Path, config: CellConfig, cell_id: str) -> Record | None:
     return one_a_cell(both, newest=True)[0].record if both else None
 
 
+def records_called(folder: Path, cell_id: str) -> Record | None:
+    """The record of a cell id, of whatever experiment, if there is one; errors as of `record_of`."""
+    both = [one for name in experiments(folder) for one in _kept_one(folder, name, cell_id)]
+    both += [Stored(path, read_record(path)) for path in sorted(folder.glob(f"*/*/{cell_id}.json"))]
+    return one_a_cell(both, newest=True)[0].record if both else None
+
+
 def records_below(folders: Sequence[Path]) -> Found:
     """Every record below some folders, however deep, by folder and path; a cell as often as it is there.
 

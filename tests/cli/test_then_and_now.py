@@ -1,0 +1,125 @@
+"""`svgpbench doctor --compare`: what differs from where a record was made, and what does not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import Cli
+from synthetic_records import quick_cells, synthetic_record
+
+from svgpbench.cli.then_and_now import environment_here
+from svgpbench.config import BackendConfig
+from svgpbench.environment import Environment
+from svgpbench.runner.kept import write_kept
+from svgpbench.runner.records import Record, write_record
+
+RESULTS = Path(__file__).parents[2] / "results"
+
+
+@pytest.fixture(scope="module")
+def here() -> Environment:
+    return environment_here(BackendConfig(name="numpy"), 1)
+
+
+@pytest.fixture(autouse=True)
+def asked_once(here: Environment, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A worker's environment is asked for once for all tests: it takes a process."""
+    monkeypatch.setattr("svgpbench.cli.then_and_now.environment_here", lambda *_: here)
+    yield
+
+
+def made(here: Environment | None, **changes: Any) -> Record:
+    cell = quick_cells()[0].model_copy(update={"backend": BackendConfig(name="numpy")})
+    environment = here.model_copy(update=changes) if here else None
+    return synthetic_record(cell).model_copy(update={"environment": environment})
+
+
+def test_where_it_was_made_nothing_differs(cli: Cli, here: Environment, tmp_path: Path) -> None:
+    record = made(here)
+    path = write_record(tmp_path, record)
+    done = cli("doctor", "--compare", path)
+    assert done.code == 0, done.err
+    assert done.out == f"nothing differs from where {record.cell_id}, numpy, 2024-01-01 ran\n"
+    assert json.loads(cli("doctor", "--compare", path, "--json").out) == []
+
+
+CHANGES: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
+    "python": ({"python": "3.9.1"}, ("python", "3.9.1")),
+    "cpu": ({"cpu": "an abacus"}, ("cpu", "an abacus")),
+    "cores": ({"cores": 4096}, ("cores", "4096")),
+    "memory": ({"memory_bytes": 3 << 29}, ("memory", "1.5 GiB")),
+    "gpu": ({"gpu": "a card"}, ("gpu", "a card", "none")),
+    "threads": ({"threads": 7}, ("threads", "7", "1")),
+    "commit": ({"commit": "f" * 40, "dirty": True}, ("commit", "ffffffffffff+")),
+    "plugin": ({"plugins": ("method 'x' of package y 1",)}, ("plugin", "y 1", "not here")),
+    "thread pool": ({"thread_pools": ()}, ("thread pool", "not here", "blas: ")),
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_what_is_otherwise_is_a_line(
+    cli: Cli, here: Environment, tmp_path: Path, what: str
+) -> None:
+    changes, words = CHANGES[what]
+    done = cli("doctor", "--compare", write_record(tmp_path, made(here, **changes)))
+    assert done.code == 0, done.err
+    lines = [line for line in done.out.splitlines() if line.startswith(what)]
+    assert lines and all(word in lines[0] for word in words)
+    assert len(done.out.splitlines()) == 1 + len(lines)
+
+
+def test_packages_are_compared_both_ways(cli: Cli, here: Environment, tmp_path: Path) -> None:
+    versions = here.versions | {"numpy": "1.0", "gone": "2.0"}
+    del versions["scipy"]
+    path = write_record(tmp_path, made(here, versions=versions))
+    found = json.loads(cli("doctor", "--compare", path, "--json").out)
+    assert [(x["what"], x["then"], x["now"]) for x in found] == [
+        ("gone", "2.0", "not here"),
+        ("numpy", "1.0", here.versions["numpy"]),
+        ("scipy", "not here", here.versions["scipy"]),
+    ]
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_cell_s_id_is_found_among_results(
+    cli: Cli, here: Environment, tmp_path: Path, kept: bool
+) -> None:
+    record = made(here, python="3.9.1")
+    results = tmp_path / "results"
+    if kept:
+        write_kept(results, [record])
+    else:
+        write_record(results, record)
+    done = cli("doctor", "--compare", record.cell_id, "--results", results)
+    assert done.code == 0, done.err
+    assert "3.9.1" in done.out
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("nothing", "'nothing' is no record: give the path of its .json, or the cell's id"),
+        ("no.json", "cannot read no.json"),
+        ("0123456789abcdef", "no record of cell 0123456789abcdef in runs"),
+    ],
+)
+def test_what_is_no_record_is_one_line(cli: Cli, asked: str, said: str) -> None:
+    refused = cli("doctor", "--compare", asked)
+    assert (refused.code, refused.err.count("\n")) == (2, 1)
+    assert said in refused.err
+
+
+def test_a_record_whose_worker_died_says_so(cli: Cli, tmp_path: Path) -> None:
+    refused = cli("doctor", "--compare", write_record(tmp_path, made(None)))
+    assert refused.code == 2
+    assert "its worker died" in refused.err
+
+
+def test_a_worker_has_the_pools_and_threads_of_a_record(here: Environment) -> None:
+    assert {pool.threads for pool in here.thread_pools} == {1}
+    assert here.threads == 1
+    assert {"numpy", "scipy", "svgpbench"} <= here.versions.keys()
