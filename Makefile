@@ -47,10 +47,10 @@ check: $(VENV)/.installed
 bench: $(VENV)/.installed
 	$(BIN)/pytest tests/speed/bench_steps.py --benchmark-only --benchmark-disable-gc --benchmark-autosave $(BENCH)
 
-# peers' figures next to ours, in environments of their own (3 GB) in a folder of the user's cache
+# peers' figures next to ours, and posteriors there and back, in environments of their own (3 GB) in a folder of the user's cache
 peers: $(VENV)/.installed
 	$(BIN)/svgpbench speed --peers --problem tiny --backend numpy --step predict --repeats 1 --max-other-cores 99
-	$(BIN)/pytest tests/speed/test_peers.py
+	$(BIN)/pytest tests/speed/test_peers.py tests/exchange/test_in_libraries.py
 
 # the full figure: 600 cells, about half an hour on two cores; its records are committed
 paper: $(VENV)/.installed

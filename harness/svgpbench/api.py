@@ -14,7 +14,14 @@ import pandas as pd
 
 from svgpbench.errors import UserError
 from svgpbench.experiments import Selection, TableEntry, load_experiment, resolve
-from svgpbench.fitting import Posterior, fit, load_posterior, save_posterior
+from svgpbench.fitting import (
+    Posterior,
+    export_posterior,
+    fit,
+    import_posterior,
+    load_posterior,
+    save_posterior,
+)
 from svgpbench.papers import load_paper, paper_folders
 from svgpbench.plugins import TABLES, known_backends
 from svgpbench.report.asked import judged_claims
@@ -32,8 +39,10 @@ __all__ = [
     "UserError",
     "check",
     "claims",
+    "export_posterior",
     "finals",
     "fit",
+    "import_posterior",
     "load_posterior",
     "run",
     "save_posterior",

@@ -1,7 +1,15 @@
 """One model on one table: a fit in a process of its own, and the posterior that it leaves."""
 
+from svgpbench.fitting.exchanged import export_posterior, import_posterior
 from svgpbench.fitting.fit import fit
 from svgpbench.fitting.kept import load_posterior, save_posterior
 from svgpbench.fitting.posterior import Posterior
 
-__all__ = ["Posterior", "fit", "load_posterior", "save_posterior"]
+__all__ = [
+    "Posterior",
+    "export_posterior",
+    "fit",
+    "import_posterior",
+    "load_posterior",
+    "save_posterior",
+]

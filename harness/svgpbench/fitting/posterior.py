@@ -84,7 +84,12 @@ class Posterior:
 
     @property
     def elbo(self) -> float:
-        """The bound at the end of the training, of all its rows."""
+        """The bound at the end of the training, of all its rows.
+
+        Raises `UserError` where another library trained.
+        """
+        if not self.facts.trace:
+            raise UserError("another library trained this posterior: it has no bound of a training")
         return float(self.trace["elbo"].iloc[-1])
 
     def latent(self, X: npt.ArrayLike | pd.DataFrame) -> tuple[Floats, Floats]:

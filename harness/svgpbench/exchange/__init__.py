@@ -1,0 +1,1 @@
+"""Posteriors that go to and come from other libraries, by a file that both sides read."""

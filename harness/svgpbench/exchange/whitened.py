@@ -1,0 +1,230 @@
+"""The form in which a posterior crosses: an .npz of numbers and one text of JSON. NumPy alone reads it.
+
+Latents share one kernel, have mean 0, and at inducing inputs Z the values u = Lv with
+LLᵀ = K(Z, Z) + jitter·I and q(v) = N(mean, chol cholᵀ). The jitter is on K(Z, Z) and on nothing else.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from svgpbench.atomic import write_whole
+from svgpbench.errors import UserError
+
+Floats = npt.NDArray[np.float64]
+
+FORMAT = 1
+FACTS = "whitened"
+WORDS: dict[str, type] = {
+    "format": int,
+    "kernel": str,
+    "likelihood": str,
+    "parameters": dict,
+    "features": list,
+    "class_labels": list,
+    "rows": int,
+}
+"""What the text of JSON says, each with its type; no label means regression."""
+
+SHAPES = {
+    "variance": "",
+    "lengthscales": "l",
+    "jitter": "",
+    "Z": "MD",
+    "mean": "PM",
+    "chol": "PMM",
+    "x_mean": "D",
+    "x_scale": "D",
+    "y_mean": "",
+    "y_scale": "",
+}
+"""The arrays and their axes; l is D, or 1 for a kernel of one lengthscale."""
+
+LIKELIHOODS: dict[str, dict[str, type]] = {
+    "gaussian": {"noise_variance": float},
+    "bernoulli-probit": {"squash": float},
+    "softmax": {"classes": int, "samples": int},
+}
+"""Those that cross, each with its parameters: `svgpbench.api.fit` has them under the same names."""
+
+POSITIVE = ("variance", "lengthscales", "x_scale", "y_scale")
+
+
+class Table(NamedTuple):
+    """How a table was read: the model's inputs are (x − x_mean)/x_scale, its y is (y − y_mean)/y_scale."""
+
+    features: tuple[str, ...]  # the D inputs, in their order
+    x_mean: Floats  # [D]
+    x_scale: Floats  # [D]
+    y_mean: float = 0.0
+    y_scale: float = 1.0
+    class_labels: tuple[str, ...] = ()  # class 0 first; none for regression
+    rows: int = 0  # that trained, 0 where it is not known
+
+
+class Whitened(NamedTuple):
+    """A posterior as it crosses; Z is in the model's units."""
+
+    kernel: str  # se, matern32 or matern52
+    variance: float
+    lengthscales: Floats  # [D], or [1] of a kernel with one
+    likelihood: str
+    parameters: dict[str, float]  # of the likelihood, as `LIKELIHOODS` names them
+    jitter: float
+    Z: Floats  # [M, D]
+    mean: Floats  # [P, M]
+    chol: Floats  # [P, M, M], lower, its diagonal positive
+    table: Table
+
+
+def plain_table(dimensions: int) -> Table:
+    """The table of inputs that were not standardised, called x1, x2 and so on."""
+    names = tuple(f"x{at + 1}" for at in range(dimensions))
+    return Table(names, np.zeros(dimensions), np.ones(dimensions))
+
+
+def whiten(K: Floats, mean: Floats, chol: Floats) -> tuple[Floats, Floats]:
+    """(L⁻¹mean, L⁻¹chol) of u ~ N(mean [P, M], chol cholᵀ [P, M, M]), LLᵀ = K with its jitter in it.
+
+    Raises `UserError` where K is not positive definite.
+    """
+    L = lower_factor(K, "K(Z, Z)")
+    both = np.concatenate([mean[..., None], chol], axis=-1)
+    found = np.asarray(np.linalg.solve(L, both), dtype=np.float64)
+    return found[..., 0], found[..., 1:]
+
+
+def lower_factor(A: Floats, what: str) -> Floats:
+    """The Cholesky factor of A [..., n, n]; raises `UserError`, saying `what` A is, where it has none."""
+    try:
+        return np.asarray(np.linalg.cholesky(A), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        raise UserError(f"{what} is not positive definite: the posterior has no factor") from None
+
+
+def with_positive_diagonal(chol: Floats) -> Floats:
+    """The lower factor [P, M, M] of chol cholᵀ that has a positive diagonal."""
+    lower = np.tril(chol)
+    signs = np.where(np.diagonal(lower, axis1=-2, axis2=-1) < 0.0, -1.0, 1.0)
+    return np.asarray(lower * signs[..., None, :], dtype=np.float64)
+
+
+def save_whitened(whitened: Whitened, path: str | Path) -> Path:
+    """Write a posterior, whole or not at all; raises `UserError` for one that no file may hold."""
+    file = Path(path)
+    if file.suffix != ".npz":
+        raise UserError(f"{file}: a posterior is kept in a file that ends in .npz")
+    table = whitened.table
+    facts = {
+        "format": FORMAT,
+        "kernel": whitened.kernel,
+        "likelihood": whitened.likelihood,
+        "parameters": whitened.parameters,
+        "features": list(table.features),
+        "class_labels": list(table.class_labels),
+        "rows": table.rows,
+    }
+    values = {**table._asdict(), **whitened._asdict()}
+    arrays: dict[str, Any] = {x: np.asarray(values[x], dtype=np.float64) for x in SHAPES}
+    _check(file, facts, arrays)
+    arrays[FACTS] = np.frombuffer(json.dumps(facts).encode(), dtype=np.uint8)
+    content = io.BytesIO()
+    np.savez(content, **arrays)
+    write_whole(file, content.getvalue())
+    return file
+
+
+def load_whitened(path: str | Path) -> Whitened:
+    """Read a posterior that `save_whitened` wrote; raises `UserError` for any other file."""
+    file = Path(path)
+    found = _arrays(file)
+    if FACTS not in found or found[FACTS].dtype != np.uint8:
+        raise UserError(f"{file} holds no exported posterior: it has no {FACTS!r}")
+    try:
+        facts = json.loads(found.pop(FACTS).tobytes())
+    except ValueError:
+        raise UserError(f"{file} holds no exported posterior: its {FACTS!r} are no JSON") from None
+    _check(file, facts, found)
+    table = Table(
+        tuple(facts["features"]),
+        found["x_mean"],
+        found["x_scale"],
+        float(found["y_mean"]),
+        float(found["y_scale"]),
+        tuple(facts["class_labels"]),
+        facts["rows"],
+    )
+    return Whitened(
+        facts["kernel"],
+        float(found["variance"]),
+        found["lengthscales"],
+        facts["likelihood"],
+        facts["parameters"],
+        float(found["jitter"]),
+        found["Z"],
+        found["mean"],
+        found["chol"],
+        table,
+    )
+
+
+def _arrays(file: Path) -> dict[str, npt.NDArray[Any]]:
+    try:
+        with np.load(file, allow_pickle=False) as kept:
+            return {name: kept[name] for name in kept.files}
+    except OSError as error:
+        raise UserError(f"{file}: {error.strerror or 'no file of a posterior'}") from None
+    except (ValueError, zipfile.BadZipFile, AttributeError, EOFError, NotImplementedError):
+        raise UserError(f"{file} holds no exported posterior; give a file of one") from None
+
+
+def _check(file: Path, facts: Any, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Raise `UserError` where words or numbers are not those of one posterior."""
+    _check_words(file, facts)
+    if odd := sorted(arrays.keys() ^ SHAPES.keys()):
+        raise UserError(f"{file}: {odd[0]!r} is missing from a posterior, or no part of one")
+    sizes = {"D": len(facts["features"])}
+    for name, axes in SHAPES.items():
+        found = arrays[name]
+        wanted = [sizes.setdefault(axis, size) for axis, size in zip(axes, found.shape)]  # noqa: B905
+        if found.dtype != np.float64 or found.shape != tuple(wanted) or found.ndim != len(axes):
+            raise UserError(f"{file}: {name!r} is {found.dtype} of shape {found.shape}")
+        if not np.isfinite(found).all() or (name in POSITIVE and not (found > 0.0).all()):
+            raise UserError(f"{file}: {name!r} holds NaN, infinity or a scale that is not above 0")
+    if not all(sizes.values()) or sizes["l"] not in (1, sizes["D"]):
+        raise UserError(f"{file}: {sizes['l']} lengthscales, sizes {sizes}: no model has these")
+    latents = facts["parameters"].get("classes", 1)
+    if sizes["P"] != latents or len(facts["class_labels"]) not in (0, max(latents, 2)):
+        raise UserError(f"{file}: {sizes['P']} latents for labels {facts['class_labels']}")
+    if arrays["jitter"] < 0.0:
+        raise UserError(f"{file}: the jitter is below 0")
+    chol = arrays["chol"]
+    if np.triu(chol, 1).any() or not (np.diagonal(chol, axis1=-2, axis2=-1) > 0.0).all():
+        raise UserError(f"{file}: 'chol' is no lower factor with a positive diagonal")
+
+
+def _check_words(file: Path, facts: Any) -> None:
+    if not isinstance(facts, dict) or facts.keys() != WORDS.keys():
+        raise UserError(f"{file}: {FACTS!r} has not the keys {', '.join(WORDS)}")
+    for key, kind in WORDS.items():
+        if type(facts[key]) is not kind:
+            raise UserError(f"{file}: {key} is {facts[key]!r}, no {kind.__name__}")
+    if facts["format"] != FORMAT:
+        raise UserError(f"{file}: format {facts['format']}; this version reads {FORMAT}")
+    if not all(isinstance(x, str) for x in facts["features"] + facts["class_labels"]):
+        raise UserError(f"{file}: features and class_labels are no names")
+    if facts["rows"] < 0:
+        raise UserError(f"{file}: rows is {facts['rows']}")
+    name, given = facts["likelihood"], facts["parameters"]
+    if name not in LIKELIHOODS:
+        raise UserError(f"{file}: likelihood {name!r} is none of {', '.join(LIKELIHOODS)}")
+    if {key: type(x) for key, x in given.items()} != LIKELIHOODS[name]:
+        raise UserError(f"{file}: parameters of {name} are {given}")
