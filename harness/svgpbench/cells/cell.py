@@ -79,17 +79,15 @@ def _declared(config: DataConfig) -> DataFacts | None:
 
 def prepare_data(config: CellConfig, dataset: Dataset) -> Prepared:
     """Split and standardise with the training part's statistics."""
-    data, split = config.data, config.split
     with data_errors_are_the_users():
-        if split.kind == "none":
-            return prepare_whole(
-                dataset, standardise_x=data.standardise_x, standardise_y=data.standardise_y
-            )
-        return prepare(
-            dataset,
-            split_rows(data, split, len(dataset.y)),
-            standardise_x=data.standardise_x,
-            standardise_y=data.standardise_y,
+        if config.split.kind == "none":
+            make = functools.partial(prepare_whole, dataset)
+        else:
+            rows = split_rows(config.data, config.split, len(dataset.y))
+            make = functools.partial(prepare, dataset, rows)
+        return make(
+            standardise_x=config.data.standardise_x,
+            standardise_y=config.data.standardise_y,
         )
 
 
