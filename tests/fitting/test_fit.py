@@ -8,6 +8,7 @@ from small_fits import QUICK, classes, regression
 from svgpbench.api import UserError, fit
 from svgpbench.config import InducingConfig, TrainingConfig
 from svgpbench.likelihoods.gaussian import GaussianLikelihood
+from svgpbench.likelihoods.softmax import Softmax
 from svgpbench.methods.dual import DualSVGP
 from svgpbench.model import Model, Theta
 from svgpbench.model.kernels import KernelParameters, Matern52
@@ -17,16 +18,14 @@ from svgpbench.training.batches import TrainingData
 from svgpbench.training.em import Trainer
 
 
-def trained(X, y, count):
-    """The training loop itself, in this process, on a table of standardised numbers."""
-    ops, likelihood = load_backend("numpy"), GaussianLikelihood()
+def trained(X, y, count, likelihood):
+    """The training loop itself, in this process, on a table in standard units."""
+    ops = load_backend("numpy")
     model = Model(Matern52(), likelihood, 1e-6)
-    X = (X.to_numpy() - X.to_numpy().mean(axis=0)) / X.to_numpy().std(axis=0)
-    y = (y.to_numpy() - y.mean()) / y.std(ddof=0)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
     kernel = KernelParameters(np.ones(1), np.ones((1, 2)))
     theta = Theta(kernel, likelihood.initial_parameters(), ())
-    covariance = model.covariance(ops, theta)
-    Z = initial_bases(X, InducingConfig(count=count), 0, covariance)
+    Z = initial_bases(X, InducingConfig(count=count), 0, model.covariance(ops, theta))
     data = TrainingData(X, y, X, y)
     settings = TrainingConfig.model_validate(QUICK)
     trainer = Trainer(ops, model, DualSVGP(), data, theta._replace(inducing=Z), settings)
@@ -34,16 +33,30 @@ def trained(X, y, count):
     return trainer
 
 
+def predicted(trainer):
+    """What the loop's own step says of its rows."""
+    steps, at = trainer.steps, trainer.at
+    return steps.predict(at.raw, at.prior, at.state, trainer.batches.test())
+
+
 def test_a_fit_is_the_training_loop_on_all_rows(regressed) -> None:
     X, y = regression()
-    trainer = trained(X, y, 12)
+    standard = (y.to_numpy() - y.mean()) / y.std(ddof=0)
+    trainer = trained(X.to_numpy(), standard, 12, GaussianLikelihood())
     assert regressed.elbo == pytest.approx(trainer.elbo(trainer.at), rel=1e-12)
-    steps, at, batch = trainer.steps, trainer.at, trainer.batches.full(trainer.at.raw.inducing)
-    _, mean, variance = steps.predict(at.raw, at.prior, at.state, batch)
+    _, mean, variance = predicted(trainer)
     found = regressed.predict(X)
     expected = y.mean() + y.std(ddof=0) * mean
     assert found["mean"].to_numpy() == pytest.approx(expected, rel=1e-9)
     assert found["variance"].to_numpy() == pytest.approx(y.var(ddof=0) * variance, rel=1e-9)
+
+
+def test_a_likelihood_that_samples_predicts_with_the_draws_of_its_evaluation(classified) -> None:
+    X, y = classes()
+    numbers = np.searchsorted(["ash", "elm", "oak"], y).astype(np.float64)
+    trainer = trained(X, numbers, 10, Softmax(samples=20, classes=3))
+    found = classified.predict(X).iloc[:, 1:].to_numpy().T
+    assert found == pytest.approx(predicted(trainer).mean, rel=1e-9)
 
 
 def test_the_trace_has_an_iteration_a_row_and_no_scores_of_no_rows(regressed) -> None:

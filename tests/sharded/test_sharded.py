@@ -25,6 +25,7 @@ from svgpbench.model.kernels import Matern52
 from svgpbench.plugins import load_backend
 from svgpbench.sharded import climb, shards_of
 from svgpbench.sharded.climb import in_pairs
+from svgpbench.sharded.part import Work, sums
 from svgpbench.sharded.shards import columns_of, merged, moments, read
 from svgpbench.sharded.workers import Here, OnDask
 from svgpbench.training.batches import TrainingData
@@ -78,6 +79,26 @@ def test_steps_and_bounds_are_those_of_all_rows_at_once(table, likelihood, targe
     assert bounds[1:] == pytest.approx([point["elbo"] for point in trained.trace], rel=1e-10)
     for ours, theirs in zip(run.state[:2], trained.state[:2], strict=True):
         assert ours == pytest.approx(theirs, rel=1e-10, abs=1e-10)
+
+
+def test_chunks_of_any_size_add_up_to_the_shard(table) -> None:
+    run = climbed(table, Here(), rows=1)
+    shard, columns = shards_of(table, 1)[0], columns_of(table, "y", ("a", "b", "c"))
+    model = Model(Matern52(), build_likelihood(LikelihoodConfig(name="gaussian")))
+    whole, *parts = (
+        sums(shard, Work(model, columns, run.units, NUMPY, chunk), run.theta, run.state)
+        for chunk in (50, 49, 20, 1)
+    )
+    for part in parts:
+        assert part.rows == whole.rows == 50
+        assert part.expected == pytest.approx(whole.expected, rel=1e-12)
+        assert np.allclose(part.sites.C, whole.sites.C, rtol=1e-12, atol=1e-12)
+
+
+def test_labels_and_counts_are_in_no_units(table) -> None:
+    of_labels = climbed(table, Here(), "bernoulli-logit", "above").units
+    assert (of_labels.centre[-1], of_labels.scale[-1]) == (0.0, 1.0)
+    assert climbed(table, Here()).units.centre[-1] > 60.0
 
 
 def test_one_step_of_rate_1_is_sgpr(table) -> None:
