@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -53,6 +54,10 @@ def exit_code(arguments: Sequence[str] | None = None) -> int:
         return int(command.main(args, prog_name="svgpbench", standalone_mode=False) or 0)
     except UserError as error:
         return _refuse(str(error))
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        return _refuse(f"no file can have a name so long: {str(error.filename)[:60]}...")
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
     except Exception as error:

@@ -64,5 +64,5 @@ def read_record(
         return from_json(json.loads(path.read_text(encoding="utf-8")))
     except OSError as error:
         raise UserError(f"{option} {path} cannot be read ({error.strerror})") from None
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise UserError(f"{option} {path}: is no record of `svgpbench {command} --out`") from None

@@ -47,17 +47,25 @@ def load_experiment(text: str) -> Experiment:
 def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror or error}") from None
+    except (OSError, ValueError) as error:  # a name that no file can have
+        why = getattr(error, "strerror", None) or error
+        raise UserError(f"{path} cannot be read: {why}") from None
+
+
+def parse_toml(origin: str, raw: bytes) -> dict[str, Any]:
+    """What a TOML file says; raises `UserError` for one that is none, `origin` in front."""
+    try:
+        return tomllib.loads(raw.decode("utf-8"))
+    except UnicodeDecodeError:
+        raise UserError(f"{origin} is not UTF-8 text; save it as UTF-8") from None
+    except RecursionError:
+        raise UserError(f"{origin} has tables or lists that are nested too deeply") from None
+    except ValueError as error:  # a number of thousands of digits is one too
+        raise UserError(f"{origin} is not well-formed TOML: {error}") from None
 
 
 def _parse(origin: str, raw: bytes) -> Experiment:
-    try:
-        declared: dict[str, Any] = tomllib.loads(raw.decode("utf-8"))
-    except UnicodeDecodeError:
-        raise UserError(f"{origin} is not UTF-8 text; save it as UTF-8") from None
-    except tomllib.TOMLDecodeError as error:
-        raise UserError(f"{origin} is not well-formed TOML: {error}") from None
+    declared = parse_toml(origin, raw)
     try:
         # as JSON, because strict JSON refuses "3" and true for numbers but takes a list for a tuple
         text = json.dumps(declared, default=str)

@@ -30,6 +30,8 @@ def one_line(
     )
     if detail["type"] == "extra_forbidden":
         return _unknown_key(path, model, table)
+    if detail["type"] == "json_invalid":  # well-formed as a file, and deeper than JSON may be
+        return "tables or lists are nested too deeply"
     if detail["type"] == "missing":
         return f"missing key {detail['loc'][-1]!r}{_where((*table, *path))}"
     return _wrong_value((*table, *path), detail)

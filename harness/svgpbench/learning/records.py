@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import Field, TypeAdapter
 
 from svgpbench.learning.plan import Contestant, RatePair, Run
 from svgpbench.survival.records import append_line, read_lines
@@ -19,7 +21,7 @@ class Look(NamedTuple):
     """What a run had reached when its clock stood still."""
 
     seconds: float  # of training
-    iterations: int
+    iterations: Annotated[int, Field(ge=0, lt=2**63)]
     elbo: float
     nlpd: float | None  # of test rows; a run of the search has none
 
@@ -76,6 +78,9 @@ def least_disturbed(earlier: Record | None, later: Record) -> Record:
     return earlier if earlier and earlier.other_cores < later.other_cores else later
 
 
+_FORM = TypeAdapter(Record)
+
+
 def _parsed(facts: dict[str, Any]) -> Iterator[Record]:
     try:
         contestant = Contestant(facts.pop("library"), facts.pop("method"))
@@ -83,6 +88,6 @@ def _parsed(facts: dict[str, Any]) -> Iterator[Record]:
         own = {name: facts.pop(name) for name in ("plan", "problem", "search", "seed", "seconds")}
         run = Run(contestant=contestant, rates=rates, mode=facts.pop("asked", ""), **own)
         looks = tuple(Look(*values) for values in facts.pop("looks", ()))
-        yield Record(run, looks=looks, **facts)
+        yield _FORM.validate_python(Record(run, looks=looks, **facts), strict=True)
     except (ValueError, KeyError, TypeError, AttributeError):
         return

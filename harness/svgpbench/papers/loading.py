@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import json
 import re
-import tomllib
 from dataclasses import dataclass
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -20,7 +19,7 @@ from pydantic import ValidationError
 from svgpbench.config import Strict
 from svgpbench.errors import UserError, unknown
 from svgpbench.experiments import Experiment, load_experiment, resolve
-from svgpbench.experiments.loading import is_file_name
+from svgpbench.experiments.loading import is_file_name, parse_toml
 from svgpbench.experiments.mistakes import one_line
 from svgpbench.experiments.resolve import shown_names
 from svgpbench.papers.of_computations import Computed
@@ -107,21 +106,16 @@ def read_paper(folder: Traversable) -> Paper:
     return Paper(folder.name, about, claims, tuple(printed), experiments)
 
 
-def _read(folder: Traversable, file: str) -> str:
+def _read(folder: Traversable, file: str) -> bytes:
     try:
-        return (folder / file).read_bytes().decode("utf-8")
+        return (folder / file).read_bytes()
     except OSError as error:
         raise UserError(f"{folder.name}/{file} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise UserError(f"{folder.name}/{file} is not UTF-8 text; save it as UTF-8") from None
 
 
 def _parsed(folder: Traversable, file: str, form: type[F]) -> F:
-    origin, text = f"{folder.name}/{file}", _read(folder, file)
-    try:
-        declared = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise UserError(f"{origin} is not well-formed TOML: {error}") from None
+    origin = f"{folder.name}/{file}"
+    declared = parse_toml(origin, _read(folder, file))
     try:
         return form.model_validate_json(json.dumps(declared, default=str), strict=True)
     except ValidationError as error:
@@ -131,14 +125,21 @@ def _parsed(folder: Traversable, file: str, form: type[F]) -> F:
 
 
 def _printed(folder: Traversable, file: str, artefact: str) -> list[PrintedFigure]:
-    header, *rows = csv.reader(_read(folder, file).splitlines())
+    origin = f"{folder.name}/{file}"
+    try:
+        lines = _read(folder, file).decode("utf-8").splitlines()
+        header, *rows = list(csv.reader(lines)) or [[]]
+    except UnicodeDecodeError:
+        raise UserError(f"{origin} is not UTF-8 text; save it as UTF-8") from None
+    except csv.Error as error:
+        raise UserError(f"{origin} is not well-formed CSV: {error}") from None
     if tuple(header) != PrintedFigure._fields:
         raise UserError(
-            f"{folder.name}/{file}: its header is {','.join(PrintedFigure._fields)}, not {','.join(header)}"
+            f"{origin}: its header is {','.join(PrintedFigure._fields)}, not {','.join(header)}"
         )
     found = []
     for line, row in enumerate(rows, start=2):
-        where = f"{folder.name}/{file}, line {line}"
+        where = f"{origin}, line {line}"
         if len(row) != len(header):
             raise UserError(f"{where}: {len(row)} values where the header has {len(header)}")
         figure = PrintedFigure(*row)
@@ -209,7 +210,9 @@ def _is_traced(
         return re.fullmatch(r"\d+(\.\d+)?", iteration.removesuffix(SECONDS)) is not None
     cells = resolve(experiment, preset)
     mine = [cell for cell in cells if names[cell.method.title] == method]
-    return iteration.isdecimal() and all(x.training.is_traced(int(iteration)) for x in mine)
+    return re.fullmatch(r"\d{1,18}", iteration) is not None and all(
+        x.training.is_traced(int(iteration)) for x in mine
+    )
 
 
 def _check_kind(where: str, part: AnyPredicate, about: PaperFile) -> None:

@@ -53,6 +53,9 @@ PLAIN: Final = {
 }
 AS_JSON: Final = ("config", "data", "environment", "timing", "worker")
 WHICH: Final = ("order", "other")
+COLUMNS: Final = PLAIN | dict.fromkeys((*AS_JSON, *WHICH), pa.string())
+"""Those that every file has, and their types."""
+
 PREFIX: Final = {"metrics": "metric_", "trace": "trace_"}
 
 
@@ -93,8 +96,13 @@ class Kept:
         return [self.record(cell_id) for cell_id in self.rows]
 
     def record(self, cell_id: str) -> Record:
-        """That of a cell which is here."""
-        row = self.rows[cell_id]
+        """That of a cell which is here; raises `UnreadableFileError` where it is none."""
+        try:
+            return self._record(self.rows[cell_id])
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
+            raise _damaged(self.path, f"the record of {cell_id}: {error}") from error
+
+    def _record(self, row: int) -> Record:
         content = {name: self.plain[name][row] for name in (*PLAIN, *AS_JSON, *WHICH)}
         order, other = (json.loads(content.pop(name)) for name in WHICH)
         content |= {
@@ -257,12 +265,16 @@ def _read(path: Path, changed: int, size: int) -> Kept:
         schema, experiment, digest = (about[key] for key in ABOUT)
         plain, lists = _columns(table)
         whole = digest == _digest(plain, lists)
+        types = {field.name: field.type for field in table.schema}
+        fits = all(types.get(name) == type_ for name, type_ in COLUMNS.items())
     except UnreadableFileError:
         raise
     except (pa.ArrowException, OSError, ValueError, LookupError, TypeError) as error:
         raise _damaged(path, error) from error  # a byte that changed may make anything of the rest
     if not whole:
         raise _damaged(path, "its digest is not that of its values")
+    if not fits:
+        raise _damaged(path, "its columns are not those of records")
     if schema != SCHEMA_VERSION:
         raise UnreadableFileError(
             f"{path} has record schema {schema}, this version reads {SCHEMA_VERSION}: "

@@ -13,10 +13,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
+from pydantic import Field, FiniteFloat
 
+from svgpbench.config import Positive
 from svgpbench.cost import CountingBackend, Tally
 from svgpbench.ops import Tree
 from svgpbench.plugins import new_backend
@@ -25,16 +27,18 @@ from svgpbench.speed.problems import Problem
 from svgpbench.speed.rates import Rates, best_of
 from svgpbench.tree import leaves
 
+Amount = Annotated[FiniteFloat, Field(ge=0)]
+
 
 class Work(NamedTuple):
     """FLOPs by kind and bytes of one step."""
 
-    products: float
-    choleskys: float
-    solves: float
-    elementwise: float
-    least_bytes: float  # arguments and results
-    unfused_bytes: float  # every operation reads its arrays and writes its result
+    products: Amount
+    choleskys: Amount
+    solves: Amount
+    elementwise: Amount
+    least_bytes: Positive  # arguments and results
+    unfused_bytes: Amount  # every operation reads its arrays and writes its result
 
     @property
     def flops(self) -> float:

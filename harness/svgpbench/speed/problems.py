@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import NonNegativeInt, PositiveInt
 
 from svgpbench.config import LikelihoodConfig
 from svgpbench.errors import UserError, unknown
@@ -39,13 +40,13 @@ class Shape(NamedTuple):
     """Size of a problem: n data of D inputs, M inducing inputs, b rows a batch, t rows to predict."""
 
     likelihood: str
-    n: int
-    D: int
-    M: int
-    b: int
-    t: int = 1024
-    classes: int = 1
-    samples: int = 0  # of a Monte Carlo likelihood
+    n: PositiveInt
+    D: PositiveInt
+    M: PositiveInt
+    b: PositiveInt
+    t: PositiveInt = 1024
+    classes: PositiveInt = 1
+    samples: NonNegativeInt = 0  # of a Monte Carlo likelihood
     e_rate: float = 0.5  # of natural gradients
     two_bases: tuple[int, int] | None = None  # |γ| and |β| of methods that have both; None: M each
 

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import blas, lapack
 
+from svgpbench.config import Positive
 from svgpbench.ops import Array, Ops
 from svgpbench.speed.timing import first_call, warm_up
 
@@ -32,11 +33,11 @@ LARGE = 1 << 23
 class Rates(NamedTuple):
     """FLOP/s of each kind of arithmetic, and bytes/s read and written by a copy."""
 
-    products: float
-    choleskys: float
-    solves: float
-    cached: float  # of arrays as large as the problem's, where they lie
-    memory: float  # of arrays that no cache holds
+    products: Positive
+    choleskys: Positive
+    solves: Positive
+    cached: Positive  # of arrays as large as the problem's, where they lie
+    memory: Positive  # of arrays that no cache holds
 
 
 class Sizes(NamedTuple):

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
+from pydantic import Field, NonNegativeFloat, TypeAdapter
 from rich.table import Table
 
 from svgpbench.speed.cases import OF_FAMILY
 from svgpbench.speed.floor import Spent, Work, spend
 from svgpbench.speed.rates import Rates
 from svgpbench.speed.rounds import KeptRound, Round, Spread, spread
+
+Form = TypeVar("Form")
 
 TOLERANCE = 1e-8
 """Largest relative difference of two figures of one step."""
@@ -256,43 +260,57 @@ class SpeedReport:
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> SpeedReport:
-        """The report that `to_json` wrote, now or before there were rates and work."""
+        """The report that `to_json` wrote, now or before there were rates and work.
+
+        Raises `ValueError`, `TypeError` or `KeyError` for anything else.
+        """
+        _read(_LIMIT, record["settings"]["max_other_cores"])
         return cls(
             cells=[_cell_of(found) for found in record["cells"]],
             settings=record["settings"],
             environment=record["environment"],
             interrupted=record["interrupted"],
-            rates={
-                problem: {who: Rates(**rates) for who, rates in found.items()}
-                for problem, found in record.get("rates", {}).items()
-            },
-            without_floor=record.get("without_floor", {}),
+            rates=_read(_RATES, record.get("rates", {})),
+            without_floor=_read(_REASONS, record.get("without_floor", {})),
         )
 
 
+_CELL, _LIMIT = TypeAdapter(Cell), TypeAdapter(NonNegativeFloat)
+_RATES = TypeAdapter(dict[str, Annotated[dict[str, Rates], Field(min_length=1)]])
+_REASONS = TypeAdapter(dict[str, str])
+
+
+def _read(form: TypeAdapter[Form], found: Any) -> Form:
+    # as JSON, in which a strict form takes an object for a named tuple, and no "3" for a number
+    return form.validate_json(json.dumps(found), strict=True)
+
+
 def _cell_of(found: Mapping[str, Any]) -> Cell:
-    work, times = found.get("work"), found["seconds"]
-    return Cell(
-        problem=found["problem"],
-        step=found["step"],
-        source=found["source"],
-        method=found["method"],
-        family=found.get("family", found["method"]),
-        peer=found["peer"],
-        first_call_s=_number(found["first_call_s"]),
-        figure=_number(found["figure"]),
-        as_peers=found.get("as_peers"),
-        difference=found["difference"],
-        rounds=[KeptRound(**kept) for kept in found["rounds"]],
-        mode=found.get("mode", ""),
-        modes=found.get("modes", {}),
-        error=found["error"],
-        refused=found.get("refused", ""),
-        alone=found.get("alone", False),
-        work=Work(**work) if work else None,
-        dispatch_s=found.get("dispatch_s"),
-        kept_times=Spread(**times) if times else None,
-    )
+    said = {
+        "problem": found["problem"],
+        "step": found["step"],
+        "source": found["source"],
+        "method": found["method"],
+        "family": found.get("family", found["method"]),
+        "peer": found["peer"],
+        "first_call_s": _number(found["first_call_s"]),
+        "figure": _number(found["figure"]),
+        "as_peers": found.get("as_peers"),
+        "difference": found["difference"],
+        "rounds": found["rounds"],
+        "mode": found.get("mode", ""),
+        "modes": found.get("modes", {}),
+        "error": found["error"],
+        "refused": found.get("refused", ""),
+        "alone": found.get("alone", False),
+        "work": found.get("work"),
+        "dispatch_s": found.get("dispatch_s"),
+        "kept_times": found["seconds"],
+    }
+    cell = _read(_CELL, said)
+    if cell.work is not None and not cell.work.flops:
+        raise ValueError("a step without work")
+    return cell
 
 
 def milliseconds(seconds: float) -> str:

@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from pydantic import FiniteFloat, NonNegativeInt
+
+from svgpbench.config import Positive
 
 
 class Round(NamedTuple):
@@ -35,10 +38,10 @@ class Round(NamedTuple):
 class KeptRound(NamedTuple):
     """A round as a record has it, without its single calls."""
 
-    median_s: float
-    min_s: float
-    calls: int
-    other_cores: float
+    median_s: Positive
+    min_s: Positive
+    calls: NonNegativeInt
+    other_cores: FiniteFloat
     clean: bool
 
     @property
@@ -50,11 +53,11 @@ class KeptRound(NamedTuple):
 class Spread(NamedTuple):
     """Median and quartiles of something, its least value, and of how many."""
 
-    median: float
-    q1: float
-    q3: float
-    least: float
-    of: int
+    median: Positive
+    q1: Positive
+    q3: Positive
+    least: Positive
+    of: NonNegativeInt
 
 
 def spread(values: Sequence[float]) -> Spread | None:

@@ -6,11 +6,14 @@ varies one size and keeps the others at the centre's; the centre is a rung of ev
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
+
+from pydantic import BaseModel, NonNegativeInt
 
 from svgpbench.environment import describe
 from svgpbench.errors import UserError, unknown
@@ -34,8 +37,8 @@ RATIO = 2.0
 class Memory(NamedTuple):
     """Resident bytes of a cell's process."""
 
-    before: int  # once its framework is imported
-    peak: int
+    before: NonNegativeInt  # once its framework is imported
+    peak: NonNegativeInt
 
     @property
     def growth(self) -> int:
@@ -76,16 +79,39 @@ class ScalingReport:
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> ScalingReport:
-        """The report that `to_json` wrote."""
-        return cls(
-            Shape(**record["centre"]),
-            {title: Shape(**shape) for title, shape in record["shapes"].items()},
-            SpeedReport.from_json(record["speed"]),
-            {
-                title: {step: Memory(**m) for step, m in of.items()}
-                for title, of in record["memory"].items()
-            },
+        """The report that `to_json` wrote; `ValueError`, `TypeError` or `KeyError` for anything else."""
+        kept = _Kept.model_validate_json(
+            json.dumps({**record, **record["speed"]["settings"]}), strict=True
         )
+        report = cls(kept.centre, kept.shapes, SpeedReport.from_json(record["speed"]), kept.memory)
+        _refuse_gaps(report)
+        return report
+
+
+class _Kept(BaseModel, extra="ignore"):
+    """The form of a record, but for the report of times."""
+
+    centre: Shape
+    shapes: dict[str, Shape]
+    memory: dict[str, dict[str, Memory]]
+    axes: tuple[Literal["N", "M", "b", "P", "D"], ...]
+    backend: str
+    method: str
+
+
+def _refuse_gaps(report: ScalingReport) -> None:
+    """Raise `ValueError` where a cell with a time lacks what a law is fitted to."""
+    if any(title_of(shape) != title for title, shape in report.shapes.items()):
+        raise ValueError("a shape under another title")
+    cells = report.speed.cells
+    if len({(cell.problem, cell.step) for cell in cells}) < len(cells):
+        raise ValueError("a cell twice")
+    for cell in cells:
+        if cell.error or cell.times() is None:
+            continue
+        of = report.memory.get(cell.problem, {})
+        if cell.problem not in report.shapes or cell.step not in of or cell.work is None:
+            raise ValueError("a time without its shape, its memory or its work")
 
 
 def rungs(centre: Shape, axes: Sequence[str], count: int) -> dict[str, Shape]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping
 from itertools import zip_longest
 from pathlib import Path
@@ -19,6 +18,7 @@ from svgpbench.config import (
     Strict,
 )
 from svgpbench.errors import UserError
+from svgpbench.experiments.loading import parse_toml
 
 SHIPPED = Path(__file__).with_name("plan.toml")
 AnyPlan = TypeVar("AnyPlan", bound=Strict)
@@ -118,11 +118,12 @@ def read_plan(path: Path = SHIPPED) -> Plan:
 def read_as(kind: type[AnyPlan], path: Path) -> AnyPlan:
     """A plan of some kind from its file; raises `UserError` for a file that is none."""
     try:
-        return kind.model_validate(_tuples(tomllib.loads(path.read_text(encoding="utf-8"))))
+        raw = path.read_bytes()
     except OSError as error:
         raise UserError(f"cannot read the plan {path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"plan {path}: {error}") from None
+    declared = parse_toml(f"plan {path}", raw)
+    try:
+        return kind.model_validate(_tuples(declared))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"]))

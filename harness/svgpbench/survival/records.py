@@ -9,6 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pydantic import TypeAdapter
+
 from svgpbench.errors import UserError
 from svgpbench.survival.plan import Cell, Point
 
@@ -88,19 +90,33 @@ def read(folder: Path) -> dict[Cell, Record]:
 
 
 def read_lines(folder: Path) -> Iterator[dict[str, Any]]:
-    """The objects on the lines of a folder's files, but for lines that were never finished."""
+    """The objects on the lines of a folder's files, but for lines that were never finished.
+
+    Raises `UserError` for a file that cannot be read.
+    """
     for path in sorted(folder.glob("*.jsonl")):
-        for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
-            with suppress(ValueError):
+        for line in _text(path).splitlines():
+            with suppress(ValueError, RecursionError):
                 content = json.loads(line)
                 if isinstance(content, dict):
                     yield content
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}") from None
+
+
+_FORM = TypeAdapter(Record)
 
 
 def _parsed(facts: dict[str, Any]) -> Iterator[Record]:
     try:
         point = Point(**{axis: facts.pop(axis) for axis in Point.model_fields})
         cell = Cell(point=point, **{k: facts.pop(k) for k in Cell._fields if k in facts})
-        yield Record(cell, **{**facts, "bounds": tuple(facts.get("bounds", ()))})
+        bounds = tuple(facts.pop("bounds", ()))
+        yield _FORM.validate_python(Record(cell, bounds=bounds, **facts), strict=True)
     except (ValueError, KeyError, TypeError, AttributeError):
         return
