@@ -5,17 +5,20 @@ from __future__ import annotations
 import contextlib
 import json
 import random
+import tempfile
 import tomllib
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from mutated_text import WHOLE_FILES, toml_mutated
 from mutations import bytes_mutated, mutated
 
 from svgpbench.experiments import load_experiment, shipped_experiments
 from svgpbench.papers import loading as papers
-from svgpbench.runner import records, stored
+from svgpbench.runner import kept, records, stored
 
 ROOT = Path(__file__).parents[2]
 RESULTS, TEMPLATES = ROOT / "results", ROOT / "harness" / "svgpbench" / "templates"
@@ -83,12 +86,11 @@ def write_experiment(folder: Path, rng: random.Random) -> None:
 
 @cache
 def some_records() -> list[records.Record]:
-    from svgpbench.runner.kept import read_kept
-
-    kept = [
-        read_kept(RESULTS / f"{name}.parquet") for name in ("kobe2021-fig4.1", "adam2021-rates")
+    tables = [
+        kept.read_kept(RESULTS / f"{name}.parquet")
+        for name in ("kobe2021-fig4.1", "adam2021-rates")
     ]
-    found = [one.record(cell_id) for one in kept for cell_id in list(one.rows)[:3]]
+    found = [one.record(cell_id) for one in tables for cell_id in list(one.rows)[:3]]
     return [
         x.model_copy(update={"trace": {name: column[:4] for name, column in x.trace.items()}})
         for x in found
@@ -119,15 +121,18 @@ def read_record(folder: Path) -> object:
     return records.read_record(path)
 
 
+@cache
+def kept_file() -> bytes:
+    """A table of records."""
+    few = [x for x in some_records() if x.config.experiment == "kobe2021-fig4.1"]
+    with tempfile.TemporaryDirectory() as place:
+        return kept.write_kept(Path(place), few).read_bytes()
+
+
 def write_kept(folder: Path, rng: random.Random) -> None:
     """Columns changed and signed again, or bytes."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    from svgpbench.runner import kept
-
-    few = [x for x in some_records() if x.config.experiment == "kobe2021-fig4.1"]
-    path = kept.write_kept(folder, few)
+    path = folder / "kobe2021-fig4.1.parquet"
+    path.write_bytes(kept_file())
     if rng.random() < 0.3:
         path.write_bytes(bytes_mutated(path.read_bytes(), rng))
         return
@@ -155,9 +160,6 @@ def write_kept(folder: Path, rng: random.Random) -> None:
 
 def read_kept(folder: Path) -> object:
     return stored.records_in(folder).records
-
-
-# --- papers
 
 
 @cache

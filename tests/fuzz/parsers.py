@@ -1,0 +1,141 @@
+"""Every parser of files from outside: how one is made wrong, how it is read, and what is validation.
+
+A file gets as far as validation where it is well-formed: its parser passes `door`, which looks into it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from argument_lists import ARGUMENTS
+from command_files import (
+    LEARNING,
+    SURVIVAL,
+    lines_reader,
+    lines_writer,
+    read_scaling,
+    read_speed,
+    write_scaling,
+    write_speed,
+)
+from own_files import (
+    read_experiment,
+    read_kept,
+    read_paper,
+    read_record,
+    write_experiment,
+    write_kept,
+    write_paper,
+    write_record,
+)
+from table_files import TABLES
+
+from svgpbench.experiments import loading
+from svgpbench.learning import records as learning_records
+from svgpbench.papers import loading as papers
+from svgpbench.runner import kept, records
+from svgpbench.speed.report import SpeedReport
+from svgpbench.survival import records as survival_records
+
+
+class Parser(NamedTuple):
+    """One kind of file."""
+
+    write: Callable[[Path, random.Random], None]  # a valid file made wrong, into a folder
+    read: Callable[[Path], object]  # what is under test
+    door: tuple[Any, str]  # what a well-formed file passes
+    modules: tuple[str, ...]  # whose lines it is to reach
+    share: float  # of the mutations
+    writes: bool = False  # into the folder, when it is told to
+
+
+def parsers() -> Iterator[tuple[str, Parser]]:
+    """Each parser under its name."""
+    of_experiments = ("loading", "mistakes", "own_options", "schema")
+    yield (
+        "experiments",
+        Parser(
+            write_experiment,
+            read_experiment,
+            (loading.Experiment, "model_validate_json"),
+            tuple(f"svgpbench.experiments.{name}" for name in of_experiments),
+            0.25,
+        ),
+    )
+    yield (
+        "records (JSON)",
+        Parser(
+            write_record,
+            read_record,
+            (records.Record, "model_validate"),
+            ("svgpbench.runner.records",),
+            0.2,
+        ),
+    )
+    yield (
+        "records (Parquet)",
+        Parser(write_kept, read_kept, (kept, "_digest"), ("svgpbench.runner.kept",), 0.1),
+    )
+    yield (
+        "tables",
+        Parser(
+            TABLES.write,
+            TABLES.read,
+            TABLES.door,
+            TABLES.modules,
+            0.2,
+        ),
+    )
+    yield (
+        "papers",
+        Parser(
+            write_paper,
+            read_paper,
+            (papers.PaperFile, "model_validate_json"),
+            ("svgpbench.papers.loading", "svgpbench.papers.schema"),
+            0.1,
+        ),
+    )
+    yield (
+        "speed records",
+        Parser(
+            write_speed, read_speed, (SpeedReport, "from_json"), ("svgpbench.speed.report",), 0.03
+        ),
+    )
+    yield (
+        "scaling records",
+        Parser(
+            write_scaling,
+            read_scaling,
+            (SpeedReport, "from_json"),
+            ("svgpbench.speed.scaling",),
+            0.02,
+        ),
+    )
+    yield (
+        "learning records",
+        Parser(
+            lines_writer("learning", LEARNING),
+            lines_reader("learn"),
+            (learning_records, "_parsed"),
+            ("svgpbench.learning.records", "svgpbench.learning.plan"),
+            0.02,
+        ),
+    )
+    yield (
+        "survival records",
+        Parser(
+            lines_writer("survival", SURVIVAL),
+            lines_reader("survive"),
+            (survival_records, "_parsed"),
+            ("svgpbench.survival.records", "svgpbench.survival.plan"),
+            0.02,
+        ),
+    )
+    yield (
+        "arguments",
+        Parser(ARGUMENTS.write, ARGUMENTS.read, ARGUMENTS.door, ARGUMENTS.modules, 0.06),
+    )
