@@ -6,7 +6,7 @@ import functools
 import importlib.util
 import sys
 from collections.abc import Iterator, Sequence
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import Distribution, EntryPoint, entry_points
 from typing import Any
 
 from svgpbench.errors import UserError, unknown
@@ -58,7 +58,13 @@ def _claims(group: str, _: tuple[str, ...]) -> dict[str, list[EntryPoint]]:
 
 
 def _is_ours(point: EntryPoint) -> bool:
-    return point.dist is not None and point.dist.name == "svgpbench"
+    return point.dist is not None and _name_of(point.dist) == "svgpbench"
+
+
+@functools.cache
+def _name_of(distribution: Distribution) -> str:
+    # each look parses all its metadata, 3 ms of a README; whoever reads records asks fifty thousand times
+    return distribution.name
 
 
 def _owner(point: EntryPoint) -> str:
