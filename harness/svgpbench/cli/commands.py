@@ -20,6 +20,7 @@ COMMANDS = {
     "advise": "advising:advise_command",
     "claims": "claiming:claims_command",
     "reproduce": "reproducing:reproduce_command",
+    "report": "publishing:report_command",
     "collect": "collecting:collect_command",
     "verify": "verifying:verify_command",
     "migrate": "migrating:migrate_command",

@@ -1,0 +1,45 @@
+"""`svgpbench report`: all that is known as one folder of pages, for people to send to each other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from svgpbench.cli.options import RESULTS, ResultsFolder
+from svgpbench.cli.timed import tell
+from svgpbench.errors import UserError
+
+OUT = RESULTS / "site"
+
+
+def report_command(
+    *,
+    paper: Annotated[
+        list[str] | None,
+        typer.Option("--paper", metavar="NAME", help="Repeat for several; all by default."),
+    ] = None,
+    results: ResultsFolder = RESULTS,
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder of the pages.")] = OUT,
+) -> None:
+    """Make pages of papers, claims, methods, data and speed that open without a server."""
+    if not results.is_dir():
+        raise UserError(f"--results {results}: there is no such folder; name one with records")
+    from svgpbench.site.folder import check_site_folder
+
+    check_site_folder(out)
+    from svgpbench.papers import load_paper, paper_folders
+    from svgpbench.report.asked import judged_claims
+    from svgpbench.site.building import build_site
+    from svgpbench.site.pages import in_bytes
+
+    papers = [load_paper(name) for name in (paper or paper_folders())]
+    tell("claims")
+    built = build_site(judged_claims(papers, results), results, out, tell)
+    for line in built.left_out:
+        typer.echo(f"warning: left out: {line}", err=True)
+    typer.echo(
+        f"{out / 'index.html'}: {built.pages} pages, {in_bytes(built.size - built.downloads)}, and "
+        f"{in_bytes(built.downloads)} to download"
+    )

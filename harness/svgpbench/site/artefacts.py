@@ -1,0 +1,204 @@
+"""Each artefact of a paper as `svgpbench reproduce` makes it of records, with what it was made from."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from svgpbench.errors import UserError
+from svgpbench.papers import Artefact, Paper
+from svgpbench.report import times_figure
+from svgpbench.report.reproduction import (
+    Chosen,
+    Written,
+    draws,
+    plan,
+    write,
+    write_computed,
+    write_times,
+)
+from svgpbench.report.verdicts import Judged
+from svgpbench.site.downloads import Downloads
+from svgpbench.site.pages import Link
+from svgpbench.site.tables import Grid, of_markdown
+
+FOLDER = "artefacts"
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure of ours: where it lies, what it shows, and what leads back from it."""
+
+    name: str
+    png: str  # below the site
+    caption: str
+    links: tuple[Link, ...]
+
+    @property
+    def alt(self) -> str:
+        """What it shows, in a sentence or two; the whole caption stands below it."""
+        first, stop, _ = self.caption.partition(". ")
+        return f"Figure {self.name}. {first}{stop}".strip()
+
+
+@dataclass(frozen=True)
+class Tabled:
+    """Tables of ours with their notes."""
+
+    name: str
+    grids: tuple[Grid, ...]
+    notes: tuple[str, ...]
+    links: tuple[Link, ...]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """An artefact on its paper's page."""
+
+    artefact: Artefact
+    pictures: tuple[Picture, ...]
+    tables: tuple[Tabled, ...]
+    state: str  # what there is of it, or why nothing
+    commands: tuple[str, ...]
+    links: tuple[Link, ...]  # its experiment file and its records
+
+
+class Made(NamedTuple):
+    """What was written of an artefact, and what drew its figures and built its tables."""
+
+    written: Written
+    figures: Mapping[str, object]
+    tables: Mapping[str, object]
+
+
+def shown(
+    paper: Paper, judged: Sequence[Judged], results: Path, site: Path, downloads: Downloads
+) -> list[Shown]:
+    """Every artefact of a paper, its figures and tables made in the site's folder from its records."""
+    chosen = Chosen(paper, paper.about.artefacts, paper.claims)
+    out = site / FOLDER
+    written: dict[str, Made] = {}
+    for planned in plan(chosen, None, ()):
+        made = write(planned, results, out, judged)
+        written[planned.artefact.id] = Made(made, planned.figures, planned.tables)
+    for computed in draws(chosen):
+        made = write_computed(computed, out, judged)
+        written[computed.artefact.id] = Made(made, computed.figures, {})
+    return [
+        _shown(paper, artefact, written.get(artefact.id), results, site, downloads)
+        for artefact in paper.about.artefacts
+    ]
+
+
+def _shown(
+    paper: Paper,
+    artefact: Artefact,
+    made: Made | None,
+    results: Path,
+    site: Path,
+    downloads: Downloads,
+) -> Shown:
+    files: Sequence[Path] = ()
+    figures: Mapping[str, object] = {"times": times_figure}
+    kinds: Mapping[str, object] = {}
+    state, commands = _state(artefact), [f"svgpbench reproduce {paper.name}/{artefact.id}"]
+    if made is not None:
+        files, state = made.written.files, _counted(made.written)
+        figures, kinds = made.figures, made.tables
+    elif artefact.timing:
+        try:
+            files = write_times(paper, artefact, results, site / FOLDER)
+            state = f"times of {artefact.timing.record}"
+        except UserError as error:
+            state = str(error)
+    links = tuple(downloads.of_artefact(paper, artefact))
+    if files and not artefact.computed:
+        commands.append(f"{commands[0]} --from-records --results {results}")
+    groups = _by_name(files)
+    pictures = [
+        _picture(name, of, figures.get(name), site, downloads, links)
+        for name, of in groups.items()
+        if ".png" in of
+    ]
+    tables = [
+        _tabled(name, of, kinds.get(name), site, downloads)
+        for name, of in groups.items()
+        if ".md" in of
+    ]
+    if not (artefact.experiment or artefact.computed or artefact.timing):
+        commands = []
+    return Shown(artefact, tuple(pictures), tuple(tables), state, tuple(commands), links)
+
+
+def _state(artefact: Artefact) -> str:
+    """What an artefact without an experiment rests on."""
+    if artefact.computed:
+        return "computed afresh, where a claim is decided by it"
+    if artefact.walks:
+        return "its claims rest on the survival map"
+    return "; ".join(["no experiment makes it", *filter(None, [artefact.missing])])
+
+
+def _counted(written: Written) -> str:
+    """How many records it rests on, and why parts of it are not there."""
+    if written.computed:
+        return "; ".join(["computed afresh, no records", *written.left_out])
+    failed = sum(status != "ok" for status in written.statuses.values())
+    there = f"{len(written.statuses)} records, {failed} of them of cells that failed"
+    missing = [f"{written.missing} cells have not run"] * bool(written.missing)
+    return "; ".join([there] * bool(written.statuses) + missing + list(written.left_out))
+
+
+def _by_name(files: Sequence[Path]) -> dict[str, dict[str, Path]]:
+    """The files of each figure and table, by suffix."""
+    found: dict[str, dict[str, Path]] = {}
+    for path in files:
+        name = path.name.removesuffix(path.suffix)
+        found.setdefault(name, {})[path.suffix] = path
+    return found
+
+
+def _picture(
+    name: str,
+    files: Mapping[str, Path],
+    drawn_by: object,
+    site: Path,
+    downloads: Downloads,
+    data: Sequence[Link],
+) -> Picture:
+    caption = files[".txt"].read_text(encoding="utf-8").strip()
+    links = [Link("PDF", _below(site, files[".pdf"]))]
+    if ".csv" in files and ".md" not in files:  # else they are the table's of the same name
+        links.append(Link("numbers", _below(site, files[".csv"])))
+    links += [*_code(drawn_by, downloads), *data]
+    return Picture(name, _below(site, files[".png"]), caption, tuple(links))
+
+
+def _tabled(
+    name: str,
+    files: Mapping[str, Path],
+    drawn_by: object,
+    site: Path,
+    downloads: Downloads,
+) -> Tabled:
+    grids, notes = of_markdown(files[".md"].read_text(encoding="utf-8"))
+    links = [
+        Link(text, _below(site, files[suffix]))
+        for text, suffix in (("CSV", ".csv"), ("LaTeX", ".tex"))
+    ]
+    return Tabled(name, grids, notes, (*links, *_code(drawn_by, downloads)))
+
+
+def _code(kind: object, downloads: Downloads) -> Iterator[Link]:
+    """The file that draws or builds it."""
+    if kind is not None:
+        module = kind if inspect.ismodule(kind) else sys.modules[type(kind).__module__]
+        yield downloads.source(module)
+
+
+def _below(site: Path, path: Path) -> str:
+    return path.relative_to(site).as_posix()

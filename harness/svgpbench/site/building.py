@@ -1,0 +1,167 @@
+"""The whole site: the records are read once, and every page is of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from svgpbench.papers import Paper
+from svgpbench.papers.verdict import Verdict
+from svgpbench.report.verdicts import Judged
+from svgpbench.runner.stored import records_in
+from svgpbench.site.artefacts import shown
+from svgpbench.site.datasets import DataFacts, data_facts
+from svgpbench.site.downloads import Downloads
+from svgpbench.site.explorer import explored
+from svgpbench.site.fields import Field, fields_in
+from svgpbench.site.folder import replaced
+from svgpbench.site.machines import machines_of
+from svgpbench.site.methods import MethodFacts, method_facts
+from svgpbench.site.pages import Link, Page, Writer, slug
+from svgpbench.site.speed import speed_sections
+
+SECTIONS = (
+    Link("Overview", "index.html"),
+    Link("Explorer", "explorer.html"),
+    Link("Methods", "methods/index.html"),
+    Link("Data", "data/index.html"),
+    Link("Speed", "speed.html"),
+    Link("Machines", "machines.html"),
+    Link("Downloads", "downloads.html"),
+)
+
+Claims = Sequence[tuple[Paper, Judged]]
+
+
+@dataclass(frozen=True)
+class Built:
+    """What was made."""
+
+    pages: int
+    size: int  # of all files
+    downloads: int  # of these, bytes to take away
+    left_out: tuple[str, ...]
+
+
+def build_site(
+    judged: Claims, results: Path, out: Path, tell: Callable[[str], None] = lambda text: None
+) -> Built:
+    """Make the site of some judged claims and of the records in a folder.
+
+    `tell` is called with what is being made. Raises `UserError` for a folder that is something else's or
+    cannot be written, for a package that is not there and for records that are damaged.
+    """
+    with replaced(out) as site:
+        return _Building(judged, results, site, tell).build()
+
+
+class _Building:
+    """The pages, in an order in which what others link to comes first."""
+
+    def __init__(
+        self, judged: Claims, results: Path, site: Path, tell: Callable[[str], None]
+    ) -> None:
+        self.judged, self.results, self.site, self.tell = judged, results, site, tell
+        self.papers = list({paper.name: paper for paper, _ in judged}.values())
+        self.writer = Writer(site, SECTIONS)
+        self.downloads = Downloads(site)
+        self.left_out: list[str] = []
+        self.pages = 0
+
+    def build(self) -> Built:
+        self.tell("records")
+        self.downloads.of_records(self.results)
+        fields, self.left_out = fields_in(self.results)
+        for pages in (
+            self._overview(fields),
+            self._papers(),
+            self._methods(fields),
+            self._data(fields),
+            self._explorer(fields),
+            self._speed(),
+            self._machines(),
+            self._files(),
+        ):
+            self._write(pages)
+        self.writer.write_assets()
+        taken = sum(one.size for one in self.downloads.files.values())
+        return Built(self.pages, _size(self.site), taken, tuple(self.left_out))
+
+    def _write(self, pages: Iterable[Page]) -> None:
+        for page in pages:
+            self.writer.write(page)
+            self.pages += 1
+
+    def _of(self, paper: Paper) -> list[Judged]:
+        return [one for of, one in self.judged if of.name == paper.name]
+
+    def _overview(self, fields: Sequence[Field]) -> Iterator[Page]:
+        counts = Counter(one.verdict for _, one in self.judged)
+        content = {
+            "papers": [(paper, self._of(paper)) for paper in self.papers],
+            "counts": [(verdict, counts[verdict]) for verdict in Verdict],
+            "total": len(self.judged),
+            "experiments": len(fields),
+            "cells": sum(len(field.records) for field in fields),
+        }
+        yield Page("index.html", "Overview", "overview.html", content, "Overview")
+        yield Page("rules.html", "How verdicts are made", "rules.html", {})
+
+    def _papers(self) -> Iterator[Page]:
+        for paper in self.papers:
+            self.tell(paper.name)
+            claims = self._of(paper)
+            content = {
+                "paper": paper,
+                "claims": claims,
+                "counts": Counter(one.verdict for one in claims).most_common(),
+                "artefacts": shown(paper, claims, self.results, self.site, self.downloads),
+                "links": self.downloads.of_paper(paper),
+                "results": self.results,
+            }
+            path = f"papers/{slug(paper.name)}.html"
+            yield Page(path, paper.about.title, "paper.html", content, "Overview")
+
+    def _methods(self, fields: Sequence[Field]) -> Iterator[Page]:
+        self.tell("methods")
+        methods: list[MethodFacts] = method_facts(fields)
+        yield Page("methods/index.html", "Methods", "methods.html", {"methods": methods}, "Methods")
+        titles = {paper.name: paper.about.title for paper in self.papers}
+        for one in methods:
+            content = {"method": one, "titles": titles}
+            yield Page(
+                f"methods/{slug(one.name)}.html", one.name, "method.html", content, "Methods"
+            )
+
+    def _data(self, fields: Sequence[Field]) -> Iterator[Page]:
+        data: list[DataFacts] = data_facts(fields)
+        yield Page("data/index.html", "Data sets", "datasets.html", {"sets": data}, "Data")
+        for one in data:
+            path = f"data/{slug(one.name)}.html"
+            yield Page(path, one.name, "dataset.html", {"set": one}, "Data")
+
+    def _explorer(self, fields: Sequence[Field]) -> Iterator[Page]:
+        self.tell("explorer")
+        content = {"experiments": [explored(field) for field in fields]}
+        yield Page("explorer.html", "Explorer", "explorer.html", content, "Explorer")
+
+    def _speed(self) -> Iterator[Page]:
+        self.tell("times")
+        sections, unread = speed_sections(self.results, self.site)
+        self.left_out += unread
+        yield Page("speed.html", "Speed", "speed.html", {"found": sections}, "Speed")
+
+    def _machines(self) -> Iterator[Page]:
+        machines, silent = machines_of(records_in(self.results).records)
+        content = {"machines": machines, "silent": silent}
+        yield Page("machines.html", "Machines", "machines.html", content, "Machines")
+
+    def _files(self) -> Iterator[Page]:
+        content = {"files": list(self.downloads.files.values()), "left_out": self.left_out}
+        yield Page("downloads.html", "Downloads", "downloads.html", content, "Downloads")
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

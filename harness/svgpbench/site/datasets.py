@@ -1,0 +1,70 @@
+"""A page a data set: what its registry declares of it, and which experiments have records on it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from svgpbench.plugins import registries
+from svgpbench.site.fields import Field
+from svgpbench.site.pages import in_bytes
+from svgpbench_datasets import DatasetEntry
+from svgpbench_datasets.files import File, UnseenFile
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A file that a data set is read from."""
+
+    path: str
+    size: str
+    proof: str  # what tells it from another
+    urls: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class DataFacts:
+    """A data set with all that its page shows."""
+
+    entry: DatasetEntry
+    files: tuple[SourceFile, ...]
+    experiments: tuple[tuple[str, int], ...]  # with how many records
+
+    @property
+    def name(self) -> str:
+        """What the user calls it."""
+        return self.entry.name
+
+
+def data_facts(fields: Sequence[Field]) -> list[DataFacts]:
+    """Every data set of every registry, in their order."""
+    return [
+        _facts(registry.describe(name), fields)
+        for registry in registries()
+        for name in registry.names()
+    ]
+
+
+def _facts(entry: DatasetEntry, fields: Sequence[Field]) -> DataFacts:
+    counts = [
+        (field.experiment, sum(_is_of(record.config.data.name, entry) for record in field.records))
+        for field in fields
+    ]
+    return DataFacts(
+        entry,
+        tuple(map(_file, entry.all_files)),
+        tuple((name, count) for name, count in counts if count),
+    )
+
+
+def _is_of(name: str, entry: DatasetEntry) -> bool:
+    return name.partition("@")[0] == entry.name
+
+
+def _file(file: File) -> SourceFile:
+    urls = tuple(address.url for address in file.addresses)
+    if isinstance(file, UnseenFile):
+        size = f"at most {in_bytes(file.at_most)}"
+        return SourceFile(file.path, size, "no copy was seen: it is told by its form", urls)
+    size = "comes with the package" if file.bytes is None else in_bytes(file.bytes)
+    return SourceFile(file.path, size, f"sha256 {file.sha256}", urls)

@@ -1,0 +1,127 @@
+"""What a reader may take away: records, tidy tables, the files that declare, and the code that draws."""
+
+from __future__ import annotations
+
+import inspect
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from types import ModuleType
+
+from svgpbench.experiments import shipped_experiments
+from svgpbench.papers import Artefact, Paper, paper_folders
+from svgpbench.report import tidy
+from svgpbench.runner.records import kept_path
+from svgpbench.runner.stored import experiments, records_in
+from svgpbench.site.pages import Link
+
+FOLDER = "downloads"
+RECORDS_OF_TIMES = ("speed", "scaling", "learning", "survival")
+"""Folders below the results that `speed`, `scaling`, `learn` and `survive` write to."""
+
+
+@dataclass(frozen=True)
+class Download:
+    """A file with what it is."""
+
+    path: str  # below the site
+    says: str
+    size: int
+
+    @property
+    def folder(self) -> str:
+        """What it is one of."""
+        return self.path.split("/")[1]
+
+
+@dataclass
+class Downloads:
+    """The files of the site's folder of downloads, by path, as they are put there."""
+
+    site: Path
+    files: dict[str, Download] = field(default_factory=dict)
+
+    def of_records(self, results: Path) -> None:
+        """Of each experiment its kept records as they are, and all its records as a tidy table."""
+        for name in experiments(results):
+            if kept_path(results, name).is_file():
+                says = f"records of {name}, every number bit for bit; `svgpbench` reads them"
+                self._copy(kept_path(results, name), f"records/{name}.parquet", says)
+            stored = records_in(results, name).stored
+            if not stored:
+                continue  # a folder of something else
+            path = self._path(f"tidy/{name}.csv")
+            tidy.write_table(path, tidy.cells_table(stored))
+            self._note(path, f"{name}: a row a cell, {len(stored)} cells")
+        for folder in RECORDS_OF_TIMES:
+            for path in sorted((results / folder).glob("*.json*")):
+                command = {"learning": "learn", "survival": "survive"}.get(folder, folder)
+                says = f"records of `svgpbench {command}`"
+                self._copy(path, f"{folder}/{path.name}", says)
+
+    def of_artefact(self, paper: Paper, artefact: Artefact) -> Iterator[Link]:
+        """What declares an artefact and what it rests on, as far as it is there."""
+        folder = paper_folders()[paper.name]
+        if artefact.experiment:
+            file = shipped_experiments().get(artefact.experiment, folder / artefact.experiment)
+            name = file.name.removesuffix(".toml")
+            says = f"the experiment that makes {paper.name}/{artefact.id}"
+            yield self._declared(file, f"experiments/{name}.toml", "experiment file", says)
+            declared = paper.experiments[artefact.id].name
+            yield from self._there("records", f"records/{declared}.parquet")
+            yield from self._there("tidy table", f"tidy/{declared}.csv")
+        if artefact.printed:
+            path = f"papers/{paper.name}/{artefact.printed.rpartition('/')[2]}"
+            says = f"figures as {paper.name} prints them"
+            yield self._declared(folder / artefact.printed, path, "printed figures", says)
+        if artefact.timing:
+            yield from self._there("times", artefact.timing.record)
+        if artefact.walks:
+            for path in [x for x in self.files if x.startswith(f"{FOLDER}/{artefact.walks}/")]:
+                yield Link(path.rpartition("/")[2], path)
+
+    def of_paper(self, paper: Paper) -> list[Link]:
+        """The files that declare a paper and its claims."""
+        folder = paper_folders()[paper.name]
+        return [
+            self._declared(folder / name, f"papers/{paper.name}/{name}", name, says)
+            for name, says in (
+                ("paper.toml", f"{paper.name}: what it says, errata, artefacts"),
+                ("claims.toml", f"{paper.name}: its claims in our words, and what decides them"),
+            )
+        ]
+
+    def source(self, module: ModuleType) -> Link:
+        """The code of a module."""
+        path = self._path(f"code/{module.__name__}.py")
+        if not path.exists():
+            path.write_text(inspect.getsource(module), encoding="utf-8")
+            self._note(path, "code that draws or tabulates")
+        return Link("code", f"{FOLDER}/code/{path.name}")
+
+    def _there(self, text: str, name: str) -> Iterator[Link]:
+        if (path := f"{FOLDER}/{name}") in self.files:
+            yield Link(text, path)
+
+    def _declared(self, file: Traversable, name: str, text: str, says: str) -> Link:
+        path = self._path(name)
+        if not path.exists():
+            path.write_bytes(file.read_bytes())
+            self._note(path, says)
+        return Link(text, f"{FOLDER}/{name}")
+
+    def _copy(self, file: Path, name: str, says: str) -> None:
+        path = self._path(name)
+        shutil.copyfile(file, path)
+        self._note(path, says)
+
+    def _path(self, name: str) -> Path:
+        path = self.site / FOLDER / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path
+
+    def _note(self, path: Path, says: str) -> None:
+        below = path.relative_to(self.site).as_posix()
+        self.files[below] = Download(below, says, path.stat().st_size)

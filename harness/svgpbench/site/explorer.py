@@ -1,0 +1,191 @@
+"""What the explorer draws from: means with their errors at the end, after equal steps and after equal time.
+
+All statistics are made here, by the functions that tables and figures use; the page chooses among them. A
+moment is an iteration or a number of seconds: the score of a cell there is that of the last look up to it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from svgpbench.metrics import METRICS
+from svgpbench.report.means import REPLICATE, error_of_mean, overlap
+from svgpbench.report.palette import line_styles
+from svgpbench.report.pareto import ALIKE, COSTS, costs_of
+from svgpbench.runner.records import Record
+from svgpbench.site.fields import Field
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+MOMENTS = 24
+"""Of each kind; those between are left out."""
+
+DIGITS = 8  # of a mean: two that differ do so here
+DIGITS_OF_ERROR = 3
+TRACED_BY = {"steps": "iteration", "time": "seconds"}
+OUTCOMES = ("better", "worse", "equal", "undecided")
+
+
+def explored(field: Field) -> dict[str, Any]:
+    """An experiment for the page, texts as places in lists."""
+    metrics = [name for name, one in METRICS.items() if field.frame[name].notna().any()]
+    plain = [r for r in field.records if r.config.perturbation == 0]
+    moments = {"steps": _iterations(plain), "time": _times(plain)}
+    backends = list(dict.fromkeys(r.config.backend.title for r in plain))
+    styles = line_styles(field.methods)
+    return {
+        "name": field.experiment,
+        "title": field.title,
+        "data": field.data,
+        "methods": field.methods,
+        "names": [field.names[label] for label in field.methods],
+        "colours": [styles[label].colour for label in field.methods],
+        "backends": backends,
+        "backend": backends.index(field.backend),
+        "metrics": [
+            {
+                "name": name,
+                "title": METRICS[name].label,
+                "better": METRICS[name].better,
+                "unit": METRICS[name].unit,
+                "traced": any(name in r.trace for r in plain),
+            }
+            for name in metrics
+        ],
+        "iterations": moments["steps"],
+        "times": moments["time"],
+        "groups": list(_groups(field, plain, metrics, backends, moments)),
+        "effects": _effects(field),
+        "alike": ALIKE,
+        "notes": list(field.collected.notes),
+    }
+
+
+def _iterations(records: Sequence[Record]) -> list[float]:
+    """Some of the iterations that are traced, the first and the last among them, evenly in logarithms."""
+    known: list[float] = sorted(
+        {int(i) for r in records for i in r.trace.get("iteration", ()) if i is not None}
+    )
+    if len(known) <= MOMENTS:
+        return known
+    wanted = np.geomspace(known[0], known[-1], MOMENTS)
+    return sorted({min(known, key=lambda i: abs(i - w)) for w in wanted})
+
+
+def _times(records: Sequence[Record]) -> list[float]:
+    """Seconds evenly in logarithms, from the first look of any cell to the last."""
+    looks = [float(s) for r in records for s in r.trace.get("seconds", ()) if s]
+    if not looks:
+        return []
+    return [rounded(s) for s in np.geomspace(min(looks), max(looks), MOMENTS)]
+
+
+def _groups(
+    field: Field,
+    plain: Sequence[Record],
+    metrics: Sequence[str],
+    backends: Sequence[str],
+    moments: Mapping[str, Sequence[float]],
+) -> Iterator[dict[str, Any]]:
+    """A data set, method and backend each."""
+    records = {record.cell_id: record for record in plain}
+    costs, _ = costs_of([r for r in plain if r.config.backend.title == field.backend])
+    frame = field.frame[field.frame["perturbation"] == 0]
+    for (data, method, backend), cells in frame.groupby(["data", "method", "backend"], sort=False):
+        good = cells[cells["status"] == "ok"]
+        spent = costs.reindex(good["cell_id"]).median()
+        values = _values([records[cell] for cell in good["cell_id"]], good, metrics, moments)
+        both = _means_and_errors(values, overlap(good))
+        yield {
+            "d": field.data.index(str(data)),
+            "m": field.methods.index(str(method)),
+            "b": backends.index(str(backend)),
+            "n": len(cells),
+            "splits": len(good[["split_seed", "fold"]].drop_duplicates()),
+            "failed": len(cells) - len(good),
+            "cost": [_plain(spent[cost], 6) for cost in COSTS],
+            "end": [both.get((name, "end", 0), (None, None)) for name in metrics],
+        } | {
+            kind: [
+                [both[name, kind, at] for at in range(len(moments[kind]))]
+                if (name, kind, 0) in both
+                else None
+                for name in metrics
+            ]
+            for kind in moments
+        }
+
+
+def _values(
+    records: Sequence[Record],
+    cells: pd.DataFrame,
+    metrics: Sequence[str],
+    moments: Mapping[str, Sequence[float]],
+) -> pd.DataFrame:
+    """A row a cell; a column a metric and moment, `(metric, "steps", 3)`, where every cell traced it."""
+    columns = {(name, "end", 0): cells[name].to_numpy(dtype=float) for name in metrics}
+    for name in metrics:
+        for kind, wanted in moments.items():
+            by = TRACED_BY[kind]
+            if records and all(name in r.trace and by in r.trace for r in records):
+                looks = np.array([_looks(record, name, by, wanted) for record in records])
+                columns |= {(name, kind, at): column for at, column in enumerate(looks.T)}
+    return pd.DataFrame(columns, index=pd.MultiIndex.from_frame(cells[REPLICATE]))
+
+
+def _means_and_errors(values: pd.DataFrame, overlap: float) -> dict[Any, list[float | None]]:
+    """Of each column; no mean where a cell has no number there."""
+    found: dict[Any, list[float | None]] = {}
+    if values.empty:
+        return found
+    means = values.mean(skipna=False)
+    by_rows: dict[str, list[Any]] = {}
+    columns: list[Any] = list(values.columns)
+    for column in columns:
+        by_rows.setdefault(METRICS[column[0]].rows, []).append(column)
+    for several in by_rows.values():  # which units an error has
+        errors = error_of_mean(values[several], overlap, several[0][0])
+        found |= {
+            column: [_plain(means[column]), _plain(error, DIGITS_OF_ERROR)]
+            for column, error in zip(several, errors, strict=True)
+        }
+    return found
+
+
+def _looks(record: Record, metric: str, by: str, moments: Sequence[float]) -> Floats:
+    """The values of the last looks up to some moments, NaN before the first."""
+    at = np.array([math.inf if x is None else x for x in record.trace[by]], dtype=float)
+    values = np.array([math.nan if x is None else x for x in record.trace[metric]], dtype=float)
+    last = np.searchsorted(at, np.asarray(moments) * (1 + 1e-9), side="right") - 1
+    return np.where(last >= 0, values[np.maximum(last, 0)], math.nan)
+
+
+def _effects(field: Field) -> dict[str, list[list[Any]]]:
+    """By score, rows of data set, two methods, and the outcome of the first against the second."""
+    return {
+        score: [
+            [
+                field.data.index(effect.of),
+                *(field.methods.index(name) for name in pair),
+                OUTCOMES.index(effect.outcome),
+            ]
+            for pair, effects in pairs.items()
+            for effect in effects
+        ]
+        for score, pairs in field.effects.items()
+    }
+
+
+def _plain(value: float, digits: int = DIGITS) -> float | None:
+    return rounded(value, digits) if math.isfinite(value) else None
+
+
+def rounded(value: float, digits: int = DIGITS_OF_ERROR) -> float:
+    """A number with so many digits."""
+    return float(f"{value:.{digits}g}")

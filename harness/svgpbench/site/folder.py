@@ -1,0 +1,54 @@
+"""The folder of a site is replaced whole: a reader finds the old one or the new one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+
+from svgpbench.errors import UserError
+
+MARK = ".svgpbench-site"
+"""A file that says that a folder is a site and may be replaced."""
+
+NEEDED = ("jinja2", "plotly", "latex2mathml")
+
+
+def check_site_folder(out: Path) -> None:
+    """Raise `UserError` where no site can be made: for a package that is absent and for another's folder."""
+    absent = [name for name in NEEDED if find_spec(name) is None]
+    if absent:
+        raise UserError(
+            f"a site needs {', '.join(absent)}: install with `pip install 'svgpbench[site]'`"
+        )
+    if out.exists() and not out.is_dir():
+        raise UserError(f"--out {out}: is no folder; name a new one")
+    if out.is_dir() and any(out.iterdir()) and not (out / MARK).is_file():
+        raise UserError(f"--out {out}: has files that are no site's; name a new folder")
+
+
+@contextmanager
+def replaced(out: Path) -> Iterator[Path]:
+    """A new folder that takes the place of `out` at the end, or is gone where making it fails.
+
+    Raises `UserError` as `check_site_folder` does, and for a folder that cannot be written.
+    """
+    check_site_folder(out)
+    out = out.absolute()
+    draft = out.with_name(f".{out.name}.{os.getpid()}.tmp")
+    old = draft.with_suffix(".old")
+    try:
+        draft.mkdir(parents=True)
+        yield draft
+        (draft / MARK).touch()
+        if out.exists():
+            out.rename(old)
+        draft.rename(out)
+    except OSError as error:
+        raise UserError(f"--out {out} cannot be written ({error.strerror})") from None
+    finally:
+        for folder in (draft, old):
+            shutil.rmtree(folder, ignore_errors=True)

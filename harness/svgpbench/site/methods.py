@@ -1,0 +1,119 @@
+"""A page a method: what it is, what it costs by count, and where records say that it wins and fails."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from svgpbench.config import LikelihoodConfig
+from svgpbench.cost import Cost, Size, count, exponents
+from svgpbench.errors import UserError
+from svgpbench.likelihoods import build_likelihood, likelihoods
+from svgpbench.methods import AnyMethod
+from svgpbench.methods.capabilities import refusals
+from svgpbench.methods.facts import Facts
+from svgpbench.model import Model
+from svgpbench.model.kernels import kernel
+from svgpbench.plugins import METHODS, whole
+from svgpbench.report.pareto import scaled
+from svgpbench.site.fields import Field, Standing
+from svgpbench.site.formulas import FORMULAS, Formula
+from svgpbench.site.tables import Grid
+
+STEPS = {"e_step": "E-step from θ", "m_step": "M-step", "prediction": "prediction of a batch"}
+LETTERS = {"n": "n", "b": "b", "M": "M", "D": "D", "gamma": "M_γ"}
+
+
+@dataclass(frozen=True)
+class MethodFacts:
+    """A method with all that its page shows."""
+
+    name: str
+    version: int
+    about: str
+    facts: Facts
+    options: tuple[tuple[str, str], ...]
+    takes: tuple[str, ...]
+    refused: tuple[tuple[str, str], ...]
+    formulas: tuple[Formula, ...]
+    counted: Grid | None
+    at: str  # the sizes it was counted at
+    standings: tuple[Standing, ...]
+
+
+def method_facts(fields: Sequence[Field]) -> list[MethodFacts]:
+    """Every method that is installed, in the order of the listing."""
+    return [_facts(name, cls, fields) for name, cls in whole(METHODS).items()]
+
+
+def _facts(name: str, cls: type[AnyMethod], fields: Sequence[Field]) -> MethodFacts:
+    method = cls()
+    refused = refusals(method)
+    size = _size(method)
+    standings = [
+        standing
+        for field in fields
+        for label, named in field.names.items()
+        if named == name
+        for standing in field.standing(label)
+    ]
+    return MethodFacts(
+        name,
+        cls.version,
+        " ".join((cls.__doc__ or "").split()),
+        cls.facts,
+        tuple((f.name, _value(f.default)) for f in dataclasses.fields(cls)),
+        tuple(one for one in likelihoods() if one not in refused),
+        tuple(refused.items()),
+        FORMULAS.get(name, ()),
+        _counted(method, size),
+        _sizes(size),
+        tuple(standings),
+    )
+
+
+def _value(default: Any) -> str:
+    return str(default).lower() if isinstance(default, bool) else str(default)
+
+
+def _size(method: AnyMethod) -> Size:
+    """Where one term of each cost outweighs the others, as far as a method allows."""
+    if method.basis == "data":
+        return Size(n=2000, M=1, D=8)
+    gamma = 512 if method.basis == "decoupled" else None
+    if method.collapsed:
+        return Size(n=100_000, M=256, D=8)
+    return Size(n=100_000, M=256, D=8, b=1024, gamma=gamma)
+
+
+def _given(size: Size) -> list[str]:
+    """The sizes that a method has, M not where the data are the basis."""
+    return [k for k, v in dataclasses.asdict(size).items() if v is not None and (k, v) != ("M", 1)]
+
+
+def _sizes(size: Size) -> str:
+    return ", ".join(f"{LETTERS[name]} = {getattr(size, name)}" for name in _given(size))
+
+
+def _counted(method: AnyMethod, size: Size) -> Grid | None:
+    """FLOPs, memory and the exponents in each size of the steps; None where they cannot be counted."""
+    model = Model(kernel("matern52"), build_likelihood(LikelihoodConfig(name="gaussian")))
+    try:
+        cost = count(method, model, size)
+        rows = [_row(method, model, size, cost, step) for step in STEPS]
+    except UserError:
+        return None
+    sizes = [f"in {LETTERS[name]}" for name in _given(size)]
+    header = ("step", "FLOPs", *sizes, "peak memory", *sizes)
+    return Grid(header, tuple(rows), (False, *[True] * (len(header) - 1)))
+
+
+def _row(method: AnyMethod, model: Model, size: Size, cost: Cost, step: str) -> tuple[str, ...]:
+    tally = getattr(cost, step)
+    flops, memory = (
+        [f"{exponents(method, model, size, step, of)[name]:.2f}" for name in _given(size)]
+        for of in ("flops", "peak_bytes")
+    )
+    return (STEPS[step], scaled(tally.flops), *flops, f"{scaled(tally.peak_bytes)}B", *memory)

@@ -1,0 +1,163 @@
+"""What was timed: steps beside peers and the floor, growth with each size, training to quality, survival."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from svgpbench.errors import UserError
+from svgpbench.learning import plan as learning_plan
+from svgpbench.learning import records as learning_records
+from svgpbench.learning.comparison import compare
+from svgpbench.report.learning_curves import draw_learning
+from svgpbench.report.learning_table import end_table, notes, target_table
+from svgpbench.report.roofline import draw_roofline
+from svgpbench.report.scaling_figure import draw_scaling
+from svgpbench.report.survival_map import draw_map, tables
+from svgpbench.site.downloads import FOLDER
+from svgpbench.site.pages import Link, slug
+from svgpbench.site.tables import Grid, of_rich
+from svgpbench.speed.floor_table import CONVENTION, floor_table, rates_table
+from svgpbench.speed.laws import exponents_of
+from svgpbench.speed.report import SpeedReport
+from svgpbench.speed.scaling import ScalingReport
+from svgpbench.survival import records as survival_records
+from svgpbench.survival.plan import read_plan
+
+PICTURES = "speed"
+Report = TypeVar("Report")
+
+
+@dataclass(frozen=True)
+class Section:
+    """A record's tables and picture."""
+
+    title: str
+    grids: tuple[Grid, ...]
+    notes: tuple[str, ...]
+    picture: str  # below the site; empty for none
+    caption: str
+    links: tuple[Link, ...]
+
+    @property
+    def anchor(self) -> str:
+        """Its place on the page."""
+        return slug(self.title.replace(" ", "-"))
+
+
+def speed_sections(results: Path, site: Path) -> tuple[list[Section], list[str]]:
+    """Every record of times, growth, training and survival; and a line on each file that is none."""
+    (site / PICTURES).mkdir(parents=True, exist_ok=True)
+    found: list[Section] = []
+    left_out: list[str] = []
+    makers: list[Callable[[], Section | None]] = [
+        *(_later(_timed, path, site) for path in sorted((results / "speed").glob("*.json"))),
+        *(_later(_scaled, path, site) for path in sorted((results / "scaling").glob("*.json"))),
+        *_later_learned(results / "learning", site),
+        _later(_walked, results / "survival", site),
+    ]
+    for make in makers:
+        try:
+            section = make()
+        except UserError as error:
+            left_out.append(str(error))
+            continue
+        if section is not None:
+            found.append(section)
+    return found, left_out
+
+
+def _later(
+    make: Callable[[Path, Path], Section | None], *args: Path
+) -> Callable[[], Section | None]:
+    return lambda: make(*args)
+
+
+def _read(path: Path, command: str, from_json: Callable[[dict[str, Any]], Report]) -> Report:
+    try:
+        return from_json(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        raise UserError(f"{path}: is no record of `svgpbench {command} --out`") from None
+
+
+def _timed(path: Path, site: Path) -> Section:
+    report = _read(path, "speed", SpeedReport.from_json)
+    grids = [of_rich(report.table())._replace(title="Milliseconds a step")]
+    picture = caption = ""
+    said = list(report.notes())
+    if report.rates:
+        grids.append(of_rich(floor_table(report))._replace(title="Beside the floor"))
+        grids.append(of_rich(rates_table(report))._replace(title="Rates of the machine"))
+        said += CONVENTION.splitlines()
+        picture = f"{PICTURES}/roofline-{slug(path.stem)}.png"
+        caption = draw_roofline([report], site / picture)
+    return Section(path.stem, tuple(grids), tuple(said), picture, caption, _link(path, "speed"))
+
+
+def _scaled(path: Path, site: Path) -> Section:
+    report = _read(path, "scaling", ScalingReport.from_json)
+    picture = f"{PICTURES}/scaling-{slug(path.stem)}.png"
+    caption = draw_scaling(report, site / picture)
+    rows = [
+        (
+            one.step, one.axis, f"{one.sizes[0]}–{one.sizes[-1]}", f"{one.measured.slope:.2f}",
+            f"{one.measured.low:.2f} to {one.measured.high:.2f}", f"{one.counted.slope:.2f}",
+        )
+        for one in exponents_of(report)
+    ]  # fmt: skip
+    header = ("step", "in", "sizes", "exponent", "95 %", "counted")
+    grid = Grid(header, tuple(rows), (False, False, True, True, True, True), "How steps grow")
+    title = f"growth-{path.stem}"
+    notes = tuple(report.speed.notes())
+    return Section(title, (grid,), notes, picture, caption, _link(path, "scaling"))
+
+
+def _later_learned(folder: Path, site: Path) -> Iterator[Callable[[], Section | None]]:
+    plan = learning_plan.read_plan()
+    for problem in plan.problems:
+        yield lambda problem=problem: _learned(folder, site, problem)  # type: ignore[misc]
+
+
+def _learned(folder: Path, site: Path, problem: str) -> Section | None:
+    plan, found = learning_plan.read_plan(), learning_records.read(folder)
+    contestants = list(dict.fromkeys(run.contestant for run in found if run.problem == problem))
+    entries = [x for x in compare(plan, problem, contestants, found.get) if x.search]
+    if not any(entry.trained for entry in entries):
+        return None
+    race, picture = plan.problems[problem], f"{PICTURES}/learning-{slug(problem)}.png"
+    draw_learning(plan, {problem: entries}, site / picture)
+    caption = (
+        f"Training to quality on {problem}: test NLPD against seconds of training, a curve a seed, a line a "
+        "target, a cross where a run died; rates searched alike."
+    )
+    grids = tuple(of_rich(table(problem, race, entries)) for table in (target_table, end_table))
+    links = tuple(
+        link for path in sorted(folder.glob("*.jsonl")) for link in _link(path, "learning")
+    )
+    said = tuple(notes(problem, entries))
+    return Section(f"training-to-quality-{problem}", grids, said, picture, caption, links)
+
+
+def _walked(folder: Path, site: Path) -> Section | None:
+    plan, ended = read_plan(), survival_records.read(folder)
+    if not ended:
+        return None
+    picture = f"{PICTURES}/survival.png"
+    draw_map(plan, ended, site / picture)
+    caption = (
+        f"Which natural gradients live {plan.steps} minibatches, θ held: methods down, cuts through the "
+        "centre across; a cell that lived shows its bound in nats a datum, another the step and cause "
+        "of its death."
+    )
+    links = tuple(
+        link for path in sorted(folder.glob("*.jsonl")) for link in _link(path, "survival")
+    )
+    grids = tuple(map(of_rich, tables(plan, ended)))
+    return Section("survival", grids, (), picture, caption, links)
+
+
+def _link(path: Path, folder: str) -> tuple[Link, ...]:
+    return (Link(path.name, f"{FOLDER}/{folder}/{path.name}"),)
