@@ -1,0 +1,58 @@
+"""A part of the committed records, and the site that is made of it."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+from committed_records import RESULTS, worked
+
+from svgpbench.cells.cell import identify
+from svgpbench.experiments import Selection, load_experiment, resolve
+from svgpbench.papers import Paper, load_paper
+from svgpbench.report.verdicts import Judged, judge
+from svgpbench.runner.stored import records_of
+from svgpbench.site.building import Built, build_site
+
+KEPT = ("adam2021-rates.parquet", "speed/adam2021-fig4.json", "speed/adam2021-fig5.json")
+OTHERS = ("survival", "scaling")
+ARTEFACTS = ("fig3", "fig4", "fig5")
+PLANTED = '<script>document.title = "planted"</script></script>'
+
+
+class Made:
+    """The site's folder and what it is of."""
+
+    def __init__(self, folder: Path, results: Path) -> None:
+        self.folder, self.results = folder, results
+        self.judged = judged(results)
+        self.built: Built = build_site(self.judged, results, folder)
+
+    @property
+    def pages(self) -> list[Path]:
+        return sorted(self.folder.rglob("*.html"))
+
+
+def part_of_results(folder: Path) -> Path:
+    """An experiment as it is kept, and of Figure 3 one start a fold on one backend as working records."""
+    for name in KEPT:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(RESULTS / name, folder / name)
+    for name in OTHERS:
+        shutil.copytree(RESULTS / name, folder / name)
+    declared = load_experiment("adam2021-fig3")
+    cells = resolve(declared, "paper", Selection(backends=["jax"]))
+    return worked(folder, records_of(RESULTS, [identify(cell) for cell in cells]).records)
+
+
+def judged(results: Path) -> list[tuple[Paper, Judged]]:
+    """Claims of adam2021 on some of its artefacts; one of them says what would be a script, if it could."""
+    whole = load_paper("adam2021")
+    artefacts = tuple(one for one in whole.about.artefacts if one.id in ARTEFACTS)
+    claims = [one for one in whole.claims if set(one.artefacts) <= set(ARTEFACTS)]
+    claims[0] = claims[0].model_copy(update={"title": f"{claims[0].title[:10]} {PLANTED}"})
+    about = whole.about.model_copy(update={"artefacts": artefacts})
+    experiments = {k: one for k, one in whole.experiments.items() if k in ARTEFACTS}
+    paper = replace(whole, about=about, claims=tuple(claims), experiments=experiments)
+    return [(paper, one) for one in judge(paper, claims, results)]

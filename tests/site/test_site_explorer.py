@@ -1,0 +1,100 @@
+"""The numbers that the explorer chooses among are those of tables and traces."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import pytest
+from small_site import Made
+
+from svgpbench.experiments import load_experiment
+from svgpbench.report import build_table, collect
+from svgpbench.site.fields import Field
+
+
+@pytest.fixture(scope="module")
+def explored(made: Made) -> dict[str, Any]:
+    """Figure 3 as the page has it."""
+    text = (made.folder / "explorer.html").read_text(encoding="utf-8")
+    _, _, data = text.partition('<script type="application/json" id="data">')
+    found = json.loads(data.partition("</script>")[0])
+    return next(one for one in found if one["name"] == "adam2021-fig3")
+
+
+def group(explored: dict[str, Any], data: str, method: str, backend: str) -> dict[str, Any]:
+    key = (
+        explored["data"].index(data),
+        explored["methods"].index(method),
+        explored["backends"].index(backend),
+    )
+    return next(one for one in explored["groups"] if (one["d"], one["m"], one["b"]) == key)
+
+
+def test_means_and_errors_at_the_end_are_those_of_the_table(
+    explored: dict[str, Any], made: Made
+) -> None:
+    table = build_table(collect(made.results, load_experiment("adam2021-fig3")))
+    names = [one["name"] for one in explored["metrics"]]
+    compared = 0
+    for row in table.rows.to_dict(orient="records"):
+        mine = group(explored, row["data"], row["method"], row["backend"])
+        for name in ("elbo", "nlpd"):
+            mean, error = mine["end"][names.index(name)]
+            assert mean == pytest.approx(row[f"{name}_mean"], rel=1e-7)
+            if error is None:
+                assert math.isnan(row[f"{name}_se"])
+            else:
+                assert error == pytest.approx(row[f"{name}_se"], rel=1e-2)
+            compared += 1
+    assert compared > 50
+
+
+def test_equal_steps_are_means_of_the_trace(explored: dict[str, Any], field: Field) -> None:
+    backend, data, method = field.backend, "airfoil", "t-SVGP"
+    mine = group(explored, data, method, backend)
+    names = [one["name"] for one in explored["metrics"]]
+    records = [
+        r
+        for r in field.records
+        if (r.config.data.title, r.config.method.title) == (data, method)
+        and r.config.backend.title == backend
+        and r.config.perturbation == 0
+    ]
+    for place, iteration in enumerate(explored["iterations"]):
+        at = [r.trace["elbo"][r.trace["iteration"].index(iteration)] for r in records]
+        shown = mine["steps"][names.index("elbo")][place][0]
+        assert shown == pytest.approx(sum(at) / len(at), rel=1e-7)
+
+
+def test_equal_time_takes_no_look_that_came_later(explored: dict[str, Any], field: Field) -> None:
+    backend, data, method = field.backend, "airfoil", "t-SVGP"
+    names = [one["name"] for one in explored["metrics"]]
+    curve = group(explored, data, method, backend)["time"][names.index("elbo")]
+    records = [
+        r
+        for r in field.records
+        if (r.config.data.title, r.config.method.title) == (data, method)
+        and r.config.backend.title == backend
+        and r.config.perturbation == 0
+    ]
+    for seconds, (mean, _) in zip(explored["times"], curve, strict=True):
+        looks = [
+            [e for s, e in zip(r.trace["seconds"], r.trace["elbo"], strict=True) if s <= seconds]
+            for r in records
+        ]
+        if all(looks):
+            assert mean == pytest.approx(sum(one[-1] for one in looks) / len(looks), rel=1e-7)
+        else:
+            assert mean is None
+
+
+def test_a_standing_names_who_is_better_and_where(field: Field) -> None:
+    (mine,) = [one for one in field.standing("t-SVGP") if one.score == "NLPD"]
+    assert (mine.data_sets, mine.methods) == (6, len(field.methods))
+    beaten = [text.partition(": ")[0] for text in mine.wins if "q-SVGP Adam" in text]
+    # Adam at the natural gradient's rate takes one step of rate 1 where there is Gaussian noise
+    assert beaten == ["airfoil", "boston:no-rad", "concrete:5"]
+    (theirs,) = [one for one in field.standing("q-SVGP Adam") if one.score == "NLPD"]
+    assert [text.partition(": ")[0] for text in theirs.fails if "t-SVGP" in text] == beaten

@@ -1,0 +1,69 @@
+"""Where a site may be put, and what is said where it may not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from small_site import judged
+
+from svgpbench.cli.application import exit_code
+from svgpbench.errors import UserError
+from svgpbench.site import building, folder
+from svgpbench.site.building import build_site
+from svgpbench.site.folder import MARK
+
+
+def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
+    out = tmp_path / "thesis"
+    out.mkdir()
+    (out / "chapter.tex").write_text("years of work")
+    with pytest.raises(UserError, match="has files that are no site's"):
+        build_site([], tmp_path, out)
+    assert [path.name for path in out.iterdir()] == ["chapter.tex"]
+
+
+def test_a_file_is_no_folder(tmp_path: Path) -> None:
+    out = tmp_path / "site"
+    out.write_text("a file")
+    with pytest.raises(UserError, match="is no folder"):
+        build_site([], tmp_path, out)
+
+
+def test_a_package_that_is_not_there_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folder, "NEEDED", ("jinja2", "no_such_package"))
+    with pytest.raises(UserError, match=r"needs no_such_package: .*svgpbench\[site\]"):
+        build_site([], tmp_path, tmp_path / "site")
+
+
+def test_a_site_that_fails_leaves_the_one_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "speed").mkdir()
+    out = tmp_path / "site"
+    out.mkdir()
+    (out / MARK).touch()
+    (out / "index.html").write_text("the one before")
+
+    def fails(fields: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(building, "method_facts", fails)
+    with pytest.raises(UserError, match="No space left"):
+        build_site(judged(tmp_path / "results"), tmp_path / "results", out)
+    assert (out / "index.html").read_text() == "the one before"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["results", "site"]
+
+
+def test_results_that_are_not_there_are_one_line_and_code_2(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert exit_code(["report", "--results", "nowhere"]) == 2
+    assert capsys.readouterr().err == (
+        "error: --results nowhere: there is no such folder; name one with records\n"
+    )
+    assert list(tmp_path.iterdir()) == []
