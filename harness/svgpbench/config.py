@@ -48,18 +48,42 @@ class WithOptions(Strict):
         """The options that are given, as JSON has them."""
         return dict(self.model_extra or {})
 
+    def kept_under(self, name: str) -> dict[str, Any]:
+        """The keys that stay where the table comes to name something else: all but the options."""
+        return {key: getattr(self, key) for key in type(self).model_fields}
+
 
 class KernelConfig(WithOptions):
     """A kernel, its initial hyperparameters, and its own options.
 
-    `init`: "given"; "median", which replaces the lengthscale; "ulapane", lengthscale and variance.
+    `init`: "given"; "median", which replaces the lengthscale; "ulapane", lengthscale and variance. A `sum`
+    or a `product` has `parts`, each a kernel with hyperparameters of its own, and none itself.
     """
+
+    compounds: ClassVar[tuple[str, ...]] = ("sum", "product")
 
     name: str = "matern52"
     ard: bool = True
     init: Literal["given", "median", "ulapane"] = "given"
     variance: Positive = 1.0
     lengthscale: Positive | tuple[Positive, ...] = 1.0
+    parts: tuple[KernelConfig, ...] = ()
+
+    def kept_under(self, name: str) -> dict[str, Any]:
+        compound = name in self.compounds or self.name in self.compounds
+        return {} if compound else super().kept_under(name)
+
+    @model_validator(mode="after")
+    def _parts_make_a_compound(self) -> KernelConfig:
+        if self.name in self.compounds and len(self.parts) < 2:
+            raise ValueError(f"kernel {self.name!r} needs 2 parts or more")
+        if self.parts and self.name not in self.compounds:
+            raise ValueError(f"kernel {self.name!r} has no parts; a sum and a product have")
+        if self.parts and self != KernelConfig.model_construct(name=self.name, parts=self.parts):
+            raise ValueError(
+                f"hyperparameters of a {self.name} are those of its parts: give them there"
+            )
+        return self
 
 
 class LikelihoodConfig(WithOptions):

@@ -21,7 +21,8 @@ from svgpbench.methods import AnyMethod
 from svgpbench.methods.collapsed import SGPR
 from svgpbench.model import Model, Theta
 from svgpbench.model.bases import Decoupled
-from svgpbench.model.kernels import KernelParameters
+from svgpbench.model.compound import Compound
+from svgpbench.model.kernels import Kernel, KernelParameters
 from svgpbench.numerics.adam import adam_start
 from svgpbench.ops import Array, Ops, Tree
 from svgpbench.plugins import new_backend
@@ -277,8 +278,13 @@ def _theta(ops: Ops, method: AnyMethod, model: Model, size: Size) -> Theta:
     if size.gamma is not None:
         inducing = Decoupled(ops.zeros((size.gamma, size.D)), inducing)
     likelihood = tree_map(lambda _: ops.zeros(()), model.likelihood.initial_parameters())
-    parameters = KernelParameters(ops.zeros((1,)), ops.zeros((1, size.D)))
-    return Theta(parameters, likelihood, inducing)
+    return Theta(_parameters(ops, model.kernel, size.D), likelihood, inducing)
+
+
+def _parameters(ops: Ops, kernel: Kernel, D: int) -> Tree:
+    if isinstance(kernel, Compound):
+        return tuple(_parameters(ops, part, D) for part in kernel.parts)
+    return KernelParameters(ops.zeros((1,)), ops.zeros((1, D)))
 
 
 def _integers(ops: Ops, *shape: int) -> Array:

@@ -58,6 +58,7 @@ OTHERS = {
     "method.name": "hybrid",  # names must exist for an id to be made
     "likelihood.name": "poisson",
     "kernel.name": "se",
+    "kernel.parts": (KernelConfig(), KernelConfig(name="se")),
     "inducing.init": "random",
     "data.features": ("a", "b"),
     "data.outputs": ("a", "b"),
@@ -134,6 +135,7 @@ CELLS = {
     "plain": config(),
     "rising rate": config(training=TrainingConfig(e_rate=RISE)),
     "falling rate": config(training=TrainingConfig(e_rate=FALL)),
+    "sum": config(kernel=KernelConfig(name="sum", parts=(KernelConfig(), KernelConfig(name="se")))),
     "online": config(training=TrainingConfig(kind="online", online=OnlineConfig())),
     "a file": config(data=DataConfig(name="mine", path="a.csv", target="y", task="regression")),
     **{f"method {name}": config(method=MethodConfig(name=name)) for name in METHODS},
@@ -171,6 +173,15 @@ def test_an_option_that_came_later_leaves_the_cell_as_it_was() -> None:
         update={"method": cell.method.model_copy(update={"options": options})}
     )
     assert not same_cell(changed, cell)
+
+
+def test_every_part_of_a_sum_moves_the_id_and_a_default_in_it_does_not() -> None:
+    def of(**changes: Any) -> str:
+        parts = (KernelConfig(), KernelConfig(**{"name": "se"} | changes))
+        return id_of(whole(config(kernel=KernelConfig(name="sum", parts=parts))))
+
+    assert of(variance=1.0) == of() != of(variance=2.0)
+    assert len({of(), of(name="matern32"), of(ard=False), of(lengthscale=0.5)}) == 4
 
 
 def test_what_does_not_determine_numbers_is_names_and_a_folder() -> None:

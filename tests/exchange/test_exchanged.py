@@ -77,6 +77,10 @@ def test_classes_and_columns_come_back(posteriors, X, tmp_path) -> None:
             {"kernel": {"name": "se"}, "inducing": {"count": 5, "functions": "features"}},
             "its basis is functions",
         ),
+        (
+            {"kernel": {"name": "sum", "parts": [{"name": "se"}, {"name": "matern32"}]}},
+            "its kernel is a sum",
+        ),
         ({"likelihood": {"name": "student-t"}}, "'student-t' is none of gaussian"),
     ],
 )

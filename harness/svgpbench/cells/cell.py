@@ -13,12 +13,13 @@ from svgpbench.cells.data_errors import data_errors_are_the_users
 from svgpbench.cells.identity import DataFacts, Identity, digest, identity_of
 from svgpbench.cells.likelihood_of_data import likelihood_for
 from svgpbench.cells.outcome import Outcome, columns
-from svgpbench.config import CellConfig, DataConfig, SplitConfig
+from svgpbench.config import CellConfig, DataConfig, KernelConfig, SplitConfig
 from svgpbench.environment import software
 from svgpbench.errors import UserError
 from svgpbench.methods import AnyMethod, build_method
 from svgpbench.model import Model, Theta
-from svgpbench.model.kernels import KernelParameters, kernel, lengthscale_count
+from svgpbench.model.compound import build_kernel
+from svgpbench.model.kernels import KernelParameters, lengthscale_count
 from svgpbench.ops import Tree
 from svgpbench.plugins import load_backend, registry_of
 from svgpbench.start.growing_basis import Growth
@@ -134,15 +135,21 @@ def _fixed_split(data: DataConfig, fold: int) -> Split:
 
 def build_model(config: CellConfig, dataset: Dataset) -> Model:
     """Kernel, likelihood and jitter; raises `UserError` for what the data or the kernel do not fit."""
-    chosen = kernel(config.kernel.name, config.kernel.options)
+    chosen = build_kernel(config.kernel)
     if config.inducing.functions == "features" and not chosen.has_features:
         raise chosen.no_features()
     return Model(chosen, likelihood_for(config, dataset), config.jitter)
 
 
-def initial_kernel(config: CellConfig, X: Inputs, y: Floats) -> KernelParameters:
+def initial_kernel(config: CellConfig, X: Inputs, y: Floats) -> Tree:
     """Hyperparameters of the kernel at the start, from training data X [n, D], y [n]."""
-    start, count = config.kernel, lengthscale_count(config.kernel.ard, X.shape[1])
+    return _of_kernel(config.kernel, config, X, y)
+
+
+def _of_kernel(start: KernelConfig, config: CellConfig, X: Inputs, y: Floats) -> Tree:
+    if start.parts:
+        return tuple(_of_kernel(part, config, X, y) for part in start.parts)
+    count = lengthscale_count(start.ard, X.shape[1])
     given, variance = start.lengthscale, start.variance
     if start.init == "median":
         rows = min(config.training.batch_size or len(X), len(X), MEDIAN_ROWS)
@@ -172,6 +179,8 @@ def initial_inducing(
     covariance = model.covariance(load_backend("numpy"), theta)
     bases = initial_bases(X, config.inducing, config.seed, covariance)
     width = config.inducing.window
+    if width is None:
+        return bases
     return tree_map(lambda Z: windows(Z, width, theta.kernel.lengthscales), bases)
 
 

@@ -58,6 +58,11 @@ def _reasons_of_batch(config: CellConfig, method: AnyMethod) -> Iterator[str]:
 def _reasons_of_growth(config: CellConfig, method: AnyMethod) -> Iterator[str]:
     if why := method.refuses_growth():
         yield f'training.kind = "online" needs a basis that grows: {why}'
+    if config.kernel.parts:
+        yield (
+            'training.kind = "online" tells new inputs apart by one set of lengthscales, and a '
+            f"{config.kernel.name} has several; name one kernel"
+        )
     increment, size = config.training.online.increment, config.training.batch_size
     if size is not None and increment > size:
         yield f"training.online.increment {increment} exceeds the batch of {size} rows"

@@ -80,7 +80,7 @@ def completed(config: CellConfig, dataset: Dataset | DataFacts) -> CellConfig:
         update={
             "method": method.model_copy(update={"options": options}),
             "likelihood": likelihood,
-            "kernel": config.kernel.model_copy(update=kernel_options(config.kernel)),
+            "kernel": completed_kernel(config.kernel),
             "inducing": config.inducing.model_copy(update=inducing_options(config.inducing)),
         }
     )
@@ -103,6 +103,13 @@ def likelihood_keys(config: LikelihoodConfig) -> LikelihoodConfig:
     return LikelihoodConfig.model_validate(keys | {"name": config.name})
 
 
+def completed_kernel(config: KernelConfig) -> KernelConfig:
+    """A kernel with every option of its own, or of its parts."""
+    if config.parts:
+        return config.model_copy(update={"parts": tuple(map(completed_kernel, config.parts))})
+    return config.model_copy(update=kernel_options(config))
+
+
 def kernel_options(config: KernelConfig) -> dict[str, Any]:
     """Every option of a kernel of its own."""
     return options_of(kernel(config.name, config.options))
@@ -116,7 +123,7 @@ def inducing_options(config: InducingConfig) -> dict[str, Any]:
 def essential(whole: CellConfig) -> dict[str, Any]:
     """What of a complete configuration differs from the defaults and determines numbers."""
     found = whole.model_dump(mode="json", exclude=SHOWN_ONLY, exclude_defaults=True)
-    _leave_out(found["kernel"], kernel_options(KernelConfig(name=whole.kernel.name)))
+    _leave_out_of_kernel(found["kernel"], whole.kernel)
     _leave_out(found["inducing"], inducing_options(InducingConfig(init=whole.inducing.init)))
     bare = likelihood_keys(LikelihoodConfig(name=whole.likelihood.name))
     usual = method_options(whole.method.name)
@@ -124,6 +131,13 @@ def essential(whole: CellConfig) -> dict[str, Any]:
     keys = _unusual(whole.likelihood.model_dump(mode="json"), bare.model_dump(mode="json"))
     found["likelihood"] = {"name": whole.likelihood.name} | keys
     return found
+
+
+def _leave_out_of_kernel(table: dict[str, Any], config: KernelConfig) -> None:
+    if not config.parts:
+        return _leave_out(table, kernel_options(KernelConfig(name=config.name)))
+    for inner, part in zip(table["parts"], config.parts, strict=True):
+        _leave_out_of_kernel(inner, part)
 
 
 def _leave_out(table: dict[str, Any], usual: dict[str, Any]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from svgpbench.cells.cell import build_model, load_data, prepare_data
 from svgpbench.cells.compatibility import refuse_incompatible
-from svgpbench.config import BackendConfig, CellConfig
+from svgpbench.config import BackendConfig, CellConfig, KernelConfig
 from svgpbench.errors import UserError
 from svgpbench.likelihoods import build_likelihood
 from svgpbench.methods import build_method
@@ -83,8 +83,13 @@ def _check_problem(cell: CellConfig) -> None:
                 f"{what} = {count} is more than the {rows} training rows of data set {name!r}; "
                 f"use at most {rows}"
             )
-    scales = cell.kernel.lengthscale
-    wanted = lengthscale_count(cell.kernel.ard, dimensions)
+    _check_lengthscales(cell.kernel, name, dimensions)
+
+
+def _check_lengthscales(kernel: KernelConfig, name: str, dimensions: int) -> None:
+    for part in kernel.parts:
+        _check_lengthscales(part, name, dimensions)
+    scales, wanted = kernel.lengthscale, lengthscale_count(kernel.ard, dimensions)
     if isinstance(scales, tuple) and len(scales) != wanted:
         raise UserError(
             f"kernel.lengthscale has {len(scales)} values where data set {name!r} needs {wanted}; "

@@ -17,7 +17,8 @@ from svgpbench.methods import AnyMethod, build_method
 from svgpbench.methods.capabilities import refusals
 from svgpbench.model import Model, Theta
 from svgpbench.model.bases import Decoupled
-from svgpbench.model.kernels import KernelParameters, kernel, kernels
+from svgpbench.model.compound import COMPOUNDS, Compound
+from svgpbench.model.kernels import Kernel, KernelParameters, kernel, kernels
 from svgpbench.ops import Ops
 from svgpbench.plugins import METHODS, whole
 from svgpbench.tree import tree_map
@@ -87,7 +88,24 @@ def build_model(likelihood: str, kernel_name: str, *, jitter: float = 1e-6) -> M
     built = build_likelihood(LikelihoodConfig(name=likelihood, **SETTINGS.get(likelihood, {})))
     if isinstance(built, MulticlassLikelihood) and not built.classes:
         built = replace(built, classes=3)  # as many as the problem has
-    return Model(kernel(kernel_name), built, jitter)
+    return Model(_build_kernel(kernel_name), built, jitter)
+
+
+COMPOUND_KERNELS = {"sum": ("se", "matern32"), "product": ("se", "matern52")}
+"""Of what the check's compound kernels are made."""
+
+
+def _build_kernel(name: str) -> Kernel:
+    if name not in COMPOUND_KERNELS:
+        return kernel(name)
+    return COMPOUNDS[name](tuple(kernel(part) for part in COMPOUND_KERNELS[name]))
+
+
+def _parameters(of: Kernel, by: float) -> Any:
+    """Hyperparameters of the check, each part of a compound with others."""
+    if isinstance(of, Compound):
+        return tuple(_parameters(part, by * (1.0 + 0.3 * i)) for i, part in enumerate(of.parts))
+    return KernelParameters(np.array([1.7 / by]), np.array([[0.9, 1.2, 1.6]]) * by)
 
 
 @dataclass(frozen=True)
@@ -144,7 +162,7 @@ class Problem:
         by = 1.15 if moved else 1.0
         likelihood = tree_map(lambda x: np.float64(x) * by, model.likelihood.initial_parameters())
         return Theta(
-            KernelParameters(np.array([1.7 / by]), np.array([[0.9, 1.2, 1.6]]) * by),
+            _parameters(model.kernel, by),
             likelihood,
             tree_map(lambda x: x + shift, self.inducing(basis)),
         )
@@ -195,7 +213,8 @@ def cases(*, full: bool) -> Iterator[Case]:
     The full matrix has every pair in float64 and float32, all along the trajectories. These are compiled
     for one case of each method: a compiler sees a method, not a likelihood.
     """
-    return _every_pair() if full else itertools.chain(_subset(), _added())
+    usual = _every_pair() if full else itertools.chain(_subset(), _added())
+    return itertools.chain(usual, _compounds())
 
 
 def _every_pair() -> Iterator[Case]:
@@ -239,6 +258,13 @@ def _added() -> Iterator[Case]:
         for kernel_name in kernels():
             if kernel_name not in KERNELS_IN_TURN and served:
                 yield Case(method, served[0], kernel_name, "float64", "none")
+
+
+def _compounds() -> Iterator[Case]:
+    """A sum and a product where an M-step is in closed form, and a sum where it is by autodiff."""
+    yield Case("t-svgp tied-projected", "gaussian", "sum", "float64", "eager")
+    yield Case("q-svgp natgrad", "bernoulli-probit", "product", "float64", "eager")
+    yield Case("sgpr", "gaussian", "sum", "float64", "eager")
 
 
 def _first_variants() -> list[str]:

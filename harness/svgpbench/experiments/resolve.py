@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from pydantic import ValidationError
+
 from svgpbench.config import (
     BackendConfig,
     CellConfig,
@@ -154,8 +156,11 @@ def overlay(base: C, *layers: C) -> C:
         }
         kept = dict(base)
         if isinstance(base, WithOptions) and named.get(base.names, base.named) != base.named:
-            kept = {key: kept[key] for key in type(base).model_fields}  # options go with the name
-        base = type(base).model_validate({**kept, **named, **tables})
+            kept = base.kept_under(named[base.names])  # options go with the name
+        try:
+            base = type(base).model_validate({**kept, **named, **tables})
+        except ValidationError as error:  # each table is right, and both together are not
+            raise UserError(error.errors()[0]["msg"].removeprefix("Value error, ")) from None
     return base
 
 

@@ -121,6 +121,8 @@ def _refuse(posterior: Posterior) -> None:
         why = f"method {method.name!r} keeps a site a datum, and has no q(u)"
     elif getattr(method, "residual_variance", "prior") != "prior":
         why = "its bound has a residual variance of its own, and libraries' has the prior's"
+    elif facts.kernel.parts:
+        why = f"its kernel is a {facts.kernel.name}, and one kernel of one set of lengthscales crosses"
     elif facts.kernel.options:
         why = f"kernel {facts.kernel.name!r} has options of its own"
     elif facts.likelihood.name not in LIKELIHOODS:

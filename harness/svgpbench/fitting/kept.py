@@ -13,6 +13,7 @@ import numpy.typing as npt
 from pydantic import ValidationError
 
 from svgpbench.atomic import write_whole
+from svgpbench.config import KernelConfig
 from svgpbench.errors import UserError
 from svgpbench.experiments.mistakes import one_line
 from svgpbench.fitting.posterior import Facts, Floats, Posterior
@@ -56,16 +57,8 @@ def load_posterior(path: str | Path) -> Posterior:
     arrays = _arrays(file)
     facts = _facts(file, arrays)
     count = len(facts.features)
-    theta = Theta(
-        KernelParameters(
-            _array(file, arrays, "theta.kernel.variance", (1,)),
-            _array(
-                file, arrays, "theta.kernel.lengthscales", (1, count if facts.kernel.ard else 1)
-            ),
-        ),
-        (),
-        _basis(file, arrays, facts),
-    )
+    scales = _kernel(file, arrays, facts.kernel, count, "theta.kernel")
+    theta = Theta(scales, (), _basis(file, arrays, facts))
     blank = Posterior(
         facts,
         theta,
@@ -105,6 +98,17 @@ def _facts(file: Path, arrays: Arrays) -> Facts:
         if error.errors()[0]["type"] == "json_invalid":
             raise UserError(f"{file} holds no posterior: its {FACTS!r} are no JSON") from None
         raise UserError(f"{file}: {one_line(error, Facts, json.loads(text))}") from None
+
+
+def _kernel(file: Path, arrays: Arrays, kernel: KernelConfig, count: int, name: str) -> Any:
+    """Its parameters, of a compound a tuple of its parts'."""
+    if kernel.parts:
+        parts = enumerate(kernel.parts)
+        return tuple(_kernel(file, arrays, part, count, f"{name}.{i}") for i, part in parts)
+    return KernelParameters(
+        _array(file, arrays, f"{name}.variance", (1,)),
+        _array(file, arrays, f"{name}.lengthscales", (1, count if kernel.ard else 1)),
+    )
 
 
 def _basis(file: Path, arrays: Arrays, facts: Facts) -> Any:

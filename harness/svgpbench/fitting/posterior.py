@@ -18,7 +18,7 @@ from svgpbench.errors import UserError
 from svgpbench.likelihoods import build_likelihood
 from svgpbench.methods import AnyMethod, build_method
 from svgpbench.model import Model, Theta
-from svgpbench.model.kernels import kernel
+from svgpbench.model.compound import build_kernel
 from svgpbench.ops import Ops, Tree
 from svgpbench.plugins import load_backend
 from svgpbench.training.batches import EVALUATION_ROWS
@@ -69,8 +69,7 @@ class Posterior:
     def model(self) -> Model:
         """Kernel, likelihood and jitter."""
         facts = self.facts
-        chosen = kernel(facts.kernel.name, facts.kernel.options)
-        return Model(chosen, build_likelihood(facts.likelihood), facts.jitter)
+        return Model(build_kernel(facts.kernel), build_likelihood(facts.likelihood), facts.jitter)
 
     @cached_property
     def method(self) -> AnyMethod:

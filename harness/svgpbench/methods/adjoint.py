@@ -28,7 +28,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from svgpbench.methods.data_term import DataTerm
-from svgpbench.model.kernels import KernelParameters
 from svgpbench.model.pullback import DifferentiableCovariance, total
 from svgpbench.numerics.gaussian import (
     matvec,
@@ -47,13 +46,13 @@ from svgpbench.numerics.latents import (
     summed_square,
 )
 from svgpbench.ops import Array, Ops, Tree
-from svgpbench.tree import tree_map
+from svgpbench.tree import leaves, tree_map
 
 
 class BoundGradient(NamedTuple):
     """The bound's gradient in what the blocks and the likelihood are made of."""
 
-    kernel: KernelParameters
+    kernel: Tree
     likelihood: Tree
     inducing: Tree
 
@@ -145,7 +144,7 @@ def pulled_back(
     ops: Ops, cov: DifferentiableCovariance, Z: Tree, X: Array, bar: GramGradient
 ) -> BoundGradient:
     """The gradient in kernel parameters and Z."""
-    kernels = cov.parameters.variance.shape[0]
+    kernels = leaves(cov.parameters)[0].shape[0]
     from_square = cov.pull_square(Z, bar.square)
     from_cross = cov.pull_cross(Z, X, bar.cross)
     from_diagonal = cov.pull_diagonal(X, over_latents(ops, bar.slopes.kff, kernels))

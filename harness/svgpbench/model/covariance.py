@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from svgpbench.model.kernels import Kernel, KernelParameters
+from svgpbench.model.kernels import Kernel
 from svgpbench.ops import Array, Ops, Tree
 
 
@@ -14,7 +15,7 @@ class Covariance:
 
     ops: Ops
     kernel: Kernel
-    parameters: KernelParameters
+    parameters: Any  # KernelParameters, or a compound's tuple of them
     jitter: float
 
     def cross(self, A: Tree, B: Tree) -> Array:

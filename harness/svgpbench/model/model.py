@@ -13,8 +13,9 @@ import numpy.typing as npt
 
 from svgpbench.errors import UserError
 from svgpbench.likelihoods import Conditional, Likelihood
+from svgpbench.model.compound import differentiable
 from svgpbench.model.covariance import Covariance
-from svgpbench.model.kernels import Kernel, KernelParameters
+from svgpbench.model.kernels import Kernel
 from svgpbench.model.pullback import DifferentiableCovariance
 from svgpbench.ops import Array, Ops
 from svgpbench.tree import tree_map
@@ -26,7 +27,7 @@ SMALLEST_POSITIVE = 1e-6
 class Theta(NamedTuple):
     """The parameters θ of a model; raw (unconstrained) and constrained values share this shape."""
 
-    kernel: KernelParameters
+    kernel: Any  # KernelParameters, or a compound's tuple of them
     likelihood: Any  # the likelihood's own NamedTuple
     inducing: Any  # Z [M, D], or the tree of bases that the method has
 
@@ -88,7 +89,7 @@ class Model:
 
     def differentiable_covariance(self, ops: Ops, theta: Theta) -> DifferentiableCovariance:
         """The kernel at θ, with the gradients of its blocks."""
-        return DifferentiableCovariance(ops, self.kernel, theta.kernel, self.jitter)
+        return differentiable(ops, self.kernel, theta.kernel, self.jitter)
 
     def conditional(self, theta: Theta, noise: Array | tuple[()] = ()) -> Conditional:
         """The likelihood bound to its parameters, and to a batch's noise where it samples."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from svgpbench.model.bases import Features
 from svgpbench.model.covariance import Covariance
@@ -22,7 +22,7 @@ from svgpbench.tree import tree_map
 class BlockGradient(NamedTuple):
     """The gradient in what a block of the Gram matrix is made of."""
 
-    parameters: KernelParameters
+    parameters: Any  # KernelParameters, or a compound's tuple of them
     basis: Tree  # as the block's first argument
 
 
@@ -78,7 +78,7 @@ class DifferentiableCovariance(Covariance):
 
         return self._by_autodiff(paired, A)
 
-    def pull_diagonal(self, X: Tree, bar: Array) -> KernelParameters:
+    def pull_diagonal(self, X: Tree, bar: Array) -> Any:
         """The gradient of ⟨bar, k(x_i, x_i)⟩, bar [Q, n], in the parameters; X is held."""
         if type(self.kernel).diagonal is Kernel.diagonal:
             zeros = self.ops.zeros(self.parameters.lengthscales.shape)

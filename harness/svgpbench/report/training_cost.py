@@ -9,7 +9,7 @@ from svgpbench.cost import Phases, Size, count_phases
 from svgpbench.likelihoods import build_likelihood
 from svgpbench.methods import AnyMethod, build_method
 from svgpbench.model import Model
-from svgpbench.model.kernels import kernel
+from svgpbench.model.compound import build_kernel
 from svgpbench.runner.records import Record
 
 
@@ -62,7 +62,7 @@ def flops_of(config: CellConfig, n: int, dimensions: int, evaluations: int | Non
 
 def _phases(config: CellConfig, method: AnyMethod, n: int, dimensions: int) -> Phases:
     likelihood = build_likelihood(config.likelihood)
-    model = Model(kernel(config.kernel.name, config.kernel.options), likelihood, config.jitter)
+    model = Model(build_kernel(config.kernel), likelihood, config.jitter)
     training, inducing = config.training, config.inducing
     size = Size(n, inducing.count, dimensions, training.batch_size, inducing.gamma)
     return count_phases(

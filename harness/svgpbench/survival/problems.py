@@ -24,6 +24,7 @@ from svgpbench.config import (
 from svgpbench.errors import UserError
 from svgpbench.methods import build_method
 from svgpbench.model import Model, Theta
+from svgpbench.model.compound import refuse_compound
 from svgpbench.survival.plan import Plan, ProblemPlan
 from svgpbench_datasets import Prepared
 
@@ -63,6 +64,7 @@ def start_of(name: str, problem: ProblemPlan, inducing: int, checked: int, seed:
         backend=BackendConfig(name="numpy"),
         seed=seed,
     )
+    refuse_compound(problem.kernel, f"problem {name!r}")
     dataset = load_data(config.data)
     ready, model = prepare_data(config, dataset), build_model(config, dataset)
     X, y = ready.X_train, ready.y_train

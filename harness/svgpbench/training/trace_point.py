@@ -9,6 +9,7 @@ from scipy.special import ndtr, ndtri
 from svgpbench.likelihoods.likelihood import Predicted
 from svgpbench.metrics import CALIBRATION_BINS, PIT_LEVELS, pit_column
 from svgpbench.model import Theta
+from svgpbench.tree import leaves
 
 Floats = npt.NDArray[np.float64]
 
@@ -96,11 +97,13 @@ def expected_calibration_error(p: Floats, y: Floats) -> float:
 def hyperparameters(theta: Theta) -> dict[str, float]:
     """Kernel and likelihood parameters of a θ on the host.
 
-    Of the lengthscales there are the least, the geometric mean, and the greatest.
+    Of the lengthscales, all parts' of a compound kernel, there are the least, the geometric mean, and the
+    greatest; the variance is the first part's.
     """
-    lengthscales = np.asarray(theta.kernel.lengthscales, dtype=np.float64)
+    found = leaves(theta.kernel)  # variance [Q] and lengthscales [Q, D] of each part
+    lengthscales = np.concatenate([np.ravel(x) for x in found[1::2]]).astype(np.float64)
     rows = {
-        "variance": float(np.ravel(theta.kernel.variance)[0]),
+        "variance": float(np.ravel(found[0])[0]),
         "lengthscale_min": float(lengthscales.min()),
         "lengthscale_mean": float(np.exp(np.mean(np.log(lengthscales)))),
         "lengthscale_max": float(lengthscales.max()),

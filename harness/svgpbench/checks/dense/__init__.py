@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from svgpbench.checks.cases import VARIANTS, Case, Problem
+from svgpbench.checks.cases import COMPOUND_KERNELS, VARIANTS, Case, Problem
 from svgpbench.checks.dense.coupled import coupled_arrays
 from svgpbench.checks.dense.decoupled import decoupled_arrays
 from svgpbench.checks.dense.diagonal import diagonal_arrays
@@ -48,7 +48,7 @@ def without_dense(case: Case) -> str:
     for what, part, known in (
         ("method", name, FAMILIES),
         ("likelihood", case.likelihood, KNOWN_LIKELIHOODS),
-        ("kernel", case.kernel, KERNELS),
+        ("kernel", case.kernel, {*KERNELS, *COMPOUND_KERNELS}),
     ):
         if part not in known:
             return f"{what} {part!r}"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from svgpbench.checks.cases import Case
+from svgpbench.checks.cases import COMPOUND_KERNELS, Case
 from svgpbench.checks.dense.expectations import expectations
 from svgpbench.checks.evaluate import Arrays
 from svgpbench.model import Theta
@@ -39,10 +39,22 @@ KERNELS: dict[str, Callable[[Floats], Floats]] = {
 
 def kernel_matrix(name: str, theta: Theta, A: Floats, B: Floats) -> Floats:
     """k(A, B) [n, m] from pairwise differences."""
-    lengthscales = np.asarray(theta.kernel.lengthscales)[0]
-    d2 = np.sum(((A[:, None] - B[None]) / lengthscales) ** 2, axis=-1)
-    variance = float(np.asarray(theta.kernel.variance)[0])
-    return np.asarray(variance * KERNELS[name](d2))
+    return _kernel(name, theta.kernel, A[:, None] - B[None])
+
+
+def kernel_at_a_point(name: str, theta: Theta) -> float:
+    """k(x, x)."""
+    return float(_kernel(name, theta.kernel, np.zeros(1)))
+
+
+def _kernel(name: str, p: Any, apart: Floats) -> Floats:
+    """The covariances at differences [..., D]."""
+    if name in COMPOUND_KERNELS:
+        join = np.sum if name == "sum" else np.prod
+        pairs = zip(COMPOUND_KERNELS[name], p, strict=True)
+        return np.asarray(join([_kernel(part, own, apart) for part, own in pairs], axis=0))
+    d2 = np.sum((apart / np.asarray(p.lengthscales)[0]) ** 2, axis=-1)
+    return np.asarray(float(np.asarray(p.variance)[0]) * KERNELS[name](d2))
 
 
 def sgpr_bound(
@@ -57,7 +69,7 @@ def sgpr_bound(
     Kuu = kernel_matrix(kernel, theta, Z, Z) + jitter * np.eye(len(Z))
     Kuf = kernel_matrix(kernel, theta, Z, X)
     Q = Kuf.T @ np.linalg.solve(Kuu, Kuf)
-    x = (float(np.asarray(theta.kernel.variance)[0]) - np.diag(Q)) / s2
+    x = (kernel_at_a_point(kernel, theta) - np.diag(Q)) / s2
     of = {
         "prior": np.sum(x),
         "scalar": len(X) * np.log(1 + np.mean(x)),
@@ -93,7 +105,7 @@ class Dense:
         self.K_inv = np.linalg.inv(self.K)
         self.A: Floats = self.K_inv @ kernel_matrix(case.kernel, theta, Z, X)  # [M, b]
         self.Kuf = self.K @ self.A
-        self.kff: Floats = np.full(len(X), float(np.asarray(theta.kernel.variance)[0]))
+        self.kff: Floats = np.full(len(X), kernel_at_a_point(case.kernel, theta))
         self.d: Floats = self.kff - np.sum(self.A * self.Kuf, axis=0)
         self.width: Floats = np.ones(())  # of q(f|u) over p(f|u); [P, b] or [P, 1] where narrower
 
