@@ -9,10 +9,17 @@ from small_cell import config
 
 from svgpbench.cells.cell import run_cell
 from svgpbench.cells.validation import check_cells
-from svgpbench.config import BackendConfig, LikelihoodConfig, MethodConfig, TrainingConfig
+from svgpbench.config import (
+    BackendConfig,
+    KernelConfig,
+    LikelihoodConfig,
+    MethodConfig,
+    TrainingConfig,
+)
 from svgpbench.errors import UserError
 
 UNTIED = MethodConfig(name="t-svgp", options={"tying": "untied"})
+SUM = KernelConfig(name="sum", parts=(KernelConfig(), KernelConfig(name="se")))
 SINGLE = BackendConfig(name="torch", dtype="float32")
 
 
@@ -22,6 +29,10 @@ SINGLE = BackendConfig(name="torch", dtype="float32")
         (
             {"method": UNTIED, "training": {"optimiser": "l-bfgs", "batch_size": 8}},
             "training.optimiser 'l-bfgs' takes all data in every step",
+        ),
+        (
+            {"kernel": SUM, "training": {"kind": "online", "batch_size": 8}},
+            'training.kind = "online" tells new inputs apart by one set of lengthscales',
         ),
         (
             {"method": MethodConfig(name="sgpr"), "training": {"batch_size": 8}},

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from svgpbench.config import KernelConfig
-from svgpbench.errors import UserError
 from svgpbench.model.kernels import Kernel, kernel
 from svgpbench.model.pullback import BlockGradient, DifferentiableCovariance, total
 from svgpbench.ops import Array, Ops, Tree
@@ -126,9 +125,3 @@ def differentiable(
     """A kernel at its parameters, with the gradients of its blocks."""
     made = DifferentiableCompound if isinstance(kernel, Compound) else DifferentiableCovariance
     return made(ops, kernel, parameters, jitter)
-
-
-def refuse_compound(config: KernelConfig, what: str) -> None:
-    """Raise `UserError` where `what` has one kernel with one set of lengthscales."""
-    if config.parts:
-        raise UserError(f"{what} takes no {config.name} of kernels; name one kernel")
