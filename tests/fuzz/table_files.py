@@ -88,7 +88,10 @@ def arff_file(rng: random.Random) -> bytes:
     rows = mutated({"rows": [["1", "x", "0"], ["2.5", "y", "1"], ["?", "x", "0"]]}, rng).get(
         "rows", []
     )
-    lines = [",".join(map(str, row)) if isinstance(row, list) else str(row) for row in rows or ()]
+    lines = [
+        ",".join(map(str, row)) if isinstance(row, list) else str(row)
+        for row in (rows if isinstance(rows, list) else ())
+    ]
     kind = rng.choice(("real", "numeric", "{0,1}", "string", "date", "relational", "{", ""))
     text = ARFF.format(kind=kind, rows="\n".join(lines))
     return rng.choice((text, text.upper(), text.replace("@data", "@Data %x\n%"))).encode(

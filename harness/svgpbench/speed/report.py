@@ -151,7 +151,9 @@ class SpeedReport:
         times, rates = cell.times(), self.rates.get(cell.problem, {})
         if times is None or cell.work is None or cell.source not in rates or cell.error:
             return None
-        return spend(times.median, cell.work, rates, cell.source, cell.dispatch_s)
+        found = spend(times.median, cell.work, rates, cell.source, cell.dispatch_s)
+        held = found.floor > 0.0 and found.seconds > 0.0  # rates of a record may be beyond floats
+        return found if held else None
 
     def discarded(self) -> tuple[int, int]:
         """Contaminated rounds, and all."""
