@@ -114,6 +114,7 @@ ELSEWHERE = {
     "data.factors",  # of a grid: names and no numbers
     "split.test_fraction",  # of a random split
     "backend.name", "backend.dtype", "backend.device",
+    "kernel.parts",  # of a sum or a product
 }  # fmt: skip
 """Settings that tests of their own follow."""
 

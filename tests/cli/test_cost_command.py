@@ -144,7 +144,7 @@ def test_the_counting_backend_is_refused_where_numbers_are_wanted(
 
 
 def test_check_leaves_it_out_unless_asked() -> None:
-    from svgpbench.cli.listing import known_backends
+    from svgpbench.plugins import known_backends
 
     assert "counting" not in known_backends(None)
     assert "numpy" in known_backends(None)
@@ -153,7 +153,7 @@ def test_check_leaves_it_out_unless_asked() -> None:
 def test_no_framework_is_imported() -> None:
     code = (
         "import sys; from svgpbench.cli.application import exit_code; "
-        "code = exit_code(['cost', 't-svgp']); from svgpbench.cli.listing import known_backends; "
+        "code = exit_code(['cost', 't-svgp']); from svgpbench.plugins import known_backends; "
         "known_backends(None); loaded = {'jax', 'torch', 'tensorflow'} & set(sys.modules); "
         "sys.exit(str(loaded) if loaded else code)"
     )

@@ -61,7 +61,7 @@ def test_tables_of_an_experiment_file_as_arguments(names: dict[str, Any]) -> Non
 
 
 def test_records_frames_and_claims(names: dict[str, Any]) -> None:
-    code = BLOCKS[2].replace('backends=["jax"]', 'backends=["numpy"]')
+    code = BLOCKS[-1].replace('backends=["jax"]', 'backends=["numpy"]')
     lines, asked = code.rsplit("check([", maxsplit=1)  # minutes: `svgpbench check` has its tests
     assert asked.startswith('"torch"])')
     exec(lines, names)  # noqa: S102

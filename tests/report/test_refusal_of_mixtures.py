@@ -45,6 +45,8 @@ ANY: tuple[Any, ...] = (
     {"tying": "untied"},
     {"M": 7.0},
 )
+WITH_ITS_NAME = {"kernel.parts"}
+"""What is valid with another name alone."""
 
 
 def others_of(model: BaseModel, prefix: str = "") -> Iterator[tuple[str, BaseModel]]:
@@ -54,6 +56,8 @@ def others_of(model: BaseModel, prefix: str = "") -> Iterator[tuple[str, BaseMod
         if isinstance(value, BaseModel):
             for key, changed in others_of(value, f"{prefix}{name}."):
                 yield key, model.model_copy(update={name: changed})
+            continue
+        if f"{prefix}{name}" in WITH_ITS_NAME:
             continue
         candidates = (*words_of(field.annotation), *ANY)
         made = [other for x in candidates if (other := _with(model, name, x))]

@@ -75,6 +75,8 @@ class Plan(Strict):
         race = self.problems[problem].model_dump(
             mode="json", exclude=dict.fromkeys(aside, True) | {"data": {"factors"}}
         )
+        if not self.problems[problem].kernel.parts:  # plans of before there were kernels of several
+            race["kernel"].pop("parts")
         of_all = self.model_dump(
             mode="json", include={"jitter", "checked_rows", "test_rows", "iterations"}
         )

@@ -12,7 +12,7 @@ from svgpbench.config import BackendConfig, TrainingConfig
 from svgpbench.methods.dual import DualSVGP
 from svgpbench.model import Model, Theta
 from svgpbench.ops import Ops, Tree
-from svgpbench.plugins import load_backend
+from svgpbench.plugins import framework_of, load_backend
 from svgpbench.runner.worker_setup import peak_memory_bytes, worker_environment
 from svgpbench.sharded.shards import Columns, Floats, Shard, read
 from svgpbench.training.batches import TrainingData
@@ -113,6 +113,7 @@ def _trainer(ops: Ops, model: Model, theta: Theta, X: Floats, y: Floats) -> Trai
 @functools.lru_cache(maxsize=1)
 def _ops(backend: BackendConfig) -> Ops:
     """The backend, in a process that has not imported its framework yet."""
-    for name, value in worker_environment(backend.device, 1).items():
-        os.environ.setdefault(name, value)
+    if framework_of(backend.name) is not None:
+        for name, value in worker_environment(backend.device, 1).items():
+            os.environ.setdefault(name, value)
     return load_backend(backend.name, backend.mode, backend.dtype, backend.device)
