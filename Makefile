@@ -13,7 +13,7 @@ BENCH   ?=
 SEED    ?= 0
 BIN      = $(VENV)/bin
 
-.PHONY: demo test mutants mutants-drawn fuzz chaos overheads lint check bench peers paper clean
+.PHONY: demo test long mutants mutants-drawn fuzz chaos overheads lint check bench peers paper clean
 
 demo: $(VENV)/.installed
 	$(BIN)/svgpbench run adam2021-fig3 --preset quick --results $(RESULTS) $(if $(JOBS),--jobs $(JOBS))
@@ -22,6 +22,10 @@ demo: $(VENV)/.installed
 
 test: $(VENV)/.installed
 	$(BIN)/pytest --numprocesses auto --dist loadfile
+
+# pages in a browser, and every package that `svgpbench new` writes (five minutes)
+long: $(VENV)/.installed
+	$(BIN)/pytest -m long tests/site tests/templates
 
 mutants: $(VENV)/.installed
 	$(BIN)/python tests/mutants/run.py $(if $(ONLY),--only $(ONLY)) $(if $(JOBS),--jobs $(JOBS))

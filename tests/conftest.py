@@ -35,6 +35,18 @@ from svgpbench.plugins import framework_missing, load_backend
 BACKENDS = ("numpy", "jax", "torch", "tensorflow")
 
 
+LONG = ("site", "templates")
+"""Rooms of tests that `make long` runs: a site read in a browser, packages generated and tested."""
+
+
+@pytest.hookimpl(tryfirst=True)  # before marks choose
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.is_relative_to(here) and item.path.relative_to(here).parts[0] in LONG:
+            item.add_marker("long")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     listed = read_listed(Path(__file__).with_name("skips.toml"))
     config.pluginmanager.register(SkipsAreListed(listed), "skips are listed")
