@@ -214,7 +214,7 @@ def cases(*, full: bool) -> Iterator[Case]:
     for one case of each method: a compiler sees a method, not a likelihood.
     """
     usual = _every_pair() if full else itertools.chain(_subset(), _added())
-    return itertools.chain(_compounds(), usual)
+    return itertools.chain(usual, _compounds())
 
 
 def _every_pair() -> Iterator[Case]:
