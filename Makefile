@@ -3,6 +3,7 @@
 # make mutants   puts each fault of tests/mutants/faults into a copy: which test notices? (an hour; ONLY=batches)
 # make mutants-drawn   200 mutants drawn by a seed; survivors go to tests/mutants/survivors.toml to be read
 # make fuzz   reads 20 000 files made wrong by every parser of files from outside (ten minutes; SEED=1)
+# make pages   the docs and, beside them, the site of all committed records, in build/pages with one search
 # make chaos   kills a run's processes over and over: nothing may be lost (a quarter of an hour)
 PYTHON  ?= python3
 VENV    ?= .venv
@@ -13,7 +14,7 @@ BENCH   ?=
 SEED    ?= 0
 BIN      = $(VENV)/bin
 
-.PHONY: demo test long mutants mutants-drawn fuzz chaos overheads lint check bench peers paper clean
+.PHONY: demo test long pages mutants mutants-drawn fuzz chaos overheads lint check bench peers paper clean
 
 demo: $(VENV)/.installed
 	$(BIN)/svgpbench run adam2021-fig3 --preset quick --results $(RESULTS) $(if $(JOBS),--jobs $(JOBS))
@@ -23,9 +24,13 @@ demo: $(VENV)/.installed
 test: $(VENV)/.installed
 	$(BIN)/pytest --numprocesses auto --dist loadfile
 
-# pages in a browser, and every package that `svgpbench new` writes (five minutes)
+# what takes minutes by itself: pages in a browser, every package that `svgpbench new` writes, kills (ten minutes)
 long: $(VENV)/.installed
-	$(BIN)/pytest -m long tests/site tests/templates
+	$(BIN)/pytest -m long --numprocesses auto --dist loadfile
+
+pages: $(VENV)/.installed
+	$(BIN)/svgpbench report --results results --out build/report
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 mutants: $(VENV)/.installed
 	$(BIN)/python tests/mutants/run.py $(if $(ONLY),--only $(ONLY)) $(if $(JOBS),--jobs $(JOBS))

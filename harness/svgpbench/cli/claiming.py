@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from svgpbench.report.verdicts import Judged, Part
 
 WIDTH = 100
+LEDGER = ("id", "claim", "verdict", "effect, 95 %", "condition")
 MOST = {"claim": 44, "effect, 95 %": 15, "condition": 22}
 """Columns that fold before the others do."""
 
@@ -40,10 +41,18 @@ def claims_command(
     contradictory: Annotated[
         bool, typer.Option("--contradictions", help="Where the papers contradict one another.")
     ] = False,
+    of_release: Annotated[
+        bool, typer.Option("--released", help="The verdicts that came with this version.")
+    ] = False,
     results: ResultsFolder = RESULTS,
     as_json: AsJson = False,
 ) -> None:
     """Say what the papers claim and what the records say of it; one ID shows the whole entry."""
+    if of_release:
+        if ids or contradictory or as_json:
+            raise UserError("--released stands alone but for --paper")
+        _print_released(paper)
+        return
     if contradictory:
         if ids or paper or as_json:
             raise UserError("--contradictions stands alone but for --results")
@@ -61,8 +70,21 @@ def claims_command(
     elif ids and len(judged) == 1:
         printer(WIDTH).print(_entry(*judged[0], results))
     else:
-        console, table = printer(WIDTH), _table([one for _, one in judged])
+        console, table = printer(WIDTH), _table([_row(one) for _, one in judged])
         console.print(_about(papers[0], table) if paper and not ids else table)
+
+
+def _print_released(paper: str | None) -> None:
+    from importlib.metadata import version
+
+    from svgpbench.report.ledger import released
+
+    rows = released(paper)
+    printer(WIDTH).print(_table([[*map(Text, row)] for row in rows]))
+    typer.echo(
+        f"of version {version('svgpbench')}, from its repository's records; "
+        "`svgpbench claims --results FOLDER` judges yours"
+    )
 
 
 def _contradictions(results: Path) -> str:
@@ -97,23 +119,26 @@ def _progress() -> Iterator[Callable[[str], None]]:
         yield show
 
 
-def _table(judged: list[Judged]) -> RenderableType:
+def _row(one: Judged) -> list[Text]:
+    said = (one.claim.id, one.claim.title, one.verdict, one.effect, one.condition)
+    return [*map(Text, said)]
+
+
+def _table(rows: list[list[Text]]) -> RenderableType:
+    """Rows of the ledger: id, claim, verdict, effect, condition."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    cells = {
-        "id": [Text(one.claim.id) for one in judged],
-        "claim": [Text(one.claim.title) for one in judged],
-        "verdict": [_coloured(one.verdict) for one in judged],
-        "effect, 95 %": [Text(one.effect) for one in judged],
-        "condition": [Text(one.condition, style="dim") for one in judged],
-    }
-    shown = {column: texts for column, texts in cells.items() if any(map(str, texts))}
+    for row in rows:
+        row[2].stylize(COLOURS.get(row[2].plain, "dim"))
+        row[4].stylize("dim")
+    columns = dict(zip(LEDGER, zip(*rows, strict=True), strict=True))
+    shown = {name: texts for name, texts in columns.items() if any(map(str, texts))}
     for column in shown:  # no effect where nothing has run
         table.add_column(column, no_wrap=column in ("id", "verdict"), max_width=MOST.get(column))
-    for row in zip(*shown.values(), strict=True):
-        table.add_row(*row)
-    counts = Counter(one.verdict for one in judged)
+    for cells in zip(*shown.values(), strict=True):
+        table.add_row(*cells)
+    counts = Counter(row[2].plain for row in rows)
     listed = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
-    return Group(table, Text(f"\n{len(judged)} claims: {listed}", style="dim"))
+    return Group(table, Text(f"\n{len(rows)} claims: {listed}", style="dim"))
 
 
 def _about(paper: Paper, table: RenderableType) -> RenderableType:

@@ -10,13 +10,9 @@ from typing import Any
 
 import pandas as pd
 
-from svgpbench.errors import UserError
-from svgpbench.experiments import load_experiment, shipped_experiments
-from svgpbench.report.collect import Collected, collect, refuse_mixture
+from svgpbench.report.collect import Collected, collected_in
 from svgpbench.report.frames import final_frame, reference_backend
-from svgpbench.runner.records import Record, UnreadableFileError
-from svgpbench.runner.standing import why_superseded
-from svgpbench.runner.stored import experiments, records_in
+from svgpbench.runner.records import Record
 
 
 @dataclass(frozen=True)
@@ -91,33 +87,10 @@ def _factor(asked: int, there: int) -> float:
 def cases_in(results: Path) -> tuple[list[Case], list[str]]:
     """Every case that a folder's current records have, and notes on what is left out.
 
-    Raises `UserError` for a folder that is not there and for one of its files that is damaged.
+    Raises `UserError` as `collected_in` does.
     """
-    if not results.is_dir():
-        raise UserError(f"{results}: there is no such folder; name one of records with --results")
-    cases: list[Case] = []
-    notes: list[str] = []
-    for name in experiments(results):
-        if name not in shipped_experiments() and not records_in(results, name).stored:
-            continue  # a folder of something else
-        try:
-            cases += _cases_of(_collected(results, name))
-        except UnreadableFileError:
-            raise
-        except UserError as error:
-            notes.append(f"{name} is left out: {error}")
-    return cases, notes
-
-
-def _collected(results: Path, name: str) -> Collected:
-    """The current records of an experiment that fit together, of a user's own too."""
-    if name in shipped_experiments():
-        return collect(results, load_experiment(name))
-    records = [r for r in records_in(results, name).records if not why_superseded(r)]
-    if not records:
-        raise UserError("none of its records is current")
-    refuse_mixture(records)
-    return Collected(name, tuple(records), 0, ())
+    every, left_out = collected_in(results)
+    return [case for collected in every for case in _cases_of(collected)], left_out
 
 
 def _cases_of(collected: Collected) -> Iterator[Case]:

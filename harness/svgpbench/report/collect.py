@@ -11,10 +11,10 @@ from typing import Any
 from svgpbench.cells.cell import identify
 from svgpbench.config import CellConfig
 from svgpbench.errors import UserError, unknown
-from svgpbench.experiments import Experiment, resolve
-from svgpbench.runner.records import Record
+from svgpbench.experiments import Experiment, load_experiment, resolve, shipped_experiments
+from svgpbench.runner.records import Record, UnreadableFileError
 from svgpbench.runner.standing import why_superseded
-from svgpbench.runner.stored import Found, records_in, records_of
+from svgpbench.runner.stored import Found, experiments, records_in, records_of
 
 REPLICATED = {"experiment", "seed", "backend", "perturbation"}
 """Keys of a cell in which the records of one data set and one method may differ."""
@@ -78,6 +78,37 @@ def collect(
     notes += [*_differences_between_rows(records), *several_versions(records)]
     ordered = sorted(records, key=_order(experiment))
     return Collected(experiment.name, tuple(ordered), missing, tuple(notes))
+
+
+def collected_in(results: Path) -> tuple[list[Collected], list[str]]:
+    """What fits together of each experiment of a folder, a user's own too, and a line on each left out.
+
+    Raises `UserError` for a folder that is not there and for one of its files that is damaged.
+    """
+    if not results.is_dir():
+        raise UserError(f"{results}: there is no such folder; name one of records with --results")
+    every: list[Collected] = []
+    left_out: list[str] = []
+    for name in experiments(results):
+        if name not in shipped_experiments() and not records_in(results, name).stored:
+            continue  # a folder of something else
+        try:
+            every.append(_of_name(results, name))
+        except UnreadableFileError:
+            raise
+        except UserError as error:
+            left_out.append(f"{name} is left out: {error}")
+    return every, left_out
+
+
+def _of_name(results: Path, name: str) -> Collected:
+    if name in shipped_experiments():
+        return collect(results, load_experiment(name))
+    records = [r for r in records_in(results, name).records if not why_superseded(r)]
+    if not records:
+        raise UserError("none of its records is current")
+    refuse_mixture(records)
+    return Collected(name, tuple(records), 0, ())
 
 
 def _readable(found: Found) -> tuple[list[Record], list[str]]:

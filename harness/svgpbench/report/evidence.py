@@ -11,7 +11,7 @@ from typing import TypeAlias, cast
 import pandas as pd
 
 from svgpbench.errors import UserError, unknown
-from svgpbench.experiments import Experiment, Selection, resolve
+from svgpbench.experiments import Experiment, Selection, resolve, shipped_experiments
 from svgpbench.experiments.resolve import shown_names
 from svgpbench.papers import Artefact
 from svgpbench.papers.measures import MEASURES
@@ -147,9 +147,11 @@ def computed_frame(paper: str, name: str) -> pd.DataFrame | None:
     return computations[name]() if name in computations else None
 
 
-def command(artefact: Artefact, experiment: Experiment, results: Path) -> str:
-    """What runs the cells that decide."""
+def command(paper: str, artefact: Artefact, experiment: Experiment, results: Path) -> str:
+    """What runs the cells that decide; a file in the paper's own folder has no path that a reader knows."""
     preset = f" --preset {artefact.preset}" if artefact.preset else ""
+    if experiment.name not in shipped_experiments():
+        return f"svgpbench reproduce {paper}/{artefact.id}{preset} --results {results}"
     backend = f"--backend {experiment.backends[0]}"
     return f"svgpbench run {artefact.experiment}{preset} {backend} --results {results}"
 

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from importlib.resources import files
 from pathlib import Path
 
 from svgpbench.atomic import write_whole
-from svgpbench.papers import Paper
+from svgpbench.papers import Paper, load_paper
 from svgpbench.report.table_formats import TextTable, markdown
 from svgpbench.report.verdicts import Judged, with_interval
 
 COLUMNS = ("id", "claim", "verdict", "effect, 95 %", "condition")
+RELEASED = files("svgpbench") / "papers" / "released.csv"
+"""The ledger of the repository's records, as it was when this version was made."""
 
 
 def write_ledger(folder: Path, judged: Sequence[tuple[Paper, Sequence[Judged]]]) -> str:
-    """Write `claims.md` and `claims.json`; returns how many claims came out how."""
+    """Write `claims.md`, `claims.csv` and `claims.json`; returns how many claims came out how."""
     counts = Counter(one.verdict for _, claims in judged for one in claims)
     listed = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
     total = counts.total()
@@ -26,7 +31,27 @@ def write_ledger(folder: Path, judged: Sequence[tuple[Paper, Sequence[Judged]]])
     entries = [{"paper": of.name, **one.to_json()} for of, claims in judged for one in claims]
     content = json.dumps(entries, indent=2, ensure_ascii=False, allow_nan=False)
     write_whole(folder / "claims.json", f"{content}\n".encode())
+    rows = [_row(one) for _, claims in judged for one in claims]
+    write_whole(folder / "claims.csv", as_csv(rows).encode())
     return summary
+
+
+def as_csv(rows: Sequence[Sequence[str]]) -> str:
+    """Rows of the ledger under its header."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([COLUMNS, *rows])
+    return text.getvalue()
+
+
+def released(paper: str | None = None) -> list[list[str]]:
+    """The rows of the ledger that came with this version, of one paper or all."""
+    rows = [*csv.reader(RELEASED.read_text("utf-8").splitlines())][1:]
+    wanted = None if paper is None else {claim.id for claim in load_paper(paper).claims}
+    return [row for row in rows if wanted is None or row[0] in wanted]
+
+
+def _row(one: Judged) -> list[str]:
+    return [one.claim.id, one.claim.title, one.verdict, one.effect, one.condition]
 
 
 def _sections(judged: Sequence[tuple[Paper, Sequence[Judged]]]) -> Iterator[str]:
@@ -34,11 +59,7 @@ def _sections(judged: Sequence[tuple[Paper, Sequence[Judged]]]) -> Iterator[str]
     for paper, claims in judged:
         about = paper.about
         yield f"## {about.title}\n\n{', '.join(about.authors)}, {about.venue} {about.year}"
-        rows = [
-            [one.claim.id, one.claim.title, one.verdict, one.effect, one.condition]
-            for one in claims
-        ]
-        yield markdown(TextTable(COLUMNS, rows, words=len(COLUMNS)))
+        yield markdown(TextTable(COLUMNS, [_row(one) for one in claims], words=len(COLUMNS)))
         yield from (
             _parts(one) for one in claims if any(part.finding.effects for part in one.parts)
         )

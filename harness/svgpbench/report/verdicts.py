@@ -130,7 +130,7 @@ def _evidence(paper: Paper, artefact: Artefact, results: Path) -> Evidence | Non
 def _command(paper: Paper, artefact: Artefact, results: Path) -> str:
     """What makes an artefact's records; empty where nothing does."""
     if artefact.id in paper.experiments:
-        return command(artefact, paper.experiments[artefact.id], results)
+        return command(paper.name, artefact, paper.experiments[artefact.id], results)
     if artefact.timing:
         return timings.command(artefact.timing, results)
     return walks.command(artefact.walks, results) if artefact.walks else ""

@@ -11,19 +11,16 @@ from typing import TypeAlias
 
 import pandas as pd
 
-from svgpbench.errors import UserError
 from svgpbench.experiments import load_experiment, shipped_experiments
 from svgpbench.metrics import METRICS, USUAL, Metric
 from svgpbench.papers.differences import compare
 from svgpbench.papers.measures import MEASURES
 from svgpbench.papers.ranks import Ranks, average_ranks
 from svgpbench.papers.verdict import Effect, Outcome
-from svgpbench.report.collect import Collected, collect, refuse_mixture
+from svgpbench.report.collect import Collected, collected_in
 from svgpbench.report.evidence import frame_of
 from svgpbench.report.frames import reference_backend
-from svgpbench.runner.records import Record, UnreadableFileError
-from svgpbench.runner.standing import why_superseded
-from svgpbench.runner.stored import experiments, records_in
+from svgpbench.runner.records import Record
 
 MOST_COMPARED = 1500
 """Differences with an interval, above which those of an experiment are not computed."""
@@ -53,9 +50,19 @@ class Standing:
 class Field:
     """The current records of an experiment."""
 
-    experiment: str
-    title: str
     collected: Collected
+
+    @property
+    def experiment(self) -> str:
+        """Its name."""
+        return self.collected.experiment
+
+    @cached_property
+    def title(self) -> str:
+        """Its title; empty for a user's own, whose file is not at hand."""
+        if self.experiment not in shipped_experiments():
+            return ""
+        return load_experiment(self.experiment).title
 
     @property
     def records(self) -> tuple[Record, ...]:
@@ -172,25 +179,7 @@ def _better(pairs: Pairs, method: str, place: int) -> tuple[str, ...]:
 def fields_in(results: Path) -> tuple[list[Field], list[str]]:
     """The experiments of a folder's records, and a line on each that is left out.
 
-    Raises `UserError` for a Parquet file that is damaged.
+    Raises `UserError` as `collected_in` does.
     """
-    fields, left_out = [], []
-    for name in experiments(results):
-        try:
-            fields.append(_field(results, name))
-        except UnreadableFileError:
-            raise
-        except UserError as error:
-            left_out.append(f"{name}: {error}")
-    return fields, left_out
-
-
-def _field(results: Path, name: str) -> Field:
-    if name in shipped_experiments():
-        declared = load_experiment(name)
-        return Field(name, declared.title, collect(results, declared))
-    records = [r for r in records_in(results, name).records if not why_superseded(r)]
-    if not records:
-        raise UserError("none of its records is current")
-    refuse_mixture(records)
-    return Field(name, "", Collected(name, tuple(records), 0, ()))
+    every, left_out = collected_in(results)
+    return [Field(collected) for collected in every], left_out

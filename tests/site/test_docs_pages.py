@@ -1,0 +1,78 @@
+"""The docs as pages, built without a warning, with the site beside them and one search over both."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from small_site import Made
+
+if TYPE_CHECKING:
+    from selenium.webdriver import Chrome
+
+ROOT = Path(__file__).parents[2]
+FOUND = "[...document.querySelectorAll('.md-search-result__link')].map(a => a.getAttribute('href'))"
+
+
+@pytest.fixture(scope="module")
+def pages(made: Made, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("docs") / "pages"
+    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(out)]
+    env = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "SVGPBENCH_REPORT": str(made.folder)}
+    done = subprocess.run(build, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "WARNING" not in done.stderr
+    return out
+
+
+def visit(browser: Chrome, page: Path) -> None:
+    browser.get("about:blank")
+    browser.get(page.as_uri())
+
+
+@pytest.mark.parametrize("page", ["index", "tutorial", "mathematics", "api", "claims"])
+def test_a_page_opens_from_the_file_system_and_asks_for_nothing_else(
+    browser: Chrome, pages: Path, page: str
+) -> None:
+    visit(browser, pages / f"{page}.html")
+    assert [line["message"] for line in browser.get_log("browser")] == []
+
+
+def test_formulas_are_drawn_and_no_mark_is_left(pages: Path) -> None:
+    text = (pages / "mathematics.html").read_text("utf-8")
+    assert text.count("<math") > 50
+    assert not re.search(r"FORMULA\d|\$", text.partition("<article")[2].partition("</article")[0])
+
+
+def test_every_link_of_a_page_leads_somewhere(pages: Path) -> None:
+    for page in sorted(set(pages.glob("*.html")) - {pages / "404.html"}):  # shown at any address
+        for target in re.findall(r'href="([^":#?]+)["#]', page.read_text("utf-8")):
+            assert (pages / target).exists(), f"{page.name}: {target}"
+
+
+def test_one_search_finds_the_docs_and_the_site(browser: Chrome, pages: Path) -> None:
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    for words, wanted in (
+        ("whitened marginals bound", "mathematics.html"),
+        ("adam2021-20", "report/papers"),
+    ):
+        visit(browser, pages / "index.html")
+        browser.execute_script("document.querySelector('#__search').click()")
+        browser.find_element("css selector", ".md-search__input").send_keys(words)
+
+        def found(driver: Chrome, wanted: str = wanted) -> bool:
+            return any(wanted in link for link in driver.execute_script(f"return {FOUND}"))
+
+        WebDriverWait(browser, 20).until(found, f"{words}: {wanted}")
+
+
+def test_the_site_leads_back_to_the_docs(browser: Chrome, pages: Path) -> None:
+    visit(browser, pages / "report" / "papers" / "adam2021.html")
+    link = browser.find_element("link text", "Docs and search")
+    assert link.get_attribute("href") == (pages / "index.html").as_uri()
