@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, TypeVar
 
@@ -37,6 +38,18 @@ class JaxOps:
             raise UserError(
                 f"backend 'jax' has no device {device!r} here; see `svgpbench doctor`"
             ) from error
+
+    def on(self, place: int) -> JaxOps:
+        """The same on another device of its kind; raises `UserError` where there are fewer."""
+        devices = jax.devices(self.device)
+        if place >= len(devices):
+            raise UserError(
+                f"backend 'jax' has {len(devices)} devices {self.device!r} here; one CPU is several "
+                "with XLA_FLAGS=--xla_force_host_platform_device_count=N"
+            )
+        other = copy.copy(self)
+        other._device = devices[place]
+        return other
 
     def asarray(self, x: npt.ArrayLike) -> Array:
         x = np.asarray(x)

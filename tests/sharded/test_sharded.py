@@ -1,6 +1,10 @@
 """Sums over shards: the same E-steps and bound as with all rows in memory, wherever shards are computed."""
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -22,12 +26,11 @@ from svgpbench.methods.collapsed import SGPR
 from svgpbench.methods.dual import DualSVGP
 from svgpbench.model import Model
 from svgpbench.model.kernels import Matern52
-from svgpbench.plugins import load_backend
+from svgpbench.plugins import framework_missing, load_backend
 from svgpbench.sharded import climb, shards_of
-from svgpbench.sharded.climb import in_pairs
 from svgpbench.sharded.part import Work, sums
 from svgpbench.sharded.shards import columns_of, merged, moments, read
-from svgpbench.sharded.workers import Here, OnDask
+from svgpbench.sharded.workers import OnDask, Workers, in_pairs
 from svgpbench.training.batches import TrainingData
 from svgpbench.training.chunked import AccumulatingTrainer
 from svgpbench.training.em import Trainer
@@ -70,7 +73,7 @@ def in_memory(table, run, likelihood, target, method, trainer=Trainer, **setting
     [("gaussian", "y"), ("bernoulli-logit", "above"), ("poisson", "above")],
 )
 def test_steps_and_bounds_are_those_of_all_rows_at_once(table, likelihood, target) -> None:
-    run = climbed(table, Here(), likelihood, target, iterations=4, rate=0.7)
+    run = climbed(table, Workers(), likelihood, target, iterations=4, rate=0.7)
     whole = in_memory(
         table, run, likelihood, target, DualSVGP(), e_rate=0.7, e_steps=1, em_iterations=4
     )
@@ -82,7 +85,7 @@ def test_steps_and_bounds_are_those_of_all_rows_at_once(table, likelihood, targe
 
 
 def test_chunks_of_any_size_add_up_to_the_shard(table) -> None:
-    run = climbed(table, Here(), rows=1)
+    run = climbed(table, Workers(), rows=1)
     shard, columns = shards_of(table, 1)[0], columns_of(table, "y", ("a", "b", "c"))
     model = Model(Matern52(), build_likelihood(LikelihoodConfig(name="gaussian")))
     whole, *parts = (
@@ -96,13 +99,13 @@ def test_chunks_of_any_size_add_up_to_the_shard(table) -> None:
 
 
 def test_labels_and_counts_are_in_no_units(table) -> None:
-    of_labels = climbed(table, Here(), "bernoulli-logit", "above").units
+    of_labels = climbed(table, Workers(), "bernoulli-logit", "above").units
     assert (of_labels.centre[-1], of_labels.scale[-1]) == (0.0, 1.0)
-    assert climbed(table, Here()).units.centre[-1] > 60.0
+    assert climbed(table, Workers()).units.centre[-1] > 60.0
 
 
 def test_one_step_of_rate_1_is_sgpr(table) -> None:
-    run = climbed(table, Here())
+    run = climbed(table, Workers())
     best = in_memory(table, run, "gaussian", "y", SGPR(), AccumulatingTrainer, em_iterations=1)
     assert run.steps[-1].bound == pytest.approx(best.run().trace[-1]["elbo"], rel=1e-10)
 
@@ -126,7 +129,7 @@ def test_every_row_is_in_one_shard(table, rows) -> None:
 
 def test_workers_of_dask_give_what_this_process_gives(table) -> None:
     distributed = pytest.importorskip("distributed")
-    here = climbed(table, Here(), iterations=2, rate=0.5)
+    here = climbed(table, Workers(), iterations=2, rate=0.5)
     with (
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, dashboard_address=None, processes=True
@@ -140,6 +143,39 @@ def test_workers_of_dask_give_what_this_process_gives(table) -> None:
             frame.loc[600, "b"] = np.nan
             frame.to_parquet(table)
             climbed(table, OnDask(client))
+
+
+def told_by_devices(
+    table: Path, *options: str, flags: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """The command in a process whose one CPU may be several devices of XLA."""
+    arguments = ["sharded", str(table), "--target", "y", "--inducing", "5", "--json"]
+    rest = ["--feature", "a", "--shard-rows", "100", "--iterations", "2", "--rate", "0.5", *options]
+    return subprocess.run(
+        [sys.executable, "-m", "svgpbench.cli", *arguments, *rest],
+        env={**os.environ, "XLA_FLAGS": flags},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.skipif(framework_missing("jax") is not None, reason="needs jax")
+def test_devices_of_jax_give_what_one_gives(table) -> None:
+    three = "--xla_force_host_platform_device_count=3"
+    one = told_by_devices(table, "--backend", "jax")
+    several = told_by_devices(table, "--backend", "jax", "--devices", "3", flags=three)
+    assert several.returncode == 0, several.stderr
+    bounds = [[s["bound"] for s in json.loads(x.stdout)["steps"]] for x in (one, several)]
+    assert len(bounds[0]) == 3
+    assert bounds[1] == pytest.approx(bounds[0], rel=1e-13)
+    fewer = told_by_devices(table, "--backend", "jax", "--devices", "4", flags=three)
+    assert fewer.returncode == 2
+    assert fewer.stderr.startswith("error: backend 'jax' has 3 devices 'cpu' here; one CPU is")
+    alone = told_by_devices(table, "--devices", "2")
+    assert alone.stderr == "error: backend 'numpy' computes on one device; jax does on several\n"
+    both = told_by_devices(table, "--devices", "2", "--dask", "tcp://127.0.0.1:1")
+    assert both.stderr.startswith("error: --devices are this machine's")
 
 
 def test_the_command_prints_the_bound_of_every_pass(table, capsys) -> None:

@@ -16,7 +16,8 @@ from svgpbench.cli.options import AsJson
 from svgpbench.errors import UserError
 
 if TYPE_CHECKING:
-    from svgpbench.sharded.climb import Step, Workers
+    from svgpbench.sharded.climb import Step
+    from svgpbench.sharded.workers import Workers
 
 
 def sharded_command(
@@ -39,6 +40,9 @@ def sharded_command(
     dask: Annotated[
         str | None, typer.Option("--dask", metavar="ADDRESS", help="Compute on its workers.")
     ] = None,
+    devices: Annotated[
+        int, typer.Option("--devices", min=1, help="Of this machine, side by side; jax.")
+    ] = 1,
     seed: Annotated[int, typer.Option("--seed", min=0)] = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -57,7 +61,7 @@ def sharded_command(
     model = Model(find_kernel(kernel), build_likelihood(LikelihoodConfig(name=likelihood)))
     columns = columns_of(table, target, feature or ())
     shards = shards_of(table, shard_rows)
-    with _workers(dask) as workers:
+    with _workers(dask, devices) as workers:
         run = climb(
             workers,
             shards,
@@ -85,13 +89,15 @@ def _say(step: Step) -> None:
 
 
 @contextmanager
-def _workers(dask: str | None) -> Iterator[Workers]:
-    from svgpbench.sharded.workers import Here, OnDask
+def _workers(dask: str | None, devices: int) -> Iterator[Workers]:
+    from svgpbench.sharded import workers
 
     if dask is None:
-        yield Here()
+        yield workers.OnDevices(devices) if devices > 1 else workers.Workers()
         return
+    if devices > 1:
+        raise UserError("--devices are this machine's, --dask another's: give one of them")
     Where(dask, slurm=False, pbs=False, cluster=()).check(None)
     with dask_client(dask) as client:
         found: Any = client
-        yield OnDask(found)
+        yield workers.OnDask(found)

@@ -8,8 +8,8 @@ noise one step of rate 1 is the best q, and the bound SGPR's (Titsias 2009).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple, Protocol, TypeVar
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,23 +21,10 @@ from svgpbench.ops import Tree
 from svgpbench.plugins import load_backend
 from svgpbench.sharded.part import METHOD, Sums, Units, Work, added, negative_kl, sums
 from svgpbench.sharded.shards import Columns, Moments, Shard, merged, moments, read
+from svgpbench.sharded.workers import Workers
 from svgpbench.start.inducing_inputs import initial_bases
 from svgpbench.training.batches import EVALUATION_ROWS
 from svgpbench.tree import tree_map
-
-T = TypeVar("T")
-
-
-class Workers(Protocol):
-    """Who maps a function over shards and adds up what comes, in pairs."""
-
-    def total(
-        self,
-        function: Callable[..., T],
-        shards: Sequence[Shard],
-        arguments: tuple[Any, ...],
-        add: Callable[[T, T], T],
-    ) -> T: ...
 
 
 class Step(NamedTuple):
@@ -132,12 +119,3 @@ def _start(
     theta = Theta(parameters, likelihood, ())
     covariance = model.covariance(load_backend("numpy"), theta)
     return theta._replace(inducing=initial_bases(X, inducing, seed, covariance))
-
-
-def in_pairs(parts: Iterable[T], add: Callable[[T, T], T]) -> T:
-    """The sum of some, as a tree: rounding grows with its depth, and pairs may be added anywhere."""
-    row = list(parts)
-    while len(row) > 1:
-        pairs = [add(a, b) for a, b in zip(row[::2], row[1::2], strict=False)]
-        row = pairs + row[len(pairs) * 2 :]
-    return row[0]

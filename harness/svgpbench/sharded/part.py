@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import functools
 import os
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from svgpbench.config import BackendConfig, TrainingConfig
+from svgpbench.errors import UserError
 from svgpbench.methods.dual import DualSVGP
 from svgpbench.model import Model, Theta
 from svgpbench.ops import Ops, Tree
@@ -66,7 +68,7 @@ def added(one: Sums, other: Sums) -> Sums:
 def sums(shard: Shard, work: Work, theta: Theta, state: Tree) -> Sums:
     """The sums of one shard at θ and the whitened dual parameters, both on the host."""
     X, y = work.units.of(*read(shard, work.columns))
-    ops = _ops(work.backend)
+    ops = _ops(work.backend, shard.device)
     total: Sums | None = None
     for at in range(0, len(y), work.chunk):
         rows = slice(at, at + work.chunk)
@@ -110,8 +112,19 @@ def _trainer(ops: Ops, model: Model, theta: Theta, X: Floats, y: Floats) -> Trai
     return Trainer(ops, model, METHOD, data, theta, settings)
 
 
+def _ops(backend: BackendConfig, device: int) -> Ops:
+    """The backend on one of its devices; raises `UserError` where it computes on one alone."""
+    ops = _loaded(backend)
+    if not device:
+        return ops
+    on: Callable[[int], Ops] | None = getattr(ops, "on", None)
+    if on is None:
+        raise UserError(f"backend {backend.name!r} computes on one device; jax does on several")
+    return on(device)
+
+
 @functools.lru_cache(maxsize=1)
-def _ops(backend: BackendConfig) -> Ops:
+def _loaded(backend: BackendConfig) -> Ops:
     """The backend, in a process that has not imported its framework yet."""
     if framework_of(backend.name) is not None:
         for name, value in worker_environment(backend.device, 1).items():

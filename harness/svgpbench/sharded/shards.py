@@ -29,6 +29,7 @@ class Shard:
     path: str
     groups: tuple[int, ...]
     rows: int
+    device: int = 0  # which of its kind works on it
 
 
 class Moments(NamedTuple):
