@@ -12,7 +12,7 @@ import pytest
 from command_line import Cli
 from own_experiment import write_own
 
-from svgpbench.cells.cell import load_data
+from svgpbench.cells.cell import identify, load_data
 from svgpbench.cli.application import exit_code
 from svgpbench.config import CellConfig
 from svgpbench.runner.difference import difference
@@ -77,6 +77,17 @@ def test_a_number_that_moved_is_seen(
         (row,) = (row for row in json.loads(outcome.out) if row["verdict"] == kind)
         # replicas run only where they are needed, and rounding carries them somewhere
         assert row["spread"] is None if kind == "rounding" else 0.0 < row["spread"] < 1e-9
+
+
+def test_a_record_older_than_an_option_of_its_method_has_replicas(results: Path) -> None:
+    record = records_in(results, "mine").records[0]
+    method = record.config.method
+    assert len(method.options) > 1  # a run spells them out
+    older = record.config.model_copy(update={"method": method.model_copy(update={"options": {}})})
+    rewritten(results, record.model_copy(update={"config": older}), 1 + 1e-6)
+    spreads = [one.spread for one in verify(results, "mine") if one.kind == "different"]
+    assert len(spreads) == 1
+    assert 0.0 < spreads[0] < 1e-9
 
 
 def test_a_record_of_another_version_is_marked_and_not_run(
@@ -217,8 +228,11 @@ def test_the_chaos_of_one_cell_does_not_excuse_another(
             replica_of_wild = bool(cell.perturbation) and record is wild
             factor = (1 + 1e-4) * (1 + 1e-4 * replica_of_wild)
             elbo = [float(x or 0) * factor for x in record.trace["elbo"]]
-            name = f"{record.cell_id} {cell.perturbation}" if cell.perturbation else record.cell_id
-            again = {"config": cell, "cell_id": name, "trace": record.trace | {"elbo": elbo}}
+            again = {
+                "config": cell,
+                "cell_id": identify(cell).cell_id,
+                "trace": record.trace | {"elbo": elbo},
+            }
             made.append(record.model_copy(update=again))
         return SimpleNamespace(interrupted=False, records=made)
 

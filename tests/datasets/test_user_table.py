@@ -294,6 +294,11 @@ def packed(member: bytes) -> bytes:
     return file.getvalue()
 
 
+def test_a_zip_whose_one_file_lost_its_name_is_refused(tmp_path: Path) -> None:
+    nameless = b"\0.csv".join(packed(GOOD.encode()).rsplit(b"t.csv", 1))  # in the central directory
+    refused(csv(tmp_path, nameless, "nameless.zip"), "'' in the archive is not a plain file")
+
+
 WHOLE = {
     "parquet": ARROW["parquet"],
     "feather": ARROW["feather"],

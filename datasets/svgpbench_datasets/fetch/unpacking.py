@@ -108,7 +108,8 @@ def _zip_member(archive: zipfile.ZipFile, member: str) -> IO[bytes]:
     if member not in archive.namelist():
         raise _no_member(member, archive.namelist())
     info = archive.getinfo(member)
-    if info.is_dir() or stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG):
+    plain = stat.S_IFMT(info.external_attr >> 16) in (0, stat.S_IFREG)
+    if not member or member.endswith("/") or not plain:  # `is_dir` knows no empty name
         raise WrongContent(f"{member!r} in the archive is not a plain file")
     return archive.open(member)
 

@@ -14,6 +14,7 @@ from svgpbench.exchange.whitened import (
     Table,
     Whitened,
     load_whitened,
+    named_kernel,
     plain_table,
     save_whitened,
     whiten,
@@ -114,7 +115,7 @@ def from_gpflow(model: Any, path: str | Path, table: Table | None = None) -> Pat
         read = read._replace(rows=int(model.num_data))
     return save_whitened(
         Whitened(
-            _name(model.kernel),
+            named_kernel(model.kernel, KERNELS),
             float(model.kernel.variance.numpy()),
             np.ravel(model.kernel.lengthscales.numpy()),
             likelihood,
@@ -126,15 +127,6 @@ def from_gpflow(model: Any, path: str | Path, table: Table | None = None) -> Pat
             read,
         ),
         path,
-    )
-
-
-def _name(kernel: Any) -> str:
-    for name, kind in KERNELS.items():
-        if type(kernel) is kind and kernel.active_dims == slice(None):
-            return name
-    raise UserError(
-        f"kernel {type(kernel).__name__}: only {', '.join(KERNELS)} on all inputs cross"
     )
 
 

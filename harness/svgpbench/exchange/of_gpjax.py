@@ -20,6 +20,7 @@ from svgpbench.exchange.whitened import (
     Table,
     Whitened,
     load_whitened,
+    named_kernel,
     plain_table,
     save_whitened,
     whiten,
@@ -117,7 +118,7 @@ def from_gpjax(family: Any, path: str | Path, table: Table | None = None) -> Pat
     likelihood, parameters = _said(family.model.likelihood)
     return save_whitened(
         Whitened(
-            _name(prior.kernel),
+            named_kernel(prior.kernel, KERNELS),
             float(val(prior.kernel.variance)),
             np.ravel(np.asarray(val(prior.kernel.lengthscale), dtype=np.float64)),
             likelihood,
@@ -129,15 +130,6 @@ def from_gpjax(family: Any, path: str | Path, table: Table | None = None) -> Pat
             table or plain_table(Z.shape[1]),
         ),
         path,
-    )
-
-
-def _name(kernel: Any) -> str:
-    for name, kind in KERNELS.items():
-        if type(kernel) is kind and kernel.active_dims == slice(None):
-            return name
-    raise UserError(
-        f"kernel {type(kernel).__name__}: only {', '.join(KERNELS)} on all inputs cross"
     )
 
 

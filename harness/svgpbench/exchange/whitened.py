@@ -6,9 +6,7 @@ LLᵀ = K(Z, Z) + jitter·I and q(v) = N(mean, chol cholᵀ). The jitter is on K
 
 from __future__ import annotations
 
-import io
 import json
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from svgpbench.atomic import write_whole
 from svgpbench.errors import UserError
+from svgpbench.numbers_file import npz_path, read_numbers, write_numbers
 
 Floats = npt.NDArray[np.float64]
 
@@ -102,6 +100,14 @@ def whiten(K: Floats, mean: Floats, chol: Floats) -> tuple[Floats, Floats]:
     return found[..., 0], found[..., 1:]
 
 
+def named_kernel(kernel: Any, kinds: Mapping[str, Any]) -> str:
+    """The name here of another library's kernel; raises `UserError` for one of none of its `kinds`."""
+    for name, kind in kinds.items():
+        if type(kernel) is kind and kernel.active_dims == slice(None):
+            return name
+    raise UserError(f"kernel {type(kernel).__name__}: only {', '.join(kinds)} on all inputs cross")
+
+
 def lower_factor(A: Floats, what: str) -> Floats:
     """The Cholesky factor of A [..., n, n]; raises `UserError`, saying `what` A is, where it has none."""
     try:
@@ -119,10 +125,7 @@ def with_positive_diagonal(chol: Floats) -> Floats:
 
 def save_whitened(whitened: Whitened, path: str | Path) -> Path:
     """Write a posterior, whole or not at all; raises `UserError` for one that no file may hold."""
-    file = Path(path)
-    if file.suffix != ".npz":
-        raise UserError(f"{file}: a posterior is kept in a file that ends in .npz")
-    table = whitened.table
+    file, table = npz_path(path), whitened.table
     facts = {
         "format": FORMAT,
         "kernel": whitened.kernel,
@@ -133,23 +136,18 @@ def save_whitened(whitened: Whitened, path: str | Path) -> Path:
         "rows": table.rows,
     }
     values = {**table._asdict(), **whitened._asdict()}
-    arrays: dict[str, Any] = {x: np.asarray(values[x], dtype=np.float64) for x in SHAPES}
+    arrays = {x: np.asarray(values[x], dtype=np.float64) for x in SHAPES}
     _check(file, facts, arrays)
-    arrays[FACTS] = np.frombuffer(json.dumps(facts).encode(), dtype=np.uint8)
-    content = io.BytesIO()
-    np.savez(content, **arrays)
-    write_whole(file, content.getvalue())
+    write_numbers(file, FACTS, json.dumps(facts).encode(), arrays)
     return file
 
 
 def load_whitened(path: str | Path) -> Whitened:
     """Read a posterior that `save_whitened` wrote; raises `UserError` for any other file."""
     file = Path(path)
-    found = _arrays(file)
-    if FACTS not in found or found[FACTS].dtype != np.uint8:
-        raise UserError(f"{file} holds no exported posterior: it has no {FACTS!r}")
+    text, found = read_numbers(file, FACTS, "exported posterior")
     try:
-        facts = json.loads(found.pop(FACTS).tobytes())
+        facts = json.loads(text)
     except ValueError:
         raise UserError(f"{file} holds no exported posterior: its {FACTS!r} are no JSON") from None
     _check(file, facts, found)
@@ -174,16 +172,6 @@ def load_whitened(path: str | Path) -> Whitened:
         found["chol"],
         table,
     )
-
-
-def _arrays(file: Path) -> dict[str, npt.NDArray[Any]]:
-    try:
-        with np.load(file, allow_pickle=False) as kept:
-            return {name: kept[name] for name in kept.files}
-    except OSError as error:
-        raise UserError(f"{file}: {error.strerror or 'no file of a posterior'}") from None
-    except (ValueError, zipfile.BadZipFile, AttributeError, EOFError, NotImplementedError):
-        raise UserError(f"{file} holds no exported posterior; give a file of one") from None
 
 
 def _check(file: Path, facts: Any, arrays: Mapping[str, npt.NDArray[Any]]) -> None:

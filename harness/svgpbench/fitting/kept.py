@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import json
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import ValidationError
 
-from svgpbench.atomic import write_whole
 from svgpbench.config import KernelConfig
 from svgpbench.errors import UserError
 from svgpbench.experiments.mistakes import one_line
@@ -21,6 +18,7 @@ from svgpbench.methods import build_method
 from svgpbench.model import Theta
 from svgpbench.model.bases import Decoupled, Features
 from svgpbench.model.kernels import KernelParameters
+from svgpbench.numbers_file import npz_path, read_numbers, write_numbers
 from svgpbench.plugins import load_backend
 from svgpbench.training.blocks import prior_at
 from svgpbench.tree import named_leaves, rebuild
@@ -31,20 +29,12 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 def save_posterior(posterior: Posterior, path: str | Path) -> Path:
     """Write a posterior to an .npz file, whole or not at all; raises `UserError` for another ending."""
-    file = Path(path)
-    if file.suffix != ".npz":
-        raise UserError(f"{file}: a posterior is kept in a file that ends in .npz")
+    file = npz_path(path)
     text = posterior.facts.model_dump_json().encode()
-    arrays = dict(named_leaves(posterior.theta, "theta") + named_leaves(posterior.state, "state"))
-    content = io.BytesIO()
-    np.savez(
-        content,
-        allow_pickle=False,
-        **{FACTS: np.frombuffer(text, dtype=np.uint8)},
-        **{X_MEAN: posterior.x_mean, X_SCALE: posterior.x_scale},
-        **{name: np.asarray(x, dtype=np.float64) for name, x in arrays.items()},
-    )
-    write_whole(file, content.getvalue())
+    leaves = named_leaves(posterior.theta, "theta") + named_leaves(posterior.state, "state")
+    arrays = {name: np.asarray(x, dtype=np.float64) for name, x in leaves}
+    scales = {X_MEAN: posterior.x_mean, X_SCALE: posterior.x_scale}
+    write_numbers(file, FACTS, text, scales | arrays)
     return file
 
 
@@ -54,8 +44,8 @@ def load_posterior(path: str | Path) -> Posterior:
     Raises `UserError` for a file that is none, and for arrays that are not those of its method.
     """
     file = Path(path)
-    arrays = _arrays(file)
-    facts = _facts(file, arrays)
+    text, arrays = read_numbers(file, FACTS, "posterior")
+    facts = _facts(file, text)
     count = len(facts.features)
     scales = _kernel(file, arrays, facts.kernel, count, "theta.kernel")
     theta = Theta(scales, (), _basis(file, arrays, facts))
@@ -78,20 +68,7 @@ def load_posterior(path: str | Path) -> Posterior:
     return Posterior(facts, theta, state, blank.x_mean, blank.x_scale)
 
 
-def _arrays(file: Path) -> Arrays:
-    try:
-        with np.load(file, allow_pickle=False) as kept:
-            return {name: kept[name] for name in kept.files}
-    except OSError as error:
-        raise UserError(f"{file}: {error.strerror or 'no file of a posterior'}") from None
-    except (ValueError, zipfile.BadZipFile, AttributeError, EOFError, NotImplementedError):
-        raise UserError(f"{file} holds no posterior; give a file that was saved as one") from None
-
-
-def _facts(file: Path, arrays: Arrays) -> Facts:
-    if FACTS not in arrays or arrays[FACTS].dtype != np.uint8:
-        raise UserError(f"{file} holds no posterior: it has no {FACTS!r}")
-    text = arrays[FACTS].tobytes()
+def _facts(file: Path, text: bytes) -> Facts:
     try:
         return Facts.model_validate_json(text)
     except ValidationError as error:

@@ -96,7 +96,9 @@ class Posterior:
 
         Raises `UserError` for inputs that are not those of the training. In standard units of y.
         """
-        parts = [self._marginals(rows) for rows in self._chunks(X)]
+        ops = load_backend("numpy")
+        prior = self._prior(ops)
+        parts = [self._marginals(ops, prior, rows) for rows in self._chunks(X)]
         mu, v = (np.concatenate(each, axis=-1) for each in zip(*parts, strict=True))
         return mu, v
 
@@ -125,8 +127,6 @@ class Posterior:
         """
         numbers = self._targets(y)
         density, guess, variance = self._predicted(X, numbers)
-        if len(density) != len(numbers):
-            raise UserError(f"y has {len(numbers)} values for {len(density)} rows of X")
         predicted: Any = (density, guess, variance)
         return scores(self.model.likelihood.task, predicted, numbers, self.facts.y_scale)
 
@@ -146,9 +146,8 @@ class Posterior:
     def _prior(self, ops: Ops) -> Any:
         return prior_at(ops, self.model, self.method, self.theta)
 
-    def _marginals(self, X: Floats) -> tuple[Floats, Floats]:
-        ops = load_backend("numpy")
-        f = factor_at(ops, self.model, self.method, self.theta, self._prior(ops), X)
+    def _marginals(self, ops: Ops, prior: Any, X: Floats) -> tuple[Floats, Floats]:
+        f = factor_at(ops, self.model, self.method, self.theta, prior, X)
         mu, v = self.method.marginals(ops, f, self.method.factorise(ops, f, self.state))
         return np.asarray(mu), np.asarray(v)
 

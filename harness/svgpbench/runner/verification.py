@@ -15,6 +15,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from svgpbench.cells.cell import identify
 from svgpbench.config import CellConfig
 from svgpbench.errors import UserError
 from svgpbench.plugins import framework_missing
@@ -84,9 +85,11 @@ def verify(
 
     fresh = again([record.config for record in current])
     far = [r for r in current if judged(r, fresh[r.cell_id]).kind == "different"]
-    replicas = again([_replica(r.config, size) for r in far for size in PERTURBATIONS])
+    orders = {r.cell_id: [_replica(r.config, size) for size in PERTURBATIONS] for r in far}
+    replicas = again([cell for cells in orders.values() for cell in cells])
     for record in current:
-        mine = [r for r in replicas.values() if _replica_of(r.config, record.config)]
+        # by id: a run spells out what a record's configuration, older than an option, leaves unsaid
+        mine = [replicas[identify(cell).cell_id] for cell in orders.get(record.cell_id, ())]
         verdicts.append(judged(record, fresh[record.cell_id], mine))
     return verdicts
 
@@ -118,7 +121,3 @@ def judged(record: Record, fresh: Record, replicas: Sequence[Record] = ()) -> Ve
 
 def _replica(config: CellConfig, size: float) -> CellConfig:
     return config.model_copy(update={"perturbation": config.perturbation + size})
-
-
-def _replica_of(replica: CellConfig, config: CellConfig) -> bool:
-    return replica.model_copy(update={"perturbation": config.perturbation}) == config
