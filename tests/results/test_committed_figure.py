@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 
 import pytest
 from committed_records import RESULTS
 
 from svgpbench.cli.application import exit_code
+from svgpbench.papers import load_paper, paper_folders
+from svgpbench.papers.verdict import Verdict
+from svgpbench.report.ledger import COLUMNS, released
 
 
 def test_the_committed_records_give_figure_3_and_its_verdict(
@@ -21,3 +25,23 @@ def test_the_committed_records_give_figure_3_and_its_verdict(
     assert "fig3.png, fig3.pdf, fig3.txt, fig3.md, fig3.tex, fig3.csv" in fig3
     assert fig3.endswith("cells: 0 run, 900 reused, 0 failed")
     assert claims.endswith("1 claim: 1 undecided")
+    header, row = csv.reader((tmp_path / "claims.csv").read_text("utf-8").splitlines())
+    assert header == [*COLUMNS]
+    assert row in released("adam2021")
+
+
+def test_what_is_released_is_every_claim_and_tells_of_these_records(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    papers = [load_paper(name) for name in paper_folders()]
+    rows = released()
+    assert [row[:2] for row in rows] == [[c.id, c.title] for paper in papers for c in paper.claims]
+    assert {row[2] for row in rows} <= {*Verdict}
+    assert [row[0] for row in released("adam2021") if row[2] == "not run"] == []
+    assert exit_code(["claims", "--released", "--paper", "cheng2017"]) == 0
+    printed = capsys.readouterr().out
+    assert "cheng2017-04" in printed
+    assert "adam2021-01" not in printed
+    assert "from its repository's records" in printed
+    assert exit_code(["claims", "adam2021-01", "--released"]) == 2
+    assert "--released stands alone but for --paper" in capsys.readouterr().err
