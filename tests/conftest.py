@@ -35,15 +35,22 @@ from svgpbench.plugins import framework_missing, load_backend
 BACKENDS = ("numpy", "jax", "torch", "tensorflow")
 
 
-LONG = ("site", "templates")
-"""Rooms of tests that `make long` runs: a site read in a browser, packages generated and tested."""
+LONG = (
+    "site",
+    "templates",
+    "chaos",
+    "guides/test_check_what_was_added.py",
+    "test_beside_another_package.py",
+)
+"""Of what `make long` runs: pages in a browser, packages that `new` writes, a run whose processes are killed,
+the whole check on plugins, and tests once more beside somebody's package."""
 
 
 @pytest.hookimpl(tryfirst=True)  # before marks choose
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     for item in items:
-        if item.path.is_relative_to(here) and item.path.relative_to(here).parts[0] in LONG:
+        if any(item.path.is_relative_to(here / name) for name in LONG):
             item.add_marker("long")
 
 

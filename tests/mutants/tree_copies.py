@@ -106,6 +106,7 @@ class TreeCopy:
             [
                 *("-q", "-rfE", "--tb=line", "--no-header"),
                 *("-p", "no:cacheprovider", "--hypothesis-seed=0", *options),
+                *("-m", ""),  # those of `make long` too
                 *(("-k", k) if k else ()),
                 *tests,
             ],

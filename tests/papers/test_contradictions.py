@@ -62,7 +62,7 @@ def test_contradictions_are_of_all_papers(capsys: pytest.CaptureFixture[str]) ->
     assert "stands alone" in capsys.readouterr().err
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_page_is_what_the_ledger_says(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

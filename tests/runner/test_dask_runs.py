@@ -58,7 +58,7 @@ def run_there(run: Run, client: Client) -> Run:
     """`run`, on the cluster."""
 
     def call(*cells: object, timeout: float | None = None, **options: object) -> Summary:
-        settings = {"target": "fake_cells", "patience_s": 3.0} | {
+        settings = {"target": "fake_cells", "patience_s": 30.0} | {
             name: options.pop(name)
             for name in ("target", "patience_s", "memory", "on_notice")
             if name in options

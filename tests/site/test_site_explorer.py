@@ -46,7 +46,8 @@ def test_means_and_errors_at_the_end_are_those_of_the_table(
             if error is None:
                 assert math.isnan(row[f"{name}_se"])
             else:
-                assert error == pytest.approx(row[f"{name}_se"], rel=1e-2)
+                # the page keeps three digits of an error
+                assert error == pytest.approx(row[f"{name}_se"], rel=5e-3)
             compared += 1
     assert compared > 50
 
