@@ -52,9 +52,9 @@ class Fault:
 
 def span(source: str, dotted: str) -> tuple[int, int]:
     """The lines [start, end) of a function or class, decorators included; raises `StaleError`."""
-    at: ast.AST = ast.parse(source)
     if not dotted:
         return 0, len(source.splitlines())
+    at: ast.AST = ast.parse(source)
     for name in dotted.split("."):
         found = [node for node in _definitions(at) if node.name == name]
         if len(found) != 1:

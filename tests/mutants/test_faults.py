@@ -15,7 +15,9 @@ FAULTS = read_faults()
 def test_a_fault_fits_its_function_and_has_tests(fault: Fault) -> None:
     source = (ROOT / fault.file).read_text(encoding="utf-8")
     changed = fault.applied(source)
-    assert ast.dump(ast.parse(changed)) != ast.dump(ast.parse(source)), "nothing is changed"
+    assert changed != source, "nothing is changed"
+    if fault.file.endswith(".py"):
+        assert ast.dump(ast.parse(changed)) != ast.dump(ast.parse(source)), "nothing is changed"
     assert fault.tests
     for test in fault.tests:
         path, _, name = test.partition("::")
