@@ -24,7 +24,7 @@ demo: $(VENV)/.installed
 test: $(VENV)/.installed
 	$(BIN)/pytest --numprocesses auto --dist loadfile
 
-# what takes minutes by itself: pages in a browser, every package that `svgpbench new` writes, kills (ten minutes)
+# what takes minutes by itself: every package that `svgpbench new` writes, the whole check on plugins, kills (ten minutes)
 long: $(VENV)/.installed
 	$(BIN)/pytest -m long --numprocesses auto --dist loadfile
 

@@ -36,13 +36,12 @@ BACKENDS = ("numpy", "jax", "torch", "tensorflow")
 
 
 LONG = (
-    "site",
     "templates",
     "chaos",
     "guides/test_check_what_was_added.py",
     "test_beside_another_package.py",
 )
-"""Of what `make long` runs: pages in a browser, packages that `new` writes, a run whose processes are killed,
+"""Of what `make long` runs: packages that `new` writes, a run whose processes are killed,
 the whole check on plugins, and tests once more beside somebody's package."""
 
 

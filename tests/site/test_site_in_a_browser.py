@@ -203,7 +203,7 @@ def test_from_the_overview_to_raw_numbers_and_their_command_in_three_clicks(
     show(browser, made, "index.html")
     browser.find_element("css selector", '.cells a[href$="#adam2021-16"]').click()
     claim = browser.find_element("id", "adam2021-16")
-    assert "svgpbench run adam2021-fig3 --preset paper" in claim.text
+    assert "svgpbench run adam2021-fig3 --preset starts" in claim.text
     claim.find_element("css selector", 'a[href="#artefact-fig3"]').click()
     assert browser.current_url.endswith("papers/adam2021.html#artefact-fig3")
     links = browser.find_elements("css selector", "#artefact-fig3 a[href$='.csv']")

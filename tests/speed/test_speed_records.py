@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
+from committed_records import RESULTS
+from matplotlib.image import imread
 
 from svgpbench.cli.application import exit_code
 from svgpbench.errors import UserError
@@ -65,6 +67,15 @@ def test_marks_of_one_problem_from_several_records_share_a_panel(tmp_path: Path)
     draw_roofline(reports, both)
     assert both.read_text().count("axes_") == one.read_text().count("axes_")
     assert both.stat().st_size > one.stat().st_size
+
+
+def test_nothing_of_a_roofline_is_cut_off(tmp_path: Path) -> None:
+    record = json.loads((RESULTS / "speed" / "adam2021-fig4.json").read_text(encoding="utf-8"))
+    out = tmp_path / "roof.png"
+    draw_roofline([SpeedReport.from_json(record)], out)
+    drawn = imread(out)[:, :, :3]
+    for edge in (drawn[:2], drawn[-2:], drawn[:, :2], drawn[:, -2:]):
+        assert (edge == 1.0).all()
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"cells": 3}', '{"cells": [{}]}'])

@@ -18,7 +18,7 @@ from matplotlib.lines import Line2D
 from svgpbench.errors import UserError
 from svgpbench.report.figure import check_figure_path
 from svgpbench.report.palette import line_styles
-from svgpbench.report.panel import STYLE, grid, plain_powers
+from svgpbench.report.panel import STYLE, grid, legend_of, plain_powers
 from svgpbench.speed import SpeedReport
 from svgpbench.speed.rates import Rates, best_of
 from svgpbench.speed.report import Cell
@@ -58,7 +58,8 @@ def draw_roofline(reports: Sequence[SpeedReport], path: Path) -> str:
     with matplotlib.rc_context(STYLE):
         columns = min(len(found), 2)
         figure, axes = grid(-(-len(found) // columns), columns)
-        figure.set_size_inches(3.4 * columns, 2.6 * len(axes) + 0.8)
+        # one panel as wide as its legend of some columns
+        figure.set_size_inches(max(3.4 * columns, 5.2), 2.6 * len(axes) + 0.8)
         panels = list(axes.flat)
         for panel, (problem, (machine, timed)) in zip(panels, found.items(), strict=False):
             _draw_panel(panel, machine, timed, colours, marks)
@@ -76,7 +77,7 @@ def draw_roofline(reports: Sequence[SpeedReport], path: Path) -> str:
             Line2D([], [], color=colour, marker="s", linestyle="", markersize=4, label=who)
             for who, colour in colours.items()
         ]
-        figure.legend(handles=handles, loc="outside lower center", ncols=4, frameon=False)
+        legend_of(figure, handles)
         try:
             figure.savefig(path, dpi=200)
         except OSError as error:

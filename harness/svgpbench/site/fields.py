@@ -45,6 +45,11 @@ class Standing:
     fails: tuple[str, ...]  # `data set: who is better`
     failures: str  # of cells
 
+    @property
+    def says_something(self) -> bool:
+        """Whether there is a rank, a difference that an interval tells or a failure."""
+        return bool(self.rank or self.wins or self.fails or self.failures)
+
 
 @dataclass(frozen=True)
 class Field:

@@ -58,6 +58,7 @@ def _facts(name: str, cls: type[AnyMethod], fields: Sequence[Field]) -> MethodFa
         for label, named in field.names.items()
         if named == name
         for standing in field.standing(label)
+        if standing.says_something
     ]
     return MethodFacts(
         name,
