@@ -99,3 +99,14 @@ def test_a_standing_names_who_is_better_and_where(field: Field) -> None:
     assert beaten == ["airfoil", "boston:no-rad", "concrete:5"]
     (theirs,) = [one for one in field.standing("q-SVGP Adam") if one.score == "NLPD"]
     assert [text.partition(": ")[0] for text in theirs.fails if "t-SVGP" in text] == beaten
+    assert not [text for text in theirs.wins if "t-SVGP" in text]
+
+
+def test_a_difference_is_the_same_from_either_side(field: Field) -> None:
+    turned = {"better": "worse", "worse": "better", "equal": "equal", "undecided": "undecided"}
+    seen = set()
+    for pairs in field.outcomes.values():
+        for (first, second), outcomes in pairs.items():
+            seen |= set(map(str, outcomes.values()))
+            assert {d: turned[o] for d, o in outcomes.items()} == dict(pairs[second, first])
+    assert seen == set(turned)

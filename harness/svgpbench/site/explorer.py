@@ -171,14 +171,14 @@ def _effects(field: Field) -> dict[str, list[list[Any]]]:
     return {
         score: [
             [
-                field.data.index(effect.of),
+                field.data.index(data),
                 *(field.methods.index(name) for name in pair),
-                OUTCOMES.index(effect.outcome),
+                OUTCOMES.index(outcome),
             ]
-            for pair, effects in pairs.items()
-            for effect in effects
+            for pair, outcomes in pairs.items()
+            for data, outcome in outcomes.items()
         ]
-        for score, pairs in field.effects.items()
+        for score, pairs in field.outcomes.items()
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -16,7 +16,7 @@ from svgpbench.metrics import METRICS, USUAL, Metric
 from svgpbench.papers.differences import compare
 from svgpbench.papers.measures import MEASURES
 from svgpbench.papers.ranks import Ranks, average_ranks
-from svgpbench.papers.verdict import Effect, Outcome
+from svgpbench.papers.verdict import Outcome
 from svgpbench.report.collect import Collected, collected_in
 from svgpbench.report.evidence import frame_of
 from svgpbench.report.frames import reference_backend
@@ -27,8 +27,8 @@ MOST_COMPARED = 1500
 
 TURNED = {Outcome.better: Outcome.worse, Outcome.worse: Outcome.better}
 
-Pairs: TypeAlias = Mapping[tuple[str, str], Sequence[Effect]]
-"""The first method of each pair against the second, an effect a data set."""
+Pairs: TypeAlias = Mapping[tuple[str, str], Mapping[str, Outcome]]
+"""How the first method of each pair does against the second, by data set."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class Field:
         return {name: ranks for name, ranks in found.items() if ranks is not None}
 
     @cached_property
-    def effects(self) -> dict[str, Pairs]:
+    def outcomes(self) -> dict[str, Pairs]:
         """By score, every two methods in both orders; empty where there are too many."""
         pairs = list(combinations(self.methods, 2))
         if len(pairs) * len(self.data) * len(self.scores) > MOST_COMPARED:
@@ -129,16 +129,17 @@ class Field:
         found: dict[str, Pairs] = {}
         for score in self.scores:
             one_way = {pair: self._against(score.name, *pair) for pair in pairs}
-            other_way = {pair[::-1]: [*map(_turned, of)] for pair, of in one_way.items()}
+            other_way = {pair[::-1]: _turned(of) for pair, of in one_way.items()}
             found[score.name] = one_way | other_way
         return found
 
-    def _against(self, score: str, first: str, second: str) -> list[Effect]:
+    def _against(self, score: str, first: str, second: str) -> dict[str, Outcome]:
         two = self.compared[self.compared["method"].isin([first, second])]
         two = two[two["task"].map(METRICS[score].fits)]
         both = two[two["perturbation"] == 0].groupby("data")["method"].nunique() == 2
         here = two[two["data"].isin(both[both].index)]
-        return list(compare(here, score, first, second))
+        found = compare(here, score, first, second)
+        return {effect.of: Outcome(effect.outcome) for effect in found}
 
     def standing(self, method: str) -> Iterator[Standing]:
         """How a method stands in each score that it is compared in."""
@@ -147,7 +148,7 @@ class Field:
         failed = mine[mine["status"] != "ok"]["status"].value_counts()
         listed = ", ".join(f"{count} {status}" for status, count in failed.items())
         for score in self.scores:
-            pairs = self.effects.get(score.name, {})
+            pairs = self.outcomes.get(score.name, {})
             ranks = self.ranks.get(score.name)
             of_mine = [one.text for one in ranks.of if one.method == method] if ranks else []
             yield Standing(
@@ -163,21 +164,19 @@ class Field:
             )
 
 
-def _turned(effect: Effect) -> Effect:
-    """The same difference, seen from the other method."""
-    value, low, high = (None if x is None else -x for x in (effect.value, effect.high, effect.low))
-    outcome = TURNED.get(Outcome(effect.outcome), effect.outcome)
-    return Effect(effect.of, outcome, value, low, high, effect.note)
+def _turned(outcomes: Mapping[str, Outcome]) -> dict[str, Outcome]:
+    """The same differences, seen from the other method."""
+    return {data: TURNED.get(outcome, outcome) for data, outcome in outcomes.items()}
 
 
 def _better(pairs: Pairs, method: str, place: int) -> tuple[str, ...]:
     """By data set, the others of the pairs whose first is better, the method being the first or second."""
     found: dict[str, list[str]] = {}
-    for pair, effects in pairs.items():
+    for pair, outcomes in pairs.items():
         if pair[place] == method:
-            for effect in effects:
-                if effect.outcome == Outcome.better:
-                    found.setdefault(effect.of, []).append(pair[1 - place])
+            for data, outcome in outcomes.items():
+                if outcome == Outcome.better:
+                    found.setdefault(data, []).append(pair[1 - place])
     return tuple(f"{data}: {', '.join(names)}" for data, names in found.items())
 
 
