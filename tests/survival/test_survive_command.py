@@ -259,14 +259,19 @@ def test_the_shipped_plan_has_at_most_two_hundred_cells_and_no_library_in_vain()
         assert library.walker.is_file()
 
 
-# GPyTorch and GPJax add the jitter to the variance of every datum too
-@pytest.mark.parametrize(("name", "apart"), [("gpflow", 1e-8), ("gpytorch", 1e-4), ("gpjax", 1e-4)])
-def test_a_peer_walks_as_we_do(survive: Survive, name: str, apart: float) -> None:
+# GPyTorch and GPJax add the jitter to the variance of every datum too; at a rate of 10 GPJax's whitened
+# step backs off to 0.3, and GPyTorch's triangular one stays in the cone by construction
+@pytest.mark.parametrize(
+    ("name", "apart", "live"),
+    [("gpflow", 1e-8, set()), ("gpytorch", 1e-4, {"ngd-tril"}), ("gpjax", 1e-4, {"natgrad"})],
+)
+def test_a_peer_walks_as_we_do(survive: Survive, name: str, apart: float, live: set[str]) -> None:
     if peer_python(name) is None:
         pytest.skip(f"no environment of peer {name!r}: make peers makes it")
     survive("--library", "svgpbench", "--library", name, "--problem", "steady")
     ours, theirs = survive.lines(), survive.lines(name)
     assert theirs[0]["end"] == "lived"
     assert theirs[0]["bounds"] == pytest.approx(ours[0]["bounds"], rel=apart)
-    at_ten = [line for line in theirs if line["rate"] == 10.0]
-    assert at_ten[0]["end"] in ("not positive definite", "diverged")
+    at_ten = {line["method"]: line["end"] for line in theirs if line["rate"] == 10.0}
+    assert {method for method, end in at_ten.items() if end == "lived"} == live
+    assert {at_ten[m] for m in at_ten.keys() - live} <= {"not positive definite", "diverged"}
