@@ -112,6 +112,18 @@ def test_a_field_is_of_methods_that_ran_on_every_near_data_set() -> None:
     assert found.notes == ("not on every near data set, and left out: a, c",)
 
 
+def test_data_sets_that_few_methods_ran_on_do_not_cost_the_others_their_ranking() -> None:
+    found = field(
+        records("airfoil", a=0.1, b=0.5, c=0.9),
+        records("boston", a=0.1, b=0.5, c=0.9),
+        records("concrete", b=0.1),
+    )
+    assert [(one.method, one.rank) for one in found.methods] == [("a", 1.0), ("b", 2.0), ("c", 3.0)]
+    assert [case.data for case in found.cases] == ["airfoil", "boston"]
+    assert found.records == len(records("airfoil", a=0.1, b=0.5, c=0.9)) * 2
+    assert found.notes == ("left out, for want of some of these methods: 1 of 3 near data sets",)
+
+
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
     """The committed records of one experiment: N = 90, D = 1, Gaussian."""

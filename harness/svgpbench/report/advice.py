@@ -52,7 +52,7 @@ class Ranked:
 
 @dataclass(frozen=True)
 class Field:
-    """The near cases of one experiment and the methods that ran on all of them, the best first."""
+    """Near cases of one experiment and the methods that ran on all of these, the best first."""
 
     experiment: str
     metric: str
@@ -166,17 +166,32 @@ def field_of(question: Question, metric: str, cases: Sequence[Case]) -> Field | 
     ended = frame[frame["status"] == "ok"]
     if ended.empty or ended[metric].isna().all():
         return None
-    data = [case.data for case in cases]
-    methods = [str(name) for name in frame["method"].unique()]
-    there = frame.groupby("method")["data"].nunique()
-    field = [name for name in methods if there[name] == len(data)]
-    out = [name for name in methods if name not in field]
-    plain = [r for r in records if r.config.perturbation == 0]
+    field = _widest(frame)
+    there = {data for data, ran in _ran(frame).items() if field <= ran}
+    kept = [case for case in cases if case.data in there]
+    out = [str(name) for name in frame["method"].unique() if name not in field]
+    plain = [r for r in records if r.config.perturbation == 0 and r.config.data.title in there]
     costs, notes = costs_of(plain)
     if out:
         notes.append(f"not on every near data set, and left out: {', '.join(out)}")
-    ranked = _ranked(frame[frame["method"].isin(field)], costs, metric, field)
-    return Field(cases[0].experiment, metric, tuple(cases), tuple(ranked), len(plain), tuple(notes))
+    if len(kept) < len(cases):
+        apart = f"{len(cases) - len(kept)} of {len(cases)} near data sets"
+        notes.append(f"left out, for want of some of these methods: {apart}")
+    frame = frame[frame["method"].isin(field) & frame["data"].isin(there)]
+    ranked = _ranked(frame, costs, metric, [str(name) for name in frame["method"].unique()])
+    return Field(kept[0].experiment, metric, tuple(kept), tuple(ranked), len(plain), tuple(notes))
+
+
+def _ran(frame: pd.DataFrame) -> dict[str, frozenset[str]]:
+    """The methods that ran on each data set."""
+    return {str(data): frozenset(of["method"]) for data, of in frame.groupby("data")}
+
+
+def _widest(frame: pd.DataFrame) -> frozenset[str]:
+    """The methods whose number times that of their common data sets is largest; in a tie every set's."""
+    ran = list(_ran(frame).values())
+    together = [frozenset.intersection(*ran), *sorted(set(ran), key=sorted)]
+    return max(together, key=lambda field: len(field) * sum(field <= those for those in ran))
 
 
 def _ranked(
