@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from svgpbench.config import CellConfig
+from svgpbench.runner import pool
 from svgpbench.runner.events import Summary
 from svgpbench.runner.pool import run_cells
 from svgpbench.runner.records import Record
@@ -17,6 +18,12 @@ def workers_find_the_fake_cells(monkeypatch: pytest.MonkeyPatch) -> None:
     here = str(Path(__file__).parent)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([here, os.environ.get("PYTHONPATH", "")]))
     monkeypatch.syspath_prepend(here)
+
+
+@pytest.fixture(autouse=True)
+def no_other_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Other tests run beside these: what they take of the machine's cores is not seen here."""
+    monkeypatch.setattr(pool, "core_file", lambda: tmp_path / "cores")
 
 
 @pytest.fixture

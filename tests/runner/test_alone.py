@@ -34,7 +34,7 @@ def slow(seed: int, seconds: float = 0.1, **changes: Any) -> CellConfig:
 def two_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Room for two jobs, on a machine of one core too."""
     core = usable_cores()[0]
-    monkeypatch.setattr(pool, "job_cores", lambda jobs, threads: [(core,), (core,)])
+    monkeypatch.setattr(pool, "job_cores", lambda *asked: [(core,), (core,)])
 
 
 def intervals(records: list[Record]) -> list[tuple[datetime, datetime]]:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeAlias
 
 import psutil
 
 from svgpbench.environment import affinity
 from svgpbench.errors import UserError
+
+Choose: TypeAlias = Callable[[tuple[int, ...], int], tuple[int, ...]]
 
 
 def usable_cores() -> tuple[int, ...]:
@@ -40,8 +44,12 @@ def cpu_quota(path: Path) -> int | None:
         return None
 
 
-def job_cores(jobs: int | None, threads: int) -> list[tuple[int, ...]]:
+def job_cores(
+    jobs: int | None, threads: int, choose: Choose = lambda cores, count: cores[:count]
+) -> list[tuple[int, ...]]:
     """The cores of each job: `threads` of its own; `jobs` None takes as many jobs as fit.
+
+    `choose` says which so many of the machine's cores the run has.
 
     Raises `UserError` where they do not fit: two jobs that share a core time each other.
     """
@@ -58,6 +66,7 @@ def job_cores(jobs: int | None, threads: int) -> list[tuple[int, ...]]:
             f"--jobs {jobs} of {threads} threads need {jobs * threads} cores, "
             f"this machine offers {len(cores)}: at most --jobs {most}"
         )
+    cores = choose(cores, jobs * threads)
     return [cores[slot * threads : (slot + 1) * threads] for slot in range(jobs)]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -17,6 +18,7 @@ from svgpbench.config import CellConfig
 from svgpbench.errors import UserError
 from svgpbench.runner.backlog import PlannedCell, identified, record_for
 from svgpbench.runner.claims import NAME, Claims
+from svgpbench.runner.core_claims import CoreClaims, core_file
 from svgpbench.runner.cores import job_cores
 from svgpbench.runner.events import Event, Noticed, Planned, SetAside, Summary
 from svgpbench.runner.foreman import Foreman
@@ -68,15 +70,16 @@ def run_cells(
         UserError: for more jobs than cores, an existing record of another schema, a cell that
             cannot be identified, or a folder that cannot be written.
     """
-    if crew is None:
-        allotment = job_cores(jobs, max((cell.threads for cell in cells), default=1))
-        crew = LocalCrew(allotment, timeout, memory, target)
-    plan = identified(cells, target)
-    check_writable(results)
-    there = {} if force else {one.cell_id: _found(results, one, on_event) for one in plan}
-    waiting = [one for one in plan if not there.get(one.cell_id, NOTHING).done]
-    claims = Claims(results / NAME)
-    try:
+    with ExitStack() as held:
+        if crew is None:
+            own = held.enter_context(closing(CoreClaims(core_file())))
+            threads = max((cell.threads for cell in cells), default=1)
+            crew = LocalCrew(job_cores(jobs, threads, own.choose), timeout, memory, target)
+        plan = identified(cells, target)
+        check_writable(results)
+        there = {} if force else {one.cell_id: _found(results, one, on_event) for one in plan}
+        waiting = [one for one in plan if not there.get(one.cell_id, NOTHING).done]
+        claims = held.enter_context(closing(Claims(results / NAME)))
         if claims.missing:
             on_event(Noticed(_no_locks(results, claims.missing)))
         else:
@@ -96,8 +99,6 @@ def run_cells(
             interrupted = False
         except KeyboardInterrupt:
             interrupted = True
-    finally:
-        claims.close()
     return Summary(
         cells=tuple(planned.identity for planned in plan),
         records=foreman.records,
