@@ -9,8 +9,8 @@ from hand_records import cell, collected, record
 
 from svgpbench.errors import UserError
 from svgpbench.metrics import METRICS, USUAL, loss, metric
-from svgpbench.report.layout import footnotes, lay_out
-from svgpbench.report.table import Finals, ResultTable
+from svgpbench.report.layout import ResultTable, footnotes, lay_out
+from svgpbench.report.table import Finals
 from svgpbench.runner.records import Record
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hand_records import cell, collected, record
 
-from svgpbench.report.layout import footnotes, rank_table, to_latex, to_markdown
-from svgpbench.report.table import Finals, ResultTable
+from svgpbench.report.layout import ResultTable, footnotes, rank_table, to_latex, to_markdown
+from svgpbench.report.table import Finals
 from svgpbench.runner.records import Record
 
 

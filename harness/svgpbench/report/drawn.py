@@ -10,9 +10,7 @@ import pandas as pd
 
 from svgpbench.errors import UserError
 from svgpbench.metrics import Metric
-from svgpbench.report.collect import Collected
 from svgpbench.report.frames import count_by, final_frame, reference_backend, trace_frame
-from svgpbench.report.kinds import Kind
 from svgpbench.report.palette import LineStyle, line_styles
 from svgpbench.runner.records import Record
 
@@ -27,14 +25,13 @@ class Drawn:
     backend: str
 
     @classmethod
-    def of(cls, collected: Collected, kind: Kind) -> Drawn:
-        """Raises `UserError` for a data set or method that is not there."""
-        records = kind.chosen(collected)
+    def of(cls, experiment: str, records: Sequence[Record]) -> Drawn:
+        """Of the records that an entry is of."""
         frame = final_frame(records)
         backend = reference_backend(frame)
         mine = [r for r in records if r.config.backend.title == backend]
         mine = [r for r in mine if r.config.perturbation == 0]
-        return cls(collected.experiment, frame, tuple(mine), backend)
+        return cls(experiment, frame, tuple(mine), backend)
 
     @cached_property
     def finals(self) -> pd.DataFrame:

@@ -41,7 +41,7 @@ def draw_figure(
     for one in paths:
         check_figure_path(one)
     kind = kind or Convergence()
-    drawn = Drawn.of(collected, kind)
+    drawn = Drawn.of(collected.experiment, kind.chosen(collected))
     with matplotlib.rc_context(STYLE):
         figure = kind.draw(drawn)
         caption = _caption(collected, drawn, kind)

@@ -151,7 +151,7 @@ class ParetoTable(TableKind):
         """
         if len(backends) > 1:
             raise UserError("costs are compared on one backend: give one --backend")
-        drawn = Drawn.of(collected, self)
+        drawn = Drawn.of(collected.experiment, self.chosen(collected))
         drawn.check_recorded([METRICS[name] for name in self.metrics], drawn.finals)
         costs, notes = costs_of(drawn.records)
         frame = drawn.with_replicas

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -22,74 +19,9 @@ from svgpbench.report.frames import (
     reference_backend,
 )
 from svgpbench.report.kinds import TableKind
+from svgpbench.report.layout import ResultTable
 from svgpbench.report.means import mean_and_error
 from svgpbench.runner.records import Record
-
-if TYPE_CHECKING:
-    from svgpbench.report.layout import TerminalTable
-
-
-@dataclass(frozen=True)
-class ResultTable:
-    """A row a data set, method and backend; a terminal gets some of the backends and metrics."""
-
-    experiment: str
-    rows: pd.DataFrame
-    shown: tuple[str, ...]  # backends
-    notes: tuple[str, ...]
-    metrics: tuple[Metric, ...]  # in the order of the columns
-    ranks: Mapping[str, Ranks] = field(default_factory=dict)  # by metric, where there are data sets
-
-    def metrics_of(self, task: str) -> list[Metric]:
-        """The columns of one task."""
-        return [metric for metric in self.metrics if metric.fits(task)]
-
-    def to_csv(self) -> str:
-        """Every row, numbers in full."""
-        return (
-            self.rows.drop(columns="failed")
-            .assign(failed=self.rows["failed"].map(json.dumps))
-            .to_csv(index=False)
-        )
-
-    def to_json(self) -> dict[str, Any]:
-        """Every row, numbers in full, and the notes; what is not there is null."""
-        rows = [
-            {str(key): _plain(value) for key, value in row.items()}
-            for row in self.rows.to_dict(orient="records")
-        ]
-        metrics = {
-            m.name: {"title": m.title, "unit": m.unit, "better": m.better} for m in self.metrics
-        }
-        return {
-            "experiment": self.experiment,
-            "metrics": metrics,
-            "rows": rows,
-            "average_ranks": {name: ranks.to_json() for name, ranks in self.ranks.items()},
-            "notes": list(self.notes),
-        }
-
-    def to_markdown(self) -> str:
-        """Pipe tables, one a task, and the footnotes as a list."""
-        from svgpbench.report import layout  # which lays this table out
-
-        return layout.to_markdown(self)
-
-    def to_latex(self) -> str:
-        """Tables for `booktabs`, one a task; the footnotes are in their captions."""
-        from svgpbench.report import layout
-
-        return layout.to_latex(self)
-
-    def to_terminal(self) -> TerminalTable:
-        """What rich prints."""
-        from svgpbench.report import layout
-
-        return layout.TerminalTable(self)
-
-
-def _plain(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 class Finals(TableKind):
