@@ -23,6 +23,7 @@ class Counts:
     seconds: float = 0.0
     slowest_s: float = 0.0
     failures: list[str] = field(default_factory=list)
+    lines: dict[str, float] = field(default_factory=dict)  # per cent reached, by module
 
 
 def run_campaign(

@@ -2,6 +2,7 @@
 
     python tests/fuzz/run.py --mutations 20000 --seed 1
     python tests/fuzz/run.py --parser papers --only 1234     # one file again, with its traceback
+    python tests/fuzz/run.py --mutations 2000 --coverage     # and the lines of the parsers that are reached
 
 Each parser has a process of its own, so that one that is killed (a crash in C, memory) is a failure and
 not the end. Exits with 1 where any parser failed.
@@ -15,6 +16,8 @@ import resource
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -36,6 +39,7 @@ def main(
     seed: Annotated[int, typer.Option("--seed")] = 0,
     parser: Annotated[str | None, typer.Option("--parser", metavar="NAME")] = None,
     only: Annotated[int | None, typer.Option("--only", metavar="NUMBER")] = None,
+    measured: Annotated[bool, typer.Option("--coverage")] = False,
     within: Annotated[Path | None, typer.Option("--within", hidden=True)] = None,
 ) -> None:
     """Read mutated files, and print what came of them by parser."""
@@ -49,7 +53,7 @@ def main(
     chosen = {name: known[name] for name in ([parser] if parser else known)}
     shares = sum(one.share for one in chosen.values())
     found = {
-        name: _apart(name, seed, round(mutations * one.share / shares))
+        name: _apart(name, seed, round(mutations * one.share / shares), one.modules * measured)
         for name, one in chosen.items()
     }
     _show(found)
@@ -66,8 +70,8 @@ def _again(name: str, parser: Parser, seed: int, number: int) -> None:
     print(parser.read(folder))
 
 
-def _apart(name: str, seed: int, mutations: int) -> Counts:
-    """A parser in a process of its own."""
+def _apart(name: str, seed: int, mutations: int, modules: Sequence[str]) -> Counts:
+    """A parser in a process of its own, which counts the lines of `modules` that it reaches."""
     with tempfile.TemporaryDirectory(prefix="fuzz") as place:
         own = [
             f"--mutations={mutations}",
@@ -75,18 +79,31 @@ def _apart(name: str, seed: int, mutations: int) -> Counts:
             f"--parser={name}",
             f"--within={place}",
         ]
+        files = [str(spec.origin) for module in modules if (spec := find_spec(module))]
+        data = f"--data-file={place}/.coverage"
+        counting = ["-m", "coverage", "run", data, f"--include={','.join(files)}"] if files else []
         done = subprocess.run(
-            [sys.executable, __file__, *own],
+            [sys.executable, *counting, __file__, *own],
             capture_output=True, text=True, check=False, timeout=LIMIT_S,
         )  # fmt: skip
         if done.returncode == 0:
-            return Counts(**json.loads(Path(place, "counts.json").read_text()))
+            counts = Counts(**json.loads(Path(place, "counts.json").read_text()))
+            return dataclasses.replace(counts, lines=_lines(data) if files else {})
         at = Path(place, "number")
         number = at.read_text() if at.exists() else "none"
         last = (done.stderr.strip().splitlines() or ["no word"])[-1]
         return Counts(
             failures=[f"its process ended with {done.returncode} at no. {number}: {last}"]
         )
+
+
+def _lines(data: str) -> dict[str, float]:
+    """The per cent of each module's lines that a campaign reached."""
+    command = [sys.executable, "-m", "coverage", "json", data, "-o", "-", "--quiet"]
+    found = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+    return {
+        Path(file).stem: one["summary"]["percent_covered"] for file, one in found["files"].items()
+    }
 
 
 def _alone(name: str, parser: Parser, seed: int, mutations: int, place: Path) -> None:
@@ -117,6 +134,9 @@ def _show(found: dict[str, Counts]) -> None:
     console = Console(width=120)
     console.print(table)
     for name, x in found.items():
+        if x.lines:
+            shares = ", ".join(f"{module} {share:.0f} %" for module, share in x.lines.items())
+            console.print(f"{name}: lines of {shares}", markup=False, highlight=False)
         for line in x.failures:
             console.print(f"{name}, {line}", markup=False, highlight=False, soft_wrap=True)
 
