@@ -5,6 +5,7 @@
 # make fuzz   reads 20 000 files made wrong by every parser of files from outside (ten minutes; SEED=1)
 # make pages   the docs and, beside them, the site of all committed records, in build/pages with one search
 # make chaos   kills a run's processes over and over: nothing may be lost (a quarter of an hour)
+# make sharded times E-steps over tables of 10^5 to 10^7 rows on 1, 2 and 4 workers, beside their law
 PYTHON  ?= python3
 VENV    ?= .venv
 RESULTS ?= runs
@@ -14,7 +15,7 @@ BENCH   ?=
 SEED    ?= 0
 BIN      = $(VENV)/bin
 
-.PHONY: demo test long pages mutants mutants-drawn fuzz chaos overheads lint check bench peers paper clean
+.PHONY: demo test long pages mutants mutants-drawn fuzz chaos overheads sharded lint check bench peers paper clean
 
 demo: $(VENV)/.installed
 	$(BIN)/svgpbench run adam2021-fig3 --preset quick --results $(RESULTS) $(if $(JOBS),--jobs $(JOBS))
@@ -44,6 +45,10 @@ fuzz: $(VENV)/.installed
 # 200 cells whose workers and runner are killed 50 times, beside the same cells undisturbed (a quarter of an hour)
 chaos: $(VENV)/.installed
 	$(BIN)/python tests/chaos/chaos_run.py --cells 200 --kills 50 $(if $(JOBS),--jobs $(JOBS))
+
+# E-steps by shards of up to 10 million rows, which take a gigabyte of the disk, on 1, 2 and 4 workers (OUT=FILE)
+sharded: $(VENV)/.installed
+	$(BIN)/python tests/sharded/rows_and_workers.py $(if $(OUT),--out $(OUT))
 
 # what a run costs beside its cells
 overheads: $(VENV)/.installed
