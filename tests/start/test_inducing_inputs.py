@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.cluster.vq import kmeans2
 from scipy.spatial.distance import cdist
 
 from svgpbench.config import InducingConfig
@@ -11,7 +12,12 @@ from svgpbench.model.bases import Decoupled
 from svgpbench.model.covariance import Covariance
 from svgpbench.model.kernels import KernelParameters, kernel
 from svgpbench.plugins import load_backend
-from svgpbench.start.inducing_inputs import greedy_variance, initial_bases, initial_inducing_inputs
+from svgpbench.start.inducing_inputs import (
+    greedy_variance,
+    initial_bases,
+    initial_inducing_inputs,
+    plus_plus,
+)
 
 X = np.random.default_rng(0).uniform(-2.0, 2.0, (200, 2))
 LINE = np.arange(1000.0)[:, None]
@@ -37,6 +43,15 @@ def test_centres_of_k_means_find_clusters_that_are_apart() -> None:
     for seed in range(5):
         found = initial_inducing_inputs(rows, 4, "k-means", seed)
         assert np.max(cdist(middles, found).min(axis=1)) < 0.1
+
+
+@pytest.mark.parametrize("count", [1, 2, 30])
+def test_starts_of_k_means_are_those_of_scipy_bit_by_bit(count: int) -> None:
+    rows = np.concatenate([X, X[:40] + 10.0, X[:3]])  # far clusters, and rows twice
+    own = plus_plus(rows, count, np.random.default_rng(7))
+    ours, _ = kmeans2(rows, own, iter=3, minit="matrix")
+    scipys, _ = kmeans2(rows, count, iter=3, minit="++", rng=np.random.default_rng(7))
+    np.testing.assert_array_equal(ours, scipys)
 
 
 def test_a_random_subset_is_of_distinct_rows_of_the_whole() -> None:

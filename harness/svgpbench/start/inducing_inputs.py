@@ -16,6 +16,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 import numpy.typing as npt
 from scipy.cluster.vq import kmeans2
+from scipy.spatial.distance import cdist
 
 from svgpbench.config import InducingConfig
 from svgpbench.errors import UserError
@@ -93,8 +94,25 @@ class KMeans(Initialisation):
         with warnings.catch_warnings():
             # a cluster that loses its points keeps its centre, which is a valid inducing input
             warnings.filterwarnings("ignore", message="One of the clusters is empty")
-            centres, _ = kmeans2(rows, count, iter=50, minit="++", rng=rng)
+            centres, _ = kmeans2(rows, plus_plus(rows, count, rng), iter=50, minit="matrix")
         return np.asarray(centres, dtype=np.float64)
+
+
+def plus_plus(rows: Floats, count: int, rng: np.random.Generator) -> Floats:
+    """Starts [count, D] among rows [n, D], each with probability by its squared distance from those before.
+
+    SciPy's `minit="++"`, bit by bit, but with each distance computed once: SciPy computes those from all
+    centres again for every centre, two minutes for 500 of 65,536 rows. Source: Arthur and Vassilvitskii 2007.
+    """
+    starts, nearest = np.empty((count, rows.shape[1])), np.full(len(rows), np.inf)
+    at = int(rng.integers(len(rows)))
+    for i in range(count):
+        if i:
+            at = int(np.searchsorted((nearest / nearest.sum()).cumsum(), rng.uniform()))
+        starts[i] = rows[at]
+        distances = cdist(starts[i : i + 1], rows, metric="sqeuclidean")[0]
+        nearest = np.minimum(nearest, distances)
+    return starts
 
 
 @dataclass(frozen=True)
