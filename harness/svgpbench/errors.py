@@ -8,8 +8,19 @@ from collections.abc import Iterable
 MOST_LISTED = 30
 
 
+def on_one_line(text: str) -> str:
+    """The text with what does not print escaped, as in `a\\x85b`."""
+    return "".join(x if x.isprintable() else ascii(x)[1:-1] for x in text)
+
+
 class UserError(ValueError):
-    """A mistake in what the user gave: one line saying what, where and what to do; exit code 2."""
+    """A mistake in what the user gave: one line saying what, where and what to do; exit code 2.
+
+    Names from files stand in it: what in them would break the line, or the terminal, is escaped.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(on_one_line(message))
 
 
 class NoAutodiffError(UserError):

@@ -185,8 +185,11 @@ def test_matrices_of_every_kind_are_those_that_were_saved(kind: str, compressed:
     assert (table.dtype, table.shape) == (np.float64, (7, 5))
     np.testing.assert_array_equal(table, matrix)
     for order in ("C", "F"):
-        saved = read(npy(np.array(matrix, order=order)), "numpy")[1]
-        np.testing.assert_array_equal(saved.to_numpy(), matrix)
+        for byte_order in "<>":
+            matrix = matrix.astype(matrix.dtype.newbyteorder(byte_order))
+            saved = read(npy(np.array(matrix, order=order)), "numpy")[1]
+            np.testing.assert_array_equal(saved.to_numpy(), matrix)
+            assert all(kind.isnative for kind in saved.dtypes)  # pandas groups no others
 
 
 def test_a_file_of_the_other_byte_order_is_read() -> None:

@@ -206,9 +206,17 @@ class Arguments:
     def read(folder: Path) -> object:
         from command_files import command
 
-        arguments = json.loads((folder / "arguments.json").read_text())
         with contextlib.chdir(folder):
-            return command(*arguments)
+            return command(*_given(folder))
+
+    @staticmethod
+    def writes(folder: Path) -> bool:
+        return any(text.startswith("--out") for text in _given(folder))
+
+
+def _given(folder: Path) -> list[str]:
+    found: list[str] = json.loads((folder / "arguments.json").read_text())
+    return found
 
 
 ARGUMENTS = Arguments

@@ -43,7 +43,7 @@ def run_campaign(
                 folder = Path(place).resolve()
                 parser.write(folder, random.Random(f"{seed} {name} {number}"))
                 start = time.perf_counter()
-                outcome = watched(parser.read, folder, door, writes=parser.writes)
+                outcome = watched(parser.read, folder, door, writes=parser.writes(folder))
             took = time.perf_counter() - start
             counts.mutations += 1
             counts.reached += outcome.reached

@@ -49,7 +49,7 @@ class Parser(NamedTuple):
     door: tuple[Any, str]  # what a well-formed file passes
     modules: tuple[str, ...]  # whose lines it is to reach
     share: float  # of the mutations
-    writes: bool = False  # into the folder, when it is told to
+    writes: Callable[[Path], bool] = lambda folder: False  # into the folder, when it is told to
 
 
 def parsers() -> Iterator[tuple[str, Parser]]:
@@ -137,5 +137,12 @@ def parsers() -> Iterator[tuple[str, Parser]]:
     )
     yield (
         "arguments",
-        Parser(ARGUMENTS.write, ARGUMENTS.read, ARGUMENTS.door, ARGUMENTS.modules, 0.06),
+        Parser(
+            ARGUMENTS.write,
+            ARGUMENTS.read,
+            ARGUMENTS.door,
+            ARGUMENTS.modules,
+            0.06,
+            ARGUMENTS.writes,
+        ),
     )

@@ -56,9 +56,9 @@ def writes_elsewhere(folder: Path) -> None:
 
 
 def says_two_lines(folder: Path) -> None:
-    from svgpbench.errors import UserError
+    from svgpbench_datasets import DataError
 
-    raise UserError("one\ntwo")
+    raise DataError("one\ntwo")
 
 
 @pytest.mark.parametrize(

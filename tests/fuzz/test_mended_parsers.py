@@ -52,6 +52,17 @@ def test_a_path_that_no_file_can_have() -> None:
         command("data", "show", f"{'x' * 3000}.csv", "--target", "y")
 
 
+@pytest.mark.parametrize("name", ["own\x85data", "a\u2028b", "a\x1b[31mb"])
+def test_names_that_would_break_the_line_or_colour_the_terminal(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "own.toml"
+    table = f'{{ name = {json.dumps(name)}, path = "own.csv", target = "y", task = "regression" }}'
+    used = '[presets.quick]\ndata = ["nothing"]\n'
+    path.write_text(f"{EXPERIMENT}[[problems]]\nlikelihood.name = 'gaussian'\ndata = [{table}]\n{used}")
+    with pytest.raises(UserError, match="unknown data set 'nothing'") as refusal:
+        load_experiment(str(path))
+    assert str(refusal.value).isprintable() and len(str(refusal.value).splitlines()) == 1
+
+
 def few(folder: Path, name: str, change: Callable[[bytes], bytes]) -> Path:
     """The paper of the template with one of its files changed."""
     (folder / "few").mkdir()
@@ -133,6 +144,8 @@ SCALING = {
     "a time without its memory": set_to({}, "memory", TITLE),
     "a cell twice": lambda tree: tree["speed"]["cells"].append(tree["speed"]["cells"][0]),
     "a time without work": set_to(None, "speed", "cells", 0, "work"),
+    "a rate that is no number": set_to(float("nan"), "shapes", TITLE, "e_rate"),
+    "a rate beyond floats": set_to(float("inf"), "shapes", TITLE, "e_rate"),
 }
 
 

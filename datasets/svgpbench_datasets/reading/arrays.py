@@ -149,6 +149,6 @@ def _table(names: tuple[str, ...] | None, *columns: Array) -> Table:
 
 
 def _plain(one: Array) -> Array:
-    """Truth values as 0 and 1, words as objects."""
+    """Truth values as 0 and 1, words as objects, numbers in the byte order of this machine."""
     kinds = {"b": np.dtype(np.uint8), "U": np.dtype(object)}
-    return one.astype(kinds.get(one.dtype.kind, one.dtype), copy=False)
+    return one.astype(kinds.get(one.dtype.kind, one.dtype.newbyteorder("=")), copy=False)

@@ -80,9 +80,8 @@ class ScalingReport:
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> ScalingReport:
         """The report that `to_json` wrote; `ValueError`, `TypeError` or `KeyError` for anything else."""
-        kept = _Kept.model_validate_json(
-            json.dumps({**record, **record["speed"]["settings"]}), strict=True
-        )
+        said = {**record, **record["speed"]["settings"]}
+        kept = _Kept.model_validate_json(json.dumps(said, allow_nan=False), strict=True)
         report = cls(kept.centre, kept.shapes, SpeedReport.from_json(record["speed"]), kept.memory)
         _refuse_gaps(report)
         return report
