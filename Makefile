@@ -44,7 +44,7 @@ fuzz: $(VENV)/.installed
 
 # 200 cells whose workers and runner are killed 50 times, beside the same cells undisturbed (a quarter of an hour)
 chaos: $(VENV)/.installed
-	$(BIN)/python tests/chaos/chaos_run.py --cells 200 --kills 50 $(if $(JOBS),--jobs $(JOBS))
+	$(BIN)/python tests/chaos/chaos_run.py --cells 200 --kills 50 --iterations 180 $(if $(JOBS),--jobs $(JOBS))
 
 # E-steps by shards of up to 10 million rows, which take a gigabyte of the disk, on 1, 2 and 4 workers (OUT=FILE)
 sharded: $(VENV)/.installed
