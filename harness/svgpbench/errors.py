@@ -9,7 +9,7 @@ MOST_LISTED = 30
 
 
 def on_one_line(text: str) -> str:
-    """The text with what does not print escaped, as in `a\\x85b`."""
+    r"""The text with what does not print escaped, as in `a\x85b`."""
     return "".join(x if x.isprintable() else ascii(x)[1:-1] for x in text)
 
 

@@ -57,7 +57,9 @@ def test_names_that_would_break_the_line_or_colour_the_terminal(tmp_path: Path, 
     path = tmp_path / "own.toml"
     table = f'{{ name = {json.dumps(name)}, path = "own.csv", target = "y", task = "regression" }}'
     used = '[presets.quick]\ndata = ["nothing"]\n'
-    path.write_text(f"{EXPERIMENT}[[problems]]\nlikelihood.name = 'gaussian'\ndata = [{table}]\n{used}")
+    path.write_text(
+        f"{EXPERIMENT}[[problems]]\nlikelihood.name = 'gaussian'\ndata = [{table}]\n{used}"
+    )
     with pytest.raises(UserError, match="unknown data set 'nothing'") as refusal:
         load_experiment(str(path))
     assert str(refusal.value).isprintable() and len(str(refusal.value).splitlines()) == 1
