@@ -166,8 +166,9 @@ def field_of(question: Question, metric: str, cases: Sequence[Case]) -> Field | 
     ended = frame[frame["status"] == "ok"]
     if ended.empty or ended[metric].isna().all():
         return None
-    field = _widest(frame)
-    there = {data for data, ran in _ran(frame).items() if field <= ran}
+    ran = {str(data): frozenset(of["method"]) for data, of in frame.groupby("data")}
+    field = _widest(list(ran.values()))
+    there = {data for data, here in ran.items() if field <= here}
     kept = [case for case in cases if case.data in there]
     out = [str(name) for name in frame["method"].unique() if name not in field]
     plain = [r for r in records if r.config.perturbation == 0 and r.config.data.title in there]
@@ -182,16 +183,14 @@ def field_of(question: Question, metric: str, cases: Sequence[Case]) -> Field | 
     return Field(kept[0].experiment, metric, tuple(kept), tuple(ranked), len(plain), tuple(notes))
 
 
-def _ran(frame: pd.DataFrame) -> dict[str, frozenset[str]]:
-    """The methods that ran on each data set."""
-    return {str(data): frozenset(of["method"]) for data, of in frame.groupby("data")}
+def _widest(ran: Sequence[frozenset[str]]) -> frozenset[str]:
+    """The methods whose number times that of their common data sets is largest; in a tie every set's.
 
-
-def _widest(frame: pd.DataFrame) -> frozenset[str]:
-    """The methods whose number times that of their common data sets is largest; in a tie every set's."""
-    ran = list(_ran(frame).values())
+    Args:
+        ran: the methods that ran on each data set.
+    """
     together = [frozenset.intersection(*ran), *sorted(set(ran), key=sorted)]
-    return max(together, key=lambda field: len(field) * sum(field <= those for those in ran))
+    return max(together, key=lambda field: len(field) * sum(field <= here for here in ran))
 
 
 def _ranked(
