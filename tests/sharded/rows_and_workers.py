@@ -3,12 +3,14 @@
     python tests/sharded/rows_and_workers.py --out record.json
 
 The law is what does not grow with rows plus what a row costs, fitted to all but the most rows on one worker;
-k workers share the rows, as far as the machine has a core for each. It has not seen the other cells.
+k workers deal out the shards, as far as the machine has a core for each, and the one with the most ends last.
+It has not seen the other cells.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -111,7 +113,9 @@ def fitted(cells: Sequence[Measured]) -> tuple[float, float]:
 def predicted(law: tuple[float, float], cell: Measured) -> float:
     """Seconds by the law."""
     fixed, each = law
-    return fixed + each * cell.rows / min(cell.workers, len(usable_cores()))
+    shards = math.ceil(cell.rows / ROW_GROUP)
+    of_one = math.ceil(shards / min(cell.workers, len(usable_cores())))
+    return fixed + each * min(of_one * ROW_GROUP, cell.rows)
 
 
 def show(cells: Sequence[Measured], law: tuple[float, float]) -> None:

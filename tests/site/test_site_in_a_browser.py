@@ -206,12 +206,8 @@ def test_from_the_overview_to_raw_numbers_and_their_command_in_three_clicks(
     assert "svgpbench run adam2021-fig3 --preset starts" in claim.text
     claim.find_element("css selector", 'a[href="#artefact-fig3"]').click()
     assert browser.current_url.endswith("papers/adam2021.html#artefact-fig3")
-    links = browser.find_elements("css selector", "#artefact-fig3 a[href$='.csv']")
-    (raw,) = {
-        link.get_attribute("href")
-        for link in links
-        if "/downloads/" in str(link.get_attribute("href"))
-    }
+    links = browser.find_elements("css selector", "#artefact-fig3 a[href*='/downloads/tidy/']")
+    (raw,) = {str(link.get_attribute("href")) for link in links}
     header, *rows = Path(raw.removeprefix("file://")).read_text("utf-8").splitlines()
     assert {"data", "method", "seed", "nlpd"} <= {*header.split(",")}
     assert len(rows) > 100

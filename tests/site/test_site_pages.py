@@ -102,6 +102,15 @@ def test_sizes_are_those_of_a_mail(made: Made) -> None:
     assert made.built.size - made.built.downloads < 15_000_000
 
 
+def test_what_no_page_shows_is_among_the_downloads(made: Made) -> None:
+    beside = [
+        x for x in made.folder.rglob("*") if x.relative_to(made.folder).parts[0] != "downloads"
+    ]
+    assert {x.suffix for x in beside}.isdisjoint({".csv", ".pdf", ".tex", ".parquet", ".toml"})
+    there = {x.suffix for x in (made.folder / "downloads" / "artefacts").rglob("*")}
+    assert there >= {".csv", ".pdf", ".tex"}
+
+
 def test_a_figure_leads_to_its_experiment_its_records_and_its_code(
     pages: dict[Path, Elements], made: Made
 ) -> None:

@@ -125,9 +125,7 @@ def _shown(
         if ".png" in of
     ]
     tables = [
-        _tabled(name, of, kinds.get(name), site, downloads)
-        for name, of in groups.items()
-        if ".md" in of
+        _tabled(name, of, kinds.get(name), downloads) for name, of in groups.items() if ".md" in of
     ]
     if not (artefact.experiment or artefact.computed or artefact.timing):
         commands = []
@@ -171,23 +169,17 @@ def _picture(
     data: Sequence[Link],
 ) -> Picture:
     caption = files[".txt"].read_text(encoding="utf-8").strip()
-    links = [Link("PDF", _below(site, files[".pdf"]))]
+    links = [downloads.made(files[".pdf"], "PDF", f"figure {name}")]
     if ".csv" in files and ".md" not in files:  # else they are the table's of the same name
-        links.append(Link("numbers", _below(site, files[".csv"])))
+        links.append(downloads.made(files[".csv"], "numbers", f"numbers of figure {name}"))
     links += [*_code(drawn_by, downloads), *data]
-    return Picture(name, _below(site, files[".png"]), caption, tuple(links))
+    return Picture(name, files[".png"].relative_to(site).as_posix(), caption, tuple(links))
 
 
-def _tabled(
-    name: str,
-    files: Mapping[str, Path],
-    drawn_by: object,
-    site: Path,
-    downloads: Downloads,
-) -> Tabled:
+def _tabled(name: str, files: Mapping[str, Path], drawn_by: object, downloads: Downloads) -> Tabled:
     grids, notes = of_markdown(files[".md"].read_text(encoding="utf-8"))
     links = [
-        Link(text, _below(site, files[suffix]))
+        downloads.made(files[suffix], text, f"table {name}")
         for text, suffix in (("CSV", ".csv"), ("LaTeX", ".tex"))
     ]
     return Tabled(name, grids, notes, (*links, *_code(drawn_by, downloads)))
@@ -198,7 +190,3 @@ def _code(kind: object, downloads: Downloads) -> Iterator[Link]:
     if kind is not None:
         module = kind if inspect.ismodule(kind) else sys.modules[type(kind).__module__]
         yield downloads.source(module)
-
-
-def _below(site: Path, path: Path) -> str:
-    return path.relative_to(site).as_posix()

@@ -18,7 +18,7 @@ from svgpbench.runner.stored import experiments, records_in
 from svgpbench.site.pages import Link
 
 FOLDER = "downloads"
-RECORDS_OF_TIMES = ("speed", "scaling", "learning", "survival")
+RECORDS_OF_TIMES = ("speed", "scaling", "learning", "survival", "sharded")
 """Folders below the results that `speed`, `scaling`, `learn` and `survive` write to."""
 
 
@@ -92,6 +92,13 @@ class Downloads:
                 ("claims.toml", f"{paper.name}: its claims in our words, and what decides them"),
             )
         ]
+
+    def made(self, file: Path, text: str, says: str) -> Link:
+        """A file of the site that no page shows, put here."""
+        path = self._path(file.relative_to(self.site).as_posix())
+        file.replace(path)
+        self._note(path, says)
+        return Link(text, path.relative_to(self.site).as_posix())
 
     def source(self, module: ModuleType) -> Link:
         """The code of a module."""
