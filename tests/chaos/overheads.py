@@ -1,4 +1,4 @@
-"""`make overheads`: what a run costs beside its cells, in a warm worker and in planning and resuming.
+"""`make overheads`: what a run costs beside its cells: in a warm worker, resuming, and making tables.
 
 python tests/chaos/overheads.py --cells 10000
 """
@@ -16,6 +16,7 @@ from pathlib import Path
 
 from chaos_run import NAME, command, write_experiment
 
+from svgpbench.api import finals, traces
 from svgpbench.cells.cell import identify
 from svgpbench.environment import describe
 from svgpbench.experiments import load_experiment, resolve
@@ -23,13 +24,17 @@ from svgpbench.runner.events import Event, Finished
 from svgpbench.runner.kept import write_kept
 from svgpbench.runner.pool import run_cells
 from svgpbench.runner.records import Record, WorkerFacts
+from svgpbench.runner.stored import records_in
 
 WARM = 100
 """Cells of which the time each is taken."""
 
+TRACED = 20
+"""Points of a planted record's trace."""
+
 
 def main(arguments: list[str] | None = None) -> int:
-    """Measure both and print them."""
+    """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cells", type=int, default=10_000, help="planned and resumed")
     options = parser.parse_args(arguments)
@@ -43,6 +48,8 @@ def main(arguments: list[str] | None = None) -> int:
         for form in ("one Parquet file", "a JSON file each"):
             planned, seconds = resumed(folder, options.cells, form)
             print(f"{planned} cells planned and resumed, {form}: {seconds:.1f} s")
+            rows, seconds = tabled(folder, form)
+            print(f"{rows} records into pandas, {form}: {seconds:.1f} s")
     return 0
 
 
@@ -74,9 +81,19 @@ def resumed(folder: Path, count: int, form: str) -> tuple[int, float]:
     return planned, seconds
 
 
+def tabled(folder: Path, form: str) -> tuple[int, float]:
+    """How many records, and the seconds until their finals and traces are data frames."""
+    since = time.monotonic()
+    records = records_in(folder / f"planted {form}", NAME).records
+    rows, points = len(finals(records)), len(traces(records))
+    seconds = time.monotonic() - since
+    assert points == rows * TRACED, points
+    return rows, seconds
+
+
 def plant(folder: Path, results: str, as_json: bool) -> None:
-    """A record of every cell, of twenty trace points."""
-    environment, points = describe(1), 20
+    """A record of every cell."""
+    environment = describe(1)
     records = []
     for cell in resolve(load_experiment(str(folder / f"{NAME}.toml"))):
         identity = identify(cell)
@@ -88,7 +105,7 @@ def plant(folder: Path, results: str, as_json: bool) -> None:
                 status="ok",
                 data={"fingerprint": identity.fingerprint},
                 environment=environment,
-                trace={name: [0.1] * points for name in ("iteration", "elbo", "nlpd", "rmse")},
+                trace={name: [0.1] * TRACED for name in ("iteration", "elbo", "nlpd", "rmse")},
                 metrics={"elbo": -1.0, "nlpd": 0.5, "rmse": 0.25},
                 timing={"train_s": 0.1},
                 started=datetime.now(UTC),

@@ -26,6 +26,24 @@ class Counts:
     lines: dict[str, float] = field(default_factory=dict)  # per cent reached, by module
 
 
+UNREADABLE = 0.01
+"""Of the files, how many are a folder of their name."""
+
+OWN = ("options.json", "arguments.json")
+"""What the reader of a campaign is told."""
+
+
+def write(folder: Path, name: str, parser: Parser, seed: int, number: int) -> None:
+    """The files of a number."""
+    rng = random.Random(f"{seed} {name} {number}")
+    parser.write(folder, rng)
+    files = sorted(x for x in folder.rglob("*") if x.is_file() and x.name not in OWN)
+    if files and rng.random() < UNREADABLE:
+        chosen = rng.choice(files)
+        chosen.unlink()
+        chosen.mkdir()
+
+
 def run_campaign(
     name: str,
     parser: Parser,
@@ -41,7 +59,7 @@ def run_campaign(
             before(number)
             with tempfile.TemporaryDirectory(prefix="fuzz") as place:
                 folder = Path(place).resolve()
-                parser.write(folder, random.Random(f"{seed} {name} {number}"))
+                write(folder, name, parser, seed, number)
                 start = time.perf_counter()
                 outcome = watched(parser.read, folder, door, writes=parser.writes(folder))
             took = time.perf_counter() - start

@@ -134,6 +134,10 @@ def _take_from(holder: Node, key: Any, rng: random.Random) -> None:
 CHANGES = (_replace, _replace, _shift, _shift, _drop, _double, _rename, _add, _wrap, _take_from)
 
 
+DEPTH = 3000
+"""Of lists in lists, more than a stack holds."""
+
+
 def bytes_mutated(raw: bytes, rng: random.Random) -> bytes:
     """A copy with bytes flipped, taken out, put in or doubled in a few places, or cut."""
     for _ in range(rng.choice((1, 1, 1, 2, 4))):
@@ -147,6 +151,7 @@ def bytes_mutated(raw: bytes, rng: random.Random) -> bytes:
             raw[:at] + raw[end:],
             raw[:end] + raw[at:end] * rng.choice((1, 1, 50)) + raw[end:],
             raw[:at] + bytes(rng.randrange(256) for _ in range(rng.randrange(1, 9))) + raw[at:],
+            raw[:at] + b"[" * DEPTH + b"]" * DEPTH + raw[at:],
             raw[:at],
         ))  # fmt: skip
     return raw

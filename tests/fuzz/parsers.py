@@ -49,11 +49,38 @@ class Parser(NamedTuple):
     door: tuple[Any, str]  # what a well-formed file passes
     modules: tuple[str, ...]  # whose lines it is to reach
     share: float  # of the mutations
+    beside: tuple[str, ...] = ()  # functions of these modules that read no file
     writes: Callable[[Path], bool] = lambda folder: False  # into the folder, when it is told to
+
+
+BESIDE: dict[str, tuple[str, ...]] = {
+    "records (JSON)": (
+        *("Record.trace_without_times", "record_path", "kept_path", "checkpoint_path"),
+        *("write_record", "_layout", "set_aside", "is_record_name", "record_files", "is_final"),
+    ),
+    "tables": ("idx_table", "write_numbers", "read_numbers", "is_table_file"),
+    "papers": ("Paper.artefact", "paper_folders", "load_paper"),
+    "speed records": (
+        *("Cell.group", "Cell.comparable", "check_agreement", "_mark"),
+        *("SpeedReport.ok", "SpeedReport.to_json", "SpeedReport._cell_json", "_finite"),
+    ),
+    "scaling records": ("rungs", "run_scaling", "_run_cell"),
+    "learning records": ("Plan.within", "Plan.looks", "Run.title", "Run.key", "append"),
+    "survival records": (
+        *("Plan.most_inducing", "Cell.title", "Cell.key", "towards_the_largest_rate"),
+        *("Record.bound_a_datum", "stopped_short", "append", "append_line", "_ends_a_line"),
+    ),
+}
+"""Functions of these modules that parse nothing: they write, measure, or know a shipped file by name."""
 
 
 def parsers() -> Iterator[tuple[str, Parser]]:
     """Each parser under its name."""
+    for name, parser in _parsers():
+        yield name, parser._replace(beside=BESIDE.get(name, ()))
+
+
+def _parsers() -> Iterator[tuple[str, Parser]]:
     of_experiments = ("loading", "mistakes", "own_options", "schema")
     yield (
         "experiments",

@@ -19,10 +19,10 @@ import tempfile
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
-from campaign import Counts, run_campaign
+from campaign import Counts, run_campaign, write
 from parsers import Parser, parsers
 from rich.console import Console
 from rich.table import Table
@@ -53,7 +53,7 @@ def main(
     chosen = {name: known[name] for name in ([parser] if parser else known)}
     shares = sum(one.share for one in chosen.values())
     found = {
-        name: _apart(name, seed, round(mutations * one.share / shares), one.modules * measured)
+        name: _apart(name, seed, round(mutations * one.share / shares), one if measured else None)
         for name, one in chosen.items()
     }
     _show(found)
@@ -62,16 +62,14 @@ def main(
 
 def _again(name: str, parser: Parser, seed: int, number: int) -> None:
     """One file, kept, and read unwatched."""
-    import random
-
     folder = Path(tempfile.mkdtemp(prefix="fuzz")).resolve()
-    parser.write(folder, random.Random(f"{seed} {name} {number}"))
+    write(folder, name, parser, seed, number)
     print(folder)
     print(parser.read(folder))
 
 
-def _apart(name: str, seed: int, mutations: int, modules: Sequence[str]) -> Counts:
-    """A parser in a process of its own, which counts the lines of `modules` that it reaches."""
+def _apart(name: str, seed: int, mutations: int, counted: Parser | None) -> Counts:
+    """A parser in a process of its own, which counts the lines that it reaches."""
     with tempfile.TemporaryDirectory(prefix="fuzz") as place:
         own = [
             f"--mutations={mutations}",
@@ -79,6 +77,7 @@ def _apart(name: str, seed: int, mutations: int, modules: Sequence[str]) -> Coun
             f"--parser={name}",
             f"--within={place}",
         ]
+        modules = counted.modules if counted else ()
         files = [str(spec.origin) for module in modules if (spec := find_spec(module))]
         data = f"--data-file={place}/.coverage"
         counting = ["-m", "coverage", "run", data, f"--include={','.join(files)}"] if files else []
@@ -88,7 +87,8 @@ def _apart(name: str, seed: int, mutations: int, modules: Sequence[str]) -> Coun
         )  # fmt: skip
         if done.returncode == 0:
             counts = Counts(**json.loads(Path(place, "counts.json").read_text()))
-            return dataclasses.replace(counts, lines=_lines(data) if files else {})
+            lines = _lines(data, counted.beside) if counted else {}
+            return dataclasses.replace(counts, lines=lines)
         at = Path(place, "number")
         number = at.read_text() if at.exists() else "none"
         last = (done.stderr.strip().splitlines() or ["no word"])[-1]
@@ -97,13 +97,21 @@ def _apart(name: str, seed: int, mutations: int, modules: Sequence[str]) -> Coun
         )
 
 
-def _lines(data: str) -> dict[str, float]:
-    """The per cent of each module's lines that a campaign reached."""
+def _lines(data: str, beside: Sequence[str]) -> dict[str, float]:
+    """The per cent of each module's lines that a campaign reached, but for functions that parse nothing."""
     command = [sys.executable, "-m", "coverage", "json", data, "-o", "-", "--quiet"]
     found = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
     return {
-        Path(file).stem: one["summary"]["percent_covered"] for file, one in found["files"].items()
+        Path(file).stem: _reached(one["functions"], beside) for file, one in found["files"].items()
     }
+
+
+def _reached(functions: dict[str, Any], beside: Sequence[str]) -> float:
+    parsing = [one["summary"] for name, one in functions.items() if name not in beside]
+    reached, lines = (
+        sum(one[key] for one in parsing) for key in ("covered_lines", "num_statements")
+    )
+    return 100.0 * reached / lines
 
 
 def _alone(name: str, parser: Parser, seed: int, mutations: int, place: Path) -> None:

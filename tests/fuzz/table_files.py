@@ -197,7 +197,14 @@ def mat_file(rng: random.Random) -> bytes:
     except (TypeError, ValueError):
         file = io.BytesIO()
         scipy.io.savemat(file, {"y": np.arange(4.0)})
-    return file.getvalue()
+    return _word_mutated(file.getvalue(), rng) if rng.random() < 0.3 else file.getvalue()
+
+
+def _word_mutated(raw: bytes, rng: random.Random) -> bytes:
+    """Another number of four bytes in the tags and flags of the first variable, or in its compressed form."""
+    at = rng.randrange(128, min(len(raw), 192), 4)
+    word = rng.choice((0, 1, 5, 6, 17, 0x20006, 0x90006, 2**31, rng.randrange(2**32)))
+    return raw[:at] + word.to_bytes(4, "little") + raw[at + 4 :]
 
 
 def xlsx_file(rng: random.Random) -> bytes:

@@ -31,6 +31,7 @@ def test_a_file_that_is_not_made_wrong_is_accepted(
     monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setattr("mutations.CHANGES", (lambda *_: None,))
+    monkeypatch.setattr("campaign.UNREADABLE", 0.0)
     for module in ("mutated_text", "own_files"):
         monkeypatch.setattr(f"{module}.WHOLE_FILES", 0.0)
         monkeypatch.setattr(f"{module}.bytes_mutated", lambda raw, rng: raw)
