@@ -110,6 +110,16 @@ def test_nothing_to_show_is_one_line(tmp_path: Path) -> None:
         assert "\n" not in str(caught.value)
 
 
+def test_data_that_are_not_at_hand_keep_no_others_from_being_shown(tmp_path: Path) -> None:
+    far = {"name": "far", "path": str(tmp_path / "far.csv"), "target": "y", "task": "regression"}
+    declared = EXPERIMENT.model_dump(exclude_unset=True)
+    declared["problems"] += ({"data": [far], "likelihood": {"name": "gaussian"}},)
+    declared["presets"] = {"near": {"data": ["airfoil"]}, "all": {"data": ["airfoil", "far"]}}
+    stored(tmp_path / "results", cell())
+    found = collect(tmp_path / "results", Experiment.model_validate(declared))
+    assert [row[0] for row in rows(found)] == ["airfoil"]
+
+
 @pytest.mark.parametrize(
     ("wanted", "kept"),
     [

@@ -37,8 +37,8 @@ def cell(
     return Cell(problem, step, source, method, "q", peer, figure=-1.0, rounds=list(rounds))
 
 
-def recorded(results: Path, *cells: Cell) -> Path:
-    settings = {"peers": ["gpflow"], "threads": 2, "max_other_cores": 0.1}
+def recorded(results: Path, *cells: Cell, peers: Sequence[str] = ("gpflow",)) -> Path:
+    settings = {"peers": list(peers), "threads": 2, "max_other_cores": 0.1}
     environment = {"gpflow": {"versions": {"gpflow": "2.11.2", "numpy": "1.26"}}}
     path = results / TIMING.record
     path.parent.mkdir(exist_ok=True)
@@ -66,6 +66,11 @@ def test_the_medians_of_a_round_are_added_over_the_steps(tmp_path: Path) -> None
     assert set(found.frame["cell_id"]) == {"speed/fig4.json"}
     about = "softmax10-M100, e_step + m_step, 2 threads, beside gpflow 2.11.2"
     assert (found.condition, found.why_not) == (about, "")
+
+
+def test_a_condition_names_no_peers_where_none_ran(tmp_path: Path) -> None:
+    recorded(tmp_path, *both("jax"), peers=())
+    assert timed(tmp_path, TIMING).condition == "softmax10-M100, e_step + m_step, 2 threads"
 
 
 def test_without_a_record_or_its_times_it_is_said_why(tmp_path: Path) -> None:

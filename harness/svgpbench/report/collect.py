@@ -123,16 +123,20 @@ def of_one_preset(records: list[Record], experiment: Experiment) -> tuple[list[R
     Presets may differ in their settings, and no table mixes those. Raises `UserError` where records of no
     preset are in the way.
     """
+    cells = {name: resolve(experiment, name) for name in experiment.presets}
+    data = {record.config.data.title for record in records}  # another set need not be at hand
     ids = {
-        name: {identify(cell).cell_id for cell in resolve(experiment, name)}
-        for name in experiment.presets
+        name: {identify(cell).cell_id for cell in declared if cell.data.title in data}
+        for name, declared in cells.items()
     }
     here = {
         name: [record for record in records if record.cell_id in wanted]
         for name, wanted in ids.items()
     }
     listed = ", ".join(
-        f"preset {name} {len(here[name])} of {len(ids[name])} cells" for name in ids if here[name]
+        f"preset {name} {len(here[name])} of {len(cells[name])} cells"
+        for name in cells
+        if here[name]
     )
     try:
         refuse_mixture(records)

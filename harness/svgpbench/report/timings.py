@@ -89,4 +89,4 @@ def _about(report: SpeedReport, timing: Timing) -> str:
     peers = ", ".join(f"{name} {version}" for name, version in versions.items() if version)
     threads = report.settings["threads"]
     problems, steps = ", ".join(timing.problems), " + ".join(timing.steps)
-    return f"{problems}, {steps}, {threads} threads, beside {peers}"
+    return f"{problems}, {steps}, {threads} threads{', beside ' * bool(peers)}{peers}"
