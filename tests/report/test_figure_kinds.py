@@ -127,7 +127,16 @@ def test_against_time_or_rows_the_points_are_where_the_records_say(draw: Draw) -
     with pytest.raises(UserError, match=r"unknown x of a figure 'inducing\.cuont'; did you mean"):
         draw(Against(x="inducing.cuont"), *records)
     with pytest.raises(UserError, match="unknown method in these records 'B'"):
-        draw(Against(curves={"t-SVGP": ("A", "B")}), *records)
+        draw(Against(curves={"t-SVGP": ("B", "C")}), *records)
+
+
+def test_points_without_records_are_told_and_the_others_drawn(draw: Draw) -> None:
+    curves = {"t-SVGP": ("small", "large"), "q-SVGP": ("a", "b")}
+    figure, caption = draw(Against(curves=curves), *sized("small", 10, nlpd=0.9))
+    assert [(x, y) for x, y, _ in bars(figure.axes[0])] == [([10.0], [0.9])]
+    assert "Without records here: large, a and b." in caption
+    _, caption = draw(Against(curves={"t-SVGP": ("small",)}), *sized("small", 10, nlpd=0.9))
+    assert "Without records" not in caption
 
 
 def calibrated(fold: int, factor: float, **of: Any) -> Record:

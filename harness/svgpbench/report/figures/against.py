@@ -32,7 +32,7 @@ class Against(FigureKind):
 
     `x`: a setting such as "inducing.count", a metric such as "seconds", "n_train" or "dimensions".
     `curves`: labels of curves, each with the labels of its methods; without it, a curve a method by name
-    where x is a setting, and by label elsewhere.
+    where x is a setting, and by label elsewhere. Methods without records are told in the caption.
     """
 
     metrics: tuple[MetricName, ...] = ("nlpd",)
@@ -106,11 +106,14 @@ class Against(FigureKind):
             by_label = self.x in METRICS or self.x in FACTS
             return [method.title if by_label else method.name for method in methods]
         curve_of = {title: curve for curve, titles in self.curves.items() for title in titles}
-        here = {method.title for method in methods}
-        for title in curve_of:
-            if title not in here:
-                raise unknown("method in these records", title, here)
+        if len(self._not_here(drawn)) == len(curve_of):
+            raise unknown("method in these records", next(iter(curve_of)), drawn.styles)
         return [curve_of.get(method.title, "") for method in methods]
+
+    def _not_here(self, drawn: Drawn) -> list[str]:
+        """The methods of curves that no record is of."""
+        titles = (title for of_curve in self.curves.values() for title in of_curve)
+        return [title for title in titles if title not in drawn.styles]
 
     def _x_label(self) -> str:
         return METRICS[self.x].label if self.x in METRICS else self.x
@@ -125,8 +128,10 @@ class Against(FigureKind):
         )
 
     def remarks(self, drawn: Drawn) -> Sequence[str]:
-        """What a time is worth."""
-        return drawn.warning_of_times if "seconds" in (self.x, *self.metrics) else ()
+        """Which points are not there, and what a time is worth."""
+        missing = self._not_here(drawn)
+        found = [f"Without records here: {listed(missing)}."] if missing else []
+        return [*found, *(drawn.warning_of_times if "seconds" in (self.x, *self.metrics) else ())]
 
 
 def _points(cells: pd.DataFrame, metric: str) -> Iterator[tuple[float, float, float]]:
