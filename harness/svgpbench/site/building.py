@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 from svgpbench.papers import Paper
@@ -12,8 +13,9 @@ from svgpbench.papers.verdict import Verdict
 from svgpbench.report.verdicts import Judged
 from svgpbench.runner.stored import records_in
 from svgpbench.site.artefacts import shown
+from svgpbench.site.crate import write_crate
 from svgpbench.site.datasets import DataFacts, data_facts
-from svgpbench.site.downloads import Downloads
+from svgpbench.site.downloads import FOLDER, Downloads
 from svgpbench.site.explorer import explored
 from svgpbench.site.fields import Field, fields_in
 from svgpbench.site.folder import replaced
@@ -86,8 +88,14 @@ class _Building:
         ):
             self._write(pages)
         self.writer.write_assets()
-        taken = sum(one.size for one in self.downloads.files.values())
+        write_crate(self.site, list(self.downloads.files.values()), self._latest())
+        taken = _size(self.site / FOLDER)
         return Built(self.pages, _size(self.site), taken, tuple(self.left_out))
+
+    def _latest(self) -> date:
+        """The day of the newest record."""
+        started = (record.started.date() for record in records_in(self.results).records)
+        return max(started, default=datetime.now(UTC).date())
 
     def _write(self, pages: Iterable[Page]) -> None:
         for page in pages:

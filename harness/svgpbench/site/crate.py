@@ -1,0 +1,77 @@
+"""The downloads as an RO-Crate: what each file is, its size and its digest, in JSON-LD that archives read.
+
+Source: RO-Crate 1.1, Secs. 4 to 6 (root, data entities, metadata file).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from svgpbench import __version__
+from svgpbench.site.downloads import FOLDER, Download
+
+METADATA = "ro-crate-metadata.json"
+PROFILE = "https://w3id.org/ro/crate/1.1"
+LICENCE = "https://spdx.org/licenses/MIT"
+MEDIA = {
+    ".parquet": "application/vnd.apache.parquet",
+    ".csv": "text/csv",
+    ".json": "application/json",
+    ".jsonl": "application/jsonl",
+    ".toml": "application/toml",
+    ".pdf": "application/pdf",
+    ".tex": "application/x-tex",
+    ".py": "text/x-python",
+}
+
+
+def write_crate(site: Path, files: Sequence[Download], published: date) -> Path:
+    """Describe the downloads of a site in the metadata file of their folder; returns that file."""
+    described = [_file(site, one) for one in files]
+    graph = [*_about(described, published), *described]
+    path = site / FOLDER / METADATA
+    crate = {"@context": f"{PROFILE}/context", "@graph": graph}
+    path.write_text(json.dumps(crate, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    return path
+
+
+def _about(files: Sequence[dict[str, Any]], published: date) -> Iterator[dict[str, Any]]:
+    """The metadata file, the crate, and its licence."""
+    yield {
+        "@id": METADATA,
+        "@type": "CreativeWork",
+        "conformsTo": {"@id": PROFILE},
+        "about": {"@id": "./"},
+    }
+    yield {
+        "@id": "./",
+        "@type": "Dataset",
+        "name": "Records and results of svgpbench",
+        "description": "Sparse variational Gaussian processes in several parameterizations: records of "
+        "training and timing, tables and figures made of them, and what declares them.",
+        "version": __version__,
+        "datePublished": published.isoformat(),
+        "license": {"@id": LICENCE},
+        "hasPart": [{"@id": one["@id"]} for one in files],
+    }
+    yield {"@id": LICENCE, "@type": "CreativeWork", "name": "MIT License"}
+
+
+def _file(site: Path, one: Download) -> dict[str, Any]:
+    path = site / one.path
+    name = path.relative_to(site / FOLDER).as_posix()
+    return {
+        "@id": quote(name),
+        "@type": "File",
+        "name": name,
+        "description": one.says,
+        "encodingFormat": MEDIA.get(path.suffix, "application/octet-stream"),
+        "contentSize": str(one.size),
+        "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+    }
