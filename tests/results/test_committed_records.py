@@ -21,6 +21,11 @@ from svgpbench.runner.verification import ROUNDING
 
 LEFT_THE_CONE = {("pima", f"{method} 2", "not_pd") for method in ("t-SVGP", "q-SVGP natgrad")}
 """Of a band of rates, the ends."""
+RAN_AWAY = {
+    ("thesis-gp-sample:draw-1", "O(M), Z learned", "diverged"),
+    ("thesis-gp-sample:draw-3", "O(M), M = 20", "diverged"),
+}
+"""Two of 500 cells whose natural steps in 2M numbers, of rate 0.5, leave every bound behind."""
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +40,7 @@ def test_there_are_records_and_each_lies_where_its_configuration_says(
     for name in experiments(RESULTS):
         assert {record.config.experiment for record in committed(name)} == {name}
     ended = {(r.config.data.name, r.config.method.title, r.status) for r in records}
-    assert {end for end in ended if end[2] != "ok"} == LEFT_THE_CONE
+    assert {end for end in ended if end[2] != "ok"} == LEFT_THE_CONE | RAN_AWAY
 
 
 def test_every_id_is_that_of_its_configuration_and_every_version_current(
@@ -59,13 +64,18 @@ def test_every_record_holds_a_complete_configuration_that_can_be_run(
 
 
 def test_records_are_those_of_the_experiments_as_they_are_declared(records: list[Record]) -> None:
-    """Nobody has edited an experiment away from the records that stand for it."""
+    """Nobody has edited an experiment away from the records that stand for it.
+
+    Of its other data sets the files need not be at hand.
+    """
     for name in {record.config.experiment for record in records}:
         experiment = load_experiment(name)
+        recorded = {r.config.data.title for r in records if r.config.experiment == name}
         declared = {
             identify(cell).cell_id
             for preset in experiment.presets
             for cell in resolve(experiment, preset)
+            if cell.data.title in recorded
         }
         assert {r.cell_id for r in records if r.config.experiment == name} <= declared
 
