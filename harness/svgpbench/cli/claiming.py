@@ -41,6 +41,9 @@ def claims_command(
     contradictory: Annotated[
         bool, typer.Option("--contradictions", help="Where the papers contradict one another.")
     ] = False,
+    of_artefacts: Annotated[
+        bool, typer.Option("--artefacts", help="What each artefact took and what rests on it.")
+    ] = False,
     of_release: Annotated[
         bool, typer.Option("--released", help="The verdicts that came with this version.")
     ] = False,
@@ -49,22 +52,28 @@ def claims_command(
 ) -> None:
     """Say what the papers claim and what the records say of it; one ID shows the whole entry."""
     if of_release:
-        if ids or contradictory or as_json:
+        if ids or contradictory or of_artefacts or as_json:
             raise UserError("--released stands alone but for --paper")
         _print_released(paper)
         return
     if contradictory:
-        if ids or paper or as_json:
+        if ids or paper or of_artefacts or as_json:
             raise UserError("--contradictions stands alone but for --results")
         typer.echo(_contradictions(results))
         return
     from svgpbench.papers import load_paper, paper_folders
     from svgpbench.report.asked import judged_claims
 
+    if of_artefacts and (ids or as_json):
+        raise UserError("--artefacts stands alone but for --paper and --results")
     papers = [load_paper(name) for name in ([paper] if paper else paper_folders())]
     with _progress() as on_done:
         judged = judged_claims(papers, results, ids or [], on_done)
-    if as_json:
+    if of_artefacts:
+        from svgpbench.report.taken import taken_as_markdown
+
+        typer.echo(taken_as_markdown(papers, judged, results))
+    elif as_json:
         entries = [{"paper": of.name, **one.to_json()} for of, one in judged]
         typer.echo(json.dumps(entries, indent=2, ensure_ascii=False, allow_nan=False))
     elif ids and len(judged) == 1:

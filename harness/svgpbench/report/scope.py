@@ -24,16 +24,18 @@ def scope(
     smaller = [*_fewer(cells, whole), *_other_settings(cells, whole)]
     if smaller:
         size += f", smaller than {own}: {', '.join(smaller)}"
-    than_printed = [
-        f"{claim.shrinks} ({claim.id})"
-        for claim in claims
-        if claim.artefacts == (artefact.id,) and claim.shrinks
-    ]
-    if artefact.smaller:
-        than_printed.insert(0, artefact.smaller)
-    if than_printed:
-        size += f"; smaller than in the paper: {'; '.join(than_printed)}"
+    if shrunk := [*than_printed(artefact, claims)]:
+        size += f"; smaller than in the paper: {'; '.join(shrunk)}"
     return f"{size}; {artefact.missing}" if artefact.missing else size
+
+
+def than_printed(artefact: Artefact, claims: Sequence[Claim]) -> Iterator[str]:
+    """What is smaller than printed at the artefact's own preset: as it says, and claims on it alone."""
+    if artefact.smaller:
+        yield artefact.smaller
+    for claim in claims:
+        if claim.artefacts == (artefact.id,) and claim.shrinks:
+            yield f"{claim.shrinks} ({claim.id})"
 
 
 def _fewer(cells: Sequence[CellConfig], whole: Sequence[CellConfig]) -> Iterator[str]:

@@ -104,7 +104,7 @@ def judge(
     evidence = {
         name: found
         for name in sorted(needed)
-        if (found := _evidence(paper, paper.artefact(name), results)) is not None
+        if (found := evidence_of(paper, paper.artefact(name), results)) is not None
     }
     return [
         _judged(
@@ -118,7 +118,7 @@ def judge(
     ]
 
 
-def _evidence(paper: Paper, artefact: Artefact, results: Path) -> Evidence | None:
+def evidence_of(paper: Paper, artefact: Artefact, results: Path) -> Evidence | None:
     """The records that an artefact has, of whatever kind; None where it has none to read."""
     if artefact.id in paper.experiments:
         return gather(results, artefact, paper.experiments[artefact.id])

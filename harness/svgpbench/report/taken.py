@@ -1,0 +1,62 @@
+"""What each artefact's records took, what is smaller in them than printed, and what rests on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from svgpbench.papers import Artefact, Paper
+from svgpbench.report.scope import than_printed
+from svgpbench.report.table_formats import TextTable, markdown
+from svgpbench.report.verdicts import Judged, evidence_of
+
+COLUMNS = ("artefact", "records", "smaller than printed", "verdicts", "cells", "hours of a worker")
+WORDS = 4
+
+
+def taken_as_markdown(
+    papers: Sequence[Paper], judged: Sequence[tuple[Paper, Judged]], results: Path
+) -> str:
+    """A table a paper, a row an artefact; `judged`: the claims whose verdicts are shown."""
+    sections = []
+    for paper in papers:
+        claims = [one for of, one in judged if of is paper]
+        rows = [_row(paper, artefact, claims, results) for artefact in paper.about.artefacts]
+        sections.append(f"## {paper.name}\n\n{markdown(TextTable(COLUMNS, rows, WORDS))}")
+    return "\n\n".join(sections)
+
+
+def _row(
+    paper: Paper, artefact: Artefact, claims: Sequence[Judged], results: Path
+) -> tuple[str, ...]:
+    resting = [one for one in claims if artefact.id in one.claim.artefacts]
+    smaller = [*than_printed(artefact, [one.claim for one in resting])]
+    verdicts = ", ".join(f"{one.claim.id.rpartition('-')[2]} {one.verdict}" for one in resting)
+    about = (f"`{artefact.id}`: {artefact.what}", _source(artefact))
+    scope = "; ".join(filter(None, (*smaller, artefact.missing)))
+    return (*about, scope, verdicts, *_cost(paper, artefact, results))
+
+
+def _source(artefact: Artefact) -> str:
+    """Where its records lie or come from."""
+    if artefact.computed:
+        return "computed at each look"
+    if artefact.timing:
+        return f"`{artefact.timing.record}`"
+    if artefact.walks:
+        return f"`{artefact.walks}/`"
+    preset = f", `{artefact.preset}`" if artefact.preset else ""
+    return f"`{artefact.experiment}`{preset}" if artefact.experiment else "none"
+
+
+def _cost(paper: Paper, artefact: Artefact, results: Path) -> Iterator[str]:
+    """How many cells there are, and the hours of all; why there are none, where that is so."""
+    if artefact.computed or (found := evidence_of(paper, artefact, results)) is None:
+        yield from ("", "")
+    elif found.why_not:
+        yield from ("not run", "")
+    elif not found.records:  # times and walks, which are no cells
+        yield from ("", "")
+    else:
+        yield str(len(found.records))
+        yield f"{sum(record.wall_s for record in found.records) / 3600:.2g}"
