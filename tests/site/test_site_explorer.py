@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 import math
 from typing import Any
@@ -18,8 +20,8 @@ from svgpbench.site.fields import Field
 def explored(made: Made) -> dict[str, Any]:
     """Figure 3 as the page has it."""
     text = (made.folder / "explorer.html").read_text(encoding="utf-8")
-    _, _, data = text.partition('<script type="application/json" id="data">')
-    found = json.loads(data.partition("</script>")[0])
+    _, _, data = text.partition('<script type="application/gzip" id="data">')
+    found = json.loads(gzip.decompress(base64.b64decode(data.partition("</script>")[0])))
     return next(one for one in found if one["name"] == "adam2021-fig3")
 
 

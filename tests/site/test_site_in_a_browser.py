@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from selenium.webdriver.support.ui import WebDriverWait
 from small_site import Made
 
 from svgpbench.site.fields import Field
@@ -29,6 +30,9 @@ def show(browser: Chrome, made: Made, page: str, width: int = WIDE) -> None:
     browser.get("about:blank")
     path, _, fragment = page.partition("#")
     browser.get((made.folder / path).as_uri() + (f"#{fragment}" if fragment else ""))
+    if path == "explorer.html":  # it unpacks its numbers first
+        has_drawn = "return document.getElementById('says').textContent"
+        WebDriverWait(browser, 60).until(lambda page: page.execute_script(has_drawn))
 
 
 def ask(browser: Chrome, script: str, *arguments: Any) -> Any:
