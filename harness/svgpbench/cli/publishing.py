@@ -30,13 +30,16 @@ def report_command(
 
     check_site_folder(out)
     from svgpbench.papers import load_paper, paper_folders
-    from svgpbench.report.asked import judged_claims
+    from svgpbench.report.asked import judged_and_drawn
+    from svgpbench.report.reproduction import all_of
     from svgpbench.site.building import build_site
     from svgpbench.site.pages import in_bytes
 
-    papers = [load_paper(name) for name in (paper or paper_folders())]
+    chosen = [all_of(load_paper(name)) for name in (paper or paper_folders())]
     tell("claims")
-    built = build_site(judged_claims(papers, results), results, out, tell)
+    with judged_and_drawn(chosen, results) as (judged, frame_of):
+        claims = [(of, one) for of, several in judged for one in several]
+        built = build_site(claims, results, out, tell, frame_of)
     for line in built.left_out:
         typer.echo(f"warning: left out: {line}", err=True)
     typer.echo(

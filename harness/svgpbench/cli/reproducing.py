@@ -40,17 +40,9 @@ def reproduce_command(
     ] = OUT,
 ) -> None:
     """Run what is missing of papers' artefacts; make their figures, tables and verdicts from the records."""
-    from svgpbench.report.ahead import ahead
+    from svgpbench.report.asked import judged_and_drawn
     from svgpbench.report.ledger import write_ledger
-    from svgpbench.report.reproduction import (
-        choose,
-        draws,
-        frames_of,
-        plan,
-        write,
-        write_computed,
-    )
-    from svgpbench.report.verdicts import judge
+    from svgpbench.report.reproduction import choose, draws, plan, write, write_computed
     from svgpbench.runner.pool import check_writable
 
     chosen = choose(names or [])
@@ -60,20 +52,14 @@ def reproduce_command(
         raise UserError(f"--results {results}: there is no such folder; name one with records")
     check_writable(out)
     ran = set() if from_records else _run(planned, results)
-    asked = {claim.id for each in chosen for claim in each.claims}
-    figures = [frame for one in drawn for frame in frames_of(one)]
-    papers = [each.paper for each in chosen]
-    with ahead(papers, asked, lambda name: None, figures) as given:
-        judged = [
-            (each.paper, judge(each.paper, each.claims, results, given.claim)) for each in chosen
-        ]
+    with judged_and_drawn(chosen, results) as (judged, frame_of):
         of_paper = {paper.name: claims for paper, claims in judged}
         written = {
             (one.paper.name, one.artefact.id): write(one, results, out, of_paper[one.paper.name])
             for one in planned
         } | {
             (one.paper.name, one.artefact.id): write_computed(
-                one, out, of_paper[one.paper.name], given.frame
+                one, out, of_paper[one.paper.name], frame_of
             )
             for one in drawn
         }

@@ -1,13 +1,16 @@
-"""The claims that were asked for, judged."""
+"""The claims that were asked for, judged; with the frames of figures, where those are drawn."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from svgpbench.errors import unknown
 from svgpbench.papers import Paper
 from svgpbench.report.ahead import ahead
+from svgpbench.report.evidence import ComputedFrame
+from svgpbench.report.reproduction import Chosen, draws, frames_of
 from svgpbench.report.verdicts import Judged, judge
 
 
@@ -35,3 +38,21 @@ def judged_claims(
                 paper, [claim for claim in paper.claims if claim.id in asked], results, given.claim
             )
         ]
+
+
+@contextmanager
+def judged_and_drawn(
+    chosen: Sequence[Chosen], results: Path
+) -> Iterator[tuple[list[tuple[Paper, list[Judged]]], ComputedFrame]]:
+    """Papers with their judged claims, and what gives the frames of figures, computed meanwhile.
+
+    Raises `UserError` for a figure that does not fit.
+    """
+    asked = {claim.id for each in chosen for claim in each.claims}
+    figures = [frame for each in chosen for one in draws(each) for frame in frames_of(one)]
+    papers = [each.paper for each in chosen]
+    with ahead(papers, asked, lambda name: None, figures) as given:
+        judged = [
+            (each.paper, judge(each.paper, each.claims, results, given.claim)) for each in chosen
+        ]
+        yield judged, given.frame

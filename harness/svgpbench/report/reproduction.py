@@ -96,6 +96,11 @@ def choose(names: Sequence[str]) -> list[Chosen]:
     return [one for one in chosen if one.artefacts]
 
 
+def all_of(paper: Paper) -> Chosen:
+    """Everything of a paper."""
+    return Chosen(paper, paper.about.artefacts, paper.claims)
+
+
 def _names(paper: Paper) -> Iterator[str]:
     yield paper.name
     yield from (f"{paper.name}/{artefact.id}" for artefact in paper.about.artefacts)

@@ -12,9 +12,10 @@ from typing import NamedTuple
 from svgpbench.errors import UserError
 from svgpbench.papers import Artefact, Paper
 from svgpbench.report import times_figure
+from svgpbench.report.evidence import ComputedFrame
 from svgpbench.report.reproduction import (
-    Chosen,
     Written,
+    all_of,
     draws,
     plan,
     write,
@@ -76,17 +77,22 @@ class Made(NamedTuple):
 
 
 def shown(
-    paper: Paper, judged: Sequence[Judged], results: Path, site: Path, downloads: Downloads
+    paper: Paper,
+    judged: Sequence[Judged],
+    results: Path,
+    site: Path,
+    downloads: Downloads,
+    frame_of: ComputedFrame,
 ) -> list[Shown]:
     """Every artefact of a paper, its figures and tables made in the site's folder from its records."""
-    chosen = Chosen(paper, paper.about.artefacts, paper.claims)
+    chosen = all_of(paper)
     out = site / FOLDER
     written: dict[str, Made] = {}
     for planned in plan(chosen, None, ()):
         made = write(planned, results, out, judged)
         written[planned.artefact.id] = Made(made, planned.figures, planned.tables)
     for computed in draws(chosen):
-        made = write_computed(computed, out, judged)
+        made = write_computed(computed, out, judged, frame_of)
         written[computed.artefact.id] = Made(made, computed.figures, {})
     return [
         _shown(paper, artefact, written.get(artefact.id), results, site, downloads)

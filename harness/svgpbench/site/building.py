@@ -10,6 +10,7 @@ from pathlib import Path
 
 from svgpbench.papers import Paper
 from svgpbench.papers.verdict import Verdict
+from svgpbench.report.evidence import ComputedFrame, computed_frame
 from svgpbench.report.verdicts import Judged
 from svgpbench.runner.stored import records_in
 from svgpbench.site.artefacts import shown
@@ -48,24 +49,35 @@ class Built:
 
 
 def build_site(
-    judged: Claims, results: Path, out: Path, tell: Callable[[str], None] = lambda text: None
+    judged: Claims,
+    results: Path,
+    out: Path,
+    tell: Callable[[str], None] = lambda text: None,
+    frame_of: ComputedFrame = computed_frame,
 ) -> Built:
     """Make the site of some judged claims and of the records in a folder.
 
-    `tell` is called with what is being made. Raises `UserError` for a folder that is something else's or
-    cannot be written, for a package that is not there and for records that are damaged.
+    `tell` is called with what is being made; `frame_of` gives what computed figures draw. Raises
+    `UserError` for a folder that is something else's or cannot be written, for a package that is not
+    there and for records that are damaged.
     """
     with replaced(out) as site:
-        return _Building(judged, results, site, tell).build()
+        return _Building(judged, results, site, tell, frame_of).build()
 
 
 class _Building:
     """The pages, in an order in which what others link to comes first."""
 
     def __init__(
-        self, judged: Claims, results: Path, site: Path, tell: Callable[[str], None]
+        self,
+        judged: Claims,
+        results: Path,
+        site: Path,
+        tell: Callable[[str], None],
+        frame_of: ComputedFrame,
     ) -> None:
         self.judged, self.results, self.site, self.tell = judged, results, site, tell
+        self.frame_of = frame_of
         self.papers = list({paper.name: paper for paper, _ in judged}.values())
         self.writer = Writer(site, SECTIONS)
         self.downloads = Downloads(site)
@@ -125,7 +137,9 @@ class _Building:
                 "paper": paper,
                 "claims": claims,
                 "counts": Counter(one.verdict for one in claims).most_common(),
-                "artefacts": shown(paper, claims, self.results, self.site, self.downloads),
+                "artefacts": shown(
+                    paper, claims, self.results, self.site, self.downloads, self.frame_of
+                ),
                 "links": self.downloads.of_paper(paper),
                 "results": self.results,
             }
