@@ -10,7 +10,8 @@ import pytest
 from planted_frames import around, planted, reversed_around, together
 from scipy import stats
 
-from svgpbench.papers.differences import Sample, compare, says, units_that_decide
+from svgpbench.papers.differences import Sample, says, units_that_decide
+from svgpbench.papers.pairs import compare
 from svgpbench.papers.verdict import Effect, Outcome
 
 FOLDS = [0.5, 0.61, 0.48, 0.55, 0.52]

@@ -16,9 +16,10 @@ import pandas as pd
 from pydantic import Field, model_validator
 from scipy.special import stdtrit
 
-from svgpbench.papers.differences import LEVEL, compare, compare_runs
+from svgpbench.papers.differences import LEVEL
 from svgpbench.papers.measures import MeasureName
 from svgpbench.papers.of_times import REGION
+from svgpbench.papers.pairs import compare, compare_runs
 from svgpbench.papers.predicate import Predicate, over_data_sets
 from svgpbench.papers.verdict import Effect, Finding, Outcome, Verdict
 

@@ -15,7 +15,6 @@ from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
 
 from svgpbench.papers.differences import (
     TooFewError,
-    compare,
     sampled,
     units_of_width,
     would_decide,
@@ -27,6 +26,7 @@ from svgpbench.papers.of_designs import Drives, EveryRun, Suffices
 from svgpbench.papers.of_rates import Band, Stands
 from svgpbench.papers.of_times import AsLong, Gain, Ratio
 from svgpbench.papers.of_traces import Sooner, Within
+from svgpbench.papers.pairs import compare
 from svgpbench.papers.predicate import Predicate, better_over_data_sets, over_data_sets
 from svgpbench.papers.ranks import average_ranks
 from svgpbench.papers.verdict import Effect, Finding, Outcome, Verdict, combined

@@ -15,7 +15,7 @@ from typing import Any, Final
 import pandas as pd
 
 from svgpbench.metrics import METRICS, loss
-from svgpbench.papers.differences import compare
+from svgpbench.papers.pairs import OneDataSet, data_sets
 from svgpbench.papers.verdict import Effect, Outcome
 from svgpbench.report.cases import Case, Question, cases_in, near, nearest
 from svgpbench.report.frames import final_frame
@@ -199,7 +199,8 @@ def _ranked(
     """The methods of a field, the best first."""
     if not field:
         return []
-    outcomes = {name: list(_outcomes(frame, metric, name, field)) for name in field}
+    sets = data_sets(frame, metric)
+    outcomes = {name: list(_outcomes(sets, name, field)) for name in field}
     beaten = {
         name: tuple(data for data, found in on.items() if Outcome.better in found)
         for name, on in ((name, dict(outcomes[name])) for name in field)
@@ -221,27 +222,18 @@ def _ranked(
             ranks[name],
             _typical(spent, name, "flops"),
             _typical(spent, name, "seconds"),
-            () if name == order[0] else _against(frame, metric, order[0], name),
+            () if name == order[0] else tuple(one.effect(order[0], name) for one in sets),
         )
         for name in order
     ]
 
 
 def _outcomes(
-    frame: pd.DataFrame, metric: str, name: str, field: Sequence[str]
+    sets: Sequence[OneDataSet], name: str, field: Sequence[str]
 ) -> Iterator[tuple[str, set[str]]]:
     """By data set, what the others of the field are to a method."""
-    for data, cells in frame.groupby("data", sort=False):
-        found = set()
-        for other in field:
-            if other != name:
-                two = cells[cells["method"].isin([name, other])]
-                found.add(compare(two, metric, other, name)[0].outcome)
-        yield str(data), found
-
-
-def _against(frame: pd.DataFrame, metric: str, first: str, name: str) -> tuple[Effect, ...]:
-    return compare(frame[frame["method"].isin([first, name])], metric, first, name)
+    for one in sets:
+        yield one.data, {one.effect(other, name).outcome for other in field if other != name}
 
 
 def _average_ranks(frame: pd.DataFrame, metric: str, field: Sequence[str]) -> dict[str, float]:

@@ -12,8 +12,8 @@ import pandas as pd
 
 from svgpbench.errors import UserError
 from svgpbench.metrics import METRICS, USUAL
-from svgpbench.papers.differences import compare, region_of
 from svgpbench.papers.measures import MEASURES
+from svgpbench.papers.pairs import OneDataSet
 from svgpbench.papers.verdict import Effect, Outcome
 from svgpbench.report.collect import dotted_settings
 from svgpbench.report.evidence import frame_of
@@ -186,13 +186,14 @@ def _frame(pairs: Pairs, sides: Sides) -> pd.DataFrame:
 
 def _row(group: Group, metric: str, sides: Sides) -> Row:
     first, second = sides.first.name, sides.second.name
+    compared = OneDataSet(group.shared["data"], group.frame, metric)
     if sides.same_setup and not any(_apart(*pair) for pair in group.pairs):
         note = "the same bits in every cell"
         effect = Effect(group.shared["data"], Outcome.equal, 0.0, 0.0, 0.0, note)
     else:
-        (effect,) = compare(group.frame, metric, first, second)
+        effect = compared.effect(first, second)
     means = group.plain.groupby("method")[metric].mean()
-    region = region_of(group.plain, metric, second)
+    region = compared.region(first, second)
     return Row(
         metric, group.shared, len(group.plain) // 2, (means[first], means[second]), region, effect
     )

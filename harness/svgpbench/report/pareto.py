@@ -15,8 +15,8 @@ import pandas as pd
 
 from svgpbench.errors import unknown
 from svgpbench.metrics import METRICS, metric
-from svgpbench.papers.differences import compare
 from svgpbench.papers.measures import MEASURES
+from svgpbench.papers.pairs import OneDataSet
 from svgpbench.papers.verdict import Effect, Outcome
 from svgpbench.report.means import mean_and_error
 from svgpbench.report.training_cost import flops_of_training
@@ -119,6 +119,7 @@ def _on(data: str, cells: pd.DataFrame, costs: pd.Series[float], score: str) -> 
     plain = cells[cells["perturbation"] == 0]
     good = plain[plain["status"] == "ok"]
     methods = [str(name) for name in plain["method"].unique()]
+    pairs = OneDataSet(data, cells, score)
     spent = {
         str(name): float(costs[list(of["cell_id"])].median()) for name, of in good.groupby("method")
     }
@@ -134,18 +135,17 @@ def _on(data: str, cells: pd.DataFrame, costs: pd.Series[float], score: str) -> 
             for other in methods
             if other != name and spent.get(other, math.inf) <= ALIKE * price
         ]
-        yield Point(data, name, mean, error, price, *_stands(cells, score, name, rivals, spent))
+        yield Point(data, name, mean, error, price, *_stands(pairs, name, rivals, spent))
 
 
 def _stands(
-    cells: pd.DataFrame, score: str, name: str, rivals: Sequence[str], spent: dict[str, float]
+    pairs: OneDataSet, name: str, rivals: Sequence[str], spent: dict[str, float]
 ) -> tuple[Place, tuple[Effect, ...]]:
     """The place of a method, and the rivals to whom it owes it."""
     over: list[Effect] = []
     unsettled: list[Effect] = []
     for rival in rivals:
-        two = cells[cells["method"].isin([name, rival])]
-        (effect,) = compare(two, score, rival, name)
+        effect = pairs.effect(rival, name)
         named = Effect(rival, effect.outcome, effect.value, effect.low, effect.high, effect.note)
         cheaper = ALIKE * spent[rival] < spent[name]
         if effect.outcome == Outcome.better or (effect.outcome == Outcome.equal and cheaper):

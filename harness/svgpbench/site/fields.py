@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -13,8 +13,8 @@ import pandas as pd
 
 from svgpbench.experiments import load_experiment, shipped_experiments
 from svgpbench.metrics import METRICS, USUAL, Metric
-from svgpbench.papers.differences import compare
 from svgpbench.papers.measures import MEASURES
+from svgpbench.papers.pairs import data_sets
 from svgpbench.papers.ranks import Ranks, average_ranks
 from svgpbench.papers.verdict import Outcome
 from svgpbench.report.collect import Collected, collected_in
@@ -128,18 +128,19 @@ class Field:
             return {}
         found: dict[str, Pairs] = {}
         for score in self.scores:
-            one_way = {pair: self._against(score.name, *pair) for pair in pairs}
+            one_way = self._one_way(score.name, pairs)
             other_way = {pair[::-1]: _turned(of) for pair, of in one_way.items()}
-            found[score.name] = one_way | other_way
+            found[score.name] = {**one_way, **other_way}
         return found
 
-    def _against(self, score: str, first: str, second: str) -> dict[str, Outcome]:
-        two = self.compared[self.compared["method"].isin([first, second])]
-        two = two[two["task"].map(METRICS[score].fits)]
-        both = two[two["perturbation"] == 0].groupby("data")["method"].nunique() == 2
-        here = two[two["data"].isin(both[both].index)]
-        found = compare(here, score, first, second)
-        return {effect.of: Outcome(effect.outcome) for effect in found}
+    def _one_way(self, score: str, pairs: Sequence[tuple[str, str]]) -> Pairs:
+        fitting = self.compared[self.compared["task"].map(METRICS[score].fits)]
+        found: dict[tuple[str, str], dict[str, Outcome]] = {pair: {} for pair in pairs}
+        for here in data_sets(fitting, score):
+            for pair in pairs:
+                if here.has(*pair):
+                    found[pair][here.data] = Outcome(here.effect(*pair).outcome)
+        return found
 
     def standing(self, method: str) -> Iterator[Standing]:
         """How a method stands in each score that it is compared in."""
