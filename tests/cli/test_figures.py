@@ -73,6 +73,11 @@ def test_a_method_looks_the_same_whatever_stands_beside_it() -> None:
     assert line_styles(["theirs"])["theirs"] == OTHERS[0]
 
 
+def test_sixteen_methods_of_one_s_own_are_told_apart_and_from_those_that_are_known() -> None:
+    own = [f"theirs {place}" for place in range(16)]
+    assert len({*line_styles(own).values(), *KNOWN.values()}) == 16 + len({*KNOWN.values()})
+
+
 ENTRIES = """
 [[figures]]
 name = "one"

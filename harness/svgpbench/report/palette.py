@@ -39,13 +39,19 @@ OTHERS = (
 
 
 def line_styles(methods: Iterable[str]) -> dict[str, LineStyle]:
-    """A style for each method; those of unknown methods follow their order and may repeat."""
+    """A style for each method; those of unknown methods follow their order, sixteen of them apart."""
     others = 0
     found = {}
     for method in methods:
         if method in KNOWN:
             found[method] = KNOWN[method]
         else:
-            found[method] = OTHERS[others % len(OTHERS)]
+            found[method] = _other(others)
             others += 1
     return found
+
+
+def _other(place: int) -> LineStyle:
+    """Colours in their order, each round of them with the dash of the next."""
+    rounds, at = divmod(place, len(OTHERS))
+    return LineStyle(OTHERS[at].colour, OTHERS[(at + rounds) % len(OTHERS)].dash)
