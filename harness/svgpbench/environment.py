@@ -7,7 +7,7 @@ import os
 import platform
 import shutil
 import subprocess
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, distributions, version
 from pathlib import Path
 
 import psutil
@@ -16,11 +16,8 @@ import threadpoolctl
 from svgpbench.config import Strict
 from svgpbench.plugins import GROUPS, frameworks, loaded, plugins
 
-PACKAGES = (
-    "svgpbench",
-    "numpy",
-    "scipy",
-)
+OURS = "svgpbench"
+PACKAGES = (OURS, "numpy", "scipy")
 
 
 class ThreadPool(Strict):
@@ -42,6 +39,7 @@ class Environment(Strict):
     memory_bytes: int
     gpu: str | None
     versions: dict[str, str]
+    lock: tuple[str, ...] = ()  # every package installed, as pip pins it; none in earlier records
     plugins: tuple[str, ...] = ()  # of other packages, that the process has loaded
     thread_pools: tuple[ThreadPool, ...]
     commit: str | None  # of the source tree; None where it is not a checkout
@@ -61,6 +59,7 @@ def describe(threads: int, device: str = "cpu") -> Environment:
         memory_bytes=psutil.virtual_memory().total,
         gpu=gpu_model() if device == "cuda" else None,
         versions=installed_versions(),
+        lock=locked(),
         plugins=loaded(),
         thread_pools=thread_pools(),
         commit=commit,
@@ -101,6 +100,13 @@ def installed_versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return dict(sorted(found.items()))
+
+
+@functools.cache
+def locked() -> tuple[str, ...]:
+    """Every installed package but this one, which a commit says better, as `name==version`."""
+    pins = {f"{found.name}=={found.version}" for found in distributions() if found.name != OURS}
+    return tuple(sorted(pins, key=str.casefold))
 
 
 def software() -> dict[str, object]:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -123,3 +126,32 @@ def test_a_worker_has_the_pools_and_threads_of_a_record(here: Environment) -> No
     assert {pool.threads for pool in here.thread_pools} == {1}
     assert here.threads == 1
     assert {"numpy", "scipy", "svgpbench"} <= here.versions.keys()
+
+
+def test_a_lock_is_every_package_as_pip_pins_it(
+    cli: Cli, here: Environment, tmp_path: Path
+) -> None:
+    path = write_record(tmp_path, made(here))
+    done = cli("doctor", "--lock", path)
+    assert done.code == 0, done.err
+    about, *pins = done.out.splitlines()
+    assert about.startswith(f"# record {made(here).cell_id}: Python {here.python}, svgpbench ")
+    installed = subprocess.run(
+        [sys.executable, "-m", "pip", "freeze", "--all", "--exclude-editable"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    names = {line.partition("==")[0].lower() for line in installed.stdout.splitlines()}
+    locked = {line.partition("==")[0].lower() for line in pins}
+    assert {"numpy", "pytest"} <= locked and all("==" in line for line in pins)
+    assert {re.sub("[-_.]+", "-", x) for x in locked} >= {
+        re.sub("[-_.]+", "-", x) for x in names if " @ " not in x
+    } - {"svgpbench"}
+    assert not any(line.startswith("svgpbench") for line in pins)
+
+
+def test_a_record_from_before_locks_says_so(cli: Cli, here: Environment, tmp_path: Path) -> None:
+    done = cli("doctor", "--lock", write_record(tmp_path, made(here, lock=())))
+    assert done.code == 2
+    assert "before records had a lock" in done.err

@@ -1,4 +1,4 @@
-"""`svgpbench doctor`: what this machine has, what to do about what it lacks, how a record's was other."""
+"""`svgpbench doctor`: what this machine has and lacks; how a record's was other, and what that had."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from rich.text import Text
 from svgpbench.cli.doctor import diagnose
 from svgpbench.cli.options import RESULTS, AsJson, ResultsFolder
 from svgpbench.cli.printing import printer
+from svgpbench.environment import OURS
 from svgpbench.errors import UserError
 
 MARKS = {
@@ -34,10 +35,21 @@ def doctor_command(
             help="How this differs from where a record (.json, id) was made.",
         ),
     ] = None,
+    lock: Annotated[
+        str | None,
+        typer.Option(
+            "--lock",
+            metavar="RECORD",
+            help="What was installed where a record was made, as pip's requirements.",
+        ),
+    ] = None,
     results: ResultsFolder = RESULTS,
     as_json: AsJson = False,
 ) -> None:
     """Say what is installed, and what to do about what is not."""
+    if lock is not None:
+        _lock(lock, results)
+        return
     if compare is not None:
         _compare(compare, results, as_json)
         return
@@ -55,16 +67,34 @@ def doctor_command(
         raise typer.Exit(1)
 
 
-def _compare(text: str, results: Path, as_json: bool) -> None:
-    """Print what is not as it was where a record was made, a line each."""
-    from svgpbench.cli.then_and_now import differences, environment_here, record_named
+def _lock(text: str, results: Path) -> None:
+    """Print a file that `pip install -r` takes."""
+    from svgpbench.cli.then_and_now import commit_of, environment_of, record_named
 
     record = record_named(text, results)
-    if record.environment is None:
-        raise UserError(f"the record of {record.cell_id} says no environment: its worker died")
-    backend = record.config.backend
-    now = environment_here(backend, record.environment.threads)
-    found = list(differences(record.environment, now))
+    then = environment_of(record)
+    if not then.lock:
+        raise UserError(
+            f"the record of {record.cell_id} was made before records had a lock; "
+            f"--compare {text} says which versions it has"
+        )
+    ours = f"{OURS} {then.versions.get(OURS, 'of no version')} ({commit_of(then)})"
+    typer.echo(f"# record {record.cell_id}: Python {then.python}, {ours}")
+    typer.echo("\n".join(then.lock))
+
+
+def _compare(text: str, results: Path, as_json: bool) -> None:
+    """Print what is not as it was where a record was made, a line each."""
+    from svgpbench.cli.then_and_now import (
+        differences,
+        environment_here,
+        environment_of,
+        record_named,
+    )
+
+    record = record_named(text, results)
+    then, backend = environment_of(record), record.config.backend
+    found = list(differences(then, environment_here(backend, then.threads)))
     if as_json:
         typer.echo(json.dumps([one.model_dump() for one in found], indent=2))
         return

@@ -59,6 +59,13 @@ def record_named(text: str, results: Path) -> Record:
     return found
 
 
+def environment_of(record: Record) -> Environment:
+    """Where it was made; raises `UserError` where its worker died before it could say."""
+    if record.environment is None:
+        raise UserError(f"the record of {record.cell_id} says no environment: its worker died")
+    return record.environment
+
+
 def environment_here(backend: BackendConfig, threads: int) -> Environment:
     """That of a worker which is about to run a cell here, asked in a process of its own.
 
@@ -93,7 +100,7 @@ def differences(then: Environment, now: Environment) -> Iterator[Difference]:
         ("memory", _gib(then.memory_bytes), _gib(now.memory_bytes)),
         ("gpu", then.gpu or "none", now.gpu or "none"),
         ("threads", str(then.threads), str(now.threads)),
-        ("commit", _commit(then), _commit(now)),
+        ("commit", commit_of(then), commit_of(now)),
     ):
         if old != new:
             yield Difference(what=what, then=old, now=new)
@@ -120,7 +127,7 @@ def _gib(count: int) -> str:
     return f"{count / 2**30:.1f} GiB"
 
 
-def _commit(environment: Environment) -> str:
+def commit_of(environment: Environment) -> str:
     """Shortened; a plus where the sources differed from it."""
     if environment.commit is None:
         return "no checkout"
