@@ -14,6 +14,7 @@
   const EXPERIMENTS = await new Response(text).json();
   const FEWEST = 5; // data sets below which an interval of a rank says nothing
   const MOST_CHARTS = 12;
+  const MOST_WIDTH = 36; // pixels that a rank's number and the names beside the chart take
   const DASHES = ["solid", "dash", "dot", "dashdot", "longdash", "longdashdot"];
   const DASHED = ["", "7 4", "2 3", "7 3 2 3", "11 4", "11 3 2 3"];
   const [BETTER, , EQUAL, UNDECIDED] = [0, 1, 2, 3];
@@ -300,7 +301,10 @@
     const said = [...found].sort((a, b) => a.mean - b.mean).map((one) => `${at.methods[one.m]} ${one.mean.toFixed(2)}`);
     plot($("ranks"), traces, {
       height: 60 + 30 * rows.length,
-      xaxis: { label: `average rank in ${metric().title}`, range: [0.8, methods().length + 0.2], dtick: 1 },
+      xaxis: {
+        label: `average rank in ${metric().title}`, range: [0.8, methods().length + 0.2],
+        tick0: 1, dtick: Math.ceil((methods().length * MOST_WIDTH) / $("ranks").clientWidth),
+      },
       yaxis: { showgrid: false },
     }, `Average ranks in ${metric().title}: ${said.join(", ")}`);
   }
