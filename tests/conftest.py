@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 # before any framework is imported; what is set already stays
@@ -31,6 +33,7 @@ from listed_skips import SkipsAreListed, read_listed
 
 from svgpbench.ops import Ops
 from svgpbench.plugins import framework_missing, load_backend
+from svgpbench.runner.wear import is_worn
 
 BACKENDS = ("numpy", "jax", "torch", "tensorflow")
 
@@ -56,6 +59,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     listed = read_listed(Path(__file__).with_name("skips.toml"))
     config.pluginmanager.register(SkipsAreListed(listed), "skips are listed")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def programs_are_let_go() -> Iterator[None]:
+    """Of the programs that a process may hold XLA's are dropped between modules, where they are many."""
+    yield
+    if "jax" in sys.modules and is_worn(os.getpid(), 0):
+        sys.modules["jax"].clear_caches()
 
 
 @pytest.fixture(scope="session", params=BACKENDS)

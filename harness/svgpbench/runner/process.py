@@ -13,6 +13,7 @@ from svgpbench.config import CellConfig
 from svgpbench.environment import Environment
 from svgpbench.runner.line_process import Died, LineProcess
 from svgpbench.runner.protocol import Answer, Hello, Request
+from svgpbench.runner.wear import is_worn
 from svgpbench.runner.worker_setup import worker_environment
 
 START_LIMIT_S = 300.0  # importing a framework from a cold network disk takes minutes
@@ -81,6 +82,11 @@ class WorkerProcess:
     def alive(self) -> bool:
         """Whether the process still runs."""
         return self._process.alive
+
+    @property
+    def worn(self) -> bool:
+        """Whether it has compiled so much that another process should run the next cell."""
+        return is_worn(self._process.pid, self.cells)
 
     def run(
         self,

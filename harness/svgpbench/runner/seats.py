@@ -98,7 +98,7 @@ class LocalSeat:
             self.worker = WorkerProcess(kind, self.cores[: kind.threads], self.target)
         worker, before = self.worker, self.worker.cells
         answer = worker.run(request, self.limits, stop)
-        if answer.status not in KEEPS_WORKER or planned.config.measures:
+        if answer.status not in KEEPS_WORKER or planned.config.measures or worker.worn:
             self.leave()
         return Ran(
             answer.model_copy(update={"environment": worker.environment}),

@@ -1,0 +1,58 @@
+"""A worker that holds many memory mappings is replaced before the kernel ends it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+
+import pytest
+from fake_cells import make_config
+
+from svgpbench.runner import wear
+from svgpbench.runner.events import Summary
+
+Run = Callable[..., Summary]
+
+pytestmark = pytest.mark.skipif(wear.mappings_allowed() is None, reason="Linux counts mappings")
+
+HOLDS = """
+import mmap, sys
+held = [mmap.mmap(-1, 4096, prot=1 + at % 2) for at in range(int(sys.argv[1]))]  # neighbours do not merge
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture(params=[2_000, 40_000])
+def holder(request: pytest.FixtureRequest) -> Iterator[tuple[int, int]]:
+    """A process that holds so many mappings more than Python's own, and their number."""
+    command = [sys.executable, "-c", HOLDS, str(request.param)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        yield process.pid, request.param
+        process.kill()
+
+
+def test_mappings_are_counted_and_more_than_a_share_is_worn(holder: tuple[int, int]) -> None:
+    pid, count = holder
+    held, allowed = wear.mappings(pid), wear.mappings_allowed()
+    assert held is not None
+    assert allowed is not None
+    assert count <= held < count + 1_000
+    assert wear.is_worn(pid, 10) is (held > allowed / 2)
+    assert not wear.is_worn(pid, 11)  # it is not looked at
+
+
+def test_a_process_that_has_ended_is_not_worn() -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        process.wait()
+    assert not wear.is_worn(process.pid, 10)
+
+
+def test_a_worn_worker_is_replaced(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wear, "SHARE", 0.0)
+    monkeypatch.setattr(wear, "EVERY", 2)
+    records = run(*(make_config("finish", seed) for seed in range(5))).records
+    assert [record.worker.cells_before for record in records] == [0, 1, 0, 1, 0]
