@@ -1,7 +1,7 @@
 """How worn a worker is: each program that is compiled in it takes memory mappings, and a kernel has a limit.
 
-XLA's programs take some 50 each, and a cell has several; Linux allows a process 65,530, and ends one that needs
-more by a signal in the middle of a cell.
+XLA's programs take some 50 each, and a cell has several. Linux allows a process 65,530, and ends one that
+needs more by a signal in the middle of a cell.
 """
 
 from __future__ import annotations
