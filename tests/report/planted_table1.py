@@ -32,6 +32,7 @@ def plant(
     *,
     early: Levels | None = None,
     fails: Iterable[str] = (),
+    status: str = "not_pd",
 ) -> list[CellConfig]:
     """Write a record of every cell of a preset on JAX; `early` is the NLPD up to iteration 500.
 
@@ -44,7 +45,8 @@ def plant(
         end = level(nlpd, label) + seed
         start = end if early is None else level(early, label) + seed
         bound = level(elbo or {"": -20_000.0}, label) + 1e3 * seed
-        write_record(folder, record_of(cell, (start, start, end, end), bound, label in fails))
+        ended = status if label in fails else "ok"
+        write_record(folder, record_of(cell, (start, start, end, end), bound, ended))
     return cells
 
 
@@ -55,7 +57,7 @@ def plant_choice(folder: Path, best: Iterable[str] = ()) -> None:
     plant(folder, "rates", {"": 0.3}, bounds)
 
 
-def record_of(cell: CellConfig, nlpd: tuple[float, ...], elbo: float, fails: bool) -> Record:
+def record_of(cell: CellConfig, nlpd: tuple[float, ...], elbo: float, status: str) -> Record:
     """A record whose trace has the NLPD at 250, 500, 750 and 1000."""
     cell_id, fingerprint, whole, version = identify(cell)
     trace = {"iteration": [250, 500, 750, 1000], "nlpd": list(nlpd), "elbo": [elbo] * 4}
@@ -64,7 +66,7 @@ def record_of(cell: CellConfig, nlpd: tuple[float, ...], elbo: float, fails: boo
             "cell_id": cell_id,
             "method_version": version,
             "config": whole,
-            "status": "not_pd" if fails else "ok",
+            "status": status,
             "data": {
                 "fingerprint": fingerprint,
                 "n_train": 60_000,

@@ -78,6 +78,13 @@ def test_a_failed_cell_leaves_its_number_undecided(tmp_path: Path) -> None:
     assert (one.verdict, one.parts[-1].finding.verdict) == ("undecided", "undecided")
 
 
+@pytest.mark.parametrize("status", ["crashed", "error", "skipped"])
+def test_a_cell_that_the_machine_ended_decides_nothing(tmp_path: Path, status: str) -> None:
+    one = judged(17, tmp_path, fails=["t-SVGP 4E1M .030 .03"], status=status)
+    assert (one.verdict, one.records) == ("not run", ())
+    assert one.condition == f"5 of 85 cells of adam2021-table1 ended {status}; run them again"
+
+
 SIX = ["1E1M .05", "2E1M .10", "3E1M .10", "4E1M .03", "4E2M .03", "4E1M .03, lrE .030"]
 
 

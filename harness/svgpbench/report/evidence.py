@@ -23,6 +23,9 @@ from svgpbench.report.frames import final_frame
 from svgpbench.report.traced import traced_columns
 from svgpbench.runner.records import Record, UnreadableFileError
 
+NO_EVIDENCE = frozenset({"crashed", "error", "skipped"})
+"""Statuses that say something of a machine or of a defect, and nothing of a method."""
+
 
 @dataclass(frozen=True)
 class Evidence:
@@ -82,6 +85,10 @@ def gather(results: Path, artefact: Artefact, experiment: Experiment) -> Evidenc
         return Evidence(pd.DataFrame(), str(error).partition(";")[0])
     if found.missing:
         why = f"{found.missing} of {len(cells)} cells of {experiment.name} have not run"
+        return Evidence(pd.DataFrame(), why)
+    if broken := [record for record in found.records if record.status in NO_EVIDENCE]:
+        statuses = ", ".join(dict.fromkeys(record.status for record in broken))
+        why = f"{len(broken)} of {len(cells)} cells of {experiment.name} ended {statuses}; run them again"
         return Evidence(pd.DataFrame(), why)
     if why := why_not_chosen(results, experiment, artefact.preset):
         return Evidence(pd.DataFrame(), why)
