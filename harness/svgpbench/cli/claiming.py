@@ -27,6 +27,13 @@ LEDGER = ("id", "claim", "verdict", "effect, 95 %", "condition")
 MOST = {"claim": 44, "effect, 95 %": 15, "condition": 22}
 """Columns that fold before the others do."""
 
+BESIDE = {
+    "released": "--paper",
+    "contradictions": "--results",
+    "artefacts": "--paper and --results",
+}
+"""What each page of its own may have with it."""
+
 COLOURS = {"reproduced": "green", "not reproduced": "red", "partly": "yellow", "undecided": "cyan"}
 
 
@@ -51,25 +58,24 @@ def claims_command(
     as_json: AsJson = False,
 ) -> None:
     """Say what the papers claim and what the records say of it; one ID shows the whole entry."""
-    if of_release:
-        if ids or contradictory or of_artefacts or as_json:
-            raise UserError("--released stands alone but for --paper")
+    page = _page(
+        {"released": of_release, "contradictions": contradictory, "artefacts": of_artefacts},
+        bool(ids or as_json),
+        bool(paper),
+    )
+    if page == "released":
         _print_released(paper)
         return
-    if contradictory:
-        if ids or paper or of_artefacts or as_json:
-            raise UserError("--contradictions stands alone but for --results")
+    if page == "contradictions":
         typer.echo(_contradictions(results))
         return
     from svgpbench.papers import load_paper, paper_folders
     from svgpbench.report.asked import judged_claims
 
-    if of_artefacts and (ids or as_json):
-        raise UserError("--artefacts stands alone but for --paper and --results")
     papers = [load_paper(name) for name in ([paper] if paper else paper_folders())]
     with _progress() as on_done:
         judged = judged_claims(papers, results, ids or [], on_done)
-    if of_artefacts:
+    if page == "artefacts":
         from svgpbench.report.taken import taken_as_markdown
 
         typer.echo(taken_as_markdown(papers, judged, results))
@@ -81,6 +87,17 @@ def claims_command(
     else:
         console, table = printer(WIDTH), _table([_row(one) for _, one in judged])
         console.print(_about(papers[0], table) if paper and not ids else table)
+
+
+def _page(asked: dict[str, bool], narrowed: bool, of_a_paper: bool) -> str:
+    """The one that is asked for, empty where none is; raises `UserError` for what does not go with it."""
+    pages = [name for name, wanted in asked.items() if wanted]
+    if not pages:
+        return ""
+    name = pages[0]
+    if len(pages) > 1 or narrowed or (of_a_paper and "--paper" not in BESIDE[name]):
+        raise UserError(f"--{name} stands alone but for {BESIDE[name]}")
+    return name
 
 
 def _print_released(paper: str | None) -> None:

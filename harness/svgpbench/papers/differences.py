@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,9 @@ from scipy.special import stdtrit
 from svgpbench.papers.verdict import Outcome
 
 Floats: TypeAlias = npt.NDArray[np.floating[Any]]
+
+REPLICATE: Final = ["split_seed", "fold", "seed"]
+"""What tells the cells of one mean apart."""
 
 LEVEL = 0.95
 STARTS = 5

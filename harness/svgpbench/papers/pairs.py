@@ -14,6 +14,7 @@ import pandas as pd
 
 from svgpbench.metrics import loss
 from svgpbench.papers.differences import (
+    REPLICATE,
     Floats,
     Sample,
     TooFewError,
@@ -26,7 +27,6 @@ from svgpbench.papers.measures import MEASURES, Measure
 from svgpbench.papers.verdict import Effect, Outcome
 
 CHAOTIC = "chaotic: rounding moves the difference by more than itself"
-REPLICATE = ["split_seed", "fold", "seed"]
 
 
 class OneDataSet:
@@ -37,7 +37,7 @@ class OneDataSet:
         plain = cells[cells["perturbation"] == 0]
         replicas = cells[cells["perturbation"] > 0]
         self._plain = _Wide(plain, name)
-        self._replicas = _Wide(replicas, name) if len(replicas) else None
+        self._replicas = _Wide(replicas, name, self._plain.index) if len(replicas) else None
         bad = (plain["status"] != "ok") | (plain[name].isna() & ~_unrecorded(plain, name))
         facts = pd.DataFrame(
             {
@@ -113,21 +113,20 @@ class OneDataSet:
         """
         if self._replicas is None or not self._replicas.has(first, second):
             return False
-        perturbed = self._replicas.series(first, second)
-        shared = self._plain.index.isin(perturbed.index) & ~np.isnan(delta)
-        mean = float(self._plain.units(delta, shared)[0].mean())
-        moved = perturbed[perturbed.index.isin(self._plain.index[shared])]
-        moved_mean = float(moved.groupby(level=["split_seed", "fold"]).mean().mean())
-        return abs(moved_mean - mean) > abs(mean)
+        perturbed = self._replicas.delta(first, second)
+        shared = ~np.isnan(delta) & ~np.isnan(perturbed)
+        mean, moved = (float(self._plain.units(x, shared)[0].mean()) for x in (delta, perturbed))
+        return abs(moved - mean) > abs(mean)
 
 
 class _Wide:
-    """A row a replicate, a column a method: losses, NaN where there is no number."""
+    """A row a replicate, or those of `index`; a column a method: losses, NaN where there is no number."""
 
-    def __init__(self, cells: pd.DataFrame, name: str) -> None:
+    def __init__(self, cells: pd.DataFrame, name: str, index: pd.Index[Any] | None = None) -> None:
         better = MEASURES[name].better
         values = cells.assign(loss=cells[name].map(lambda value: loss(value, better)))
         wide = values.pivot(index=REPLICATE, columns="method", values="loss")
+        wide = wide if index is None else wide.reindex(index)
         self.index = wide.index
         self._columns = {str(method): wide[method].to_numpy(dtype=float) for method in wide}
         self._split = wide.groupby(level=["split_seed", "fold"]).ngroup().to_numpy()
@@ -140,10 +139,6 @@ class _Wide:
     def delta(self, first: str, second: str) -> Floats:
         """Differences on the same split and seed, positive in favour of `first`."""
         return np.asarray(self._columns[second] - self._columns[first])
-
-    def series(self, first: str, second: str) -> pd.Series[float]:
-        """The same with their replicates, where there is a number."""
-        return pd.Series(self.delta(first, second), self.index).dropna()
 
     def units(self, values: Floats, kept: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
         """The means of those kept over each split, and over each start."""

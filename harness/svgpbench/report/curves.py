@@ -11,7 +11,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from svgpbench.metrics import METRICS, Better, loss
-from svgpbench.report.means import REPLICATE, error_of_mean, overlap
+from svgpbench.papers.differences import REPLICATE
+from svgpbench.report.means import error_of_mean, overlap
 
 Floats = npt.NDArray[np.float64]
 

@@ -10,10 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from svgpbench.metrics import METRICS
-from svgpbench.papers.differences import STARTS, TooFewError, sampled
-
-REPLICATE: Final = ["split_seed", "fold", "seed"]
-"""What tells the cells of one mean apart."""
+from svgpbench.papers.differences import REPLICATE, STARTS, TooFewError, sampled
 
 WHICH_ERROR: Final = (
     "of a test score over splits, corrected for their overlap (Nadeau and Bengio 2003); of the ELBO, of "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from svgpbench.papers import Artefact, Paper
@@ -49,14 +49,12 @@ def _source(artefact: Artefact) -> str:
     return f"`{artefact.experiment}`{preset}" if artefact.experiment else "none"
 
 
-def _cost(paper: Paper, artefact: Artefact, results: Path) -> Iterator[str]:
-    """How many cells there are, and the hours of all; why there are none, where that is so."""
-    if artefact.computed or (found := evidence_of(paper, artefact, results)) is None:
-        yield from ("", "")
-    elif found.why_not:
-        yield from ("not run", "")
-    elif not found.records:  # times and walks, which are no cells
-        yield from ("", "")
-    else:
-        yield str(len(found.records))
-        yield f"{sum(record.wall_s for record in found.records) / 3600:.2g}"
+def _cost(paper: Paper, artefact: Artefact, results: Path) -> tuple[str, str]:
+    """How many cells there are, and the hours of all; nothing of what has none, such as times and walks."""
+    found = evidence_of(paper, artefact, results)
+    if found is not None and found.why_not:
+        return "not run", ""
+    if found is None or not found.records:
+        return "", ""
+    hours = sum(record.wall_s for record in found.records) / 3600
+    return str(len(found.records)), f"{hours:.2g}"

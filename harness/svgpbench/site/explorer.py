@@ -15,7 +15,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from svgpbench.metrics import METRICS
-from svgpbench.report.means import REPLICATE, error_of_mean, overlap
+from svgpbench.papers.differences import REPLICATE
+from svgpbench.report.means import error_of_mean, overlap
 from svgpbench.report.palette import line_styles
 from svgpbench.report.pareto import ALIKE, COSTS, costs_of
 from svgpbench.runner.records import Record

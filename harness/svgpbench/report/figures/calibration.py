@@ -7,9 +7,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from svgpbench.metrics import PIT_LEVELS, pit_column
+from svgpbench.papers.differences import REPLICATE
 from svgpbench.report.drawn import Drawn
 from svgpbench.report.kinds import FigureKind
-from svgpbench.report.means import REPLICATE, WHICH_ERROR, error_of_mean, overlap
+from svgpbench.report.means import WHICH_ERROR, error_of_mean, overlap
 from svgpbench.report.panel import finish, grid, legend, title_of
 
 COLUMNS = [pit_column(level) for level in PIT_LEVELS]
