@@ -138,6 +138,13 @@ def test_replicas_of_some_starts_are_held_to_those_starts_alone() -> None:
     assert effect == of_one(plain)
 
 
+def test_replicas_of_another_method_say_nothing_of_two_that_have_none() -> None:
+    of_starts = {"A": [0.30, 0.31, 0.29, 0.30, 0.28], "B": [0.53] * 5, "C": [0.4] * 5}
+    plain = planted(of_starts, units="seed")
+    replica = planted({"C": [0.9]}, units="seed", perturbation=1e-15)
+    assert of_one(together(plain, replica)) == of_one(plain)
+
+
 @pytest.mark.parametrize(
     ("mine", "other", "outcome"),
     [

@@ -6,6 +6,7 @@ import base64
 import gzip
 import json
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -112,3 +113,17 @@ def test_a_difference_is_the_same_from_either_side(field: Field) -> None:
             seen |= set(map(str, outcomes.values()))
             assert {d: turned[o] for d, o in outcomes.items()} == dict(pairs[second, first])
     assert seen == set(turned)
+
+
+def test_two_methods_have_no_outcome_where_one_of_them_did_not_run(field: Field) -> None:
+    there, gone, data = *field.methods[:2], field.data[0]
+    kept = [
+        record
+        for record in field.records
+        if (record.config.method.title, record.config.data.title) != (gone, data)
+    ]
+    fewer = Field(replace(field.collected, records=tuple(kept)))
+    assert data in field.outcomes["nlpd"][there, gone]
+    for score, pairs in field.outcomes.items():
+        mine = fewer.outcomes[score]
+        assert mine[there, gone] == {k: v for k, v in pairs[there, gone].items() if k != data}
