@@ -170,6 +170,6 @@ def _parsers() -> Iterator[tuple[str, Parser]]:
             ARGUMENTS.door,
             ARGUMENTS.modules,
             0.06,
-            ARGUMENTS.writes,
+            writes=ARGUMENTS.writes,
         ),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 from pathlib import Path
@@ -37,6 +38,14 @@ def test_a_file_that_is_not_made_wrong_is_accepted(
         monkeypatch.setattr(f"{module}.bytes_mutated", lambda raw, rng: raw)
     counts = run_campaign(name, PARSERS[name], range(4))
     assert (counts.failures, counts.accepted, counts.reached) == ([], 4, 4)
+
+
+@pytest.mark.parametrize(("arguments", "may"), [(["--out", "x"], True), (["--json"], False)])
+def test_a_command_writes_where_it_is_told_to_alone(
+    tmp_path: Path, arguments: list[str], may: bool
+) -> None:
+    (tmp_path / "arguments.json").write_text(json.dumps(["data", "split", "pima", *arguments]))
+    assert PARSERS["arguments"].writes(tmp_path) is may
 
 
 def raises(folder: Path) -> None:
