@@ -104,6 +104,15 @@ def test_leads(
     assert judged(over_sets(A=a, B=b, C=c), "leads", **keys).verdict == verdict
 
 
+@pytest.mark.parametrize(("metric", "gain"), [("nmae", 0.13), ("heldout_elbo", -0.13)])
+def test_a_lead_is_that_of_the_data_sets_not_of_their_resamples(metric: str, gain: float) -> None:
+    first = [0.0] * SETS
+    frame = over_sets(metric, A=first, B=[0.0] * (SETS - 1) + [0.13 * SETS])
+    keys = {"metric": metric, "statistic": "mean", "method": "A", "field": ["A", "B"]}
+    (effect,) = judged(frame, "leads", **keys).effects
+    assert effect.value == pytest.approx(gain, rel=1e-12)
+
+
 def test_leads_with_a_failed_cell_is_open_but_for_ranks() -> None:
     frame = over_sets(A=near(0.1), B=[None, *near(0.2)[1:]])
     keys = {"metric": "nmae", "method": "A", "field": ["A", "B"]}

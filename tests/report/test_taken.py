@@ -13,7 +13,6 @@ from svgpbench.papers.verdict import Verdict
 from svgpbench.report.taken import taken_as_markdown
 from svgpbench.report.verdicts import Judged
 
-
 ROOT = Path(__file__).parents[2]
 COMMAND = "svgpbench claims --artefacts --results results"
 

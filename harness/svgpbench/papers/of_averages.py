@@ -116,8 +116,11 @@ class Leads(OverSets):
             return Finding(Verdict.undecided, (Effect(self.method, Outcome.undecided, note=why),))
         better = "lower" if self.statistic == "rank" else MEASURES[self.metric].better
         losses = resampled.map(lambda x: loss(x, better))
+        lost = values.map(lambda x: loss(x, better))
         effects = tuple(
-            self._against(other, values, losses) for other in self.field if other != self.method
+            self._against(other, values, lost, losses)
+            for other in self.field
+            if other != self.method
         )
         outcomes = {effect.outcome for effect in effects}
         verdict = Verdict.undecided
@@ -127,11 +130,17 @@ class Leads(OverSets):
             verdict = Verdict.not_reproduced
         return Finding(verdict, effects)
 
-    def _against(self, other: str, values: pd.Series[float], losses: pd.DataFrame) -> Effect:
+    def _against(
+        self,
+        other: str,
+        values: pd.Series[float],
+        lost: pd.Series[float],
+        losses: pd.DataFrame,  # of the resamples, whose mean is not that of the data sets
+    ) -> Effect:
         low, high = _interval(losses[other] - losses[self.method])
         note = f"{self.statistic} {values[self.method]:.3g} against {values[other]:.3g}"
-        mean = float((losses[other] - losses[self.method]).mean())
-        return Effect(f"against {other}", says(low, high, 0.0), mean, low, high, note)
+        gain = float(lost[other] - lost[self.method])
+        return Effect(f"against {other}", says(low, high, 0.0), gain, low, high, note)
 
 
 class Spread(Predicate):
