@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,8 +25,10 @@ class Standardiser:
     scale: Floats
 
     @classmethod
-    def fit(cls, X: Floats, rows: Indices | None = None) -> Standardiser:
+    def fit(cls, X: Floats, rows: Indices | None = None, names: Sequence[str] = ()) -> Standardiser:
         """Take mean and population standard deviation of each column of X [N, D], over some rows or all.
+
+        `names` are those of the columns, for the error; they are counted from 1 without any.
 
         A column is constant when its standard deviation is at most 1e-12 max(1, |mean|): it
         keeps scale 1, so it becomes 0 and never NaN.
@@ -43,8 +45,9 @@ class Standardiser:
             squares = sum(np.square(part - mean).sum(axis=0) for part in _parts(X, train))
             spread = np.sqrt(squares / n)
         if not (np.isfinite(mean).all() and np.isfinite(spread).all()):
-            column = int(np.argmin(np.isfinite(mean) & np.isfinite(spread))) + 1
-            raise DataError(f"column {column} is too large to standardise in float64; rescale it")
+            column = int(np.argmin(np.isfinite(mean) & np.isfinite(spread)))
+            name = repr(names[column]) if names else str(column + 1)
+            raise DataError(f"column {name} is too large to standardise in float64; rescale it")
         constant = spread <= 1e-12 * np.maximum(1.0, np.abs(mean))
         return cls(sealed(mean), sealed(np.where(constant, 1.0, spread)))
 
@@ -139,10 +142,11 @@ def _prepared(
     standardise_y: bool,
 ) -> Prepared:
     X, y_train = dataset.X, dataset.y[train]
-    standardiser = Standardiser.fit(X, train) if standardise_x else Standardiser.identity(X)
+    names = dataset.feature_names
+    standardiser = Standardiser.fit(X, train, names) if standardise_x else Standardiser.identity(X)
     y_mean, y_scale = 0.0, 1.0
     if standardise_y and dataset.task == "regression":
-        target = Standardiser.fit(y_train[:, None])
+        target = Standardiser.fit(y_train[:, None], names=[dataset.target_name])
         y_mean, y_scale = float(target.mean[0]), float(target.scale[0])
     return Prepared(
         X_train=StandardisedRows(X, train, standardiser),

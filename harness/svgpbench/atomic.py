@@ -9,6 +9,12 @@ from pathlib import Path
 from svgpbench.errors import UserError
 
 
+def refuse_absent_folder(path: Path, option: str = "") -> None:
+    """Raise `UserError` for a file that a user names in a folder which is not there: a slip, as a rule."""
+    if not path.absolute().parent.is_dir():
+        raise UserError(f"{option}{path}: there is no folder {path.parent}")
+
+
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file so that a reader, or a crash, finds the old one or the new one.
 

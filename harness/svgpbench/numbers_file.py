@@ -11,15 +11,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from svgpbench.atomic import write_whole
+from svgpbench.atomic import refuse_absent_folder, write_whole
 from svgpbench.errors import UserError
 
 
 def npz_path(path: str | Path) -> Path:
-    """The path of such a file; raises `UserError` for another ending."""
+    """The path that such a file is written to; raises `UserError` for another ending, or without a folder."""
     file = Path(path)
     if file.suffix != ".npz":
         raise UserError(f"{file}: a posterior is kept in a file that ends in .npz")
+    refuse_absent_folder(file)
     return file
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import functools
 import importlib.util
 import sys
+import traceback
 from collections.abc import Iterator, Sequence
 from importlib.metadata import Distribution, EntryPoint, entry_points
+from pathlib import Path
 from typing import Any
 
 from svgpbench.errors import UserError, unknown
@@ -71,12 +73,27 @@ def _owner(point: EntryPoint) -> str:
     return f" of package {point.dist.name} {point.dist.version}" if point.dist else ""
 
 
-_loaded_here: dict[tuple[str, str], str] = {}  # what of other packages this process has loaded
+_loaded_here: dict[tuple[str, str], tuple[str, str]] = {}  # of other packages: what, and its module
 
 
 def loaded() -> tuple[str, ...]:
     """Every plugin of another package that this process has loaded: what it is, its package and version."""
-    return tuple(sorted(_loaded_here.values()))
+    return tuple(sorted(what for what, _ in _loaded_here.values()))
+
+
+def place_in_a_plugin(error: BaseException) -> str:
+    """`FILE:LINE` of the innermost call in a plugin of another package; empty where it raised in none."""
+    homes = [home for _, module in _loaded_here.values() for home in _homes(module)]
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if any(Path(frame.filename).is_relative_to(home) for home in homes):
+            return f"{Path(frame.filename).name}:{frame.lineno}"
+    return ""
+
+
+def _homes(module: str) -> list[str]:
+    """The folders of the package that a module is in, or its file."""
+    top = sys.modules.get(module.partition(".")[0])
+    return [*getattr(top, "__path__", ())] or [str(getattr(top, "__file__", None))]
 
 
 def is_ours(group: str, name: str) -> bool:
@@ -117,7 +134,7 @@ def _loaded(group: str, point: EntryPoint) -> Any:
         raise UserError(f"{what} cannot be loaded: {why}") from error
     if why:
         raise UserError(f"{what} cannot be used: {why}")
-    _loaded_here[group, point.name] = what
+    _loaded_here[group, point.name] = what, point.module
     return found
 
 
@@ -142,6 +159,10 @@ def _misfit(group: str, name: str, found: Any) -> str:
         return f"it calls itself {own!r}; `name` must be that of its entry point"
     if lacking := [each for each in SAYS.get(group, ()) if not hasattr(found, each)]:
         return f"it has no `{lacking[0]}`"
+    if group == METHODS and not isinstance(found.version, int):
+        return (
+            f"its `version` is {found.version!r}; give a whole number, raised when numbers change"
+        )
     if group == BACKENDS:
         offers = found.capabilities
         if not isinstance(offers, Capabilities) or not (

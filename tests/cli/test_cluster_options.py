@@ -38,7 +38,9 @@ def test_an_own_table_runs_on_a_cluster_as_it_does_here(cli: Cli, tmp_path: Path
     ("arguments", "message"),
     [
         (["--dask", "tcp://127.0.0.1:1"], "--dask tcp://127.0.0.1:1: no Dask scheduler answers"),
-        (["--dask", "nowhere://x"], "--dask nowhere://x: no Dask scheduler answers"),
+        (["--dask", "nowhere"], "--dask nowhere: give HOST:PORT, such as 10.0.0.7:8786"),
+        (["--dask", "tls://x"], "--dask tls://x: give HOST:PORT"),
+        (["--dask", "nowhere://x:1"], "--dask nowhere://x:1: no Dask scheduler answers"),
         (["--dask", "a", "--slurm"], "give one of --dask, --slurm and --pbs"),
         (["--dask", "a", "--jobs", "2"], "--jobs is of this machine"),
         (["--cluster", "cores=2"], "give --slurm or --pbs with it"),
@@ -48,7 +50,14 @@ def test_an_own_table_runs_on_a_cluster_as_it_does_here(cli: Cli, tmp_path: Path
             "unknown key of --cluster 'core'; did you mean 'cores'",
         ),
         (["--slurm", "--cluster", "cores=0"], "--cluster cores: Input should be greater than 0"),
-        (["--slurm", "--cluster", "memory=lots"], "--cluster memory: String should match"),
+        (
+            ["--slurm", "--cluster", "memory=lots"],
+            "--cluster memory: 'lots' is none; give such as 16GiB",
+        ),
+        (
+            ["--slurm", "--cluster", "walltime=1h"],
+            "walltime: '1h' is none; give such as 1-12:00:00",
+        ),
         (["--slurm", "--cluster", "cores=1", "--cluster", "cores=2"], "cores is given twice"),
         (["--slurm", "--cluster", "interface=nope9"], "--slurm: "),
         (["--pbs", "--cluster", "gpus=1"], "--cluster gpus is for --slurm"),

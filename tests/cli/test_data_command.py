@@ -182,12 +182,16 @@ def test_a_table_of_the_users_own_is_audited(cli: Cli, tmp_path: Path) -> None:
         (("mine.csv", "--target", "prise"), "no column 'prise' for the target; did you mean 'pri"),
         (("mine.csv", "--target", "price", "--task", "classification"), "500 distinct"),
         (("no.csv", "--target", "price"), "no.csv"),
+        ((".", "--target", "price"), ". is a folder; name a file in it"),
+        (("mine.csv", "--target", "price", "--target", "price"), "--target price is given twice"),
+        (("huge.csv", "--target", "y"), "column 'y' is too large to standardise"),
     ],
 )
 def test_an_audit_of_what_is_no_table_is_one_line(
     cli: Cli, tmp_path: Path, arguments: tuple[str, ...], words: str
 ) -> None:
     own_table(tmp_path)
+    (tmp_path / "huge.csv").write_text("x,y\n" + "".join(f"{at},{at}e200\n" for at in range(9)))
     outcome = cli("data", "show", *arguments)
     assert (outcome.code, outcome.out) == (2, "")
     assert words in outcome.err

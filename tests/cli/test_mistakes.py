@@ -8,6 +8,9 @@ import pytest
 from command_line import Cli
 from own_experiment import write_own, write_rows
 
+from svgpbench.errors import UserError
+from svgpbench.runner.pool import check_writable
+
 FIG3 = "adam2021-fig3"
 
 
@@ -46,7 +49,12 @@ def refused(cli: Cli, *arguments: str | Path) -> str:
         (("run", FIG3, "--seed", "-1"), "--seed"),
         (("run",), "Missing argument 'EXPERIMENT'"),
         (("run", "there-is-no.toml"), "there-is-no.toml cannot be read: No such file"),
-        (("rum",), "No such command 'rum'"),
+        (("rum",), "'rum'. Did you mean 'run'? (see `svgpbench --help`)"),
+        (("table", FIG3, "--nope"), "No such option: --nope (see `svgpbench table --help`)"),
+        (("collect", "runs", "--out", "nowhere/a.csv"), "--out nowhere/a.csv: there is no folder"),
+        (("collect", "runs", "--out", "a.csv", "--into", "b"), "give one of them at a time"),
+        (("advise", "pima", "--likelihood", "gaussian"), "not of classification, which takes"),
+        (("advise", "--task", "multiclass", "--metric", "rmse"), "a metric of regression, and"),
         (("list", "method"), "'method'"),
         (("table", FIG3), f"no records of {FIG3} in runs"),
         (("table", FIG3, "--json", "--csv"), "exclude each other"),
@@ -210,3 +218,11 @@ def test_a_results_folder_that_cannot_be_written_is_refused(cli: Cli, tmp_path: 
     write_own(tmp_path)
     line = refused(cli, "run", "mine.toml", "--results", "rows.csv/runs")
     assert "--results rows.csv/runs cannot be written" in line
+
+
+def test_a_file_in_place_of_a_folder_of_records_is_named(cli: Cli, tmp_path: Path) -> None:
+    write_own(tmp_path)
+    (tmp_path / "records").write_text("")
+    assert "records is a file; name a folder" in refused(cli, "table", FIG3, "--results", "records")
+    with pytest.raises(UserError, match="cannot write into records: it is a file; name a folder"):
+        check_writable(Path("records"))

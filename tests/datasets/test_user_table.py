@@ -204,6 +204,22 @@ def test_a_target_without_two_labels_is_refused(tmp_path: Path, labels: str, mes
     refused(csv(tmp_path, text), message, task="classification")
 
 
+def test_a_word_in_the_target_of_a_regression_may_be_a_label(tmp_path: Path) -> None:
+    why = r"line 2, column 2 \('y'\) holds 'no', not a number; .* labels, choose task 'classif"
+    refused(csv(tmp_path, "x,y\n1,no\n2,yes\n"), why, task="regression")
+
+
+@pytest.mark.parametrize("kinds", [3, 4])
+def test_numbers_that_differ_from_row_to_row_are_no_labels(tmp_path: Path, kinds: int) -> None:
+    path = csv(tmp_path, "x,y\n" + "".join(f"1,{at % kinds + 0.5}\n" for at in range(6)))
+    if kinds == 3:
+        assert load_user_table(path, target="y", task="multiclass").y.tolist() == [0, 1, 2] * 2
+    else:
+        refused(
+            path, r"target 'y' has 4 distinct numbers in 6 rows, such as 0\.5", task="multiclass"
+        )
+
+
 @pytest.mark.parametrize(
     ("columns", "message"),
     [

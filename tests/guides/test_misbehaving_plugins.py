@@ -30,6 +30,15 @@ class Kernel(Matern32):
     name = "needy"
     def __init__(self, alpha):
         pass
+class Aged(DualSVGP):
+    name = "aged"
+    version = "a"
+class Unfit(DualSVGP):
+    name = "unfit"
+    def e_step(self, ops, *rest, **options):
+        return self.shapeless(ops)
+    def shapeless(self, ops):
+        raise ValueError("a shape")
 class Wavering(DualSVGP):
     name = "wavering"
     def refuses(self, likelihood):
@@ -51,6 +60,8 @@ sleeper-too = sleeper:Other
 leaver = leaver:Method
 liar = liar:Method
 wavering = liar:Wavering
+aged = liar:Aged
+unfit = liar:Unfit
 q-svgp = liar:Method
 [svgpbench.backends]
 liar = liar:Ops
@@ -92,6 +103,8 @@ def test_each_is_listed_with_its_package_and_the_reason_beside_all_others(guide:
         "leaver": f"method 'leaver' {OF} cannot be loaded: SystemExit: 0",
         "liar": f"method 'liar' {OF} cannot be used: it calls itself 't-svgp'; "
         "`name` must be that of its entry point",
+        "aged": f"method 'aged' {OF} cannot be used: its `version` is 'a'; "
+        "give a whole number, raised when numbers change",
         "q-svgp": f"method 'q-svgp' {OF} takes no part: the name is taken by package svgpbench",
     }
     backends = said_of(listed["backends"])
@@ -139,6 +152,17 @@ def test_asked_for_by_name_each_is_one_line(guide: Guide) -> None:
     for done in refused:
         assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
         assert OF in done.stderr
+
+
+def test_a_cell_that_raises_in_one_says_at_which_line(guide: Guide) -> None:
+    unfit = guide.changed("rivers.toml", ('name = "t-svgp"', 'name = "unfit"'), to="unfit.toml")
+    guide.run("run", unfit, "--backend", "numpy")
+    files = record_files(guide.folder / "runs")
+    assert files
+    for record in map(read_record, files):
+        at = FILES["liar"].splitlines().index('        raise ValueError("a shape")') + 1
+        assert (record.status, record.message) == ("error", f"ValueError: a shape (liar.py:{at})")
+        assert "in shapeless" in record.traceback
 
 
 def test_a_limit_that_is_no_number_is_one_line(

@@ -99,6 +99,11 @@ def test_an_interval_says_what_lies_beyond_the_region_or_inside(
     assert says(low, high, 0.01) == outcome
 
 
+def test_numbers_that_are_the_same_are_equal_in_a_region_of_nothing() -> None:
+    assert says(0.0, 0.0, 0.0) == Outcome.equal
+    assert says(0.0, 0.1, 0.0) == Outcome.undecided
+
+
 @pytest.mark.parametrize(
     ("metric", "a", "b", "outcome"),
     [

@@ -9,6 +9,7 @@ import numpy as np
 
 from svgpbench_datasets.audit.facts import Facts, Flag
 from svgpbench_datasets.dataset import Dataset, Floats
+from svgpbench_datasets.errors import listed
 from svgpbench_datasets.splits import Indices
 
 ORDERED, ALIKE = 0.3, 0.7
@@ -22,6 +23,8 @@ FEW_VALUES, FEWEST_EACH = 100, 10
 FEWEST = 5
 FEWEST_CELLS = 20
 """Cells from which on equal counts are no chance."""
+MOST_CLASSES = 12
+"""That a flag names."""
 
 
 def ordered(facts: Facts) -> Iterator[Flag]:
@@ -88,7 +91,7 @@ def repeated(facts: Facts) -> Iterator[Flag]:
         text = f"{count} {'row repeats' if count == 1 else 'rows repeat'} an earlier row"
         yield Flag("repeated-rows", text)
     if rare := [f"{label} ({count})" for label, count in facts.classes.items() if count < 10]:
-        yield Flag("rare-class", f"fewer than 10 rows of class {', '.join(rare)}")
+        yield Flag("rare-class", f"fewer than 10 rows of class {listed(rare, MOST_CLASSES)}")
 
 
 def grid_levels(dataset: Dataset) -> dict[str, int]:

@@ -13,6 +13,7 @@ from svgpbench_datasets.entry import DatasetEntry
 from svgpbench_datasets.reading.tables import NONE_MISSING, Missing
 from svgpbench_datasets.registry import Registry
 from svgpbench_datasets.splits import Split, k_fold
+from svgpbench_datasets.standardise import Standardiser
 
 FOLDS = 5
 
@@ -60,7 +61,12 @@ def audit(registry: Registry, name: str) -> Audit:
 
 
 def audit_dataset(dataset: Dataset) -> Audit:
-    """Look at the numbers of a data set that no registry declares."""
+    """Look at the numbers of a data set that no registry declares.
+
+    Raises `DataError` for a column of numbers so large that no training takes it.
+    """
+    Standardiser.fit(dataset.X, names=dataset.feature_names)
+    Standardiser.fit(dataset.y[:, None], names=[dataset.target_name])
     return _audit(dataset, _folds(len(dataset.y)))
 
 

@@ -34,12 +34,19 @@ def is_missing(cell: object) -> bool:
     return text in _MISSING or text in _INFINITE
 
 
-def why_not_a_number(cell: object) -> str:
-    """The end of the sentence `line 3, column 2 ...` for a cell that holds no finite number."""
+def why_not_a_number(cell: object, *, predicted: bool = False) -> str:
+    """The end of the sentence `line 3, column 2 ...` for a cell that holds no finite number.
+
+    A word that is to be `predicted` may be a label.
+    """
     text = text_of(cell)
     if not text:
         return "is empty; fill it in or remove the row"
     why = ", not a number; correct it or leave the column out"
+    if predicted:
+        why = (
+            ", not a number; correct it or, of labels, choose task 'classification' or 'multiclass'"
+        )
     if text.lower() in _MISSING:
         why = ", a missing value; fill it in or remove the row"
     elif text.lower() in _INFINITE:

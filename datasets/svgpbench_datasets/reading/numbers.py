@@ -50,12 +50,14 @@ def inputs_and_target(
     """X [n, D] and y [n] of a frame; arguments of labels and errors as `class_numbers`."""
     X = numbers(frame, features, places)
     if labels is None:
-        return X, numbers(frame, [target], places)[:, 0]
+        return X, numbers(frame, [target], places, predicted=True)[:, 0]
     return X, class_numbers(frame, target, places, labels, more=more)
 
 
-def numbers(frame: pd.DataFrame, names: Sequence[str], places: Places) -> Numbers:
-    """Some columns of a frame, [n, F]: bytes where all are bytes, else float64."""
+def numbers(
+    frame: pd.DataFrame, names: Sequence[str], places: Places, *, predicted: bool = False
+) -> Numbers:
+    """Some columns of a frame, inputs or what is `predicted`, [n, F]: bytes where all are, else float64."""
     chosen = frame[list(names)]
     kinds = set(chosen.dtypes)
     if kinds == {np.dtype(np.uint8)}:
@@ -68,7 +70,8 @@ def numbers(frame: pd.DataFrame, names: Sequence[str], places: Places) -> Number
     if bad.any():
         row, at = np.argwhere(bad)[0]
         place = places.cell(frame, row, names[at])
-        raise DataError(f"{place} {why_not_a_number(chosen.iat[row, at])}")
+        why = why_not_a_number(chosen.iat[row, at], predicted=predicted)
+        raise DataError(f"{place} {why}")
     return values
 
 
@@ -108,6 +111,11 @@ def sorted_classes(
         raise DataError(
             f"{where} has {len(classes)} distinct value{'s' * (len(classes) != 1)} ({few}); "
             f"{task} needs {needs}: choose another target or task {other!r}"
+        )
+    if numeric and 2 * len(classes) > len(y) and not all(float(x).is_integer() for x in classes):
+        raise DataError(
+            f"{where} has {len(classes)} distinct numbers in {len(y)} rows, such as {classes[0]}: "
+            "these are no labels; choose task 'regression' or another target"
         )
     place = np.empty(len(classes))
     place[[known[label] for label in classes]] = np.arange(len(classes))

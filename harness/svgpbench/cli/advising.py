@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from svgpbench.cells.cell import load_data
 from svgpbench.cells.data_errors import data_errors_are_the_users
-from svgpbench.cli.auditing import OwnTask, Targets, Task
+from svgpbench.cli.auditing import OwnTask, Task
 from svgpbench.cli.options import RESULTS, AsJson, ResultsFolder
 from svgpbench.config import DataConfig
 from svgpbench.errors import UserError
-from svgpbench.plugins import LIKELIHOODS, find, registry_of
+from svgpbench.metrics import METRICS
+from svgpbench.plugins import LIKELIHOODS, find, load, registry_of
 from svgpbench_datasets.user_table import is_table_file
-
-if TYPE_CHECKING:
-    from svgpbench.report.cases import Question
 
 OF_A_TASK = {
     Task.regression: ("gaussian",),
@@ -26,6 +24,12 @@ OF_A_TASK = {
     Task.multiclass: ("softmax", "robust-max"),
 }
 """What a task is usually modelled with."""
+SUPPORTS = {
+    Task.regression: ("real", "counts"),
+    Task.classification: ("binary", "classes"),
+    Task.multiclass: ("classes",),
+}
+"""What y may hold, as a likelihood says it."""
 
 
 def advise_command(
@@ -34,7 +38,9 @@ def advise_command(
         typer.Argument(metavar="[NAME|FILE]", help="A data set, or a table of your own."),
     ] = None,
     *,
-    target: Targets = None,
+    target: Annotated[
+        list[str] | None, typer.Option("--target", metavar="COLUMN", help="Of a file of your own.")
+    ] = None,
     task: OwnTask = None,
     n: Annotated[
         int | None, typer.Option("--n", min=1, help="Rows to train on, without a data set.")
@@ -68,11 +74,14 @@ def advise_command(
         raise UserError(f"{data}: its sizes are those of the data; leave --n and --D out")
     if data is None and target:
         raise UserError("--target is a column of a file: name the file first")
-    sizes = Question(n=n, dimensions=D) if data is None else _sizes(data, target or [], task)
-    wanted = (likelihood,) if likelihood else sizes.likelihoods
-    if data is None and task and not likelihood:
-        wanted = OF_A_TASK[task]
-    question = Question(wanted, sizes.n, sizes.dimensions, M, within)
+    kind = task
+    if data is not None:
+        kind, n, D = _sizes(data, target or [], task)
+    wanted: tuple[str, ...] = (likelihood,) if likelihood else ()
+    if kind is not None:
+        _refuse_misfits(kind, likelihood, metric)
+        wanted = wanted or OF_A_TASK[kind]
+    question = Question(wanted, n, D, M, within)
     advice = advise(results, question, metric)
     if as_json:
         typer.echo(json.dumps(advice.to_json(), indent=2, ensure_ascii=False, allow_nan=False))
@@ -80,20 +89,27 @@ def advise_command(
         typer.echo(advice_as_markdown(advice))
 
 
-def _sizes(name: str, targets: list[str], task: Task | None) -> Question:
-    """Likelihoods, N and D of a data set of a registry, which need not be at hand, or of a file."""
-    from svgpbench.report.cases import Question
-
+def _sizes(name: str, targets: list[str], task: Task | None) -> tuple[Task, int, int]:
+    """Task, N and D of a data set of a registry, which need not be at hand, or of a file."""
     if is_table_file(name):
         if len(targets) != 1:
             raise UserError(f"{name}: give one --target, the column to predict")
         kind = task or Task.regression
         config = DataConfig(name=Path(name).stem, path=name, target=targets[0], task=kind.value)
-        dataset = load_data(config)
-        n, dimensions = dataset.X.shape
-        return Question(OF_A_TASK[kind], int(n), int(dimensions))
+        n, dimensions = load_data(config).X.shape
+        return kind, int(n), int(dimensions)
     if targets or task:
         raise UserError(f"{name} is a data set of a registry, which says its target and its task")
     with data_errors_are_the_users():
         entry = registry_of(name).describe(name)
-    return Question(OF_A_TASK[Task(entry.task)], entry.rows, len(entry.features))
+    return Task(entry.task), entry.rows, len(entry.features)
+
+
+def _refuse_misfits(kind: Task, likelihood: str | None, metric: str) -> None:
+    """Raise `UserError` for a likelihood of another kind of target, and for a metric of another task."""
+    if likelihood and load(LIKELIHOODS, likelihood).support not in SUPPORTS[kind]:
+        known = " or ".join(OF_A_TASK[kind])
+        raise UserError(f"--likelihood {likelihood}: not of {kind.value}, which takes {known}")
+    of = METRICS[metric].task
+    if of != "any" and (of == "regression") != (kind is Task.regression):
+        raise UserError(f"--metric {metric}: a metric of {of}, and the task is {kind.value}")

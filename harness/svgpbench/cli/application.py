@@ -65,7 +65,8 @@ def exit_code(arguments: Sequence[str] | None = None) -> int:
         explain = getattr(error, "format_message", None)
         if explain is None:
             raise
-        return _refuse(f"{explain()} (see `svgpbench --help`)")
+        at = getattr(getattr(error, "ctx", None), "command_path", "") or "svgpbench"
+        return _refuse(f"{explain()} (see `{at} --help`)")
 
 
 def _refuse(message: str) -> int:

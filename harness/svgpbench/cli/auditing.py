@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from itertools import chain
@@ -126,7 +127,9 @@ def _declared(name: str, own: Own) -> DatasetEntry:
 
 
 def _check_registered(name: str, own: Own) -> None:
-    """Refuse what a registry says itself."""
+    """Refuse what a registry says itself, and a folder."""
+    if Path(name).is_dir():
+        raise UserError(f"{name} is a folder; name a file in it, such as a .csv")
     for option, value in zip(("--target", "--task", "--array"), own, strict=True):
         if value:
             raise UserError(
@@ -150,6 +153,8 @@ def _audits(name: str, own: Own) -> Iterator[Audit]:
 
 
 def _own_tables(file: str, own: Own) -> Iterator[Dataset]:
+    if twice := next((x for x, times in Counter(own.targets).items() if times > 1), ""):
+        raise UserError(f"--target {twice} is given twice")
     if not own.targets:
         raise UserError(f"which column of {file} is to be predicted? name it with --target")
     for target in own.targets:

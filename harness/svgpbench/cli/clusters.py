@@ -98,7 +98,12 @@ def _crew(
 def dask_client(address: str) -> Iterator[object]:
     """A connection to a scheduler; raises `UserError` where none answers."""
     from distributed import Client
+    from distributed.comm import parse_host_port
 
+    try:  # a client that is begun with no address waits for one when it is dropped
+        parse_host_port(address.rpartition("://")[2])
+    except ValueError:
+        raise UserError(f"--dask {address}: give HOST:PORT, such as 10.0.0.7:8786") from None
     try:
         client = Client(address, timeout=CONNECT_S, set_as_default=False)
     except (OSError, TimeoutError, ValueError) as error:

@@ -42,8 +42,10 @@ def collect_command(
     """Put the records of several folders into one table, or into one folder."""
     from svgpbench.runner.merging import merge
 
-    if (out is None) == (into is None):
+    if out is None and into is None:
         raise UserError("give --out FILE for a table or --into RESULTS for a folder of records")
+    if out is not None and into is not None:
+        raise UserError("--out and --into are two outputs; give one of them at a time")
     if out is not None:
         _print_warnings(_write(folders, out, traces, keep is not None))
     elif into is not None:

@@ -18,6 +18,7 @@ from svgpbench.config import BackendConfig, CellConfig, LikelihoodConfig
 from svgpbench.errors import UserError
 from svgpbench.experiments.mistakes import one_line
 from svgpbench.fitting.cell import left_by
+from svgpbench.fitting.given import finite, table_of, vector
 from svgpbench.fitting.kept import load_posterior
 from svgpbench.fitting.posterior import Posterior
 from svgpbench.likelihoods import build_likelihood
@@ -70,17 +71,18 @@ def fit(
     Raises:
         UserError: for what cannot be trained, and for a training that failed, with its reason.
     """
-    table, target = _table(X, y)
     chosen = _named(likelihood)
+    task = _task(chosen)
+    table, target = _table(X, y, labelled=task != "regression")
     with tempfile.TemporaryDirectory(prefix="svgpbench-fit-") as folder:
         path = Path(folder) / "table.parquet"
         config = _config(
             experiment="fit",
-            data=_data(path, target, chosen),
+            data=_data(path, target, task, chosen),
             split={"kind": "none"},
             kernel=_named(kernel),
             likelihood=chosen,
-            inducing={"count": inducing} if isinstance(inducing, int) else dict(inducing),
+            inducing=_inducing(inducing),
             training=dict(training or {}),
             method=_named(method),
             backend=BackendConfig.parse(backend, dtype=dtype, device=device).model_dump(),
@@ -89,48 +91,66 @@ def fit(
             threads=threads,
         )
         table.to_parquet(path, index=False)
-        check_cells([config])
-        worker = WorkerProcess(WorkerKind.of(config), (), TARGET)
         try:
-            answer = worker.run(Request(config=config), Limits(timeout), threading.Event())
-        finally:
-            worker.kill()
-        if answer.status != "ok":
-            raise UserError(f"the fit ended as {answer.status}: {answer.message}")
-        return load_posterior(left_by(config))
+            return _trained(config, timeout)
+        except UserError as error:  # the file is ours: nobody outside knows it
+            raise UserError(str(error).replace(f"{path}: ", "")) from error
+
+
+def _trained(config: CellConfig, timeout: float | None) -> Posterior:
+    check_cells([config])
+    worker = WorkerProcess(WorkerKind.of(config), (), TARGET)
+    try:
+        answer = worker.run(Request(config=config), Limits(timeout), threading.Event())
+    finally:
+        worker.kill()
+        worker.close()
+    if answer.status != "ok":
+        raise UserError(f"the fit ended as {answer.status}: {answer.message}")
+    return load_posterior(left_by(config))
 
 
 def _named(value: Named) -> dict[str, Any]:
     return {"name": value} if isinstance(value, str) else dict(value)
 
 
-def _table(X: npt.ArrayLike | pd.DataFrame, y: npt.ArrayLike) -> tuple[pd.DataFrame, str]:
+def _inducing(inducing: int | Mapping[str, Any]) -> dict[str, Any]:
+    if isinstance(inducing, Mapping):
+        return dict(inducing)
+    if isinstance(inducing, bool) or not isinstance(inducing, int | np.integer):
+        raise UserError(f"inducing is {inducing!r}; give how many, or a table with its count")
+    return {"count": int(inducing)}
+
+
+def _table(
+    X: npt.ArrayLike | pd.DataFrame, y: npt.ArrayLike, *, labelled: bool
+) -> tuple[pd.DataFrame, str]:
     """One table of inputs and target, and what the target is called in it."""
-    if isinstance(X, pd.DataFrame):
-        table = X.reset_index(drop=True)
-        table.columns = table.columns.map(str)
-    else:
-        rows = np.asarray(X, dtype=np.float64)
-        if rows.ndim != 2:
-            raise UserError(f"X has shape {rows.shape}; give [n, D]")
-        table = pd.DataFrame(rows, columns=[f"x{at + 1}" for at in range(rows.shape[1])])
-    values = np.asarray(y)
-    if values.shape != (len(table),):
-        raise UserError(f"y has shape {values.shape} for {len(table)} rows of X; give [n]")
+    table = table_of(X)
+    values = vector(y, len(table))
+    if (missing := np.flatnonzero(pd.isna(values))).size:
+        raise UserError(f"y[{missing[0]}] is missing; fill in or remove that row")
     target = str(getattr(y, "name", None) or "y")
     while target in table:
         target += "_"
-    return table.assign(**{target: values}), target
+    return table.assign(**{target: values if labelled else finite(values, "y")}), target
 
 
-def _data(path: Path, target: str, likelihood: Mapping[str, Any]) -> dict[str, Any]:
-    support = build_likelihood(_checked(LikelihoodConfig, likelihood)).support
+def _task(likelihood: Mapping[str, Any]) -> str:
+    return TASKS.get(_support(likelihood), "regression")
+
+
+def _support(likelihood: Mapping[str, Any]) -> str:
+    return build_likelihood(_checked(LikelihoodConfig, likelihood)).support
+
+
+def _data(path: Path, target: str, task: str, likelihood: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "name": "table",
         "path": str(path),
         "target": target,
-        "task": TASKS.get(support, "regression"),
-        "standardise_y": support == "real",
+        "task": task,
+        "standardise_y": _support(likelihood) == "real",
     }
 
 

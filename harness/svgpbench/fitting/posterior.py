@@ -15,6 +15,7 @@ from pydantic import Field
 from svgpbench.cells.outcome import Number
 from svgpbench.config import KernelConfig, LikelihoodConfig, MethodConfig, Strict
 from svgpbench.errors import UserError
+from svgpbench.fitting.given import columns, finite, vector
 from svgpbench.likelihoods import build_likelihood
 from svgpbench.methods import AnyMethod, build_method
 from svgpbench.model import Model, Theta
@@ -98,8 +99,13 @@ class Posterior:
         """
         ops = load_backend("numpy")
         prior = self._prior(ops)
-        parts = [self._marginals(ops, prior, rows) for rows in self._chunks(X)]
+        with np.errstate(over="ignore", invalid="ignore"):
+            parts = [self._marginals(ops, prior, rows) for rows in self._chunks(X)]
         mu, v = (np.concatenate(each, axis=-1) for each in zip(*parts, strict=True))
+        if not (fits := np.isfinite(mu).all(axis=0) & np.isfinite(v).all(axis=0)).all():
+            raise UserError(
+                f"row {np.argmin(fits)} of X is too far from the training's for float64"
+            )
         return mu, v
 
     def predict(self, X: npt.ArrayLike | pd.DataFrame) -> pd.DataFrame:
@@ -108,7 +114,7 @@ class Posterior:
         Regression has `mean` and, where p(y) is Gaussian, `variance`; classification the predicted `label`
         and a probability of each class, `p(LABEL)`. Raises `UserError` as `latent` does.
         """
-        _, guess, variance = self._predicted(X, None)
+        _, (_, guess, variance) = self._predicted(X, None)
         facts, rows = self.facts, _index(X)
         if facts.class_labels is None:
             columns = {"mean": facts.y_mean + facts.y_scale * guess}
@@ -125,9 +131,7 @@ class Posterior:
 
         Raises `UserError` as `latent` does, for targets of another number, and for an unknown label.
         """
-        numbers = self._targets(y)
-        density, guess, variance = self._predicted(X, numbers)
-        predicted: Any = (density, guess, variance)
+        numbers, predicted = self._predicted(X, y)
         return scores(self.model.likelihood.task, predicted, numbers, self.facts.y_scale)
 
     def inducing(self) -> Inducing:
@@ -152,16 +156,15 @@ class Posterior:
         return np.asarray(mu), np.asarray(v)
 
     def _predicted(
-        self, X: npt.ArrayLike | pd.DataFrame, y: Floats | None
-    ) -> tuple[Floats, Floats, Any]:
+        self, X: npt.ArrayLike | pd.DataFrame, y: npt.ArrayLike | None
+    ) -> tuple[Floats, Any]:
+        """Targets in standard units, zeros for none, and what is predicted of them."""
         ops = load_backend("numpy")
         conditional = self.model.conditional(self.theta, self._noise())
         mu, v = self.latent(X)
-        targets = np.zeros(mu.shape[-1]) if y is None else y
-        if len(targets) != mu.shape[-1]:
-            raise UserError(f"y has {len(targets)} values for {mu.shape[-1]} rows of X")
-        predicted = conditional.predicted(ops, targets, mu, v)
-        return tuple(tree_map(np.asarray, predicted))
+        rows = mu.shape[-1]
+        targets = np.zeros(rows) if y is None else self._targets(vector(y, rows))
+        return targets, tree_map(np.asarray, conditional.predicted(ops, targets, mu, v))
 
     def _noise(self) -> Any:
         """The draws of an evaluation, those of the training's own."""
@@ -175,10 +178,10 @@ class Posterior:
         rows = (_columns(X, self.facts.features) - self.x_mean) / self.x_scale
         return [rows[i : i + EVALUATION_ROWS] for i in range(0, len(rows), EVALUATION_ROWS)]
 
-    def _targets(self, y: npt.ArrayLike) -> Floats:
-        facts, values = self.facts, np.ravel(np.asarray(y))
+    def _targets(self, values: npt.NDArray[Any]) -> Floats:
+        facts = self.facts
         if facts.class_labels is None:
-            return (np.asarray(values, dtype=np.float64) - facts.y_mean) / facts.y_scale
+            return (finite(values, "y") - facts.y_mean) / facts.y_scale
         numbers = {label: float(at) for at, label in enumerate(facts.class_labels)}
         for value in map(_written, values):
             if value not in numbers:
@@ -195,15 +198,15 @@ def _written(value: Any) -> str:
 def _columns(X: npt.ArrayLike | pd.DataFrame, features: Sequence[str]) -> Floats:
     """X as [t, D], of a frame the columns by name; raises `UserError` for what is missing."""
     if isinstance(X, pd.DataFrame):
+        own = columns(X)
         for name in features:
-            if name not in X:
+            if name not in own:
                 raise UserError(f"X has no column {name!r}, which the posterior was trained on")
-        X = X[list(features)]
-    rows = np.asarray(X, dtype=np.float64)
+        rows = np.stack([finite(own[name], f"X[{name!r}]") for name in features], axis=-1)
+    else:
+        rows = finite(X, "X")
     if rows.ndim != 2 or rows.shape[1] != len(features) or not len(rows):
         raise UserError(f"X has shape {rows.shape}; give some rows of {len(features)} inputs")
-    if not np.isfinite(rows).all():
-        raise UserError("X holds NaN or infinity; fill in or remove those rows")
     return rows
 
 

@@ -96,7 +96,7 @@ def says(low: float, high: float, region: float) -> Outcome:
         return Outcome.better
     if high < -region:
         return Outcome.worse
-    if -region < low and high < region:
+    if -region <= low and high <= region:
         return Outcome.equal
     return Outcome.undecided
 

@@ -57,6 +57,8 @@ def collect(
     Raises:
         UserError: no records, records of another schema or that do not fit together.
     """
+    if results.is_file():
+        raise UserError(f"{results} is a file; name a folder of records with --results")
     if cells is None:
         found, notes = _current(*_readable(records_in(results, experiment.name)))
         missing = 0

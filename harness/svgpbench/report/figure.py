@@ -10,6 +10,7 @@ import matplotlib
 import pandas as pd
 from matplotlib.figure import Figure
 
+from svgpbench.atomic import refuse_absent_folder
 from svgpbench.errors import UserError
 from svgpbench.report.agreement import between_backends
 from svgpbench.report.collect import Collected
@@ -25,8 +26,7 @@ def check_figure_path(path: Path) -> None:
     """Raise `UserError` for a file that no figure can be written to."""
     if path.suffix.lower() not in FORMATS:
         raise UserError(f"--out {path}: name a file ending in {', '.join(FORMATS)}")
-    if not path.absolute().parent.is_dir():
-        raise UserError(f"--out {path}: there is no folder {path.parent}")
+    refuse_absent_folder(path, "--out ")
 
 
 def draw_figure(

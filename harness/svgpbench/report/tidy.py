@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import pandas as pd
 
-from svgpbench.atomic import write_whole
+from svgpbench.atomic import refuse_absent_folder, write_whole
 from svgpbench.errors import UserError
 from svgpbench.metrics import METRICS
 from svgpbench.report.collect import several_versions
@@ -182,9 +182,10 @@ def warnings(stored: Sequence[Stored], table: pd.DataFrame) -> Iterator[str]:
 
 
 def check_table_path(path: Path) -> None:
-    """Raise `UserError` for a file that is no table's."""
+    """Raise `UserError` for a file that is no table's, or that no folder is there for."""
     if path.suffix not in (".parquet", ".csv"):
         raise UserError(f"--out {path}: give a name that ends in .parquet or .csv")
+    refuse_absent_folder(path, "--out ")
 
 
 def write_table(path: Path, table: pd.DataFrame) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, PositiveInt, ValidationError
+from pydantic import AfterValidator, Field, PositiveInt, ValidationError
 
 from svgpbench.config import Strict
 from svgpbench.errors import UserError, unknown
@@ -18,13 +19,26 @@ SEVERAL = frozenset({"directive", "prologue"})
 Plain = Annotated[str, Field(pattern=r"^[^\n\r]+$")]
 
 
+def _like(pattern: str, example: str) -> AfterValidator:
+    """Text of a pattern, refused with an example in place of it."""
+
+    def fits(text: str) -> str:
+        if not re.fullmatch(pattern, text):
+            raise ValueError(f"{text!r} is none; give such as {example}")
+        return text
+
+    return AfterValidator(fits)
+
+
 class JobOptions(Strict):
     """What each job asks for: it runs one Dask worker, which computes `cores` cells at a time."""
 
     jobs: PositiveInt = 1
     cores: PositiveInt = 1
-    memory: Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)? ?[KMGT]i?B$")] = "4GiB"
-    walltime: Annotated[str, Field(pattern=r"^([0-9]+-)?[0-9]+:[0-9]{2}:[0-9]{2}$")] = "01:00:00"
+    memory: Annotated[str, _like(r"[0-9]+(\.[0-9]+)? ?[KMGT]i?B", "16GiB")] = "4GiB"
+    walltime: Annotated[str, _like(r"([0-9]+-)?[0-9]+:[0-9]{2}:[0-9]{2}", "1-12:00:00")] = (
+        "01:00:00"
+    )
     queue: Plain | None = None
     account: Plain | None = None
     gpus: Annotated[int, Field(ge=0)] = 0
@@ -52,7 +66,8 @@ class JobOptions(Strict):
             return cls.model_validate(found)
         except ValidationError as error:
             first = error.errors()[0]
-            raise UserError(f"--cluster {first['loc'][0]}: {first['msg']}") from None
+            said = first["msg"].removeprefix("Value error, ")
+            raise UserError(f"--cluster {first['loc'][0]}: {said}") from None
 
 
 def job_cluster(queue: Queue, options: JobOptions) -> Any:

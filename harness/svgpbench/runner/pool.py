@@ -149,6 +149,7 @@ def check_writable(results: Path) -> None:
     try:
         results.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UserError(f"cannot write into {results}: {error.strerror}") from error
+        why = "it is a file; name a folder" if results.is_file() else error.strerror
+        raise UserError(f"cannot write into {results}: {why}") from error
     if not os.access(results, os.W_OK | os.X_OK):
         raise UserError(f"cannot write into {results}: permission denied")

@@ -26,6 +26,7 @@ from svgpbench.cells.outcome import Outcome
 from svgpbench.config import CellConfig, Strict
 from svgpbench.environment import describe
 from svgpbench.errors import UserError
+from svgpbench.plugins import place_in_a_plugin
 from svgpbench.runner.protocol import TARGET, Answer, Hello, Request
 from svgpbench.runner.worker_setup import peak_memory_bytes, pin
 
@@ -128,9 +129,11 @@ def ran_out_of_memory(error: Exception) -> bool:
 
 
 def one_line(error: Exception, longest: int = 300) -> str:
-    """An exception's type and first line."""
+    """An exception's type and first line, and where in a plugin of another package it arose."""
     lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0] if lines else ''}"[:longest].rstrip(": ")
+    said = f"{type(error).__name__}: {lines[0] if lines else ''}"[:longest].rstrip(": ")
+    place = place_in_a_plugin(error)
+    return f"{said} ({place})" if place else said
 
 
 if __name__ == "__main__":

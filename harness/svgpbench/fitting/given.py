@@ -1,0 +1,81 @@
+"""X and y as they are given from Python: finite real numbers, or a line that says which is none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from svgpbench.errors import UserError
+
+Floats = npt.NDArray[np.float64]
+
+KINDS = "biufOUS"
+"""Of arrays whose items may be numbers; dates and complex numbers convert, to other numbers."""
+
+
+def table_of(X: npt.ArrayLike | pd.DataFrame) -> pd.DataFrame:
+    """X [n, D] as float64 under the names of a frame's columns as text, or x1 to xD.
+
+    Raises `UserError` for what is no such table.
+    """
+    if isinstance(X, pd.DataFrame):
+        return pd.DataFrame({name: finite(own, f"X[{name!r}]") for name, own in columns(X).items()})
+    rows = finite(X, "X")
+    if rows.ndim != 2:
+        raise UserError(f"X has shape {rows.shape}; give [n, D]")
+    return pd.DataFrame(rows, columns=[f"x{at + 1}" for at in range(rows.shape[1])])
+
+
+def columns(X: pd.DataFrame) -> dict[str, Any]:
+    """The columns of a frame by their names as text; raises `UserError` where two share one."""
+    found: dict[str, Any] = {}
+    for at, name in enumerate(map(str, X.columns)):
+        if name in found:
+            raise UserError(f"X has more than one column {name!r}; give each a name of its own")
+        found[name] = X.iloc[:, at]
+    return found
+
+
+def vector(y: npt.ArrayLike, n: int) -> npt.NDArray[Any]:
+    """Y as [n]; raises `UserError` for another shape."""
+    values = np.asarray(y)
+    if values.shape != (n,):
+        raise UserError(f"y has shape {values.shape} for {n} rows of X; give [n]")
+    return values
+
+
+def finite(values: Any, what: str) -> Floats:
+    """Values as float64; raises `UserError` that names the first that is no finite real number."""
+    try:
+        raw = np.asarray(values)
+    except ValueError:
+        raise UserError(f"{what} has rows of different lengths; give an array") from None
+    if raw.dtype.kind not in KINDS:
+        raise UserError(f"{what} is of type {raw.dtype}; give real numbers")
+    try:
+        floats = raw.astype(np.float64)
+    except (TypeError, ValueError):
+        place, value = next((at, each) for at, each in np.ndenumerate(raw) if not _is_real(each))
+        raise UserError(
+            f"{_item(what, place)} is {str(value)[:40]!r}, not a number; "
+            "encode it as numbers or leave it out"
+        ) from None
+    if not np.isfinite(floats).all():
+        place = tuple(np.argwhere(~np.isfinite(floats))[0])
+        raise UserError(f"{_item(what, place)} is {floats[place]}; fill in or remove that row")
+    return floats
+
+
+def _is_real(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _item(what: str, place: tuple[int, ...]) -> str:
+    return f"{what}[{', '.join(map(str, place))}]"
