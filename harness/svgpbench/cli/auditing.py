@@ -127,10 +127,10 @@ def _declared(name: str, own: Own) -> DatasetEntry:
 
 
 def _check_registered(name: str, own: Own) -> None:
-    """Refuse what a registry says itself, and a folder."""
-    if Path(name).is_dir():
-        raise UserError(f"{name} is a folder; name a file in it, such as a .csv")
+    """Refuse what a registry says itself, and a folder in place of a file."""
     for option, value in zip(("--target", "--task", "--array"), own, strict=True):
+        if value and Path(name).is_dir():
+            raise UserError(f"{name} is a folder; name a file in it, such as a .csv")
         if value:
             raise UserError(
                 f"{option} goes with numbers of a file (.csv, .parquet, ...), not with {name!r}; "
