@@ -131,7 +131,7 @@ def test_methods_of_an_own_experiment_are_compared(cli: Cli, here: Path) -> None
     ("arguments", "words"),
     [
         (("collect", "whole"), "give --out FILE for a table or --into RESULTS"),
-        (("collect", "whole", "--out", "a.csv", "--into", "r"), "give --out FILE for a table or"),
+        (("collect", "whole", "--out", "a.csv", "--into", "r"), "give one of them at a time"),
         (("collect", "whole", "--out", "a.xlsx"), "ends in .parquet or .csv"),
         (("collect", "nowhere", "--out", "a.csv"), "nowhere: there is no such folder"),
         (("collect", ".", "--into", "whole", "--traces"), "--traces is for a table"),

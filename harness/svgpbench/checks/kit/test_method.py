@@ -16,6 +16,7 @@ from svgpbench.checks.matrix import compare
 from svgpbench.config import LikelihoodConfig
 from svgpbench.likelihoods import build_likelihood, likelihoods
 from svgpbench.methods.facts import Facts
+from svgpbench.methods.method import CoupledMethod
 from svgpbench.ops import Array, Ops, Tree
 from svgpbench.plugins import METHODS, load, load_backend
 from svgpbench.training.blocks import Batch
@@ -61,6 +62,30 @@ def test_it_starts_at_the_prior_and_its_kl_is_positive(typed: Ops, variant: Case
     assert all(np.all(np.isfinite(x)) for x in host(typed, state))
     if not b.method.sampled_points:  # where points are sampled it is an estimate, of either sign
         assert b.kl(state) >= -unit
+
+
+def test_marginals_and_kl_are_those_of_its_posterior(typed: Ops, variant: Case) -> None:
+    """With m and S of q(u), W = L⁻¹K_uf: μ = Wᵀ(L⁻¹m), v = κ − wᵀw + wᵀ(L⁻¹SL⁻ᵀ)w, and KL[q ‖ N(0, LLᵀ)]."""
+    b = bench_of(typed, variant)
+    if not isinstance(b.method, CoupledMethod):
+        pytest.skip("asked of a q of one set of inducing variables")
+    state = stepped(b)
+    m, S, _ = (np.asarray(x, dtype=np.float64) for x in b.posterior(state))
+    f = b.steps.factor(b.raw, b.prior, b.full)
+    L, W, kff = (np.asarray(typed.to_numpy(x), dtype=np.float64) for x in (b.prior.L, f.W, f.kff))
+    a = np.linalg.solve(L, m[..., None])[..., 0]
+    B = np.linalg.solve(L, np.swapaxes(np.linalg.solve(L, S), -1, -2))
+    mu, v = (
+        np.einsum("pmb,pm->pb", W, a),
+        kff + np.einsum("pmb,pmk,pkb->pb", W, B - np.eye(len(L[0])), W),
+    )
+    unit = 1e-8 if typed.dtype == "float64" else 1e-2
+    got_mu, got_v = b.marginals(state)
+    np.testing.assert_allclose(got_mu, mu, rtol=0, atol=unit * np.abs(mu).max())
+    np.testing.assert_allclose(got_v, v, rtol=0, atol=unit * np.abs(kff).max())
+    trace = np.trace(B, axis1=-2, axis2=-1) + np.square(a).sum(axis=-1)
+    kl = 0.5 * (trace - B.shape[-1] - np.linalg.slogdet(B)[1]).sum()
+    assert b.kl(state) == pytest.approx(kl, rel=unit, abs=unit * B.shape[-1])
 
 
 def test_a_step_keeps_the_state_s_form_and_leaves_its_arguments_alone(
