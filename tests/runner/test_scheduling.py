@@ -39,7 +39,10 @@ def test_a_worker_is_replaced_after_a_failure_but_not_after_a_refusal(run: Run) 
 
 
 def test_a_cell_named_twice_runs_once(run: Run) -> None:
-    assert len(run(make_config("finish"), make_config("finish")).records) == 1
+    events: list[Event] = []
+    done = run(make_config("finish"), make_config("finish"), on_event=events.append)
+    assert len(done.records) == 1
+    assert events[0] == Planned(total=1, resumed=0, jobs=1)  # nor is it announced as two
 
 
 def test_events_count_up_to_the_total(run: Run) -> None:
