@@ -9,7 +9,7 @@ from planted_frames import planted, together
 from planted_verdicts import NO, OPEN, PARTLY, YES, judged
 from pydantic import ValidationError
 
-from svgpbench.papers.verdict import Verdict, on_stand_in
+from svgpbench.papers.verdict import Outcome, Verdict, on_stand_in
 
 SETS = 8
 
@@ -154,6 +154,13 @@ def test_spread(
 ) -> None:
     frame = together(outputs(*a), outputs(*b, of="B"), outputs(*c, of="C"))
     assert judged(frame, "spread", metric="nmse", methods=["A", "B", "C"]).verdict == verdict
+
+
+def test_spreads_within_a_tenth_are_equal() -> None:
+    frame = together(outputs(*NARROW), outputs(*NARROW, of="B"))
+    frame.loc[frame["method"] == "B", "nmse"] *= 1.05
+    (effect,) = judged(frame, "spread", metric="nmse", methods=["A", "B"]).effects
+    assert effect.outcome == Outcome.equal
 
 
 def test_a_spread_with_a_failed_cell_is_open() -> None:
