@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from svgpbench.cli.application import exit_code
@@ -13,9 +11,6 @@ from svgpbench.papers.contradictions import Contradiction, Settles, contradictio
 from svgpbench.papers.verdict import Effect, Finding, Verdict
 from svgpbench.report.settled import settled_as_markdown
 from svgpbench.report.verdicts import Judged, Part
-
-ROOT = Path(__file__).parents[2]
-COMMAND = "svgpbench claims --contradictions --results results"
 
 
 def test_every_claim_and_part_that_is_named_is_in_the_ledger() -> None:
@@ -60,13 +55,3 @@ def test_verdicts_are_those_that_were_judged_and_what_has_not_run_says_how() -> 
 def test_contradictions_are_of_all_papers(capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code(["claims", "--contradictions", "--paper", "kobe2021"]) == 2
     assert "stands alone" in capsys.readouterr().err
-
-
-@pytest.mark.long
-def test_the_page_is_what_the_ledger_says(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(ROOT)
-    page = (ROOT / "docs" / "contradictions.md").read_text(encoding="utf-8")
-    assert exit_code(COMMAND.split()[1:]) == 0
-    assert page.partition(f"<!-- {COMMAND} -->\n\n")[2] == capsys.readouterr().out

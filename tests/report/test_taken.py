@@ -13,9 +13,6 @@ from svgpbench.papers.verdict import Verdict
 from svgpbench.report.taken import taken_as_markdown
 from svgpbench.report.verdicts import Judged
 
-ROOT = Path(__file__).parents[2]
-COMMAND = "svgpbench claims --artefacts --results results"
-
 
 def row(page: str, artefact: str) -> list[str]:
     """The texts of an artefact's row."""
@@ -61,13 +58,3 @@ def test_it_stands_alone(capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code(["claims", "kobe2021-01", "--artefacts"]) == 2
     assert exit_code(["claims", "--artefacts", "--contradictions"]) == 2
     assert capsys.readouterr().err.count("stands alone") == 2
-
-
-@pytest.mark.long
-def test_the_page_is_what_the_command_says_of_the_committed_records(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(ROOT)
-    page = (ROOT / "docs" / "artefacts.md").read_text(encoding="utf-8")
-    assert exit_code(COMMAND.split()[1:]) == 0
-    assert page.partition(f"<!-- {COMMAND} -->\n\n")[2] == capsys.readouterr().out

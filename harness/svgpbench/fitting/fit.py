@@ -72,13 +72,13 @@ def fit(
         UserError: for what cannot be trained, and for a training that failed, with its reason.
     """
     chosen = _named(likelihood)
-    task = _task(chosen)
-    table, target = _table(X, y, labelled=task != "regression")
+    support = build_likelihood(_checked(LikelihoodConfig, chosen)).support
+    table, target = _table(X, y, labelled=support in TASKS)
     with tempfile.TemporaryDirectory(prefix="svgpbench-fit-") as folder:
         path = Path(folder) / "table.parquet"
         config = _config(
             experiment="fit",
-            data=_data(path, target, task, chosen),
+            data=_data(path, target, support),
             split={"kind": "none"},
             kernel=_named(kernel),
             likelihood=chosen,
@@ -136,21 +136,13 @@ def _table(
     return table.assign(**{target: values if labelled else finite(values, "y")}), target
 
 
-def _task(likelihood: Mapping[str, Any]) -> str:
-    return TASKS.get(_support(likelihood), "regression")
-
-
-def _support(likelihood: Mapping[str, Any]) -> str:
-    return build_likelihood(_checked(LikelihoodConfig, likelihood)).support
-
-
-def _data(path: Path, target: str, task: str, likelihood: Mapping[str, Any]) -> dict[str, Any]:
+def _data(path: Path, target: str, support: str) -> dict[str, Any]:
     return {
         "name": "table",
         "path": str(path),
         "target": target,
-        "task": task,
-        "standardise_y": _support(likelihood) == "real",
+        "task": TASKS.get(support, "regression"),
+        "standardise_y": support == "real",
     }
 
 

@@ -75,10 +75,8 @@ def test_marginals_and_kl_are_those_of_its_posterior(typed: Ops, variant: Case) 
     L, W, kff = (np.asarray(typed.to_numpy(x), dtype=np.float64) for x in (b.prior.L, f.W, f.kff))
     a = np.linalg.solve(L, m[..., None])[..., 0]
     B = np.linalg.solve(L, np.swapaxes(np.linalg.solve(L, S), -1, -2))
-    mu, v = (
-        np.einsum("pmb,pm->pb", W, a),
-        kff + np.einsum("pmb,pmk,pkb->pb", W, B - np.eye(len(L[0])), W),
-    )
+    mu = np.einsum("pmb,pm->pb", W, a)
+    v = kff + np.einsum("pmb,pmk,pkb->pb", W, B - np.eye(B.shape[-1]), W)
     unit = 1e-8 if typed.dtype == "float64" else 1e-2
     got_mu, got_v = b.marginals(state)
     np.testing.assert_allclose(got_mu, mu, rtol=0, atol=unit * np.abs(mu).max())
