@@ -56,15 +56,16 @@ class WithOptions(Strict):
 class KernelConfig(WithOptions):
     """A kernel, its initial hyperparameters, and its own options.
 
-    `init`: "given"; "median", which replaces the lengthscale; "ulapane", lengthscale and variance. A `sum`
-    or a `product` has `parts`, each a kernel with hyperparameters of its own, and none itself.
+    `init`: "given"; "root-dimension", the lengthscale that is given times √D; "median", which replaces the
+    lengthscale; "ulapane" and "mean-gaps", which replace lengthscale and variance. A `sum` or a `product`
+    has `parts`, each a kernel with hyperparameters of its own, and none itself.
     """
 
     compounds: ClassVar[tuple[str, ...]] = ("sum", "product")
 
     name: str = "matern52"
     ard: bool = True
-    init: Literal["given", "median", "ulapane"] = "given"
+    init: Literal["given", "root-dimension", "median", "ulapane", "mean-gaps"] = "given"
     variance: Positive = 1.0
     lengthscale: Positive | tuple[Positive, ...] = 1.0
     parts: tuple[KernelConfig, ...] = ()
@@ -141,6 +142,14 @@ class LogLinear(Strict):
     steps: PositiveInt
 
 
+class Linear(Strict):
+    """A rate that grows by `increment` an EM iteration from `start` until it is `end`, then stays."""
+
+    start: Positive
+    end: Positive
+    increment: Positive
+
+
 class Decay(Strict):
     """A rate γ₀/(1 + decay·√t)."""
 
@@ -151,15 +160,17 @@ class Decay(Strict):
 def _kind_of_rate(rate: Any) -> str:
     """Which schedule a table is meant to be, so that a mistake in it is reported as one of that kind."""
     if isinstance(rate, dict):
+        if "increment" in rate:
+            return "linear"
         return "rise" if {"end", "steps"} & rate.keys() else "decay"
-    if isinstance(rate, LogLinear | Decay):
-        return "rise" if isinstance(rate, LogLinear) else "decay"
-    return "constant"
+    kinds: dict[type, str] = {LogLinear: "rise", Linear: "linear", Decay: "decay"}
+    return kinds.get(type(rate), "constant")
 
 
 Rate = Annotated[
     Annotated[Positive, Tag("constant")]
     | Annotated[LogLinear, Tag("rise")]
+    | Annotated[Linear, Tag("linear")]
     | Annotated[Decay, Tag("decay")],
     Discriminator(_kind_of_rate),
 ]
@@ -182,7 +193,8 @@ class OnlineConfig(Strict):
 class TrainingConfig(Strict):
     """The EM loop: K E-steps, S M-steps, their rates, the batch, and what is learned.
 
-    With `kind` "online", `online` and the last two.
+    With `kind` "online", `online`, `rows` and `learn`. With `joint`, an iteration is one step of Adam on q
+    and θ together, on one batch.
     """
 
     kind: Literal["em", "online"] = "em"
@@ -197,6 +209,7 @@ class TrainingConfig(Strict):
     batch_size: PositiveInt | None = None  # None: full batch
     rows: PositiveInt | None = None  # of the training part, drawn by the seed; None: all of them
     learn: tuple[Learnable, ...] = LEARN
+    joint: bool = False  # both steps of Adam at the same q and θ, from one batch
 
     @property
     def iterations(self) -> int:

@@ -18,6 +18,8 @@ from svgpbench.config import (
 )
 from svgpbench.errors import UserError
 
+ADAM = MethodConfig(name="q-svgp", options={"optimiser": "adam"})
+ONE = {"joint": True, "e_steps": 1}
 UNTIED = MethodConfig(name="t-svgp", options={"tying": "untied"})
 SUM = KernelConfig(name="sum", parts=(KernelConfig(), KernelConfig(name="se")))
 SINGLE = BackendConfig(name="torch", dtype="float32")
@@ -60,10 +62,24 @@ SINGLE = BackendConfig(name="torch", dtype="float32")
             },
             "cannot take likelihood 'student-t': residual_variance = \"diagonal\" has Gaussian noise",
         ),
+        (
+            {"method": ADAM, "training": ONE | {"optimiser": "l-bfgs"}},
+            'training.joint is one step of Adam: it needs kind = "em" and optimiser = "adam"',
+        ),
+        ({"method": ADAM, "training": ONE}, "training.joint is one step: it needs e_steps = 1"),
+        (
+            {"method": ADAM, "training": ONE | {"m_steps": 1, "learn": ()}},
+            "training.joint moves θ too: name parts of it in training.learn",
+        ),
+        (
+            {"method": MethodConfig(name="q-svgp"), "training": ONE | {"m_steps": 1}},
+            "training.joint moves q by Adam, and method 'q-svgp' with these options does not",
+        ),
     ],
 )
 def test_what_does_not_go_together_is_one_line(changes: dict[str, Any], message: str) -> None:
-    training = TrainingConfig(em_iterations=2, m_steps=2, **changes.pop("training", {}))
+    settings = {"em_iterations": 2, "m_steps": 2} | changes.pop("training", {})
+    training = TrainingConfig(**settings)
     cell = config(training=training, **changes)
     for refused in (check_cells, lambda cells: run_cell(cells[0])):
         with pytest.raises(UserError, match=message) as caught:

@@ -97,10 +97,18 @@ def test_the_rows_of_the_median_are_drawn_by_the_seed() -> None:
 
 def test_mean_gaps_give_lengthscale_and_variance_of_the_training_rows() -> None:
     data = built().data
-    lengthscale, variance = mean_gaps(np.asarray(data.X), data.y)
-    found = start(kernel=KernelConfig(init="ulapane", variance=9.0, lengthscale=9.0)).kernel
-    assert found.lengthscales == pytest.approx(np.full((1, D), lengthscale), rel=1e-12)
-    assert found.variance == pytest.approx(np.array([variance]), rel=1e-12)
+    lengthscale, sigma = mean_gaps(np.asarray(data.X), data.y)
+    for init, variance in (("ulapane", sigma**2), ("mean-gaps", sigma)):
+        found = start(kernel=KernelConfig(init=init, variance=9.0, lengthscale=9.0)).kernel
+        assert found.lengthscales == pytest.approx(np.full((1, D), lengthscale), rel=1e-12)
+        assert found.variance == pytest.approx(np.array([variance]), rel=1e-12)
+
+
+def test_a_lengthscale_may_be_in_roots_of_the_dimension() -> None:
+    given = KernelConfig(init="root-dimension", variance=2.0, lengthscale=0.1, ard=False)
+    found = start(kernel=given).kernel
+    assert found.lengthscales == pytest.approx(np.full((1, 1), 0.1 * D**0.5), rel=1e-13)
+    assert found.variance == pytest.approx(np.array([2.0]), rel=1e-13)
 
 
 def test_the_jitter_is_in_the_kernel_matrix_of_the_prior() -> None:

@@ -279,6 +279,20 @@ def test_the_backend_that_runs_every_cell_is_not_sampled_on(tmp_path: Path) -> N
         load_experiment(str(path))
 
 
+def test_a_preset_may_have_another_kernel_and_jitter(tmp_path: Path) -> None:
+    path = write_own(tmp_path)
+    path.write_text(
+        path.read_text()
+        + '\n[presets.p]\njitter = 1e-4\nkernel = { name = "se", variance = 3.0 }\n'
+    )
+    experiment = load_experiment(str(path))
+    for before, now in zip(resolve(experiment), resolve(experiment, "p"), strict=True):
+        assert (now.kernel.name, now.kernel.variance, now.jitter) == ("se", 3.0, 1e-4)
+        assert now.kernel.lengthscale == before.kernel.lengthscale
+        changed = {"kernel": now.kernel, "jitter": now.jitter}
+        assert before.model_copy(update=changed) == now
+
+
 GRID = (
     'data = [{ name = "boston", factors = { M = 5, noise = 0.1 } }, '
     '{ name = "boston", factors = { M = 7, noise = 0.1 } }]'

@@ -28,9 +28,9 @@ def start(folder: Path, *changes: tuple[str, str]) -> Trainer:
 
 
 def test_median_and_mean_gaps_replace_what_is_given(tmp_path: Path) -> None:
-    given, median, gaps = (
+    given, median, gaps, squares = (
         start(tmp_path, ("lengthscale = 1.0", f'lengthscale = 3.0\nvariance = 2.0\ninit = "{x}"'))
-        for x in ("given", "median", "ulapane")
+        for x in ("given", "median", "mean-gaps", "ulapane")
     )
     assert given.theta(given.at).kernel.lengthscales == pytest.approx(np.full((1, 2), 3.0))
     X, y = median.data.X[:], median.data.y
@@ -41,6 +41,7 @@ def test_median_and_mean_gaps_replace_what_is_given(tmp_path: Path) -> None:
     lengthscale, variance = mean_gaps(X, y)
     assert gaps.theta(gaps.at).kernel.lengthscales == pytest.approx(np.full((1, 2), lengthscale))
     assert float(gaps.theta(gaps.at).kernel.variance[0]) == pytest.approx(variance)
+    assert float(squares.theta(squares.at).kernel.variance[0]) == pytest.approx(variance**2)
 
 
 def test_median_is_of_a_first_batch_where_training_is_by_minibatch(tmp_path: Path) -> None:

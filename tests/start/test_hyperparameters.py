@@ -88,9 +88,9 @@ def test_mean_gaps_of_a_small_table_by_hand() -> None:
     y = np.array([7.0, 1.0, 2.0, 2.0])
     # column 1 sorted: 0 1 1 3, gaps 1 0 2, two of them; y in that order 1 2 2 7: 1 0 5, two of them
     # column 2 sorted: 0 1 2 4, gaps 1 1 2, three; y 7 2 2 1: 5 0 1, two; column 3 does not vary
-    lengthscale, variance = mean_gaps(inputs, y)
+    lengthscale, sigma = mean_gaps(inputs, y)
     assert lengthscale == pytest.approx((3 / 2 + 4 / 3) / 2)
-    assert variance == pytest.approx(((6 / 2 + 6 / 2) / 2) ** 2)
+    assert sigma == pytest.approx((6 / 2 + 6 / 2) / 2)
 
 
 @pytest.mark.parametrize(("inputs", "y"), [(X, np.ones(60)), (np.ones((60, 2)), X[:, 0])])

@@ -11,12 +11,18 @@ from test_training import PROBLEM, trainer
 
 from svgpbench.checks.dense import sgpr_bound
 from svgpbench.config import Decay, InducingConfig, LogLinear
+from svgpbench.methods.mean_covariance import MeanCholesky
+from svgpbench.numerics.adam import adam_ascent, adam_start
+from svgpbench.ops import Ops
 from svgpbench.plugins import load_backend
 from svgpbench.start.growing_basis import Growth
+from svgpbench.training.batches import Batches
+from svgpbench.training.blocks import Batch, learned, with_learned
 from svgpbench.training.em import Trainer
+from svgpbench.training.m_step import m_objective
 from svgpbench.training.place import Place
 from svgpbench.training.schedules import rate_at
-from svgpbench.tree import leaves
+from svgpbench.tree import leaves, tree_map
 
 NUMPY = load_backend("numpy")
 
@@ -49,6 +55,42 @@ def test_a_point_after_m_steps_is_the_collapsed_bound_at_the_new_hyperparameters
     assert trained.trace[0]["elbo"] != pytest.approx(bound, rel=1e-3)
     for held, fresh in zip(leaves(run.at.prior), leaves(run.steps.prior(run.at.raw)), strict=True):
         assert np.array_equal(held, fresh)
+
+
+@pytest.mark.parametrize("whiten", [True, False])
+@pytest.mark.parametrize("batch_size", [None, 16])
+def test_a_joint_step_is_one_adam_over_q_and_hyperparameters(
+    ops: Ops, whiten: bool, batch_size: int | None
+) -> None:
+    """Against one Adam on the tree of both, up the gradient of the bound by autodiff."""
+    variant = "q-svgp adam" if whiten else "q-svgp adam unwhitened"
+    run = trainer(
+        ops, variant, joint=True, m_steps=1, e_rate=0.05, em_iterations=4, batch_size=batch_size
+    )
+    model, method, learn = run.model, run.method, run.learn
+    draws = Batches(ops, model, method, run.data, batch_size, 0)
+    raw, q, rate = run.at.raw, run.at.state.q, ops.asarray(np.float64(0.05))
+    adam = adam_start(ops, (learned(raw, learn), q))
+
+    def bound(both: Any, batch: Batch) -> Any:
+        state, at = run.at.state._replace(q=both[1]), with_learned(raw, learn, both[0])
+        return m_objective(ops, model, method, at, state, batch, run.scale)
+
+    trained = run.run()
+    for point in trained.trace:
+        batch = draws.full(()) if batch_size is None else tree_map(first, draws.minibatches(1, ()))
+        both = (learned(raw, learn), MeanCholesky(q.mean, ops.tril(q.chol)))
+        _, gradient = ops.value_and_grad(lambda x, batch=batch: bound(x, batch))(both)
+        slope = (gradient[0], gradient[1]._replace(chol=ops.tril(gradient[1].chol)))
+        (parts, q), adam = adam_ascent(ops, adam, both, slope, rate)
+        raw = with_learned(raw, learn, parts)
+        value = run.elbo(run.moved(run.at, raw)._replace(state=run.at.state._replace(q=q)))
+        assert point["elbo"] == pytest.approx(value, rel=1e-9)
+    assert trained.trace[-1]["elbo"] > trained.trace[0]["elbo"]
+
+
+def first(x: Any) -> Any:
+    return x[0]
 
 
 def test_of_two_bases_each_starts_within_its_own_limit() -> None:

@@ -1,11 +1,11 @@
-"""Rates of the E-step: the thesis's rise and the decay of Cheng and Boots, at every iteration."""
+"""Rates of the E-step: rises by factors and by amounts, and the decay of Cheng and Boots."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from svgpbench.config import Decay, LogLinear, TrainingConfig
+from svgpbench.config import Decay, Linear, LogLinear, TrainingConfig
 from svgpbench.training.schedules import rate_at
 
 
@@ -27,6 +27,13 @@ def test_log_linear_may_fall() -> None:
     assert [rate_at(fall, t) for t in (1, 2, 3, 4)] == pytest.approx([1.0, 0.5, 0.25, 0.25])
 
 
+def test_linear_grows_by_equal_amounts_up_to_its_end() -> None:
+    rates = [rate_at(Linear(start=1e-4, end=5e-2, increment=5e-4), t) for t in range(1, 301)]
+    assert rates[:3] == pytest.approx([1e-4, 6e-4, 1.1e-3], rel=1e-13)
+    assert rates[99] == pytest.approx(1e-4 + 99 * 5e-4, rel=1e-13)
+    assert rates[100:] == [5e-2] * 200
+
+
 def test_decay_is_the_start_over_one_plus_a_tenth_of_the_root_of_t() -> None:
     rates = [rate_at(Decay(start=0.01), t) for t in (1, 2, 5, 101, 2001)]
     wanted = [0.01, 0.01 / 1.1, 0.01 / 1.2, 0.01 / 2.0, 0.01 / (1.0 + 0.1 * np.sqrt(2000.0))]
@@ -39,6 +46,7 @@ def test_decay_is_the_start_over_one_plus_a_tenth_of_the_root_of_t() -> None:
     [
         (0.3, float),
         ({"start": 1e-4, "end": 1e-1, "steps": 40}, LogLinear),
+        ({"start": 1e-4, "end": 5e-2, "increment": 5e-4}, Linear),
         ({"start": 0.1, "decay": 0.1}, Decay),
         ({"start": 0.1}, Decay),
     ],

@@ -155,11 +155,14 @@ def _of_kernel(start: KernelConfig, config: CellConfig, X: Inputs, y: Floats) ->
         rows = min(config.training.batch_size or len(X), len(X), MEDIAN_ROWS)
         rng = np.random.default_rng([config.seed, 5])
         given = median_lengthscale(X[rng.choice(len(X), rows, replace=False)])
-    elif start.init == "ulapane":
-        given, variance = mean_gaps(np.asarray(X), y)
+    elif start.init in ("ulapane", "mean-gaps"):
+        given, sigma = mean_gaps(np.asarray(X), y)
+        variance = sigma**2 if start.init == "ulapane" else sigma
     elif isinstance(given, tuple) and len(given) != count:
         raise UserError(f"kernel.lengthscale has {len(given)} values for {count} lengthscales")
     lengthscales = np.broadcast_to(np.asarray(given, dtype=np.float64), (count,))
+    if start.init == "root-dimension":
+        lengthscales = lengthscales * np.sqrt(X.shape[1])
     return KernelParameters(np.array([variance]), lengthscales[None].copy())
 
 

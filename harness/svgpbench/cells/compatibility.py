@@ -21,6 +21,8 @@ def _reasons(config: CellConfig, method: AnyMethod, likelihood: Likelihood) -> I
         yield f"method {method.name!r} cannot take likelihood {likelihood.name!r}: {why}"
     yield from _reasons_of_basis(config, method)
     yield from _reasons_of_batch(config, method)
+    if config.training.joint:
+        yield from _reasons_of_joint_step(config, method)
     if config.training.kind == "online":
         yield from _reasons_of_growth(config, method)
     if config.training.optimiser == "l-bfgs" and config.backend.dtype != "float64":
@@ -52,6 +54,21 @@ def _reasons_of_batch(config: CellConfig, method: AnyMethod) -> Iterator[str]:
         yield (
             "training.optimiser 'l-bfgs' takes all data in every step; "
             "remove training.batch_size or use 'adam'"
+        )
+
+
+def _reasons_of_joint_step(config: CellConfig, method: AnyMethod) -> Iterator[str]:
+    training = config.training
+    if (training.kind, training.optimiser) != ("em", "adam"):
+        yield 'training.joint is one step of Adam: it needs kind = "em" and optimiser = "adam"'
+    if (training.e_steps, training.m_steps) != (1, 1):
+        yield "training.joint is one step: it needs e_steps = 1 and m_steps = 1"
+    if not training.learn:
+        yield "training.joint moves θ too: name parts of it in training.learn"
+    if not method.first_order:
+        yield (
+            f"training.joint moves q by Adam, and method {method.name!r} with these options does not; "
+            "remove it or take an option that does"
         )
 
 

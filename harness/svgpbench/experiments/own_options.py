@@ -62,4 +62,5 @@ def _tables(experiment: Experiment) -> Iterator[Table]:
     for i, entry in enumerate(experiment.methods):
         yield Table(("methods", i, "inducing"), entry.inducing, INDUCING)
     for name, preset in experiment.presets.items():
+        yield Table(("presets", name, "kernel"), preset.kernel, KERNELS)
         yield Table(("presets", name, "inducing"), preset.inducing, INDUCING)

@@ -7,7 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -30,6 +30,8 @@ DEFAULT_PRESET = "quick"
 AS_DECLARED = Preset()
 ONE_IN = 10
 """Of so many cells one runs on the backends of `sampled_on` too."""
+NO_LOT: Any = {"backend": True, "training": {"joint"}}
+"""What has no part in the draw of those: fields that came after records of some were made."""
 
 C = TypeVar("C", bound=Strict)
 
@@ -74,13 +76,13 @@ def resolve(
             experiment=experiment.name,
             data=data,
             split=split,
-            kernel=overlay(experiment.kernel, problem.kernel),
+            kernel=overlay(experiment.kernel, problem.kernel, size.kernel),
             likelihood=problem.likelihood,
             inducing=_inducing(experiment, problem, entry, size, of_two_bases),
             training=overlay(experiment.training, problem.training, entry.training, size.training),
             method=entry.method(),
             backend=backend,
-            jitter=experiment.jitter,
+            jitter=experiment.jitter if size.jitter is None else size.jitter,
             seed=seed,
             threads=selection.threads or experiment.threads,
             perturbation=perturbation,
@@ -119,7 +121,7 @@ def _sampled(
 
 
 def _lot(cell: CellConfig) -> str:
-    return hashlib.sha256(cell.model_dump_json(exclude={"backend"}).encode()).hexdigest()
+    return hashlib.sha256(cell.model_dump_json(exclude=NO_LOT).encode()).hexdigest()
 
 
 def chosen_preset(experiment: Experiment, name: str | None) -> Preset:

@@ -101,7 +101,7 @@ class PerturbationReplica(Strict):
 
 
 class Preset(Strict):
-    """A named size of the experiment: which parts of it run, and overrides of training.
+    """A named size of the experiment: which parts of it run, and overrides of what they share.
 
     With `sampled_on`, its cells run on the first of its backends, and a tenth of them on each of these too.
     With `where`, the problems of a grid whose factors are among some levels. With `chosen_from`, one method
@@ -115,6 +115,8 @@ class Preset(Strict):
     sampled_on: BackendNames | None = None
     seeds: Seeds | None = None
     run_folds: Annotated[tuple[NonNegativeInt, ...], Some] | None = None
+    kernel: KernelConfig = KernelConfig()
+    jitter: Annotated[float, Field(ge=0)] | None = None
     inducing: InducingConfig = InducingConfig()
     training: TrainingConfig = TrainingConfig()
     perturbation_replicas: tuple[PerturbationReplica, ...] | None = None

@@ -47,6 +47,7 @@ from svgpbench.ops import Array, Ops
 
 E_STEPS = ("natgrad", "adam")
 GRADIENTS = ("closed-form", "autodiff")
+STARTS = ("prior", "unit")
 
 
 class MeanCholesky(NamedTuple):
@@ -70,12 +71,15 @@ class MeanCholeskySVGP(BoundedMethod[QState, MeanCholesky]):
     """q-SVGP, whitened or not.
 
     Options: `whiten`; `optimiser` of the E-step (natgrad or adam); `gradient` (closed-form, or
-    autodiff); `residual_variance`, of which bound (see `residual_variance.py`).
+    autodiff); `start` at the prior, or at `unit` covariance of what the state is of (unwhitened, S = I as
+    in Kobe 2021, Sec. 4.2.1; whitened, the prior is that); `residual_variance`, of which bound (see
+    `residual_variance.py`).
     """
 
     whiten: bool = True
     optimiser: str = "natgrad"
     gradient: str = "closed-form"
+    start: str = "prior"
     name: ClassVar[str] = "q-svgp"
     version: ClassVar[int] = 1
     facts: ClassVar[Facts] = Facts(
@@ -114,10 +118,16 @@ class MeanCholeskySVGP(BoundedMethod[QState, MeanCholesky]):
             raise unknown(f"E-step of {self.name}", self.optimiser, E_STEPS)
         if self.gradient not in GRADIENTS:
             raise unknown(f"gradient of {self.name}", self.gradient, GRADIENTS)
+        if self.start not in STARTS:
+            raise unknown(f"start of {self.name}", self.start, STARTS)
 
     @property
     def first_order(self) -> bool:
         return self.optimiser == "adam"
+
+    @property
+    def starts_at_prior(self) -> bool:
+        return self.whiten or self.start == "prior"
 
     def refuses(self, likelihood: Likelihood) -> str:
         if likelihood.clips and (self.optimiser == "adam" or self.gradient == "autodiff"):
@@ -126,7 +136,7 @@ class MeanCholeskySVGP(BoundedMethod[QState, MeanCholesky]):
 
     def initial_state(self, ops: Ops, p: Prior, latents: int, n: int) -> QState:
         M = p.L.shape[-1]
-        start = ops.eye(M) if self.whiten else p.L
+        start = p.L if self.start == "prior" and not self.whiten else ops.eye(M)
         q = MeanCholesky(ops.zeros((latents, M)), ops.broadcast_to(start, (latents, M, M)))
         adam = adam_start(ops, q) if self.optimiser == "adam" else ()
         return QState(q, adam, ops.zeros(()), self.first_residual(ops, latents))

@@ -29,12 +29,15 @@ def median_lengthscale(X: Floats) -> float:
 
 
 def mean_gaps(X: Floats, y: Floats) -> tuple[float, float]:
-    """Lengthscale and signal variance from mean gaps of inputs X [n, D] and targets y [n].
+    """Mean gaps of inputs X [n, D] and of targets y [n]: the lengthscale and σ_SE at the start.
 
     For each column: the mean of the non-zero gaps between its sorted values, and between the targets in
-    that order; then the means of both over the columns. The second is a standard deviation (σ of k =
-    σ² exp(…)). Columns that do not vary are left out. Raises `UserError` where nothing varies.
-    Source: Ulapane et al. 2020, as in Kobe 2021, Sec. 4.1.3.
+    that order; then the means of both over the columns. Columns that do not vary are left out. Raises
+    `UserError` where nothing varies. Source: Ulapane et al. 2020, as in Kobe 2021, Sec. 4.1.3.
+
+    In Ulapane et al. σ_SE is a standard deviation, of k = σ_SE² exp(…). The thesis calls it the kernel
+    variance, there and wherever it gives a number (σ_SE = 0.5, σ_SE = 0.112), and writes σ_likelihood = 0.1
+    for a likelihood variance of 0.1: so in the thesis the gap is the variance itself.
     """
     varying = X[:, np.ptp(X, axis=0) > 0.0]
     order = np.argsort(varying, axis=0, kind="stable")
@@ -42,10 +45,11 @@ def mean_gaps(X: Floats, y: Floats) -> tuple[float, float]:
     outputs = np.abs(np.diff(y[order], axis=0))
     if not inputs.size or not outputs.any():
         raise UserError(
-            'kernel.init = "ulapane" needs inputs and targets that vary; use kernel.init = "given"'
+            "mean gaps as a start of the kernel need inputs and targets that vary; "
+            'use kernel.init = "given"'
         )
-    lengthscale, deviation = (
+    lengthscale, sigma = (
         float(np.mean(gaps.sum(axis=0) / np.count_nonzero(gaps, axis=0)))
         for gaps in (inputs, outputs)
     )
-    return lengthscale, deviation**2
+    return lengthscale, sigma

@@ -145,6 +145,24 @@ class Trainer:
         moved, adam = run(at.raw, at.prior, at.state, at.adam, batch, self.m_rate, scale)
         return at._replace(**moved._asdict(), adam=adam)
 
+    def joint_phase(self, at: Place) -> Place:
+        """One step of Adam on q and θ together: each from the gradient at both as they were, on one batch.
+
+        Adam moves every number by itself, so this is one Adam over all of them. Where q moves by Adam, the
+        M-step holds its very numbers, so that they need no tying to the new θ.
+        """
+        steps, scale, rate = self.steps, self.scale, self.e_rate(at.iteration)
+        raw, prior, q, adam = at.raw, at.prior, at.state, at.adam
+        if self.settings.batch_size is None:
+            batch = self.batches.full(raw.inducing)
+            state = steps.e_phase(raw, steps.factor(raw, prior, batch), batch, q, rate, scale)
+            moved, adam = steps.m_phase(raw, prior, q, adam, batch, self.m_rate, scale)
+        else:
+            batch = self.batches.minibatches(1, raw.inducing)
+            state = steps.e_phase_batches(raw, prior, batch, q, rate, scale)
+            moved, adam = steps.m_phase_batches(raw, prior, q, adam, batch, self.m_rate, scale)
+        return at._replace(raw=moved.raw, prior=moved.prior, state=state, adam=adam)
+
     def climb_phase(self, at: Place) -> Place:
         """S iterations of L-BFGS, which starts anew in every phase, as its function does."""
         batch = self.batches.full(at.raw.inducing)
@@ -311,13 +329,17 @@ class Trainer:
     def iterated(self, at: Place) -> Place:
         """The M-phase that leads to the next EM iteration, if any, and that iteration's E-phase."""
         since = self.clock()
-        if at.iteration and self.moves:
+        if at.iteration and self.moves and not self.settings.joint:
             at = self.m_phase(at)
         return self.point(at, since)
 
     def point(self, at: Place, since: float) -> Place:
         """The E-phase of the next EM iteration, and what it reaches; evaluation is not timed."""
-        at, blocks = self.e_phase(at._replace(iteration=at.iteration + 1))
+        at, blocks = at._replace(iteration=at.iteration + 1), None
+        if self.settings.joint:
+            at = self.joint_phase(at)
+        else:
+            at, blocks = self.e_phase(at)
         self.ops.sync(at.state)
         at = at._replace(seconds=at.seconds + (self.clock() - since), draws=self.batches.place())
         return self.traced(at, blocks) if self.settings.is_traced(at.iteration) else at
