@@ -13,6 +13,7 @@ from svgpbench.speed.cases import STEPS
 from svgpbench.speed.peers import SERVE, known_peers, peer_python
 
 REFUSED = {
+    ("gpflow", "natgrad retraced"): {"e_step_held", "predict"},
     ("gpytorch", "tril-ngd"): {"e_step", "e_step_held", "em_step"},
     ("gpjax", "whitened", "tiny-softmax"): set(STEPS),
     ("gpjax", "dual", "tiny-softmax"): set(STEPS),

@@ -21,7 +21,7 @@ GPFLOW = Peer(
         "setuptools<81",  # it imports pkg_resources
     ),
     script=HERE / "gpflow_peer.py",
-    methods={"natgrad": "q-svgp"},
+    methods={"natgrad": "q-svgp", "natgrad retraced": "q-svgp"},
     variable="SVGPBENCH_GPFLOW_PYTHON",
 )
 
