@@ -14,7 +14,7 @@ import pandas as pd
 from pydantic import ValidationError
 
 from svgpbench.cells.validation import check_cells
-from svgpbench.config import BackendConfig, CellConfig, LikelihoodConfig
+from svgpbench.config import CellConfig, LikelihoodConfig
 from svgpbench.errors import UserError
 from svgpbench.experiments.mistakes import one_line
 from svgpbench.fitting.cell import left_by
@@ -85,7 +85,7 @@ def fit(
             inducing=_inducing(inducing),
             training=dict(training or {}),
             method=_named(method),
-            backend=BackendConfig.parse(backend, dtype=dtype, device=device).model_dump(),
+            backend=_backend(backend) | {"dtype": dtype, "device": device},
             jitter=jitter,
             seed=seed,
             threads=threads,
@@ -112,6 +112,11 @@ def _trained(config: CellConfig, timeout: float | None) -> Posterior:
 
 def _named(value: Named) -> dict[str, Any]:
     return {"name": value} if isinstance(value, str) else dict(value)
+
+
+def _backend(text: str) -> dict[str, str]:
+    name, _, mode = text.partition(":")
+    return {"name": name, "mode": mode}
 
 
 def _inducing(inducing: int | Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,124 @@
+"""Predictions of a fit are integrals of p(y | f) over its latent functions, whatever the likelihood."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pytest
+import scipy.special as sc
+from scipy.stats import norm, qmc
+from small_fits import QUICK
+
+from svgpbench.api import Posterior, fit
+from svgpbench.likelihoods import likelihoods
+
+Floats = npt.NDArray[np.float64]
+
+
+def one_of_largest(f: Floats) -> Floats:
+    """Robust-max with ε = 1e-3."""
+    largest = f == f.max(axis=0)
+    return np.where(largest, 1 - 1e-3, 1e-3 / (len(f) - 1))
+
+
+GIVEN_F: dict[str, Callable[[Floats], Floats]] = {
+    "gaussian": lambda f: f,
+    "student-t": lambda f: f,
+    "poisson": np.exp,
+    "bernoulli-probit": lambda f: np.concatenate([sc.ndtr(-f), sc.ndtr(f)]),
+    "bernoulli-logit": lambda f: np.concatenate([sc.expit(-f), sc.expit(f)]),
+    "softmax": lambda f: np.asarray(sc.softmax(f, axis=0)),
+    "robust-max": one_of_largest,
+}
+"""Mean of y, or probability of each class, at latent functions f [P, ...]."""
+
+TREES = {2: ["ash", "oak"], 3: ["ash", "elm", "oak"]}
+OPTIONS: dict[str, dict[str, Any]] = {"softmax": {"samples": 4000}}
+every_likelihood = pytest.mark.parametrize("name", GIVEN_F)
+every_classifier = pytest.mark.parametrize(
+    "name", [name for name, of in likelihoods().items() if of.support in ("binary", "classes")]
+)
+
+
+class Fitted(NamedTuple):
+    X: Floats
+    y: npt.NDArray[Any]
+    posterior: Posterior
+
+
+@cache
+def fitted(name: str) -> Fitted:
+    """A fit to targets of the kind that a likelihood takes."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(70, 2))
+    f = np.sin(2.0 * X[:, 0]) + 0.4
+    y = {
+        "real": 40.0 + 5.0 * f,
+        "counts": rng.poisson(3.0 * np.exp(f)).astype(float),
+        "binary": np.array(TREES[2])[(f > 0.0).astype(int)],
+        "classes": np.array(TREES[3])[np.digitize(f, [-0.2, 0.6])],
+    }[likelihoods()[name].support]
+    likelihood = {"name": name} | OPTIONS.get(name, {})
+    return Fitted(X, y, fit(X, y, likelihood=likelihood, inducing=10, training=QUICK))
+
+
+def integrated(name: str, posterior: Posterior, X: Floats) -> Floats:
+    """E p(y | f) under q(f) [..., t], by 2¹⁴ Sobol points."""
+    mu, v = posterior.latent(X)
+    points = norm.ppf(qmc.Sobol(len(mu), seed=0).random_base2(14)).T  # [P, S]
+    f = mu[..., None] + np.sqrt(v)[..., None] * points[:, None, :]
+    return np.asarray(GIVEN_F[name](f).mean(axis=-1))
+
+
+def test_every_likelihood_is_tested_here() -> None:
+    assert set(GIVEN_F) == set(likelihoods())
+
+
+@every_likelihood
+def test_means_and_probabilities_are_integrals_over_the_latent_functions(name: str) -> None:
+    X, _, posterior = fitted(name)
+    found, wanted = posterior.predict(X), integrated(name, posterior, X)
+    facts = posterior.facts
+    if facts.class_labels is None:
+        scaled = facts.y_mean + facts.y_scale * wanted[0]
+        assert found["mean"].to_numpy() == pytest.approx(scaled, rel=2e-3)
+    else:
+        assert list(found)[1:] == [f"p({tree})" for tree in TREES[len(wanted)]]
+        shown = found.iloc[:, 1:].to_numpy().T
+        assert shown == pytest.approx(wanted, abs=0.02)
+
+
+@every_classifier
+def test_the_label_is_the_likeliest_class_and_the_error_counts_the_others(name: str) -> None:
+    X, y, posterior = fitted(name)
+    p = integrated(name, posterior, X)
+    first, second = np.sort(p, axis=0)[::-1][:2]
+    clear = first - second > 0.05
+    labels = posterior.predict(X)["label"].to_numpy()
+    assert list(labels[clear]) == list(np.array(TREES[len(p)])[p.argmax(axis=0)][clear])
+    assert np.mean(labels == y) > 0.6
+    assert posterior.score(X, y)["error_rate"] == pytest.approx(np.mean(labels != y))
+
+
+@every_likelihood
+def test_only_targets_that_are_real_numbers_are_standardised(name: str) -> None:
+    _, y, posterior = fitted(name)
+    real = likelihoods()[name].support == "real"
+    units = (y.mean(), y.std()) if real else (0.0, 1.0)
+    assert (posterior.facts.y_mean, posterior.facts.y_scale) == pytest.approx(units)
+
+
+def test_columns_go_by_their_names_and_not_by_the_alphabet() -> None:
+    X, y, _ = fitted("gaussian")
+    three = np.column_stack([X, X[:, 0] ** 2])
+    frame = pd.DataFrame(three, columns=["width", "age", "height"])
+    posterior = fit(frame, y, inducing=10, training=QUICK)
+    wanted = posterior.predict(three)["mean"].to_list()
+    assert posterior.facts.features == ("width", "age", "height")
+    assert posterior.predict(frame)["mean"].to_list() == wanted
+    assert posterior.predict(frame[["height", "width", "age"]])["mean"].to_list() == wanted
