@@ -32,7 +32,7 @@ CLAIMS: dict[str, Callable[[], pd.DataFrame]] = {
     "kobe2021-15": mean_and_hyperparameters,
     "kobe2021-17": bias_and_mechanism,
     "kobe2021-18": concavity,
-    "kobe2021-19": twice_the_points,
+    "kobe2021-21": twice_the_points,
     "fig2.1-4.8/predictions": predictions,
 }
 """By claim: a frame, a row a case with its `check` and its `residual`, or its cost and sizes.
