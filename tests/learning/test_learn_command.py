@@ -9,15 +9,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from matplotlib.figure import Figure
 from racing import FAKE, run_of, tiny_plan
 from rich.console import Console
 
 from svgpbench.cli.application import exit_code
+from svgpbench.cli.learning import _contestants
 from svgpbench.learning import records, training
 from svgpbench.learning.comparison import Choice, Entry, compare
-from svgpbench.learning.plan import OURS, Contestant, RatePair, Run
+from svgpbench.learning.plan import (
+    OURS,
+    Contestant,
+    RatePair,
+    Run,
+    read_plan,
+    shipped_plans,
+)
 from svgpbench.learning.records import DIED, DONE, REFUSED, Look, Record
 from svgpbench.report import learning_table
+from svgpbench.report.learning_curves import draw_learning
+from svgpbench.speed.problems import shape_of
 
 PLAN = """
 seeds = [0, 1]
@@ -125,6 +136,7 @@ def test_a_disturbed_run_is_made_again_and_the_least_disturbed_counts(
         (("--library", OURS, "--backend", "nunpy"), "unknown backend 'nunpy'"),
         (("--out", "curves.txt"), "name a file ending in .png"),
         (("--from-records",), "no record of these runs"),
+        (("--plan", "adam2021-fig5"), "cannot read the plan adam2021-fig5"),
     ],
 )
 def test_a_mistake_is_one_line_and_exit_code_2(
@@ -133,6 +145,61 @@ def test_a_mistake_is_one_line_and_exit_code_2(
     code, out, err = learn(*arguments)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert said in err
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('peer_methods = { gpflow = ["natgrd"] }', "unknown method of gpflow 'natgrd'"),
+        ('methods = ["orth natgrd"]', "unknown variant of method orth 'natgrd'"),
+        ('curves = ["rmse"]', "curves"),
+    ],
+)
+def test_a_plan_names_methods_and_curves_that_there_are(
+    learn: Learn, tmp_path: Path, line: str, said: str
+) -> None:
+    others = "\n".join(x for x in PLAN.splitlines() if not x.startswith(line.split(maxsplit=1)[0]))
+    (tmp_path / "plan.toml").write_text(f"{line}\n{others}")
+    code, out, err = learn("--from-records")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert said in err
+
+
+def test_shipped_plans_are_those_of_papers_and_train_what_they_say() -> None:
+    plans = {name: read_plan(Path(name)) for name in shipped_plans()}
+    assert set(plans) == {"adam2021-fig4", "salimbeni2018-fig2c"}
+    fig4, fig2c = plans.values()
+    (mnist,) = fig4.problems.values()
+    assert (mnist.inducing, mnist.batch_size, mnist.e_steps, fig4.iterations) == (100, 200, 1, 150)
+    assert mnist.grid == [RatePair(0.03, 0.02)] and mnist.first_rows
+    contestants = [x.title for x in _contestants(fig4, [OURS, "gpflow"])]
+    assert contestants == ["t-svgp", "q-svgp", "gpflow natgrad", "gpflow natgrad retraced"]
+    (roads,) = fig2c.problems.values()
+    assert (roads.two_bases, roads.inducing) == ((700, 300), 400)
+    # a fifth of the printed sizes
+    assert shape_of("roads-M2000").two_bases == (3500, 1500)
+    # the other plan leaves out what only the figure needs
+    assert [x.title for x in _contestants(read_plan(), ["gpflow"])] == ["gpflow natgrad"]
+
+
+def test_a_figure_has_a_row_for_each_curve_and_what_diverges_spoils_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[Figure] = []
+    monkeypatch.setattr(Figure, "savefig", lambda figure, *rest, **more: drawn.append(figure))
+    plan = tiny_plan().model_copy(update={"curves": ("elbo", "nlpd")})
+    looks = (Look(5.0, 500, -300.0, 1.4), Look(20.0, 2000, -100.0, 0.9))
+    worse = (Look(5.0, 500, -1e9, 50.0),)
+    lived, died = record(MINE, looks=looks), record(OTHER, end=DIED, looks=worse)
+    entries = {"tiny": [entry(MINE, lived), entry(OTHER, died)]}
+    draw_learning(plan, entries, tmp_path / "curves.png")
+    ((elbo, nlpd),) = [figure.axes for figure in drawn]
+    assert (elbo.get_ylabel(), nlpd.get_ylabel()) == ("ELBO", "test NLPD")
+    assert list(elbo.lines[0].get_xdata()) == [5.0, 20.0]
+    assert list(elbo.lines[0].get_ydata()) == [-300.0, -100.0]
+    assert list(nlpd.lines[0].get_ydata()) == [1.4, 0.9]
+    assert elbo.get_ylim() == (-300.0, -90.0)
+    assert (elbo.get_xlabel(), nlpd.get_xlabel()) == ("", "seconds of training")
 
 
 PEER, OTHER, MINE = Contestant("gpflow", "natgrad"), FAKE, Contestant(OURS, "t-svgp")

@@ -14,12 +14,15 @@ from scipy import stats
 
 from svgpbench.config import LikelihoodConfig
 from svgpbench.errors import UserError
+from svgpbench.learning import records
 from svgpbench.learning.comparison import search
 from svgpbench.learning.plan import OURS, Contestant, RatePair, read_plan
 from svgpbench.learning.problems import Judge, minibatches, prepare_race
 from svgpbench.learning.training import Place, Trainer
 from svgpbench.likelihoods import build_likelihood
 from svgpbench.speed.peers import SERVE, locate_peers, peer_python
+
+RESULTS = Path(__file__).parents[2] / "results" / "learning"
 
 
 def test_the_clock_counts_training_and_neither_looks_nor_what_compiles(tmp_path: Path) -> None:
@@ -144,6 +147,46 @@ def test_minibatches_are_epochs_and_seeds_have_their_own() -> None:
     assert np.array_equal(one.X_new, other.X_new)  # of all seeds the same test rows
 
 
+def test_a_plan_may_ask_for_the_first_rows_and_for_two_bases() -> None:
+    rows = prepare_race(tiny_plan(first_rows=True), "tiny", 0).arrays
+    assert np.array_equal(rows["Z"], rows["X"][:7]) and "gamma" not in rows
+    both = prepare_race(tiny_plan(two_bases=(9, 4)), "tiny", 0).arrays
+    bases = np.concatenate([both["gamma"], both["beta"]])
+    assert (len(both["gamma"]), len(both["beta"])) == (9, 4)
+    train = {row.tobytes() for row in both["X"]}
+    assert len({row.tobytes() for row in bases}) == 13
+    assert all(row.tobytes() in train for row in bases)
+    # what a plan does not ask for changes no digest: records of earlier plans are still its own
+    plan = tiny_plan()
+    assert plan.digest("tiny") == tiny_plan(first_rows=False, two_bases=None).digest("tiny")
+    digests = {tiny_plan(**x).digest("tiny") for x in ({"first_rows": True}, {"two_bases": (9, 4)})}
+    assert len(digests | {plan.digest("tiny")}) == 3
+
+
+def test_the_committed_records_are_those_of_the_shipped_plan() -> None:
+    plan = read_plan()
+    recorded = {run.plan for run in records.read(RESULTS) if run.problem in plan.problems}
+    assert recorded == {plan.digest(problem) for problem in plan.problems}
+
+
+@pytest.mark.parametrize("method", ["orth natgrad adam", "orth adam", "q-svgp adam"])
+def test_ours_trains_with_two_bases_and_any_variant(method: str) -> None:
+    plan = tiny_plan(two_bases=(9, 4), iterations=30)
+    with Trainer(plan, Place({}, 1, ())) as trainer:
+        record = trainer.run(run_of(plan, Contestant(OURS, method), seconds=1e6))
+    assert record.end == "done", record
+    first, last = record.looks[0], record.last
+    assert last is not None and last.iterations == 30 and last.nlpd is not None
+    plain = tiny_plan(iterations=30)
+    with Trainer(plain, Place({}, 1, ())) as trainer:
+        alone = trainer.run(run_of(plain, Contestant(OURS, method), seconds=1e6))
+    if method.startswith("orth"):
+        assert (alone.end, alone.looks) == ("refused", ()) and "two_bases" in alone.message
+    else:
+        assert alone.last == last._replace(seconds=alone.looks[-1].seconds)  # M = 7 in both
+    assert first.elbo <= last.elbo
+
+
 def test_no_run_sees_a_test_label_and_no_test_row_is_trained_on() -> None:
     race = prepare_race(tiny_plan(), "tiny", 0)
     train = {row.tobytes() for row in race.arrays["X"]}
@@ -213,6 +256,7 @@ def test_the_shipped_plan_trains_for_less_than_an_hour() -> None:
 
 FAMILIES = [
     ("gpflow", "natgrad", "graph", "q-svgp", 1e-5),  # Keras's Adam has float32 rates
+    ("gpflow", "natgrad retraced", "graph", "q-svgp", 1e-5),
     ("gpytorch", "ngd", "eager", "q-svgp", 1e-9),
     ("gpjax", "dual", "jit", "t-svgp", 1e-9),
 ]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +14,7 @@ from svgpbench.plugins import PEERS, plugins
 from svgpbench.speed import locate_peers, run_speed
 from svgpbench.speed.cases import STEPS
 from svgpbench.speed.peers import SERVE, known_peers, peer_python
+from svgpbench.speed.problems import make_problem, save_problem
 
 REFUSED = {
     ("gpflow", "natgrad retraced"): {"e_step_held", "predict"},
@@ -54,6 +58,56 @@ def test_a_peer_computes_the_same_numbers(
         # GPflow's Adam is Keras's, whose rate and decays are float32: the report's own tolerance holds
         if name != "gpflow" or cell.step not in ("m_step", "em_step"):
             assert cell.difference is not None and cell.difference <= 1e-10, cell
+
+
+TRACES = """
+import importlib.util, json, sys
+import gpflow
+import numpy as np
+
+spec = importlib.util.spec_from_file_location("peer", sys.argv[1])
+peer = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(peer)
+real, traced = gpflow.optimizers.NaturalGradient.minimize, []
+
+
+def minimize(self, *rest, **more):
+    traced.append(1)
+    return real(self, *rest, **more)
+
+
+gpflow.optimizers.NaturalGradient.minimize = minimize
+with np.load(sys.argv[2]) as arrays:
+    problem = dict(arrays)
+found = {}
+for method in ("natgrad", "natgrad retraced"):
+    step, counts = peer.build(problem, method, "em_step"), []
+    for _ in range(3):
+        traced.clear()
+        step.reset()
+        step.modes["graph"]()
+        counts.append(len(traced))
+    found[method] = counts, len(step.modes)
+print(json.dumps(found))
+"""
+
+
+def test_gpflow_is_timed_compiled_once_and_traced_in_every_iteration(tmp_path: Path) -> None:
+    python = peer_python("gpflow")
+    if python is None:
+        pytest.skip("no environment of peer 'gpflow': make peers makes it")
+    save_problem(make_problem("tiny"), tmp_path / "tiny.npz")
+    script = known_peers()["gpflow"].script
+    told = subprocess.run(
+        [python, "-c", TRACES, str(script), str(tmp_path / "tiny.npz")],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    # four E-steps an iteration: unrolled in one trace, or a trace each at every call
+    compiled, retraced = json.loads(told.stdout.splitlines()[-1]).values()
+    assert compiled == [[4, 0, 0], 2]
+    assert retraced == [[4, 4, 4], 1]
 
 
 def test_every_peer_is_a_plugin_that_can_be_loaded() -> None:

@@ -201,6 +201,7 @@ PINNED = {
     "bern-M100": "3a0a534c3fdbd4d0",
     "bern-M500": "15fc85abeec19875",
     "roads-M200": "8622becb8493a7e6",
+    "roads-M2000": "47c346cd80b34960",
     "tiny": "8a790b82acdbf4ca",
     "tiny-bern": "3181bb4895034ea5",
 }
@@ -216,7 +217,12 @@ def test_problem_is_the_same_numbers_everywhere(name: str) -> None:
 
 
 def test_two_bases_have_the_sizes_that_a_shape_names() -> None:
-    for name, sizes in (("roads-M200", (350, 150)), ("reg-M100", (100, 100))):
+    sizes_of = {
+        "roads-M200": (350, 150),
+        "roads-M2000": (3500, 1500),
+        "reg-M100": (100, 100),
+    }
+    for name, sizes in sizes_of.items():
         problem = make_problem(name)
         gamma, beta = problem.theta(problem.model(), "decoupled").inducing
         assert (len(gamma), len(beta)) == sizes

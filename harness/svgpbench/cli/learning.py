@@ -14,7 +14,15 @@ from svgpbench.cli.timed import MaxOtherCores, Threads, default_threads, tell
 from svgpbench.errors import UserError
 from svgpbench.learning import records
 from svgpbench.learning.comparison import Entry, compare
-from svgpbench.learning.plan import OURS, SHIPPED, Contestant, Plan, Run, read_plan
+from svgpbench.learning.plan import (
+    OURS,
+    SHIPPED,
+    Contestant,
+    Plan,
+    Run,
+    read_plan,
+    shipped_plans,
+)
 from svgpbench.learning.records import Record
 from svgpbench.learning.training import Place, Trainer
 from svgpbench.plugins import PEERS, check_backend, plugins
@@ -22,6 +30,7 @@ from svgpbench.report.figure import check_figure_path
 from svgpbench.report.learning_curves import draw_learning
 from svgpbench.report.learning_table import end_table, notes, search_table, target_table
 from svgpbench.runner.cores import job_cores
+from svgpbench.speed.cases import timed_method
 from svgpbench.speed.compare import MAX_OTHER_CORES
 from svgpbench.speed.peers import known_peers, locate_peers, peer_python
 from svgpbench.survival.libraries import chosen
@@ -52,7 +61,12 @@ def learn_command(
         typer.Option("--seconds", min=0.01, help="Of training, at most, a run: to try it."),
     ] = None,
     plan: Annotated[
-        Path, typer.Option("--plan", metavar="FILE", help="A plan of your own (TOML).")
+        Path,
+        typer.Option(
+            "--plan",
+            metavar="FILE",
+            help=f"A plan of your own (TOML), or one of {', '.join(shipped_plans())}.",
+        ),
     ] = SHIPPED,
     results: ResultsFolder = RESULTS / "learning",
     from_records: Annotated[
@@ -96,12 +110,18 @@ def _as_asked(plan: Plan, seconds: float | None, backends: list[str] | None) -> 
 
 
 def _contestants(plan: Plan, libraries: Iterable[str]) -> list[Contestant]:
-    peers = known_peers()
-    return [
-        Contestant(name, method)
-        for name in libraries
-        for method in (plan.methods if name == OURS else peers[name].methods)
-    ]
+    """Every method that takes part; raises `UserError` for one that its library does not have."""
+    peers, found = known_peers(), []
+    for name in libraries:
+        if name == OURS:
+            methods = list(plan.methods)
+            for method in methods:
+                timed_method(method)
+        else:
+            asked = list(plan.peer_methods.get(name, ())) or None
+            methods = chosen(f"method of {name}", asked, peers[name].methods)
+        found += [Contestant(name, method) for method in methods]
+    return found
 
 
 def _run(

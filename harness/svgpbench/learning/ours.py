@@ -14,12 +14,13 @@ import numpy.typing as npt
 
 from svgpbench.config import LEARN
 from svgpbench.environment import installed_versions
-from svgpbench.methods import build_method
-from svgpbench.model import constrain, unconstrain
+from svgpbench.model import Theta, constrain, unconstrain
+from svgpbench.model.bases import Decoupled
 from svgpbench.numerics.adam import adam_start
 from svgpbench.ops import Array, Tree
 from svgpbench.plugins import load_backend
 from svgpbench.runner.worker_setup import pin
+from svgpbench.speed.cases import timed_method
 from svgpbench.speed.problems import model_of, theta_of
 from svgpbench.training.blocks import Batch, factor_at, learnable, learned
 from svgpbench.training.m_step import AtTheta
@@ -42,7 +43,7 @@ class Learner:
         backend, _, compiled = mode.partition(":")
         pin(backend, int(os.environ["OMP_NUM_THREADS"]), [])
         self.ops = ops = load_backend(backend, compiled)
-        self.model, self.method = model_of(p), build_method(title, {})
+        self.model, self.method = model_of(p), timed_method(title).build()
         self.learn = learnable(self.method, LEARN)
         self.steps = compile_steps(ops, self.model, self.method, int(p["e_steps"]), 1, self.learn)
         self.modes = {mode: self.iterate}
@@ -53,11 +54,20 @@ class Learner:
         self.seen = self.batch(p["X"][seen], p["y"][seen], p["noise"])
         self.seen_scale = ops.asarray(np.float64(n / len(seen)))
         self.new = ops.asarray(p["X_new"])
-        raw = tree_map(ops.asarray, unconstrain(theta_of(p, self.model)))
+        raw = tree_map(ops.asarray, unconstrain(self.theta(p)))
         prior = self.steps.prior(raw)
         q = self.method.initial_state(ops, prior, self.model.latents, n)
         self.at = self.start = (AtTheta(raw, prior, q), adam_start(ops, learned(raw, self.learn)))
         self.moments = ops.jit(self._moments)
+
+    def theta(self, p: dict[str, Any]) -> Theta:
+        """θ at the start, with the bases that the method has."""
+        theta = theta_of(p, self.model)
+        if self.method.basis != "decoupled":
+            return theta
+        if "gamma" not in p:
+            raise NotImplementedError("it has two bases, and the problem has no two_bases")
+        return theta._replace(inducing=Decoupled(p["gamma"], p["beta"]))
 
     def batch(self, X: Floats, y: Floats, noise: Floats) -> Batch:
         """Rows and draws on the device; no method here asks for row numbers."""

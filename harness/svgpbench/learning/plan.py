@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field, PositiveInt
 
@@ -29,6 +29,8 @@ class Race(ProblemPlan):
     """A problem, how long every contestant trains on it, and the rates that it may choose from."""
 
     inducing: PositiveInt
+    first_rows: bool = False  # the first training rows as inducing inputs, not random ones
+    two_bases: tuple[PositiveInt, PositiveInt] | None = None  # |γ| and |β| of methods with both
     e_steps: PositiveInt = 1
     e_rates: Rates
     m_rates: Rates
@@ -47,6 +49,8 @@ class Plan(Strict):
 
     seeds: Seeds = (0,)
     methods: tuple[str, ...] = ("t-svgp", "q-svgp")
+    peer_methods: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    """Methods of a peer that take part; a peer that is not named has all of its methods."""
     backends: Annotated[tuple[str, ...], Field(min_length=1)] = ("torch",)
     jitter: Jitter = 1e-6
     checked_rows: PositiveInt = 1000
@@ -54,6 +58,7 @@ class Plan(Strict):
     first_look_s: Positive = 0.25
     look_growth: Annotated[float, Field(gt=1)] = 1.1
     iterations: PositiveInt | None = None  # at most so many a run, whatever the clock says
+    curves: Annotated[tuple[Literal["elbo", "nlpd"], ...], Field(min_length=1)] = ("nlpd",)
     problems: dict[str, Race]
 
     def within(self, seconds: float) -> Plan:
@@ -77,6 +82,9 @@ class Plan(Strict):
         )
         if not self.problems[problem].kernel.parts:  # plans of before there were kernels of several
             race["kernel"].pop("parts")
+        for later in ("first_rows", "two_bases"):  # as digests were before these fields
+            if not race[later]:
+                del race[later]
         of_all = self.model_dump(
             mode="json", include={"jitter", "checked_rows", "test_rows", "iterations"}
         )
@@ -137,6 +145,11 @@ class Run(NamedTuple):
         }
 
 
+def shipped_plans() -> dict[str, Path]:
+    """The other plans that come with svgpbench, by name: each is a figure of a paper."""
+    return {x.stem: x for x in sorted(SHIPPED.parent.glob("*.toml")) if x != SHIPPED}
+
+
 def read_plan(path: Path = SHIPPED) -> Plan:
-    """A plan from its file; raises `UserError` for a file that is none."""
-    return read_as(Plan, path)
+    """Read a plan from a file, or a shipped one by name; raises `UserError` for a file that is none."""
+    return read_as(Plan, shipped_plans().get(str(path), path))

@@ -12,11 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from svgpbench.config import InducingConfig
 from svgpbench.errors import UserError
 from svgpbench.learning.plan import Plan, Race, RatePair
 from svgpbench.likelihoods import Likelihood
 from svgpbench.plugins import load_backend
 from svgpbench.speed.problems import SQUASH
+from svgpbench.start.inducing_inputs import initial_bases
 from svgpbench.survival.problems import start_of
 from svgpbench.tree import tree_map
 
@@ -24,7 +26,8 @@ Floats = npt.NDArray[np.float64]
 Arrays = dict[str, Any]
 """By name: what a model starts from as `speed.problems.model_of` and `theta_of` take it; `X` [n, D] and
 `y` [n]; `rows` [minibatches, b] and `draws` [sets, S, P], taken in turn; `checked` [c], and `noise` [S, P],
-for the bound; `e_steps`. A run adds `e_rate`, `m_rate`, `X_new` [t, D]."""
+for the bound; `e_steps`; and the bases `gamma` and `beta`, where the plan sizes two. A run adds `e_rate`,
+`m_rate`, `X_new` [t, D]."""
 
 LIKELIHOODS = ("gaussian", "bernoulli-probit", "softmax")
 EPOCHS = 32
@@ -72,7 +75,7 @@ def prepare_race(plan: Plan, name: str, seed: int) -> Prepared:
     race = plan.problems[name]
     _refuse(name, race)
     ready, model, theta = start_of(name, race, race.inducing, plan.checked_rows, seed)
-    y, likelihood = np.asarray(ready.y_train), model.likelihood
+    X, y, likelihood = np.asarray(ready.X_train), np.asarray(ready.y_train), model.likelihood
     new = np.random.default_rng(0).permutation(len(ready.y_test))[: plan.test_rows]
     own = np.random.default_rng([seed, 8])
     noise = own.standard_normal(
@@ -83,9 +86,10 @@ def prepare_race(plan: Plan, name: str, seed: int) -> Prepared:
             "likelihood": likelihood.name,
             "classes": model.latents,
             "n": len(y),
-            "X": np.asarray(ready.X_train),
+            "X": X,
             "y": y,
-            "Z": theta.inducing,
+            "Z": X[: race.inducing] if race.first_rows else theta.inducing,
+            **_two_bases(race, X, seed),
             "variance": theta.kernel.variance[0],
             "lengthscales": theta.kernel.lengthscales[0],
             "noise_variance": getattr(theta.likelihood, "noise_variance", 0.0),
@@ -104,6 +108,15 @@ def prepare_race(plan: Plan, name: str, seed: int) -> Prepared:
             np.random.default_rng(2).standard_normal((JUDGED_DRAWS, model.latents)),
         ),
     )
+
+
+def _two_bases(race: Race, X: Floats, seed: int) -> Arrays:
+    """Random rows, none of them in both bases; nothing where the plan has no such sizes."""
+    if race.two_bases is None:
+        return {}
+    gamma, beta = race.two_bases
+    bases = initial_bases(X, InducingConfig(count=beta, gamma=gamma, init="random"), seed)
+    return dict(zip(("gamma", "beta"), bases, strict=True))
 
 
 def _refuse(name: str, race: Race) -> None:

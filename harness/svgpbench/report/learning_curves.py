@@ -1,4 +1,4 @@
-"""Test NLPD against seconds of training: a curve a seed, a line a target, a cross where a run died."""
+"""Bound and test NLPD against seconds of training: a curve a seed, a line a target, a cross for a death."""
 
 from __future__ import annotations
 
@@ -16,22 +16,32 @@ from svgpbench.learning.comparison import Entry
 from svgpbench.learning.plan import Plan, Race
 from svgpbench.learning.records import DIED
 from svgpbench.report.palette import KNOWN, OTHERS, LineStyle
-from svgpbench.report.panel import STYLE, legend
+from svgpbench.report.panel import STYLE, finish, legend
+
+AXES = {"nlpd": "test NLPD", "elbo": "ELBO"}
 
 
 def draw_learning(plan: Plan, entries: Mapping[str, Sequence[Entry]], out: Path) -> None:
-    """A panel a problem; raises `UserError` for a file that cannot be written."""
+    """Draw a column a problem and a row for each of the plan's `curves`.
+
+    Raises `UserError` for a file that cannot be written.
+    """
     trained = (x for found in entries.values() for x in found if x.trained)
     titles = dict.fromkeys(x.contestant.title for x in trained)
     each = dict.fromkeys((*KNOWN.values(), *OTHERS))  # no style twice
     styles = dict(zip(titles, cycle(each), strict=False))
     with matplotlib.rc_context(STYLE):
-        figure = Figure((3.6 * len(entries), 3.2), layout="constrained")
-        panels = figure.subplots(1, len(entries), squeeze=False)[0]
-        for ax, (problem, found) in zip(panels, entries.items(), strict=True):
-            _draw(ax, plan.problems[problem], found, styles)
+        size = (3.6 * len(entries), 0.4 + 2.8 * len(plan.curves))
+        figure = Figure(size, layout="constrained")
+        panels = figure.subplots(len(plan.curves), len(entries), squeeze=False, sharex="col")
+        for row, curve in zip(panels, plan.curves, strict=True):
+            for ax, (problem, found) in zip(row, entries.items(), strict=True):
+                _draw(ax, curve, plan.problems[problem], found, styles)
+            row[0].set_ylabel(AXES[curve])
+        for ax, problem in zip(panels[0], entries, strict=True):
             ax.set_title(problem, loc="left")
-        panels[0].set_ylabel("test NLPD")
+        for ax in panels[-1]:
+            ax.set_xlabel("seconds of training")
         legend(figure, styles)
         try:
             figure.savefig(out, dpi=200)
@@ -39,25 +49,35 @@ def draw_learning(plan: Plan, entries: Mapping[str, Sequence[Entry]], out: Path)
             raise UserError(f"--out {out} cannot be written ({error.strerror})") from None
 
 
-def _draw(ax: Axes, race: Race, entries: Sequence[Entry], styles: Mapping[str, LineStyle]) -> None:
-    lows = []
+def _draw(
+    ax: Axes, curve: str, race: Race, entries: Sequence[Entry], styles: Mapping[str, LineStyle]
+) -> None:
+    ended: list[float] = []
     for entry in entries:
         for record in entry.trained:
             style = styles[entry.contestant.title]
             x = [look.seconds for look in record.looks]
-            y = [look.nlpd or 0.0 for look in record.looks]
+            y = [look.elbo if curve == "elbo" else look.nlpd or 0.0 for look in record.looks]
             ax.plot(x, y, color=style.colour, linestyle=style.dash, linewidth=1.0)
             if record.end == DIED and x:
                 ax.plot(x[-1:], y[-1:], "x", color=style.colour)
-            lows += y
-    for target in race.targets:
-        ax.axhline(target, color="#999999", linewidth=0.6)
+            else:
+                ended += y
     ax.set_xscale("log")
     ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
     ax.xaxis.set_minor_formatter(NullFormatter())
-    ax.set_xlabel("seconds of training")
-    if lows:  # what diverges spoils no panel
-        low, high = min(*lows, *race.targets), max(*race.targets)
+    # what diverges spoils no panel
+    if curve == "elbo":
+        finish(ax)
+        if ended:
+            low, high = min(ended), max(ended)
+            ax.set_ylim(low, high + 0.05 * (high - low))
+        return
+    for target in race.targets:
+        ax.axhline(target, color="#999999", linewidth=0.6)
+    lows = [look.nlpd or 0.0 for e in entries for r in e.trained for look in r.looks]
+    if lows:
+        low, high = min((*lows, *race.targets)), max(race.targets)
         room = max(high - low, 0.1)
         ax.set_ylim(low - 0.1 * room, high + 3.0 * room)

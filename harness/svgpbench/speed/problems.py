@@ -65,6 +65,8 @@ SHAPES: dict[str, Shape] = {
     "softmax10-M100": Shape("softmax", 60000, 784, 100, 200, classes=10, samples=100, e_rate=0.03),
     # a tenth of salimbeni2018's Fig. 2c: 3droad's n and D, |γ| + |β| beside M
     "roads-M200": Shape("gaussian", 434874, 3, 200, 1024, two_bases=(350, 150)),
+    # salimbeni2018's Fig. 2c at its printed size; its batch size is not printed
+    "roads-M2000": Shape("gaussian", 434874, 3, 2000, 1024, 3500, two_bases=(3500, 1500)),
     "tiny": Shape("gaussian", 60, 3, 7, 16, 20),
     "tiny-bern": Shape("bernoulli-probit", 60, 3, 7, 16, 20),
     "tiny-softmax": Shape("softmax", 60, 3, 7, 16, 20, classes=3, samples=12),
