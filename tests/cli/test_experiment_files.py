@@ -279,6 +279,22 @@ def test_the_backend_that_runs_every_cell_is_not_sampled_on(tmp_path: Path) -> N
         load_experiment(str(path))
 
 
+def test_a_preset_may_have_another_number_of_folds_and_not_measure(tmp_path: Path) -> None:
+    path = write_own(tmp_path)
+    more = "[presets.p]\nfolds = 6\nmeasures = true\n[presets.q]\nfolds = 6\nrun_folds = [5]\n"
+    path.write_text(f"{path.read_text()}\n{more}")
+    experiment = load_experiment(str(path))
+    assert {cell.split.folds for cell in resolve(experiment)} == {4}
+    cells = resolve(experiment, "p")
+    assert {(cell.split.folds, cell.split.fold) for cell in cells} == {(6, i) for i in range(6)}
+    assert all(cell.measures for cell in cells)
+    assert not any(cell.measures for cell in resolve(experiment))
+    assert {cell.split.fold for cell in resolve(experiment, "q")} == {5}
+    path.write_text(path.read_text().replace("run_folds = [5]", "run_folds = [6]"))
+    with pytest.raises(UserError, match="fold 6 of 6"):
+        load_experiment(str(path))
+
+
 def test_a_preset_may_have_another_kernel_and_jitter(tmp_path: Path) -> None:
     path = write_own(tmp_path)
     path.write_text(

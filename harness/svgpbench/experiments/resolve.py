@@ -69,7 +69,7 @@ def resolve(
     methods = _methods(experiment, size, selection.methods)
     of_two_bases = _with_two_bases(experiment)
     backends = _backends(experiment, size, selection)
-    splits = list(_splits(experiment.split, size.run_folds))
+    splits = list(_splits(experiment.split_of(size), size.run_folds))
     seeds = tuple(selection.seeds) or size.seeds or experiment.seeds
     cells = [
         CellConfig(
@@ -86,7 +86,7 @@ def resolve(
             seed=seed,
             threads=selection.threads or experiment.threads,
             perturbation=perturbation,
-            measures=experiment.measures,
+            measures=experiment.measures if size.measures is None else size.measures,
         )
         for problem, data in problems
         for seed in seeds

@@ -114,7 +114,9 @@ class Preset(Strict):
     backends: BackendNames | None = None
     sampled_on: BackendNames | None = None
     seeds: Seeds | None = None
+    folds: Annotated[int, Field(ge=2)] | None = None
     run_folds: Annotated[tuple[NonNegativeInt, ...], Some] | None = None
+    measures: bool | None = None
     kernel: KernelConfig = KernelConfig()
     jitter: Annotated[float, Field(ge=0)] | None = None
     inducing: InducingConfig = InducingConfig()
@@ -171,6 +173,12 @@ class Experiment(Strict):
         """What tables call the data sets of every problem, in the order of the file."""
         return tuple(data.title for problem in self.problems for data in problem.data)
 
+    def split_of(self, preset: Preset) -> SplitPlan:
+        """The split of a preset, which may have another number of folds and then runs all of them."""
+        if preset.folds is None:
+            return self.split
+        return self.split.model_copy(update={"folds": preset.folds, "run_folds": None})
+
     @property
     def _factors(self) -> set[str]:
         entries = (data for problem in self.problems for data in problem.data)
@@ -204,7 +212,7 @@ class Experiment(Strict):
             _check_names(where, "data set", preset.data, data_sets_by_name(self.data_names))
             _check_names(where, "method label", preset.methods, self.labels)
             _check_names(where, "factor", preset.where, self._factors)
-            _check_folds(where, preset.run_folds, self.split)
+            _check_folds(where, preset.run_folds, self.split_of(preset))
             whole = (preset.backends or self.backends)[0]
             if whole in (preset.sampled_on or ()):
                 raise ValueError(f"{where} sampled_on: {whole} runs every cell; leave it out")
