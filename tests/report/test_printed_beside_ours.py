@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
+import numpy as np
 import pytest
+import scipy.stats
 from hand_records import cell, record
 
 from svgpbench.config import SplitConfig
@@ -21,10 +24,12 @@ def printed(
     return PrintedFigure("table1", setting, metric, value, spread)
 
 
-def fold(
-    number: int, nlpd: float, *, method: str = "A", status: str = "ok", **more: object
-) -> Record:
+def fold(number: int, nlpd: float, *, method: str = "A", status: str = "ok", **more: Any) -> Record:
     return record(cell(method=method, fold=number, **more), status=status, data=SIZES, nlpd=nlpd)
+
+
+def random_split(seed: int, nlpd: float) -> Record:
+    return record(cell(split=SplitConfig(kind="random", seed=seed)), data=SIZES, nlpd=nlpd)
 
 
 FOLDS = [fold(0, 0.4), fold(1, 0.6)]
@@ -75,8 +80,20 @@ def test_ours_is_of_the_backend_that_stands_for_all_without_replicas() -> None:
 def test_seeds_of_a_split_are_averaged_first_and_splits_are_the_unit() -> None:
     uneven = [fold(0, 0.4), fold(0, 0.8, seed=1), fold(1, 0.6)]
     ours = only(printed("A"), *uneven).ours
-    assert (ours.mean, ours.n, ours.unit) == (pytest.approx(0.6), 2, "splits")
+    assert ours.mean == pytest.approx(0.6)
+    assert (ours.n, ours.unit) == (2, "splits")
     assert ours.half == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["folds", "random splits"])
+def test_half_an_interval_is_student_s_corrected_for_the_overlap_of_the_splits(kind: str) -> None:
+    """Nadeau and Bengio 2003: s·√(1/n + n_test/n_train)."""
+    values = (0.4, 0.6, 0.9)
+    records = [fold(k, x) if kind == "folds" else random_split(k, x) for k, x in enumerate(values)]
+    ours = only(printed("A"), *records).ours
+    spread = math.sqrt(1 / 3 + 10 / 90) * float(np.std(values, ddof=1))
+    assert ours.half == pytest.approx(scipy.stats.t.ppf(0.975, 2) * spread)
+    assert (ours.n, ours.unit) == (3, "splits")
 
 
 def test_one_cell_has_a_mean_and_no_interval() -> None:

@@ -1,0 +1,67 @@
+"""A mean says over how many splits it is, whether folds or seeds of random splits tell them apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hand_records import cell, collected, record
+
+from svgpbench.config import SplitConfig
+from svgpbench.report.collect import Collected
+from svgpbench.report.front_table import ParetoTable
+from svgpbench.report.table import build_table
+from svgpbench.site.explorer import explored
+from svgpbench.site.fields import Field
+
+Counts = dict[tuple[str, str], int]
+
+ENDED: Counts = {("airfoil", "A"): 2, ("airfoil", "B"): 4, ("sonar", "A"): 3, ("sonar", "B"): 5}
+"""Splits with a good cell, by data set and method; there is one more whose cells failed."""
+
+SPLITS: dict[str, Callable[[int], SplitConfig]] = {
+    "random splits": lambda k: SplitConfig(kind="random", seed=k),
+    "folds": lambda k: SplitConfig(fold=k),
+    "folds of two partitions": lambda k: SplitConfig(fold=k // 2, seed=k % 2),
+}
+
+
+@pytest.fixture(params=SPLITS)
+def records(request: pytest.FixtureRequest) -> Collected:
+    """Two starts on every split."""
+    split = SPLITS[request.param]
+    return collected(
+        *(
+            record(
+                cell(data, method, split=split(k), seed=seed),
+                -1.0 - k,
+                status="ok" if k < count else "not_pd",
+                nlpd=0.1 * k,
+            )
+            for (data, method), count in ENDED.items()
+            for k in range(count + 1)
+            for seed in (0, 1)
+        )
+    )
+
+
+def test_in_the_table_of_an_experiment(records: Collected) -> None:
+    rows = build_table(records).to_json()["rows"]
+    assert {(row["data"], row["method"]): row["splits"] for row in rows} == ENDED
+    assert {row["seeds"] for row in rows} == {2}
+
+
+def test_in_the_table_of_accuracy_against_compute(records: Collected) -> None:
+    built = ParetoTable().build(records)
+    ((_, text),) = built.texts()
+    rows = [dict(zip(text.header, row, strict=True)) for row in text.rows]
+    assert {(row["data set"], row["method"]): int(row["n"]) for row in rows} == ENDED
+
+
+def test_in_the_explorer(records: Collected) -> None:
+    found = explored(Field(records))
+    counts = {
+        (found["data"][one["d"]], found["methods"][one["m"]]): one["splits"]
+        for one in found["groups"]
+    }
+    assert counts == ENDED

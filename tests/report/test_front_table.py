@@ -1,0 +1,31 @@
+"""The table of accuracy against compute as a reader sees it."""
+
+from __future__ import annotations
+
+from hand_records import record
+from test_pareto import table, timed, with_options
+
+from svgpbench.report.pareto import scaled
+
+
+def test_each_number_of_a_row_stands_under_its_own_heading() -> None:
+    """Of two methods with the same scores, one takes more FLOPs and the other more seconds."""
+    options = {"tied": ({"tying": "tied-projected"}, 3.0), "untied": ({"tying": "untied"}, 2.0)}
+    built = table(
+        *(
+            timed(record(with_options(name, of, fold), -1.0, nlpd=0.4), seconds)
+            for name, (of, seconds) in options.items()
+            for fold in range(5)
+        )
+    )
+    flops = [scaled(point.cost) for point in built.scores["nlpd"][0]]
+    assert flops[0] != flops[1]
+    ((_, text),) = built.texts()
+    assert text.header == [
+        *("data set", "method", "n", "NLPD (test)"),
+        *("FLOPs", "seconds", "at its FLOPs", "at its seconds"),
+    ]
+    assert text.rows == [
+        ["airfoil", "tied", "5", "0.4000±0", flops[0], "3", "front", "dominated: untied"],
+        ["airfoil", "untied", "5", "0.4000±0", flops[1], "2", "dominated: tied", "front"],
+    ]
