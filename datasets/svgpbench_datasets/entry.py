@@ -93,6 +93,8 @@ class DatasetEntry(Strict):
     leaks: bool = False  # a variant that hands the target to the model, kept to repeat a result
     unseen: bool = False  # no copy of a file had been seen when this was declared
     fingerprint: Fingerprint | None = None  # None where numbers are unseen, or made by the user
+    output_fingerprints: dict[str, Fingerprint] = Field(default_factory=dict)
+    """With another output as the target, by its name."""
 
     @model_validator(mode="before")
     @classmethod
@@ -132,6 +134,8 @@ class DatasetEntry(Strict):
                 raise ValueError(f"the target {output!r} is among the features")
         if self.outputs and (self.target not in self.outputs or self.task != "regression"):
             raise ValueError("outputs are those of a regression, the target among them")
+        if extra := self.output_fingerprints.keys() - set(self.outputs):
+            raise ValueError(f"fingerprints of what is no output: {sorted(extra)}")
         return self
 
     @model_validator(mode="after")
@@ -209,7 +213,7 @@ class DatasetEntry(Strict):
     def with_output(self, output: str) -> DatasetEntry:
         """The same table with another of its outputs as the target: `NAME@OUTPUT`.
 
-        Its numbers have no declared fingerprint; the checksums of the files hold.
+        Its fingerprint is the one declared for that output. Where none is, the checksums of the files hold.
 
         Raises:
             DataError: a column that is not declared as an output.
@@ -223,7 +227,8 @@ class DatasetEntry(Strict):
         if output == self.target:
             return self
         name = f"{self.name}@{output}"
-        return self.model_copy(update={"name": name, "target": output, "fingerprint": None})
+        fingerprint = self.output_fingerprints.get(output)
+        return self.model_copy(update={"name": name, "target": output, "fingerprint": fingerprint})
 
     def reader_of(self, file: int) -> Reader:
         """The format of a file, by its place in `files`."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # what reads files imports pandas, which takes a while
     from svgpbench_datasets.reading.numbers import Block
     from svgpbench_datasets.reading.tables import Missing
 
-_OF_THE_FILES = frozenset({"splits", "unseen", "fingerprint"})
+_OF_THE_FILES = frozenset({"splits", "unseen", "fingerprint", "output_fingerprints"})
 
 
 def read_entries(folder: Traversable) -> dict[str, DatasetEntry]:

@@ -141,7 +141,7 @@ def check(
 
 
 def claims(*ids: str, paper: str | None = None, results: str | Path = RUNS) -> pd.DataFrame:
-    """What papers claim and what records say of it, a row a claim, all where no id is given.
+    """Grade papers' claims by records, one row per claim; all of them where no id is given.
 
     Raises `UserError` for a claim or a paper that there is not.
     """
@@ -152,8 +152,10 @@ def claims(*ids: str, paper: str | None = None, results: str | Path = RUNS) -> p
             "id": [one.claim.id for _, one in judged],
             "paper": [of.name for of, _ in judged],
             "claim": [one.claim.claim for _, one in judged],
-            "verdict": [one.verdict for _, one in judged],
+            "grade": [one.grade for _, one in judged],
+            "fidelity": [one.fidelity for _, one in judged],
+            "finding": [one.finding for _, one in judged],
             "effect": [one.effect for _, one in judged],
-            "condition": [one.condition for _, one in judged],
+            "steadiness": [one.steady for _, one in judged],
         }
     )

@@ -15,8 +15,8 @@ from command_line import Cli
 from committed_records import RESULTS
 
 from svgpbench.papers import load_paper, paper_folders
-from svgpbench.papers.verdict import Effect, Finding
-from svgpbench.report.verdicts import judge
+from svgpbench.papers.grades import Effect, Judgement
+from svgpbench.report.grading import judge
 
 
 @pytest.fixture(scope="module")
@@ -30,11 +30,11 @@ def ledger() -> dict[str, Any]:
 def test_the_claim_that_rests_on_figure_3_alone_is_undecided(ledger: dict[str, Any]) -> None:
     """Five starts a split decide the bound; in NLPD two sets are equal, one is chaos, the others are open."""
     one = ledger["adam2021-16"]
-    assert one.verdict == "undecided"
-    assert [part.finding.verdict for part in one.parts] == [
+    assert one.grade == "undecided"
+    assert [part.grade for part in one.parts] == [
         "reproduced", "undecided", "undecided",
     ]  # fmt: skip
-    bound, density, _ = (part.finding for part in one.parts)
+    bound, density, _ = (part.judgement for part in one.parts)
     assert [effect.of for effect in bound.effects if effect.outcome != "better"] == ["pima"]
     outcomes = {effect.of: effect.outcome for effect in density.effects}
     assert [data for data, outcome in outcomes.items() if outcome == "equal"] == [
@@ -49,11 +49,11 @@ def test_the_claim_that_rests_on_figure_3_alone_is_undecided(ledger: dict[str, A
 def test_larger_rates_are_stood_where_a_peer_leaves_the_cone(ledger: dict[str, Any]) -> None:
     """Not larger ones than by the same step in other coordinates; three seeds each, rates on a grid."""
     one = ledger["adam2021-22"]
-    assert one.verdict == "partly"
-    assert [part.finding.verdict for part in one.parts] == [
+    assert one.grade == "partly"
+    assert [part.grade for part in one.parts] == [
         "not reproduced", "reproduced", "not reproduced", "partly", "reproduced", "undecided",
     ]  # fmt: skip
-    assert {effect.outcome for effect in one.parts[0].finding.effects} == {"equal"}
+    assert {effect.outcome for effect in one.parts[0].judgement.effects} == {"equal"}
 
 
 def test_a_claim_with_a_part_that_has_not_run_is_not_run(tmp_path: Path) -> None:
@@ -61,8 +61,8 @@ def test_a_claim_with_a_part_that_has_not_run_is_not_run(tmp_path: Path) -> None
     paper = load_paper("adam2021")
     (one,) = judge(paper, [claim for claim in paper.claims if claim.id == "adam2021-15"], tmp_path)
     why = f"no records of adam2021-table1 in {tmp_path}"
-    assert (one.verdict, one.condition) == ("not run", why)
-    assert [part.finding.verdict for part in one.parts] == [
+    assert (one.grade, one.condition) == ("not run", why)
+    assert [part.grade for part in one.parts] == [
         "reproduced", "partly", "reproduced", "reproduced", *["not run"] * 4,
     ]  # fmt: skip
 
@@ -179,7 +179,7 @@ def test_numbers_of_any_kind_are_written_as_json(tmp_path: Path) -> None:
     paper = load_paper("adam2021")
     (one,) = judge(paper, [claim for claim in paper.claims if claim.id == "adam2021-18"], tmp_path)
     counted = Effect("M = 25", "more", np.int64(7), -math.inf, np.float64(2.5))  # type: ignore[arg-type]
-    part = replace(one.parts[0], finding=Finding(one.verdict, (counted,)))
+    part = replace(one.parts[0], finding=Judgement(one.grade, (counted,)))
     written = json.loads(json.dumps(replace(one, parts=(part,)).to_json(), allow_nan=False))
     (effect,) = written["parts"][0]["effects"]
     assert (effect["value"], effect["low"], effect["high"]) == (7, None, 2.5)

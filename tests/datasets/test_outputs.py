@@ -30,6 +30,9 @@ citation = "nobody"
 """
 
 
+ZEROS = f"sha256:{'0' * 64}"
+
+
 @pytest.fixture
 def arm(tmp_path: Path) -> Callable[..., Registry]:
     def declare(old: str = "", new: str = "") -> Registry:
@@ -86,6 +89,11 @@ def test_what_is_no_output_is_refused(
         ('outputs = ["y1..y3"]', 'outputs = ["y2", "y4"]', r"not among the columns: \['y4'\]"),
         ('target = "y2"', 'target = "y2"\nfeatures = ["y1"]', "'y1' is among the features"),
         ('outputs = ["y1..y3"]', 'outputs = ["y2", "y2"]', "a column is named twice"),
+        (
+            'outputs = ["y1..y3"]',
+            f'outputs = ["y2"]\noutput_fingerprints = {{ y3 = "{ZEROS}" }}',
+            "no output",
+        ),
         ('"regression"', '"classification"\nlabels = { 0 = 0, 1 = 1 }', "those of a regression"),
     ],
 )
@@ -106,3 +114,21 @@ def test_the_seven_torques_of_sarcos_are_those_that_scipy_reads(tmp_path: Path) 
         assert np.array_equal(dataset.y, table[:, 20 + joint])
         fingerprints.add(dataset.fingerprint)
     assert len(fingerprints) == 7
+
+
+def test_an_output_has_the_fingerprint_that_is_declared_for_it(
+    arm: Callable[..., Registry],
+) -> None:
+    pinned = f'outputs = ["y1..y3"]\noutput_fingerprints = {{ y3 = "{ZEROS}" }}'
+    registry = arm('outputs = ["y1..y3"]', pinned)
+    assert registry.describe("arm@y3").fingerprint == ZEROS
+    assert registry.describe("arm@y1").fingerprint is None
+    with pytest.raises(DataError, match="'arm@y3' does not hold the declared numbers"):
+        registry.load("arm@y3")
+
+
+def test_every_torque_of_the_test_file_is_known_without_the_file(tmp_path: Path) -> None:
+    registry = mirrored_registry(tmp_path)
+    for joint in range(1, 8):
+        name = f"sarcos:test-half@torque{joint}"
+        assert REGISTRY.describe(name).fingerprint == registry.load(name).fingerprint

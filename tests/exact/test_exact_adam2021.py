@@ -9,7 +9,7 @@ import pytest
 
 from svgpbench.exact.derivatives import curvature, slope
 from svgpbench.papers import load_paper
-from svgpbench.report.verdicts import judge
+from svgpbench.report.grading import judge
 
 FAILS = {
     "adam2021-05": {
@@ -58,18 +58,18 @@ def test_each_part_holds_or_fails_as_it_must(name: str, tmp_path: Path) -> None:
     paper = load_paper("adam2021")
     (one,) = judge(paper, [claim for claim in paper.claims if claim.id == name], tmp_path)
     fails = FAILS.get(name, set())
-    verdicts = {part.says: str(part.finding.verdict) for part in one.parts}
+    verdicts = {part.says: str(part.grade) for part in one.parts}
     assert verdicts == {
         part.says: "not reproduced" if part.says in fails else "reproduced" for part in one.parts
     }
-    assert one.verdict == ("partly" if fails else "reproduced")
+    assert one.grade == ("partly" if fails else "reproduced")
 
 
 def test_tying_biases_at_a_fixed_theta_on_minibatches_alone(tmp_path: Path) -> None:
     paper = load_paper("adam2021")
     (one,) = judge(paper, [claim for claim in paper.claims if claim.id == "adam2021-10"], tmp_path)
     computed = [
-        part.finding.verdict for part in one.parts if part.says.startswith(("θ fixed", "and"))
+        part.grade for part in one.parts if part.says.startswith(("θ fixed", "and"))
     ]
     assert [str(verdict) for verdict in computed] == ["reproduced"] * 4
 

@@ -9,7 +9,7 @@ import pytest
 from svgpbench.exact.cheng2017 import CLAIMS
 from svgpbench.papers import Claim, load_paper
 from svgpbench.papers.of_computations import Computed
-from svgpbench.papers.verdict import combined
+from svgpbench.papers.grades import combined
 from svgpbench.report.evidence import Computation, compute
 
 DECIDED = {
@@ -69,7 +69,7 @@ def test_every_exact_and_counted_claim_is_computed() -> None:
 @pytest.mark.parametrize("claim", DECIDED)
 def test_a_claim_comes_out_as_decided_part_by_part(claim: str) -> None:
     found = {
-        part.says: part.judge(computation(claim).of(part.checks)).verdict
+        part.says: part.judge(computation(claim).of(part.checks)).grade
         for part in claim_of(claim).parts
         if isinstance(part, Computed)
     }

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from svgpbench.papers import load_paper
-from svgpbench.report.verdicts import judge
+from svgpbench.report.grading import judge
 
 R, N = "reproduced", "not reproduced"
 SMALL = 0.0
@@ -30,7 +30,7 @@ PARTS: dict[str, list[tuple[str, float | None]]] = {
     "kobe2021-18": [(R, 0.0145), (R, 0.00173), (R, SMALL), (R, 0.0137)],
     "kobe2021-19": [(N, 6.705)],
 }  # fmt: skip
-"""Verdict and figure of each part; None where it is that of rounding or of where an ascent stops."""
+"""Grade and figure of each part; None where it is that of rounding or of where an ascent stops."""
 
 
 @pytest.mark.parametrize("claim", PARTS)
@@ -38,8 +38,8 @@ def test_each_part_comes_out_with_its_figure(claim: str, tmp_path: Path) -> None
     paper = load_paper("kobe2021")
     (entry,) = judge(paper, [one for one in paper.claims if one.id == claim], tmp_path)
     computed = [part for part in entry.claim.parts if paper.artefact(part.artefact).computed]
-    found = [part.finding for part in entry.parts[: len(computed)]]  # before what records decide
-    assert [(one.verdict, part.says) for one, part in zip(found, entry.parts, strict=False)] == [
+    found = [part.judgement for part in entry.parts[: len(computed)]]  # before what records decide
+    assert [(one.grade, part.says) for one, part in zip(found, entry.parts, strict=False)] == [
         (verdict, part.says) for (verdict, _), part in zip(PARTS[claim], computed, strict=True)
     ]
     for finding, (_, figure) in zip(found, PARTS[claim], strict=True):
@@ -52,6 +52,6 @@ def test_the_verdicts_follow_from_the_parts(tmp_path: Path) -> None:
     """One claim of each kind; a claim holds as stated where each of its parts does."""
     paper = load_paper("kobe2021")
     exact = [one for one in paper.claims if one.id in ("kobe2021-02", "kobe2021-07")]
-    assert {entry.verdict for entry in judge(paper, exact, tmp_path)} == {"partly"}
+    assert {entry.grade for entry in judge(paper, exact, tmp_path)} == {"partly"}
     decided = {one.id for one in paper.claims if one.kind in ("exact", "count")}
     assert decided | {"kobe2021-05", "kobe2021-15", "kobe2021-17", "kobe2021-19"} == set(PARTS)

@@ -9,7 +9,7 @@ import pytest
 
 from svgpbench.exact.salimbeni2018.surface import Surface, problem
 from svgpbench.papers import load_paper
-from svgpbench.report.verdicts import judge
+from svgpbench.report.grading import judge
 
 FAILS: dict[str, tuple[str, ...]] = {
     "salimbeni2018-01": (),
@@ -33,11 +33,11 @@ FAILS: dict[str, tuple[str, ...]] = {
 def test_a_claim_holds_but_for_what_is_false_as_printed(claim: str) -> None:
     paper = load_paper("salimbeni2018")
     (judged,) = judge(paper, [x for x in paper.claims if x.id == claim], Path("none"))
-    found = {part.says: part.finding.verdict for part in judged.parts}
+    found = {part.says: part.grade for part in judged.parts}
     assert found == dict.fromkeys(found, "reproduced") | dict.fromkeys(
         FAILS[claim], "not reproduced"
     )
-    assert judged.verdict == ("partly" if FAILS[claim] else "reproduced")
+    assert judged.grade == ("partly" if FAILS[claim] else "reproduced")
 
 
 def test_every_exact_or_counted_claim_is_decided() -> None:

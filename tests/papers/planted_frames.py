@@ -32,6 +32,7 @@ def planted(
             "status": "ok" if value is not None else "diverged",
             "n_train": 80,
             "n_test": 20,
+            "n_bound": 80,
             metric: value,
         }
         | columns

@@ -1,4 +1,4 @@
-"""The papers' contradictions name claims and parts of the ledger, and the page has its verdicts."""
+"""The papers' contradictions name claims and parts of the ledger, and the page has its grades."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from svgpbench.cli.application import exit_code
 from svgpbench.errors import UserError
 from svgpbench.papers import load_paper, paper_folders
 from svgpbench.papers.contradictions import Contradiction, Settles, contradictions
-from svgpbench.papers.verdict import Effect, Finding, Verdict
+from svgpbench.papers.grades import Effect, Fidelity, Grade, Judgement
+from svgpbench.report.grading import Judged, Part
 from svgpbench.report.settled import settled_as_markdown
-from svgpbench.report.verdicts import Judged, Part
 
 
 def test_every_claim_and_part_that_is_named_is_in_the_ledger() -> None:
@@ -27,13 +27,13 @@ def test_every_claim_and_part_that_is_named_is_in_the_ledger() -> None:
     ] == []
 
 
-def judged(verdict: Verdict, *parts: tuple[str, Verdict], command: str = "run it") -> Judged:
+def judged(grade: Grade, *parts: tuple[str, Grade], command: str = "run it") -> Judged:
     claim = load_paper("kobe2021").claims[0]
-    found = tuple(Part(says, Finding(of, (Effect("x", of),))) for says, of in parts)
-    return Judged(claim, verdict, "", found, (command,))
+    found = tuple(Part(says, "condition", Judgement(of, (Effect("x", of),))) for says, of in parts)
+    return Judged(claim, grade, Fidelity.algebra, "theory", "a finding", "", found, {}, (command,))
 
 
-def test_verdicts_are_those_that_were_judged_and_what_has_not_run_says_how() -> None:
+def test_grades_are_those_of_the_ledger_and_what_has_not_run_says_how() -> None:
     one = Contradiction(
         about="it",
         one="A.",
@@ -41,11 +41,11 @@ def test_verdicts_are_those_that_were_judged_and_what_has_not_run_says_how() -> 
         settled_by="C.",
         claims=(Settles(id="a", parts=("second",)), Settles(id="b")),
     )
-    both = (("first", Verdict.reproduced), ("second", Verdict.not_reproduced))
-    ledger = {"a": judged(Verdict.partly, *both), "b": judged(Verdict.not_run, command="run b")}
+    both = (("first", Grade.holds), ("second", Grade.fails))
+    ledger = {"a": judged(Grade.mixed, *both), "b": judged(Grade.not_run, command="run b")}
     page = settled_as_markdown([one], ledger)
     assert page.startswith("## 1. it\n\n* A.\n* **But** B.\n\n**What settles it:** C.\n\n* **a**, ")
-    assert "`partly`\n  * second: `not reproduced`\n* **b**, " in page and "first" not in page
+    assert "`mixed`\n  * second: `fails`\n* **b**, " in page and "first" not in page
     assert page.endswith("`not run`\n  * not run yet; it rests on `run b`")
     with pytest.raises(UserError, match="part of a 'third'"):
         third = one.model_copy(update={"claims": (Settles(id="a", parts=("third",)),)})

@@ -11,8 +11,8 @@ from planted_frames import around, planted, reversed_around, together
 from scipy import stats
 
 from svgpbench.papers.differences import Sample, says, units_that_decide
+from svgpbench.papers.grades import Effect, Outcome
 from svgpbench.papers.pairs import compare
-from svgpbench.papers.verdict import Effect, Outcome
 
 FOLDS = [0.5, 0.61, 0.48, 0.55, 0.52]
 
@@ -67,6 +67,21 @@ def test_the_bound_takes_seeds_as_units_conditional_on_the_splits() -> None:
     assert effect.value == pytest.approx(2.5)
     assert effect.high == pytest.approx(2.5 + half)
     assert effect.outcome == Outcome.better
+
+
+def test_random_splits_of_several_seeds_are_units_of_their_own() -> None:
+    delta = np.array(FOLDS) - 0.3
+    folds = planted({"A": [0.3] * 5, "B": FOLDS})
+    random = folds.assign(split_seed=folds["fold"], fold=0)
+    assert of_one(random) == of_one(folds)
+    assert of_one(random).value == pytest.approx(delta.mean())
+
+
+def test_the_bound_of_a_part_of_the_rows_has_the_region_of_that_part() -> None:
+    frame = planted({"A": around(-10.0), "B": around(-10.05)}, "elbo", units="seed")
+    assert of_one(frame, "elbo").outcome == Outcome.equal  # of 80 rows
+    few = frame.assign(n_train=8000, n_bound=40)
+    assert of_one(few, "elbo").outcome == Outcome.better
 
 
 def test_splits_that_differ_in_the_sign_of_the_bound_leave_it_undecided() -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pandas as pd
 import pytest
 from planted_frames import planted, together
-from planted_verdicts import NO, OPEN, PARTLY, YES, judged
+from planted_grades import MIXED, NO, OPEN, YES, judged, part
 from pydantic import ValidationError
+from scipy import stats
 
-from svgpbench.papers.verdict import Outcome, Verdict, on_stand_in
+from svgpbench.papers.grades import Grade, Outcome
 
 SETS = 8
 
@@ -29,57 +32,67 @@ def near(mean: float, spread: float = 0.01) -> list[float | None]:
     return [mean + spread * (at - (SETS - 1) / 2) / SETS for at in range(SETS)]
 
 
-AVERAGES = [
-    (near(0.3), {"printed": 0.301, "gap": 0.1}, YES),
-    (near(0.3), {"printed": 0.4, "gap": 0.1}, NO),
-    (near(0.3, 1.0), {"printed": 0.3, "gap": 0.1}, OPEN),  # wider than the gap
-    (near(0.3), {"printed": 0.35, "spread": 0.05, "gap": 0.1}, YES),  # as printed, widened
-    ([None, *near(0.3)[1:]], {"printed": 0.3, "gap": 0.1}, OPEN),
-    (near(0.3)[:4], {"printed": 0.3, "gap": 0.1}, OPEN),  # too few data sets
-]
-
-
 @pytest.mark.parametrize("statistic", ["mean", "median"])
-@pytest.mark.parametrize(("values", "keys", "verdict"), AVERAGES)
-def test_average(
-    values: list[float | None], keys: dict[str, float], verdict: Verdict, statistic: str
-) -> None:
-    finding = judged(
-        over_sets(A=values), "average", metric="nmae", statistic=statistic, method="A", **keys
-    )
-    assert finding.verdict == verdict
+def test_a_number_printed_of_other_data_is_shown_and_not_graded(statistic: str) -> None:
+    keys = {"metric": "nmae", "statistic": statistic, "method": "A", "printed": 0.301}
+    found = judged(over_sets(A=near(0.3)), "average", **keys)
+    (effect,) = found.effects
+    assert found.grade == Grade.not_testable
+    assert effect.value == pytest.approx(0.3)
+    assert effect.note.startswith("printed 0.301 of other sets")
+    assert effect.held is None
+    with pytest.raises(ValidationError, match="never core"):
+        part("average", core=True, **keys)
+
+
+@pytest.mark.parametrize("values", [[None, *near(0.3)[1:]], near(0.3)[:4]], ids=["failed", "few"])
+def test_an_average_that_there_is_not_says_why(values: list[float | None]) -> None:
+    keys = {"metric": "nmae", "statistic": "mean", "method": "A", "printed": 0.3}
+    (effect,) = judged(over_sets(A=values), "average", **keys).effects
+    assert effect.value is None
+    assert "failed cells" in effect.note or "make an interval" in effect.note
 
 
 def test_a_mean_is_no_median() -> None:
     frame = over_sets(A=[0.1] * 7 + [0.9])
     found = [
-        judged(frame, "average", metric="nmae", statistic=s, method="A", printed=0.1, gap=1.0)
+        judged(frame, "average", metric="nmae", statistic=s, method="A", printed=0.1)
         for s in ("mean", "median")
     ]
     values = [finding.effects[0].value for finding in found]
     np.testing.assert_allclose(values, [0.2, 0.1], rtol=1e-12)
 
 
-@pytest.mark.parametrize(("printed", "verdict"), [(1.0, YES), (2.5, NO)])
-def test_average_rank_is_that_in_its_field(printed: float, verdict: Verdict) -> None:
-    frame = over_sets(A=near(0.1), B=near(0.2), C=near(0.3))
-    keys = {"metric": "nmae", "statistic": "rank", "method": "A", "field": ["A", "B", "C"]}
-    assert judged(frame, "average", **keys, printed=printed, gap=1.0).verdict == verdict
+def rank_of(metric: str = "nmae", **methods: list[float | None]) -> float | None:
+    """The average rank of A in the field of all."""
+    keys = {"metric": metric, "statistic": "rank", "method": "A", "field": list(methods)}
+    (effect,) = judged(over_sets(metric, **methods), "average", **keys, printed=1.0).effects
+    return effect.value
+
+
+def test_an_average_rank_is_that_in_its_field() -> None:
+    assert rank_of(A=near(0.1), B=near(0.2), C=near(0.3)) == 1.0
+    assert rank_of(A=near(0.2), B=near(0.1), C=near(0.3)) == 2.0
 
 
 def test_a_failed_cell_has_the_last_rank() -> None:
-    frame = over_sets(A=[None] * SETS, B=near(0.2))
-    keys = {"metric": "nmae", "statistic": "rank", "method": "A", "field": ["A", "B"]}
-    assert judged(frame, "average", **keys, printed=2.0, gap=1.0).verdict == YES
+    assert rank_of(A=[None] * SETS, B=near(0.2)) == 2.0
 
 
 def test_rank_one_is_the_highest_of_what_is_better_higher() -> None:
-    frame = over_sets("heldout_elbo", A=near(9.0), B=near(2.0))
-    keys = {"metric": "heldout_elbo", "statistic": "rank", "method": "A", "field": ["A", "B"]}
-    assert judged(frame, "average", **keys, printed=1.0, gap=1.0).verdict == YES
+    assert rank_of("heldout_elbo", A=near(9.0), B=near(2.0)) == 1.0
 
 
-MIXED: list[float | None] = [0.1, 0.3] * (SETS // 2)
+def test_the_interval_of_an_average_holds_95_percent_of_resamples() -> None:
+    values = [0.1, 0.2, 0.35, 0.3, 0.5, 0.4, 0.7, 0.9]
+    keys = {"metric": "nmae", "statistic": "mean", "method": "A", "printed": 0.3}
+    (effect,) = judged(over_sets(A=values), "average", **keys).effects
+    rows = np.random.default_rng(0).integers(SETS, size=(10_000, SETS))
+    means = np.array(values)[rows].mean(axis=1)
+    np.testing.assert_allclose([effect.low, effect.high], np.quantile(means, [0.025, 0.975]))
+
+
+EITHER: list[float | None] = [0.1, 0.3] * (SETS // 2)
 OTHER: list[float | None] = [0.3, 0.1] * (SETS // 2)
 
 
@@ -89,19 +102,19 @@ OTHER: list[float | None] = [0.3, 0.1] * (SETS // 2)
     [
         (near(0.1), near(0.2), near(0.3), YES),
         (near(0.2), near(0.1), near(0.3), NO),
-        (MIXED, OTHER, near(0.9), OPEN),
-        (MIXED, OTHER, near(0.01), NO),
+        (EITHER, OTHER, near(0.9), OPEN),
+        (EITHER, OTHER, near(0.01), NO),
     ],
 )
 def test_leads(
     a: list[float | None],
     b: list[float | None],
     c: list[float | None],
-    verdict: Verdict,
+    verdict: Grade,
     statistic: str,
 ) -> None:
     keys = {"metric": "nmae", "statistic": statistic, "method": "A", "field": ["A", "B", "C"]}
-    assert judged(over_sets(A=a, B=b, C=c), "leads", **keys).verdict == verdict
+    assert judged(over_sets(A=a, B=b, C=c), "leads", **keys).grade == verdict
 
 
 @pytest.mark.parametrize(("metric", "gain"), [("nmae", 0.13), ("heldout_elbo", -0.13)])
@@ -116,8 +129,8 @@ def test_a_lead_is_that_of_the_data_sets_not_of_their_resamples(metric: str, gai
 def test_leads_with_a_failed_cell_is_open_but_for_ranks() -> None:
     frame = over_sets(A=near(0.1), B=[None, *near(0.2)[1:]])
     keys = {"metric": "nmae", "method": "A", "field": ["A", "B"]}
-    assert judged(frame, "leads", statistic="mean", **keys).verdict == OPEN
-    assert judged(frame, "leads", statistic="rank", **keys).verdict == YES
+    assert judged(frame, "leads", statistic="mean", **keys).grade == OPEN
+    assert judged(frame, "leads", statistic="rank", **keys).grade == YES
 
 
 def test_who_leads_is_of_the_field() -> None:
@@ -146,14 +159,14 @@ NARROW, WIDE = (0.1, 0.1, 0.1), (0.3, 0.31, 0.3)
         (WIDE, NARROW, NARROW, NO),
         (NARROW, NARROW, NARROW, NO),  # equal
         (NARROW, (0.01, 1.0, 0.1), (0.01, 1.0, 0.1), OPEN),
-        (NARROW, WIDE, (0.05, 0.05, 0.05), PARTLY),
+        (NARROW, WIDE, (0.05, 0.05, 0.05), MIXED),
     ],
 )
 def test_spread(
-    a: tuple[float, ...], b: tuple[float, ...], c: tuple[float, ...], verdict: Verdict
+    a: tuple[float, ...], b: tuple[float, ...], c: tuple[float, ...], verdict: Grade
 ) -> None:
     frame = together(outputs(*a), outputs(*b, of="B"), outputs(*c, of="C"))
-    assert judged(frame, "spread", metric="nmse", methods=["A", "B", "C"]).verdict == verdict
+    assert judged(frame, "spread", metric="nmse", methods=["A", "B", "C"]).grade == verdict
 
 
 def test_spreads_within_a_tenth_are_equal() -> None:
@@ -166,7 +179,7 @@ def test_spreads_within_a_tenth_are_equal() -> None:
 def test_a_spread_with_a_failed_cell_is_open() -> None:
     frame = together(outputs(*NARROW), outputs(*WIDE, of="B"))
     frame.loc[0, "status"] = "diverged"
-    assert judged(frame, "spread", metric="nmse", methods=["A", "B"]).verdict == OPEN
+    assert judged(frame, "spread", metric="nmse", methods=["A", "B"]).grade == OPEN
 
 
 def test_the_spread_is_the_ratio_of_deviations() -> None:
@@ -176,8 +189,20 @@ def test_the_spread_is_the_ratio_of_deviations() -> None:
     np.testing.assert_allclose([effect.value or 0.0], [4.0], rtol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("found", "said"), [(YES, PARTLY), (NO, OPEN), (PARTLY, PARTLY), (OPEN, OPEN)]
-)
-def test_a_stand_in_neither_reproduces_nor_refutes(found: Verdict, said: Verdict) -> None:
-    assert on_stand_in(found) == said
+def test_the_interval_of_a_spread_has_the_error_of_overlapping_splits() -> None:
+    b = (0.30, 0.37, 0.33)
+    frame = together(outputs(*NARROW), outputs(*b, of="B"))
+    (effect,) = judged(frame, "spread", metric="nmse", methods=["A", "B"]).effects
+    logs = np.log(np.array(b) / np.array(NARROW))
+    half = stats.t.ppf(0.975, 2) * logs.std(ddof=1) * math.sqrt(1 / 3 + 20 / 80)
+    expected = np.exp([logs.mean() - half, logs.mean() + half])
+    np.testing.assert_allclose([effect.low, effect.high], expected, rtol=1e-12)
+
+
+def test_a_lead_of_runs_that_have_not_converged_is_open_but_at_equal_budgets() -> None:
+    frame = over_sets(A=near(0.1), B=near(0.2)).assign(bound_rise=1.0, bound_fall=0.0)
+    keys = {"metric": "nmae", "statistic": "mean", "method": "A", "field": ["A", "B"]}
+    found = judged(frame, "leads", **keys)
+    assert found.grade == OPEN
+    assert found.effects[0].note.startswith("not converged on 8 of 8 data sets")
+    assert judged(frame, "leads", budget="equal", **keys).grade == YES

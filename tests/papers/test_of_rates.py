@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 import pytest
-from planted_verdicts import NO, OPEN, PARTLY, YES
+from planted_grades import MIXED, NO, OPEN, YES
 
+from svgpbench.papers.grades import Grade, Judgement
 from svgpbench.papers.of_rates import Band, Stands
-from svgpbench.papers.verdict import Finding, Verdict
 
 RATES = (0.1, 0.3, 1.0)
 Walks = Sequence[str]
@@ -29,7 +29,7 @@ def walks(**methods: Walks) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["data", "method", "rate", "seed", "lived"])
 
 
-def stood(*problems: Mapping[str, Walks]) -> Finding:
+def stood(*problems: Mapping[str, Walks]) -> Judgement:
     frames = [walks(**problem).assign(data=f"p{at}") for at, problem in enumerate(problems)]
     part = Stands(says="more", artefact="map", predicate="stands", methods=("A", "B"))
     return part.judge(pd.concat(frames, ignore_index=True))
@@ -51,18 +51,18 @@ def stood(*problems: Mapping[str, Walks]) -> Finding:
     ],
 )
 def test_the_largest_rate_that_all_of_three_seeds_live_with(
-    a: Walks, b: Walks, verdict: Verdict
+    a: Walks, b: Walks, verdict: Grade
 ) -> None:
-    assert stood({"A": a, "B": b}).verdict == verdict
+    assert stood({"A": a, "B": b}).grade == verdict
 
 
 def test_over_problems_by_rule_5_and_only_where_both_walked() -> None:
     better, equal = {"A": AT_MOST_3, "B": AT_MOST_1}, {"A": ALL, "B": ALL}
-    assert stood(better, better, equal).verdict == YES
-    assert stood(better, equal).verdict == PARTLY
-    assert stood(better, equal, equal).verdict == NO
+    assert stood(better, better, equal).grade == YES
+    assert stood(better, equal).grade == MIXED
+    assert stood(better, equal, equal).grade == NO
     alone = stood(better, {"A": ALL})
-    assert (alone.verdict, [effect.of for effect in alone.effects]) == (YES, ["p0"])
+    assert (alone.grade, [effect.of for effect in alone.effects]) == (YES, ["p0"])
     (effect,) = alone.effects
     assert effect.note == "γ = 0.3 against γ = 0.1"
     assert (effect.low, effect.high) == pytest.approx((math.log10(3), math.log10(3)))
@@ -82,8 +82,8 @@ def cells(bounds: Mapping[str, Sequence[float | None]], seeds: int = 3) -> pd.Da
     rows = [
         {
             "data": "one", "method": f"{name} {rate:g}", "e_rate": rate, "split_seed": 0, "fold": 0,
-            "seed": seed, "perturbation": 0.0, "n_train": 500, "status": "ok" if bound else "not_pd",
-            "elbo": bound - seed if bound else None,
+            "seed": seed, "perturbation": 0.0, "n_train": 900, "n_bound": 500,
+            "status": "ok" if bound else "not_pd", "elbo": bound - seed if bound else None,
         }
         for (name, by_rate), seed in itertools.product(bounds.items(), range(seeds))
         for rate, bound in zip(GRID, by_rate, strict=True)
@@ -91,7 +91,7 @@ def cells(bounds: Mapping[str, Sequence[float | None]], seeds: int = 3) -> pd.Da
     return pd.DataFrame(rows).astype({"elbo": float})
 
 
-def banded(frame: pd.DataFrame) -> Finding:
+def banded(frame: pd.DataFrame) -> Judgement:
     part = Band(
         says="wider", artefact="rates", predicate="band", metric="elbo",
         wider=LABELS["A"], narrower=LABELS["B"],
@@ -114,10 +114,10 @@ WIDE, NARROW, POINT = (-10.0, -10.4, -10.2, -99.0), (-99, -10, -99, -99.0), (-99
     ],
 )
 def test_the_band_of_rates_within_the_region_of_the_best(
-    a: Sequence[float | None], b: Sequence[float | None], verdict: Verdict, note: str
+    a: Sequence[float | None], b: Sequence[float | None], verdict: Grade, note: str
 ) -> None:
     finding = banded(cells({"A": a, "B": b}))
-    assert (finding.verdict, finding.effects[0].note) == (verdict, note)
+    assert (finding.grade, finding.effects[0].note) == (verdict, note)
 
 
 def test_a_rate_serves_only_where_it_serves_every_seed() -> None:
@@ -126,11 +126,16 @@ def test_a_rate_serves_only_where_it_serves_every_seed() -> None:
     assert banded(frame).effects[0].note == "0.01 to 0.1 against 0.1 to 0.1"
 
 
+def test_of_two_runs_of_rates_the_widest_is_the_band() -> None:
+    frame = cells({"A": (-10.0, -99.0, -10.0, -10.0), "B": NARROW})
+    assert banded(frame).effects[0].note == "1 to 10 against 0.1 to 0.1"
+
+
 def test_a_band_of_no_rate_and_too_few_seeds_are_open() -> None:
     frame = cells({"A": NARROW, "B": NARROW})
     for seed, rate in enumerate(GRID[:3]):  # each seed has another best rate
         frame.loc[(frame["seed"] == seed) & (frame["e_rate"] == rate), "elbo"] = 0.0
     assert banded(frame).effects[0].note == "no rate against no rate"
-    assert banded(frame).verdict == OPEN
+    assert banded(frame).grade == OPEN
     few = banded(cells({"A": WIDE, "B": NARROW}, seeds=2))
-    assert (few.verdict, few.effects[0].note) == (OPEN, "2 seeds where 3 decide")
+    assert (few.grade, few.effects[0].note) == (OPEN, "2 seeds where 3 decide")

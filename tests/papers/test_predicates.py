@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from planted_frames import around, planted, reversed_around, together
-from planted_verdicts import NO, OPEN, PARTLY, YES, judged
+from planted_grades import DIRECTION, MIXED, NO, OPEN, YES, judged
+from scipy import stats
 
-from svgpbench.papers.verdict import Verdict, combined
+from svgpbench.papers.grades import Grade, combined
+from svgpbench.papers.rules import Rules
 
 WIDE = [0.1, 0.9, 0.2, 0.8, 0.5]  # decides nothing
 
@@ -35,23 +39,21 @@ def on_sets(*outcomes: str) -> pd.DataFrame:
         (("open",), OPEN, OPEN),
         (("better", "better", "open"), YES, YES),
         (("better", "better", "equal"), YES, YES),
-        (("better", "better", "worse"), PARTLY, PARTLY),
-        (("better", "equal", "open"), PARTLY, YES),
+        (("better", "better", "worse"), MIXED, MIXED),
+        (("better", "equal", "open"), MIXED, YES),
         (("better", "equal", "equal"), NO, YES),
         (("better", "open", "open"), OPEN, OPEN),
         (("better", "better", "open", "open"), OPEN, OPEN),  # half is not more than half
-        (("equal", "equal", "worse", "worse"), NO, PARTLY),
+        (("equal", "equal", "worse", "worse"), NO, MIXED),
         (("worse", "worse", "open"), NO, NO),
         (("worse", "open", "open"), OPEN, OPEN),
     ],
 )
-def test_ordering_over_data_sets(
-    outcomes: tuple[str, ...], strict: Verdict, at_least: Verdict
-) -> None:
+def test_ordering_over_data_sets(outcomes: tuple[str, ...], strict: Grade, at_least: Grade) -> None:
     frame = on_sets(*outcomes)
     keys = {"metric": "nlpd", "methods": ("A", "B")}
-    assert judged(frame, "ordering", **keys).verdict == strict
-    assert judged(frame, "ordering", **keys, at_least=True).verdict == at_least
+    assert judged(frame, "ordering", **keys).grade == strict
+    assert judged(frame, "ordering", **keys, at_least=True).grade == at_least
 
 
 def test_an_ordering_of_three_takes_every_neighbour() -> None:
@@ -59,8 +61,8 @@ def test_an_ordering_of_three_takes_every_neighbour() -> None:
         return planted({"A": around(0.3), "B": reversed_around(0.4), "C": around(c)})
 
     keys = {"metric": "nlpd", "methods": ("A", "B", "C")}
-    assert judged(frame(0.5), "ordering", **keys).verdict == YES
-    assert judged(frame(0.35), "ordering", **keys).verdict == PARTLY
+    assert judged(frame(0.5), "ordering", **keys).grade == YES
+    assert judged(frame(0.35), "ordering", **keys).grade == MIXED
     finding = judged(frame(0.5), "ordering", **keys)
     assert [effect.value for effect in finding.effects] == pytest.approx([0.1, 0.1])
 
@@ -81,14 +83,14 @@ def test_an_ordering_over_data_sets_has_the_ranks_of_its_methods_alone() -> None
     [
         (("better", "better", "open"), YES, YES),
         (("equal", "equal", "equal"), NO, YES),
-        (("better", "equal", "open"), PARTLY, YES),
-        (("better", "better", "worse"), PARTLY, PARTLY),
+        (("better", "equal", "open"), MIXED, YES),
+        (("better", "better", "worse"), MIXED, MIXED),
         (("worse", "worse", "open"), NO, NO),
         (("better", "open", "open"), OPEN, OPEN),
     ],
 )
 def test_ordering_over_settings_of_a_fixed_split(
-    outcomes: tuple[str, ...], strict: Verdict, at_least: Verdict
+    outcomes: tuple[str, ...], strict: Grade, at_least: Grade
 ) -> None:
     of_b = {"better": around(0.6), "worse": around(0.4), "equal": around(0.5), "open": WIDE}
     values = {f"A{at}": reversed_around(0.5) for at in range(3)}
@@ -99,8 +101,8 @@ def test_ordering_over_settings_of_a_fixed_split(
         "settings": {f"setting {at}": (f"A{at}", f"B{at}") for at in range(3)},
     }
     finding = judged(frame, "ordering", **keys)
-    assert finding.verdict == strict
-    assert judged(frame, "ordering", **keys, at_least=True).verdict == at_least
+    assert finding.grade == strict
+    assert judged(frame, "ordering", **keys, at_least=True).grade == at_least
     assert [effect.of for effect in finding.effects] == ["setting 0", "setting 1", "setting 2"]
     for effect, outcome in zip(finding.effects, outcomes, strict=True):
         assert effect.outcome == outcome.replace("open", "undecided")
@@ -112,7 +114,7 @@ def test_a_setting_of_several_data_sets_names_them() -> None:
     keys = {"metric": "nlpd", "settings": {"fast": ("A", "B")}}
     finding = judged(on_sets("better", "worse"), "ordering", **keys)
     assert [effect.of for effect in finding.effects] == ["fast, set 0", "fast, set 1"]
-    assert finding.verdict == PARTLY
+    assert finding.grade == MIXED
 
 
 @pytest.mark.parametrize(
@@ -130,14 +132,137 @@ def test_an_ordering_is_of_methods_or_of_settings(keys: dict[str, Any]) -> None:
         (("better",), NO),
         (("worse",), NO),
         (("open",), OPEN),
-        (("equal", "equal", "better"), PARTLY),
+        (("equal", "equal", "better"), MIXED),
         (("equal", "equal", "open"), YES),
         (("equal", "open", "open"), OPEN),
     ],
 )
-def test_equality_of_two(outcomes: tuple[str, ...], verdict: Verdict) -> None:
+def test_equality_of_two(outcomes: tuple[str, ...], verdict: Grade) -> None:
     finding = judged(on_sets(*outcomes), "equality", metric="nlpd", methods=("A", "B"))
-    assert finding.verdict == verdict
+    assert finding.grade == verdict
+
+
+def by(difference: float, spread: float = 1e-4) -> pd.DataFrame:
+    """A better than B in NLPD by so much on five folds."""
+    return planted({"A": reversed_around(0.5, spread), "B": around(0.5 + difference, spread)})
+
+
+@pytest.mark.parametrize(
+    ("difference", "spread", "grade"),
+    [
+        (0.05, 1e-4, YES),
+        (0.0, 1e-4, YES),
+        (-0.009, 1e-4, YES),  # the whole interval lies above minus the region of 0.01
+        (-0.011, 1e-4, NO),
+        (0.026, 0.005, YES),  # neither better nor equal, and yet no worse
+        (0.0, 0.01, OPEN),
+    ],
+)
+def test_no_worse_is_non_inferiority(difference: float, spread: float, grade: Grade) -> None:
+    keys = {"metric": "nlpd", "methods": ("A", "B"), "at_least": True}
+    assert judged(by(difference, spread), "ordering", **keys).grade == grade
+
+
+def test_no_worse_says_how_many_splits_would_decide() -> None:
+    keys = {"metric": "nlpd", "methods": ("A", "B"), "at_least": True}
+    (effect,) = judged(
+        planted({"A": reversed_around(0.5, 3e-3), "B": around(0.5, 3e-3)}, units="seed"),
+        "ordering",
+        **keys,
+    ).effects
+    assert effect.outcome == "undecided"
+    units = int(effect.note.split()[0])
+    assert units > 5
+    deviation = 6e-3 * math.sqrt(2.5)
+    halves = [stats.t.ppf(0.975, n - 1) * deviation / math.sqrt(n) for n in (units - 1, units)]
+    assert halves[1] < 0.01 <= halves[0]
+
+
+@pytest.mark.parametrize(("moved", "grade"), [(0.008, YES), (0.02, OPEN)])
+def test_no_worse_is_chaotic_where_rounding_moves_it_out_of_the_region(
+    moved: float, grade: Grade
+) -> None:
+    plain = by(0.005)
+    replica = by(0.005 - moved).assign(perturbation=1e-15)
+    keys = {"metric": "nlpd", "methods": ("A", "B"), "at_least": True}
+    frame = together(plain, replica)
+    assert judged(frame, "ordering", **keys).grade == grade
+    assert judged(frame, "ordering", Rules(chaos=False), **keys).grade == YES
+
+
+def test_halved_and_doubled_regions_show_how_steady_a_grade_is() -> None:
+    keys = {"metric": "nlpd", "methods": ("A", "B")}
+    found = [judged(by(0.015), "ordering", Rules(threshold=x), **keys).grade for x in (0.5, 1, 2)]
+    assert found == [YES, YES, NO]
+
+
+def ended(rise: float = 0.0, fall: float = 0.0, **of_b: float) -> pd.DataFrame:
+    """A better than B on 80 rows, whose region of the bound is 0.08; how B's bound moves at the end."""
+    frame = by(0.1).assign(bound_rise=0.0, bound_fall=0.0)
+    of = frame["method"] == "B"
+    frame.loc[of, "bound_rise"], frame.loc[of, "bound_fall"] = rise, fall
+    return frame.assign(**of_b)
+
+
+@pytest.mark.parametrize(
+    ("frame", "grade", "note"),
+    [
+        (ended(rise=0.07, fall=0.07), YES, ""),
+        (ended(rise=0.09), OPEN, "B has not converged: its bound rose by 0.09 in the last quarter"),
+        (
+            ended(fall=0.09),
+            OPEN,
+            "B is unstable at its rate: its bound fell by 0.09 in the last quarter",
+        ),
+        (ended(rise=0.09, n_bound=100), YES, ""),
+        (ended(rise=-5.0), YES, ""),
+    ],
+    ids=["converged", "rises", "falls back", "of more rows", "ends lower"],
+)
+@pytest.mark.parametrize("predicate", ["ordering", "equality", "number"])
+def test_a_run_that_has_not_converged_or_is_unstable_decides_nothing_of_the_end(
+    frame: pd.DataFrame, grade: Grade, note: str, predicate: str
+) -> None:
+    keys: dict[str, Any] = {"metric": "nlpd", "methods": ("A", "B")}
+    if predicate == "number":
+        keys, note = (
+            {"metric": "nlpd", "method": "B", "printed": 0.6, "gap": 1.0},
+            note or "printed 0.6",
+        )
+    found = judged(frame, predicate, **keys)
+    decided = NO if predicate == "equality" else YES
+    assert found.grade == (decided if grade == YES else OPEN)
+    assert found.effects[0].note == note
+    assert judged(frame, predicate, budget="equal", **keys).grade == decided
+
+
+def test_one_run_that_falls_back_is_enough_and_a_rise_is_that_of_most_runs() -> None:
+    keys = {"metric": "nlpd", "methods": ("A", "B")}
+    frame = ended()
+    last = (frame["method"] == "B") & (frame["fold"] == 4)
+    frame.loc[last, "bound_rise"] = 9.0
+    assert judged(frame, "ordering", **keys).grade == YES
+    frame.loc[last, "bound_fall"] = 9.0
+    assert judged(frame, "ordering", **keys).grade == OPEN
+
+
+def test_a_method_at_an_earlier_iteration_is_taken_as_it_stood() -> None:
+    frame = ended(rise=9.0).replace({"method": {"B": "B @ 500"}})
+    keys = {"metric": "nlpd", "methods": ("A", "B @ 500")}
+    assert judged(frame, "ordering", **keys).grade == YES
+
+
+@pytest.mark.parametrize("share", ["nmae", "nmse"])
+def test_a_data_set_that_no_method_learns_is_named_and_takes_no_part(share: str) -> None:
+    learned = by(0.1).assign(data="learned", **{share: 0.5})
+    never = [by(-0.1).assign(data=f"never {at}", **{share: 0.99}) for at in range(3)]
+    found = judged(together(learned, *never), "ordering", metric="nlpd", methods=("A", "B"))
+    assert found.grade == YES
+    assert [effect.outcome for effect in found.effects] == ["better", *["not learned"] * 3]
+    one = by(-0.1).assign(data="by one", **{share: [0.5] * 5 + [0.99] * 5})
+    assert (
+        judged(together(learned, one), "ordering", metric="nlpd", methods=("A", "B")).grade == MIXED
+    )
 
 
 @pytest.mark.parametrize(
@@ -147,11 +272,11 @@ def test_equality_of_two(outcomes: tuple[str, ...], verdict: Verdict) -> None:
         ((0.5, 0.4, 0.4), YES),
         ((0.5, 0.5, 0.5), NO),
         ((0.3, 0.4, 0.5), NO),
-        ((0.5, 0.4, 0.5), PARTLY),
+        ((0.5, 0.4, 0.5), MIXED),
         ((0.5, 0.4, None), OPEN),
     ],
 )
-def test_monotone_in_a_setting(levels: tuple[float | None, ...], verdict: Verdict) -> None:
+def test_monotone_in_a_setting(levels: tuple[float | None, ...], verdict: Grade) -> None:
     frame = together(
         *(
             planted({"A": WIDE if level is None else spread(level)}, inducing=count)
@@ -161,7 +286,9 @@ def test_monotone_in_a_setting(levels: tuple[float | None, ...], verdict: Verdic
         )
     )
     keys = {"metric": "nlpd", "method": "A", "setting": "inducing"}
-    assert judged(frame, "monotone", **keys).verdict == verdict
+    assert judged(frame, "monotone", **keys).grade == verdict
+    backwards = frame.iloc[::-1].reset_index(drop=True)  # settings are sorted, whatever comes first
+    assert judged(backwards, "monotone", **keys).grade == verdict
 
 
 def rounds(*ratios: float) -> pd.DataFrame:
@@ -174,14 +301,14 @@ def rounds(*ratios: float) -> pd.DataFrame:
     ("ratios", "verdict"),
     [
         ((3.0, 4.1, 5.0, 5.2, 9.0), YES),
-        ((3.0, 3.9, 5.0, 5.2, 9.0), PARTLY),
+        ((3.0, 3.9, 5.0, 5.2, 9.0), DIRECTION),
         ((1.0, 1.1, 5.0, 5.2, 9.0), NO),
         ((5.0, 5.0, 5.0, 5.0), OPEN),
     ],
 )
-def test_ratio_of_times_by_its_lower_quartile(ratios: tuple[float, ...], verdict: Verdict) -> None:
+def test_ratio_of_times_by_its_lower_quartile(ratios: tuple[float, ...], verdict: Grade) -> None:
     finding = judged(rounds(*ratios), "ratio", methods=("A", "B"), at_least=4.0)
-    assert finding.verdict == verdict
+    assert finding.grade == verdict
     if verdict != OPEN:
         (effect,) = finding.effects
         assert (effect.low, effect.value) == pytest.approx((ratios[1], ratios[2]))
@@ -204,26 +331,25 @@ FASTER, LITTLE, SLOWER, FEW = (5.0,) * 5, (2.0,) * 5, (0.5,) * 5, (5.0,) * 4
         ((1.0, 1.0, 1.0, 1.0), OPEN),
     ],
 )
-def test_as_long_by_both_quartiles(ratios: tuple[float, ...], verdict: Verdict) -> None:
-    assert judged(rounds(*ratios), "as_long", methods=("A", "B")).verdict == verdict
+def test_as_long_by_both_quartiles(ratios: tuple[float, ...], verdict: Grade) -> None:
+    assert judged(rounds(*ratios), "as_long", methods=("A", "B")).grade == verdict
 
 
 @pytest.mark.parametrize(
     ("ratios", "verdict"),
     [
         ((FASTER, FASTER), YES),
-        ((FASTER, LITTLE), PARTLY),
-        ((FASTER, SLOWER), PARTLY),
+        ((FASTER, LITTLE), DIRECTION),
+        ((FASTER, SLOWER), MIXED),
+        ((LITTLE, SLOWER), MIXED),
         ((SLOWER, SLOWER), NO),
         ((FASTER, FEW), OPEN),
     ],
 )
-def test_a_ratio_is_of_every_problem(
-    ratios: tuple[tuple[float, ...], ...], verdict: Verdict
-) -> None:
+def test_a_ratio_is_of_every_problem(ratios: tuple[tuple[float, ...], ...], verdict: Grade) -> None:
     frame = on_problems(M25=ratios[0], M50=ratios[1])
     finding = judged(frame, "ratio", methods=("A", "B"), at_least=4.0)
-    assert (finding.verdict, [x.of for x in finding.effects]) == (verdict, ["M25", "M50"])
+    assert (finding.grade, [x.of for x in finding.effects]) == (verdict, ["M25", "M50"])
 
 
 @pytest.mark.parametrize(
@@ -231,20 +357,20 @@ def test_a_ratio_is_of_every_problem(
     [
         ((FASTER, FASTER, LITTLE), YES, ["better", "better"]),
         ((FASTER, LITTLE, FASTER), NO, ["equal", "worse"]),
-        ((FASTER, LITTLE, LITTLE), PARTLY, ["better", "equal"]),
+        ((FASTER, LITTLE, LITTLE), MIXED, ["better", "equal"]),
         ((FASTER, FEW, LITTLE), OPEN, ["better", "undecided"]),
         ((FASTER, FASTER, FEW), OPEN, ["undecided", "undecided"]),
         ((FASTER, (3.0, 3.0, 4.2, 5.0, 9.0), (4.0,) * 5), OPEN, ["better", "undecided"]),
-        ((FASTER, (4.3,) * 5, (4.0,) * 5), PARTLY, ["better", "equal"]),
+        ((FASTER, (4.3,) * 5, (4.0,) * 5), MIXED, ["better", "equal"]),
     ],
 )
 def test_a_gain_is_larger_than_on_another_problem(
-    ratios: tuple[tuple[float, ...], ...], verdict: Verdict, outcomes: list[str]
+    ratios: tuple[tuple[float, ...], ...], verdict: Grade, outcomes: list[str]
 ) -> None:
     frame = on_problems(M25=ratios[0], M50=ratios[1], M500=ratios[2])
     finding = judged(frame, "gain", methods=("A", "B"), than="M500")
     assert [effect.outcome for effect in finding.effects] == outcomes
-    assert finding.verdict == verdict
+    assert finding.grade == verdict
 
 
 def test_a_gain_goes_from_quartile_to_quartile() -> None:
@@ -265,17 +391,17 @@ def test_a_gain_goes_from_quartile_to_quartile() -> None:
         ([*around(0.30)[:4], None], 0.30, OPEN),
     ],
 )
-def test_number_as_printed(values: list[float | None], printed: float, verdict: Verdict) -> None:
+def test_number_as_printed(values: list[float | None], printed: float, verdict: Grade) -> None:
     keys = {"metric": "nlpd", "method": "A", "printed": printed, "spread": 0.005, "gap": 0.02}
-    assert judged(planted({"A": values, "B": WIDE}), "number", **keys).verdict == verdict
+    assert judged(planted({"A": values, "B": WIDE}), "number", **keys).grade == verdict
 
 
 @pytest.mark.parametrize(
     ("spread", "printed", "outcome", "note"),
     [
-        (1e-4, 0.30, "as printed", "on this split"),
-        (1e-4, 0.40, "not as printed", "on this split"),
-        (0.01, 0.30, "too wide", "13 starts would decide"),
+        (1e-4, 0.30, "as printed", "printed 0.3"),
+        (1e-4, 0.40, "not as printed", "printed 0.4"),
+        (0.01, 0.30, "too wide", "printed 0.3; 13 starts would decide"),
     ],
 )
 def test_a_number_says_what_came_out_and_how_many_starts_would_decide(
@@ -287,19 +413,32 @@ def test_a_number_says_what_came_out_and_how_many_starts_would_decide(
     assert (effect.outcome, effect.note) == (outcome, note)
 
 
-def test_a_number_over_splits_is_not_of_one_split() -> None:
-    keys = {"metric": "nlpd", "method": "A", "printed": 0.3, "gap": 0.02}
-    (effect,) = judged(planted({"A": around(0.30)}), "number", **keys).effects
-    assert effect.note == ""
+def test_a_number_is_the_mean_of_the_method_with_the_error_of_overlapping_splits() -> None:
+    values = [0.28, 0.31, 0.30, 0.33, 0.29]
+    frame = planted({"A": values, "B": [0.9] * 5})
+    keys = {"metric": "nlpd", "method": "A", "printed": 0.3, "gap": 1.0}
+    (effect,) = judged(frame, "number", **keys).effects
+    half = stats.t.ppf(0.975, 4) * np.std(values, ddof=1) * math.sqrt(1 / 5 + 20 / 80)
+    mean = float(np.mean(values))
+    assert (effect.value, effect.low, effect.high) == pytest.approx(
+        (mean, mean - half, mean + half)
+    )
+
+
+def test_the_region_of_a_number_is_that_of_the_rows_which_its_bound_covers() -> None:
+    frame = planted({"A": around(-1.0)}, "elbo", units="seed").assign(n_train=10_000)
+    keys = {"metric": "elbo", "method": "A", "printed": -1.5, "gap": 1.0}
+    assert judged(frame, "number", **keys).grade == NO  # 80 rows: 0.08
+    assert judged(frame.assign(n_bound=1000), "number", **keys).grade == YES  # 1000 rows: 1
 
 
 @pytest.mark.parametrize(
     ("residuals", "verdict"),
     [((1e-9, -9e-9), YES), ((1e-9, -2e-8), NO), ((1e-9, float("nan")), OPEN), ((), OPEN)],
 )
-def test_identity_within_a_tolerance(residuals: tuple[float, ...], verdict: Verdict) -> None:
+def test_identity_within_a_tolerance(residuals: tuple[float, ...], verdict: Grade) -> None:
     frame = pd.DataFrame({"residual": pd.Series(residuals, dtype=float)})
-    assert judged(frame, "identity").verdict == verdict
+    assert judged(frame, "identity").grade == verdict
 
 
 @pytest.mark.parametrize(
@@ -307,11 +446,11 @@ def test_identity_within_a_tolerance(residuals: tuple[float, ...], verdict: Verd
     [((0.3, -0.1), YES), ((0.3, 0.09), NO), ((0.3, float("nan")), OPEN), ((), OPEN)],
 )
 def test_what_is_printed_differs_by_so_much_in_every_case(
-    residuals: tuple[float, ...], verdict: Verdict
+    residuals: tuple[float, ...], verdict: Grade
 ) -> None:
     frame = pd.DataFrame({"residual": pd.Series(residuals, dtype=float)})
     finding = judged(frame, "differs", at_least=0.1)
-    assert finding.verdict == verdict
+    assert finding.grade == verdict
     if verdict != OPEN:
         assert finding.effects[0].value == min(map(abs, residuals))
 
@@ -325,28 +464,31 @@ def test_what_is_printed_differs_by_so_much_in_every_case(
         ((10, 30, 90), 2.0, OPEN),
     ],
 )
-def test_exponent_over_a_decade(sizes: tuple[int, ...], power: float, verdict: Verdict) -> None:
+def test_exponent_over_a_decade(sizes: tuple[int, ...], power: float, verdict: Grade) -> None:
     frame = pd.DataFrame({"M": sizes, "flops": [7.0 * size**power for size in sizes]})
     keys = {"cost": "flops", "size": "M", "power": 2.0}
-    assert judged(frame, "exponent", **keys).verdict == verdict
+    assert judged(frame, "exponent", **keys).grade == verdict
 
 
 @pytest.mark.parametrize(
     ("parts", "whole"),
     [
-        ((), Verdict.not_run),
-        ((YES, Verdict.not_run), Verdict.not_run),
+        ((), Grade.not_run),
+        ((YES, Grade.not_run), Grade.not_run),
         ((YES, YES), YES),
         ((NO, NO), NO),
         ((OPEN, OPEN), OPEN),
-        ((PARTLY, PARTLY), PARTLY),
-        ((YES, NO), PARTLY),
-        ((YES, NO, OPEN), PARTLY),
-        ((PARTLY, OPEN), PARTLY),
-        ((YES, PARTLY), PARTLY),
+        ((MIXED, MIXED), MIXED),
+        ((YES, NO), MIXED),
+        ((YES, NO, OPEN), MIXED),
+        ((MIXED, OPEN), MIXED),
+        ((YES, MIXED), MIXED),
         ((YES, OPEN), OPEN),
         ((NO, OPEN), OPEN),
+        ((DIRECTION, YES), DIRECTION),
+        ((DIRECTION, NO), MIXED),
+        ((DIRECTION, OPEN), OPEN),
     ],
 )
-def test_a_claim_of_several_parts(parts: tuple[Verdict, ...], whole: Verdict) -> None:
+def test_a_claim_of_several_core_parts(parts: tuple[Grade, ...], whole: Grade) -> None:
     assert combined(parts) == whole

@@ -6,13 +6,16 @@ import itertools
 import math
 from collections.abc import Callable, Mapping
 
+import numpy as np
 import pandas as pd
 import pytest
 from planted_frames import Values, around, planted, reversed_around, together
-from planted_verdicts import NO, OPEN, PARTLY, YES, judged
+from planted_grades import MIXED, NO, OPEN, YES, judged
+from planted_traces import converging
 from pydantic import ValidationError
+from scipy import stats
 
-from svgpbench.papers.verdict import Verdict
+from svgpbench.papers.grades import Grade
 
 NEVER = math.inf
 
@@ -32,30 +35,30 @@ EITHER, DEAD = ([1.0, 0.0], [0.0, 1.0]), ([None], [0.0])
 
 
 @pytest.mark.parametrize(
-    ("cells", "better", "equal", "worse", "not_worse"),
+    ("cells", "better", "equal", "worse", "no_worse"),
     [
         ((HIGHER,), YES, NO, NO, YES),
         ((LOWER,), NO, NO, YES, NO),
         ((LEVEL,), NO, YES, NO, YES),
         ((EITHER,), OPEN, OPEN, OPEN, OPEN),
         ((DEAD,), NO, NO, YES, NO),
-        ((HIGHER, HIGHER, LOWER), PARTLY, NO, NO, PARTLY),
-        ((HIGHER, LEVEL), PARTLY, PARTLY, NO, YES),
+        ((HIGHER, HIGHER, LOWER), MIXED, NO, NO, MIXED),
+        ((HIGHER, LEVEL), MIXED, MIXED, NO, YES),
         ((LEVEL, LEVEL, EITHER), NO, YES, NO, YES),
-        ((LEVEL, LEVEL, HIGHER), NO, PARTLY, NO, YES),
+        ((LEVEL, LEVEL, HIGHER), NO, MIXED, NO, YES),
     ],
 )
 def test_every_run(
     cells: tuple[tuple[Values, Values], ...],
-    better: Verdict,
-    equal: Verdict,
-    worse: Verdict,
-    not_worse: Verdict,
+    better: Grade,
+    equal: Grade,
+    worse: Grade,
+    no_worse: Grade,
 ) -> None:
-    asked = {"better": better, "equal": equal, "worse": worse, "not worse": not_worse}
+    asked = {"better": better, "equal": equal, "worse": worse, "no worse": no_worse}
     for wanted, verdict in asked.items():
         keys = {"metric": "elbo", "methods": ["A", "B"], "wanted": wanted}
-        assert judged(ended(*cells), "every-run", **keys).verdict == verdict, wanted
+        assert judged(ended(*cells), "every-run", **keys).grade == verdict, wanted
 
 
 def test_one_draw_decides_without_an_interval() -> None:
@@ -84,20 +87,20 @@ def climbed(*losses: float, spread: float = 1e-4, data: str = "a") -> pd.DataFra
         ((0.001, 0.001, 0.5), NO, "at M = 50"),
     ],
 )
-def test_suffices(losses: tuple[float, ...], verdict: Verdict, note: str) -> None:
+def test_suffices(losses: tuple[float, ...], verdict: Grade, note: str) -> None:
     finding = judged(climbed(*losses), "suffices", metric="nlpd", ladder=LADDER)
-    assert finding.verdict == verdict
+    assert finding.grade == verdict
     assert finding.effects[0].note == note
 
 
-def test_a_ladder_whose_last_rung_is_open_is_undecided() -> None:
+def test_a_ladder_whose_last_rung_is_open_is_open() -> None:
     frame = climbed(0.0, 0.0, 0.02, spread=0.05)
-    assert judged(frame, "suffices", metric="nlpd", ladder=LADDER).verdict == OPEN
+    assert judged(frame, "suffices", metric="nlpd", ladder=LADDER).grade == OPEN
 
 
 def test_a_ladder_that_holds_on_one_data_set_and_not_on_another_is_partly() -> None:
     sets = [climbed(0.5, 0.1, loss).assign(data=f"set {at}") for at, loss in enumerate((0, 0.5))]
-    assert judged(together(*sets), "suffices", metric="nlpd", ladder=LADDER).verdict == PARTLY
+    assert judged(together(*sets), "suffices", metric="nlpd", ladder=LADDER).grade == MIXED
 
 
 FACTORS = ("N", "M", "minibatch")
@@ -111,8 +114,8 @@ def grid(times: Times, budget: int = 10_000) -> pd.DataFrame:
     for at, cell in enumerate(dict(zip(FACTORS, level, strict=True)) for level in levels):
         a, b = times(cell)
         wobble = 1.0 + 0.01 * (at % 3 - 1)
-        values: dict[str, Values] = {"A": [a], "B": [b * wobble]}
-        cells.append(planted(values, "settled_at", data=f"cell {at}", iterations=budget, **cell))
+        found = converging({"A": [a], "B": [b * wobble]}, f"cell {at}", iterations=budget, **cell)
+        cells.append(found)
     return together(*cells)
 
 
@@ -132,7 +135,7 @@ def test_drives(times: Times, driving: set[str]) -> None:
     for factor, drives in itertools.product(FACTORS, (True, False)):
         keys = {"methods": ["A", "B"], "factor": factor, "factors": FACTORS, "drives": drives}
         verdict = YES if (factor in driving) == drives else NO
-        assert judged(grid(times), "drives", **keys).verdict == verdict, factor
+        assert judged(grid(times), "drives", **keys).grade == verdict, factor
 
 
 def test_a_coefficient_is_of_a_tenfold() -> None:
@@ -143,12 +146,41 @@ def test_a_coefficient_is_of_a_tenfold() -> None:
     assert effect.low < math.log(10) < effect.high
 
 
+def test_the_interval_of_a_coefficient_is_that_of_least_squares() -> None:
+    frame = grid(by_points)
+    keys = {"methods": ["A", "B"], "factor": "M", "factors": FACTORS}
+    (effect,) = judged(frame, "drives", **keys).effects
+    cells = frame[frame["method"] == "A"]
+    times = [
+        math.log(b.iterations[-2] / 100.0) for b in frame.loc[frame["method"] == "B", "bound_trace"]
+    ]
+    columns = [np.log10(cells["N"]), np.log10(cells["M"]), cells["minibatch"]]
+    design = np.column_stack([np.ones(12), *columns])
+    found, (rest,), *_ = np.linalg.lstsq(design, np.array(times), rcond=None)
+    error = math.sqrt(rest / (12 - 4) * np.linalg.inv(design.T @ design)[2, 2])
+    half = stats.t.ppf(0.975, 12 - 4) * error
+    np.testing.assert_allclose(
+        [effect.value, effect.low, effect.high],
+        [found[2], found[2] - half, found[2] + half],
+        rtol=1e-9,
+    )
+
+
+def test_a_run_that_never_converges_stands_at_its_own_budget() -> None:
+    def censored(cell: Mapping[str, float]) -> tuple[float, float]:
+        return (100.0, NEVER) if cell["M"] == 100 else (100.0, 100.0)
+
+    keys = {"methods": ["A", "B"], "factor": "M", "factors": FACTORS}
+    (effect,) = judged(grid(censored, budget=10_000), "drives", **keys).effects
+    assert effect.value == pytest.approx(math.log(100), abs=0.02)
+
+
 def test_a_factor_whose_interval_crosses_the_region_is_undecided() -> None:
     def erratic(cell: Mapping[str, float]) -> tuple[float, float]:
         return 100.0, 100.0 * (1 + (cell["N"] * cell["M"] / 1000) % 7)
 
     keys = {"methods": ["A", "B"], "factor": "N", "factors": FACTORS}
-    assert judged(grid(erratic), "drives", **keys).verdict == OPEN
+    assert judged(grid(erratic), "drives", **keys).grade == OPEN
 
 
 def test_a_run_that_never_settles_stands_at_its_budget_and_two_tell_nothing() -> None:
@@ -171,7 +203,7 @@ def test_cells_that_do_not_tell_factors_apart_are_undecided() -> None:
 
 def test_a_failed_cell_is_left_out() -> None:
     frame = grid(by_points)
-    frame.loc[0, "settled_at"] = math.nan
+    frame.loc[0, "status"] = "diverged"
     keys = {"methods": ["A", "B"], "factor": "M", "factors": FACTORS}
     assert judged(frame, "drives", **keys).effects[0].note.startswith("11 cells")
 

@@ -11,7 +11,7 @@ from svgpbench.papers import Paper, load_paper
 from svgpbench.report import ahead as module
 from svgpbench.report.ahead import ahead
 from svgpbench.report.evidence import Computation, compute, computed_frame
-from svgpbench.report.verdicts import judge
+from svgpbench.report.grading import judge
 
 QUICK = ("kobe2021-02", "kobe2021-07")
 
@@ -65,4 +65,4 @@ def test_only_what_is_asked_for_is_computed_and_only_of_claims_that_rest_on_it(
     claims = [claim for claim in paper.claims if claim.id in {QUICK[0], "kobe2021-08"}]
     judged = judge(paper, claims, tmp_path, told)
     assert computed == [QUICK[0]]
-    assert [one.verdict for one in judged] == ["partly", "not run"]
+    assert [one.grade for one in judged] == ["partly", "not run"]

@@ -10,8 +10,8 @@ from another_paper import FIFTH, fifth_paper
 
 from svgpbench.errors import UserError
 from svgpbench.papers import load_paper
-from svgpbench.papers.verdict import Verdict
-from svgpbench.report.verdicts import Judged, judge
+from svgpbench.papers.grades import Grade
+from svgpbench.report.grading import Judged, judge
 
 CODE = """
 import pandas as pd
@@ -28,11 +28,12 @@ title = "planted"
 where = "here"
 kind = "exact"
 claim = "planted"
-predicate = "EX"
+predicate = "a test"
 hangs_on = "nothing"
+finding = "planted"
 artefacts = ["algebra"]
 """
-PART = '[[claims.parts]]\nsays = "planted"\nartefact = "algebra"\n'
+PART = '[[claims.parts]]\nsays = "planted"\nartefact = "algebra"\ncore = true\n'
 Parts = tuple[str, ...]
 
 
@@ -52,26 +53,26 @@ def entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Judg
 
 
 @pytest.mark.parametrize(
-    ("parts", "verdicts", "whole"),
+    ("parts", "grades", "whole"),
     [
-        (('predicate = "identity"\nchecks = ["near"]',), ["reproduced"], "reproduced"),
-        (('predicate = "identity"',), ["not reproduced"], "not reproduced"),  # every row
+        (('predicate = "identity"\nchecks = ["near"]',), ["holds"], "holds"),
+        (('predicate = "identity"',), ["fails"], "fails"),  # every row
         (
             (
                 'predicate = "differs"\nchecks = ["far"]',
                 'predicate = "identity"\nchecks = ["far", "near"]',
             ),
-            ["reproduced", "not reproduced"],
-            "partly",
+            ["holds", "fails"],
+            "mixed",
         ),
     ],
 )
 def test_a_part_is_decided_by_the_rows_of_its_checks(
-    entry: Callable[..., Judged], parts: Parts, verdicts: list[str], whole: str
+    entry: Callable[..., Judged], parts: Parts, grades: list[str], whole: str
 ) -> None:
     one = entry(*parts)
-    assert [part.finding.verdict for part in one.parts] == verdicts
-    assert one.verdict == whole
+    assert [part.grade for part in one.parts] == grades
+    assert one.grade == whole
     assert one.condition == "computed: 2 checks, 3 cases"
 
 
@@ -84,4 +85,4 @@ def test_an_unknown_check_is_one_line(entry: Callable[..., Judged]) -> None:
 @pytest.mark.parametrize("code", ["", CODE.replace("fifth2030-01", "fifth2030-02")])
 def test_a_claim_without_a_computation_has_not_run(entry: Callable[..., Judged], code: str) -> None:
     one = entry('predicate = "identity"', code=code)
-    assert (one.verdict, one.condition) == (Verdict.not_run, "nothing computes it")
+    assert (one.grade, one.finding) == (Grade.not_run, "nothing computes it")

@@ -9,7 +9,7 @@ from hand_records import cell, record
 
 from svgpbench.config import DataConfig, MethodConfig, OnlineConfig, TrainingConfig
 from svgpbench.report.evidence import frame_of, scores_at
-from svgpbench.report.traced import settled_at
+from svgpbench.report.traced import bound_traces
 from svgpbench.runner.records import Record
 
 SETTLING = [-90.0, -60.0, -70.0, -50.0, -40.0, -30.0, -20.0, -15.0, -12.0, -11.0]
@@ -44,45 +44,73 @@ def test_the_noise_variance_is_the_last_of_the_trace() -> None:
 
 
 def traced(*bound: float, method: str = "A", **changes: object) -> Record:
-    """A record on 100 training rows: a bound is near the best from 0.1 below it on."""
+    """A record on 100 training rows, looked at every ten iterations."""
     trace = {"iteration": [10 * k for k in range(1, len(bound) + 1)], "elbo": list(bound)}
     theta = {"variance": [2.0 * math.exp(-k) for k in range(len(bound))]}
     of = cell(method=method, **changes)  # type: ignore[arg-type]
     return record(of, bound[-1], trace=trace | theta, data={"n_train": 100})
 
 
-def test_a_bound_settles_where_it_stays_near_the_best_of_all_methods() -> None:
-    slow, fast = traced(-9.0, -1.0, -1.0), traced(-1.05, -1.09, -1.05, method="B")
-    falls, short = traced(-1.0, -9.0, -1.0, method="C"), traced(-9.0, -1.2, method="D")
-    assert settled_at([slow, fast, falls, short]) == [20.0, 10.0, 30.0, math.inf]
+def bests(*records: Record) -> list[float]:
+    """The best bound known for the cell of each record."""
+    return [trace.best for trace in bound_traces(records)]
+
+
+def test_the_best_bound_of_a_cell_is_that_of_any_method_and_look() -> None:
+    assert bests(traced(-9.0, -2.0), traced(-1.0, -3.0, method="B")) == [-1.0, -1.0]
 
 
 def test_another_start_and_another_family_have_a_best_of_their_own() -> None:
     low = traced(-9.0, -2.0)
-    assert settled_at([low, traced(-1.0, -1.0, seed=1)]) == [20.0, 10.0]
-    assert settled_at([low, traced(-1.0, -1.0, method="B", of="q-svgp")]) == [math.inf, 10.0]
-    diagonal = traced(-1.0, -1.0, method="B", of="diagonal-precision")
-    assert settled_at([low, diagonal]) == [20.0, 10.0]
+    assert bests(low, traced(-1.0, -1.0, seed=1)) == [-2.0, -1.0]
+    assert bests(low, traced(-1.0, -1.0, method="B", of="q-svgp")) == [-1.0, -1.0]
+    assert bests(low, traced(-1.0, -1.0, method="B", of="diagonal-precision")) == [-2.0, -1.0]
 
 
 def test_a_narrower_bound_has_a_best_of_its_own() -> None:
-    low, tighter = traced(-9.0, -2.0), traced(-1.0, -1.0, method="B")
+    tighter = traced(-1.0, -1.0, method="B")
     options = {"residual_variance": "diagonal"}
     of = tighter.config.method.model_copy(update={"options": options})
     config = tighter.config.model_copy(update={"method": of})
-    narrower = tighter.model_copy(update={"config": config})
-    assert settled_at([low, narrower]) == [20.0, 10.0]
+    assert bests(traced(-9.0, -2.0), tighter.model_copy(update={"config": config})) == [-2.0, -1.0]
 
 
-def test_a_cell_that_failed_settles_nowhere() -> None:
-    (found,) = settled_at([record(cell(), status="diverged", data={"n_train": 100})])
-    assert math.isnan(found)
+def test_a_cell_that_failed_has_no_trace_and_no_best() -> None:
+    (found,) = bound_traces([record(cell(), status="diverged", data={"n_train": 100})])
+    assert len(found.bound) == 0
+    assert found.best == -math.inf
 
 
-def test_drift_is_the_range_of_log_theta_from_there_on() -> None:
-    frame = frame_of([traced(-9.0, -1.0, -1.0), traced(-9.0, -8.0, -9.0, method="B")])
-    assert frame["theta_drift"].iloc[0] == pytest.approx(1.0)
-    assert math.isnan(frame["theta_drift"].iloc[1])
+SPIKE = [0.0] * 20 + [9.0] + [0.0] * 19
+
+
+@pytest.mark.parametrize(
+    ("training", "highest"),
+    [
+        (TrainingConfig(), 9.0),
+        (TrainingConfig(batch_size=100), 9.0),  # all rows
+        (TrainingConfig(batch_size=99), 0.0),
+        (TrainingConfig(rows=50, batch_size=50), 9.0),  # all rows that train
+        (TrainingConfig(kind="online", online=OnlineConfig()), 0.0),
+    ],
+)
+def test_traces_of_minibatches_are_smoothed(training: TrainingConfig, highest: float) -> None:
+    (found,) = bound_traces([traced(*SPIKE, training=training)])
+    assert max(found.bound) == highest
+
+
+def test_a_frame_has_how_the_bound_moved_in_the_last_quarter_and_the_rows_that_it_covers() -> None:
+    whole = traced(-9.0, -3.0, -2.0, -4.0)
+    part = traced(-1.0, -1.0, training=TrainingConfig(rows=40))
+    frame = frame_of([whole, part])
+    assert frame["bound_rise"].tolist() == [-2.0, 0.0]
+    assert frame["bound_fall"].tolist() == [2.0, 0.0]
+    assert frame["n_bound"].tolist() == [100, 40]
+
+
+def test_hyperparameters_of_a_trace_are_logarithms_by_iteration() -> None:
+    (theta,) = frame_of([traced(-9.0, -1.0)])["theta"]
+    assert theta["variance"].to_dict() == pytest.approx({10.0: math.log(2), 20.0: math.log(2) - 1})
 
 
 def test_thirds_are_of_the_iterations_whatever_points_a_trace_has() -> None:
@@ -115,15 +143,17 @@ def test_factors_of_a_grid_are_columns_and_name_its_cells() -> None:
 def test_methods_on_two_bases_have_one_best_decoupled_ones_on_their_union() -> None:
     best = traced(-1.0, -1.0, of="orth")
     hybrid = traced(-9.0, -2.0, method="B", of="hybrid")
-    assert settled_at([hybrid, best])[0] == math.inf
+    assert bests(hybrid, best) == [-1.0, -1.0]
     alone, union = (
-        traced(-9.0, -2.0).config.model_copy(
+        traced(-9.0, -3.0).config.model_copy(
             update={"method": MethodConfig(name="decoupled", options=options)}
         )
         for options in ({}, {"union": True})
     )
-    of_decoupled = [hybrid.model_copy(update={"config": config}) for config in (alone, union)]
-    assert settled_at([*of_decoupled, best])[:2] == [20.0, math.inf]
+    of_decoupled = [
+        traced(-9.0, -3.0).model_copy(update={"config": config}) for config in (alone, union)
+    ]
+    assert bests(*of_decoupled, best) == [-3.0, -1.0, -1.0]
 
 
 def test_a_moment_in_seconds_is_the_last_point_by_then() -> None:

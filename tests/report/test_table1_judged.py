@@ -10,8 +10,8 @@ from planted_table1 import TABLE1, Levels, plant, plant_choice
 from svgpbench.experiments import resolve
 from svgpbench.papers import load_paper
 from svgpbench.report.collect import collect
+from svgpbench.report.grading import Judged, judge
 from svgpbench.report.printed_beside_ours import as_text, beside
-from svgpbench.report.verdicts import Judged, judge
 
 PAPER = load_paper("adam2021")
 PRINTED = [figure for figure in PAPER.printed if figure.artefact == "table1"]
@@ -42,7 +42,7 @@ def only(number: int, folder: Path) -> Judged:
 
 
 def outcomes(one: Judged, part: int = 0) -> dict[str, str]:
-    return {effect.of: effect.outcome for effect in one.parts[part].finding.effects}
+    return {effect.of: effect.outcome for effect in one.parts[part].judgement.effects}
 
 
 def test_every_printed_figure_is_a_part_of_the_claim_with_its_number() -> None:
@@ -55,33 +55,33 @@ def test_every_printed_figure_is_a_part_of_the_claim_with_its_number() -> None:
 
 def test_the_numbers_as_printed_are_reproduced_row_by_row(tmp_path: Path) -> None:
     one = judged(17, tmp_path)
-    assert (one.verdict, one.effect) == ("reproduced", "11 as printed")
+    assert (one.grade, one.effect) == ("reproduced", "11 as printed")
     assert one.condition == "1 data set, 1 split, 5 starts, jax"
-    assert [part.finding.effects[0].note for part in one.parts] == ["on this split"] * 11
+    assert [part.judgement.effects[0].note for part in one.parts] == ["on this split"] * 11
     assert one.parts[3].says == "q-SVGP, lrE=? lrM=.10 E=3 M=1 (q-SVGP 3E1M .030 .10)"
     assert len(one.records) == 11 * 5
 
 
 def test_a_row_that_is_off_makes_the_numbers_partly_so_and_is_named(tmp_path: Path) -> None:
     one = judged(17, tmp_path, {"t-SVGP 4E1M .030 .03": 0.260})
-    assert (one.verdict, one.effect) == ("partly", "10 as printed, 1 not as printed")
-    (off,) = (part for part in one.parts if part.finding.verdict == "not reproduced")
+    assert (one.grade, one.effect) == ("partly", "10 as printed, 1 not as printed")
+    (off,) = (part for part in one.parts if part.grade == "not reproduced")
     assert off.says == "t-SVGP, lrE=.030 lrM=.03 E=4 M=1 (t-SVGP 4E1M .030 .03)"
 
 
 def test_other_numbers_are_not_reproduced(tmp_path: Path) -> None:
-    assert judged(17, tmp_path, dict.fromkeys(AS_PRINTED, 0.15)).verdict == "not reproduced"
+    assert judged(17, tmp_path, dict.fromkeys(AS_PRINTED, 0.15)).grade == "not reproduced"
 
 
 def test_a_failed_cell_leaves_its_number_undecided(tmp_path: Path) -> None:
     one = judged(17, tmp_path, fails=["t-SVGP 4E1M .030 .03"])
-    assert (one.verdict, one.parts[-1].finding.verdict) == ("undecided", "undecided")
+    assert (one.grade, one.parts[-1].grade) == ("undecided", "undecided")
 
 
 @pytest.mark.parametrize("status", ["crashed", "error", "skipped"])
 def test_a_cell_that_the_machine_ended_decides_nothing(tmp_path: Path, status: str) -> None:
     one = judged(17, tmp_path, fails=["t-SVGP 4E1M .030 .03"], status=status)
-    assert (one.verdict, one.records) == ("not run", ())
+    assert (one.grade, one.records) == ("not run", ())
     assert one.condition == f"5 of 85 cells of adam2021-table1 ended {status}; run them again"
 
 
@@ -92,7 +92,7 @@ def test_t_never_worse_is_a_setting_each_and_one_rule_over_six(tmp_path: Path) -
     one = judged(18, tmp_path)
     assert list(outcomes(one)) == SIX
     assert outcomes(one)["3E1M .10"] == outcomes(one)["4E1M .03, lrE .030"] == "undecided"
-    assert one.verdict == "reproduced"  # equal on four
+    assert one.grade == "reproduced"  # equal on four
     assert len(one.records) == 6 * 2 * 5
 
 
@@ -111,13 +111,13 @@ def test_t_never_worse_comes_out_each_way(
     plant_choice(tmp_path)
     plant(tmp_path, "paper", levels)
     one = only(18, tmp_path)
-    assert one.verdict == verdict
+    assert one.grade == verdict
     assert outcomes(one)["1E1M .05"] == outcome
 
 
 def test_more_e_steps_pay_at_equal_m_steps_and_at_equal_time(tmp_path: Path) -> None:
     one = judged(19, tmp_path)
-    assert one.verdict == "reproduced"
+    assert one.grade == "reproduced"
     assert outcomes(one) == {f"{k}E1M against 1E1M": "better" for k in (2, 3, 4)}
     assert list(outcomes(one, 1)) == ["750 of 2E1M", "500 of 3E1M", "500 of 4E1M"]
     assert len(one.records) == 4 * 5
@@ -126,18 +126,18 @@ def test_more_e_steps_pay_at_equal_m_steps_and_at_equal_time(tmp_path: Path) -> 
 def test_more_e_steps_that_pay_at_equal_m_steps_alone_pay_partly(tmp_path: Path) -> None:
     """At iteration 500 the four E-steps have not yet come so far; at 750 two have."""
     one = judged(19, tmp_path, early={"": 0.45})
-    assert [part.finding.verdict for part in one.parts] == ["reproduced", "not reproduced"]
+    assert [part.grade for part in one.parts] == ["reproduced", "not reproduced"]
     assert outcomes(one, 1) == {
         "750 of 2E1M": "better", "500 of 3E1M": "worse", "500 of 4E1M": "worse"
     }  # fmt: skip
-    earlier = one.parts[1].finding.effects[2]
+    earlier = one.parts[1].judgement.effects[2]
     assert earlier.value == pytest.approx(0.330 - 0.45)
-    assert one.verdict == "partly"
+    assert one.grade == "partly"
 
 
 def test_more_e_steps_that_do_not_pay_are_not_reproduced(tmp_path: Path) -> None:
     same = {f"t-SVGP {k}E1M .030 .03": 0.25 for k in (1, 2, 3, 4)}
-    assert judged(19, tmp_path, same).verdict == "not reproduced"
+    assert judged(19, tmp_path, same).grade == "not reproduced"
 
 
 @pytest.mark.parametrize(
@@ -148,8 +148,8 @@ def test_natural_gradients_beat_adam_on_mnist_in_bound_and_density(
 ) -> None:
     bounds = {"": -20_000.0, "q-SVGP Adam": -20_000.0 - 1e5 * (adam - 0.304)}
     one = judged(15, tmp_path, {"q-SVGP Adam": adam}, elbo=bounds)
-    assert [part.finding.verdict for part in one.parts[4:]] == [verdict] * 4
-    assert [part.finding.effects[0].of for part in one.parts[4:]] == ["mnist"] * 4
+    assert [part.grade for part in one.parts[4:]] == [verdict] * 4
+    assert [part.judgement.effects[0].of for part in one.parts[4:]] == ["mnist"] * 4
 
 
 def test_each_printed_figure_has_ours_beside_it_row_by_row(tmp_path: Path) -> None:
@@ -194,7 +194,7 @@ def test_rates_alone_decide_nothing(tmp_path: Path) -> None:
     plant(tmp_path, "rates", {"": 0.3})
     one = only(18, tmp_path)
     why = "73 of 85 cells of adam2021-table1 have not run"
-    assert (one.verdict, one.condition) == ("not run", why)
+    assert (one.grade, one.condition) == ("not run", why)
 
 
 def test_nothing_is_decided_at_rates_that_the_records_do_not_choose(tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ def test_nothing_is_decided_at_rates_that_the_records_do_not_choose(tmp_path: Pa
     named = next(label for label in row if label in (TABLE1.presets["paper"].methods or ()))
     plant_choice(tmp_path, [next(label for label in row if label != named)])
     one = only(18, tmp_path)
-    assert one.verdict == "not run"
+    assert one.grade == "not run"
     assert (
         one.condition == f"{named!r} is not what records choose (svgpbench choose adam2021-table1)"
     )

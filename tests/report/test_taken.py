@@ -9,9 +9,9 @@ from committed_records import RESULTS, committed
 
 from svgpbench.cli.application import exit_code
 from svgpbench.papers import load_paper
-from svgpbench.papers.verdict import Verdict
+from svgpbench.papers.grades import Grade
+from svgpbench.report.grading import Judged
 from svgpbench.report.taken import taken_as_markdown
-from svgpbench.report.verdicts import Judged
 
 
 def row(page: str, artefact: str) -> list[str]:
@@ -23,9 +23,9 @@ def row(page: str, artefact: str) -> list[str]:
 @pytest.fixture(scope="module")
 def page() -> str:
     paper = load_paper("kobe2021")
-    verdicts = {"kobe2021-15": Verdict.partly, "kobe2021-17": Verdict.not_reproduced}
+    verdicts = {"kobe2021-15": Grade.mixed, "kobe2021-17": Grade.fails}
     judged = [
-        (paper, Judged(claim, verdicts.get(claim.id, Verdict.undecided), "", (), ()))
+        (paper, Judged(claim, verdicts.get(claim.id, Grade.open), "", (), ()))
         for claim in paper.claims
     ]
     return taken_as_markdown([paper], judged, RESULTS)

@@ -10,11 +10,11 @@ import pytest
 
 from svgpbench.errors import UserError
 from svgpbench.papers import load_paper
+from svgpbench.papers.grades import Grade
 from svgpbench.papers.of_times import Gain, Ratio
 from svgpbench.papers.schema import Timing
-from svgpbench.papers.verdict import Verdict
+from svgpbench.report.grading import judge
 from svgpbench.report.timings import command, timed
-from svgpbench.report.verdicts import judge
 from svgpbench.speed.report import Cell, SpeedReport
 from svgpbench.speed.rounds import Round
 
@@ -98,7 +98,7 @@ def test_a_method_without_times_leaves_a_ratio_undecided(tmp_path: Path) -> None
         at_least=4.0,
     )
     found = part.judge(timed(tmp_path, TIMING).frame)
-    assert found.verdict == Verdict.undecided
+    assert found.grade == Grade.open
     assert found.effects[0].note == "no times of gpflow natgrad"
 
 
@@ -134,9 +134,9 @@ def test_a_gain_by_m_is_decided_by_its_record(tmp_path: Path) -> None:
     path = recorded(tmp_path, *cells)
     path.rename(path.with_name("adam2021-fig5.json"))
     (found,) = judge(paper, [claim], tmp_path)
-    verdicts = [part.finding.verdict for part in found.parts]
+    verdicts = [part.grade for part in found.parts]
     assert verdicts == ["reproduced", "reproduced", "not reproduced", "reproduced"]
-    assert [effect.of for effect in found.parts[1].finding.effects] == list(SIZES[:-1])
+    assert [effect.of for effect in found.parts[1].judgement.effects] == list(SIZES[:-1])
     assert found.commands[0].count("--problem") == 5
 
 
@@ -146,14 +146,14 @@ def test_a_claim_about_speed_is_decided_by_its_record(tmp_path: Path) -> None:
     path = recorded(tmp_path, *both("jax"), *both("tensorflow", 4.6), *both("gpflow", 5.0))
     path.rename(path.with_name("adam2021-fig4.json"))
     (found,) = judge(paper, [claim], tmp_path)
-    assert [part.finding.verdict for part in found.parts] == ["reproduced", "not reproduced"]
-    assert found.verdict == Verdict.partly
+    assert [part.grade for part in found.parts] == ["reproduced", "not reproduced"]
+    assert found.grade == Grade.mixed
     assert found.records == ("speed/adam2021-fig4.json",)
     assert found.effect == "+5 [+5, +5]; +1.09 [+1.09, +1.09]"
     assert found.commands == (command(paper.artefact("fig4").timing or TIMING, tmp_path),)
     (lacks,) = judge(paper, [claim], tmp_path / "elsewhere")
-    assert (lacks.verdict, lacks.condition.split(" in ")[0]) == (
-        Verdict.not_run,
+    assert (lacks.grade, lacks.condition.split(" in ")[0]) == (
+        Grade.not_run,
         "no record speed/adam2021-fig4.json",
     )
 

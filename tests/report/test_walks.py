@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from svgpbench.papers import load_paper
-from svgpbench.report.verdicts import judge
+from svgpbench.report.grading import judge
 from svgpbench.report.walks import walked
 from svgpbench.survival import records
 from svgpbench.survival.plan import Cell, read_plan
@@ -62,8 +62,8 @@ def test_a_claim_on_rates_is_decided_by_walks_and_says_how_they_are_made(tmp_pat
     walk(folder, records.NOT_PD, 1.0, method="natgrad", seed=1)
     (found,) = judge(paper, [claim], tmp_path)
     gpflow = next(part for part in found.parts if "GPflow" in part.says)
-    assert gpflow.finding.verdict == "reproduced"
+    assert gpflow.grade == "reproduced"
     assert found.commands[0] == f"svgpbench survive --results {folder}"
-    assert found.verdict == "not run"
+    assert found.grade == "not run"
     (nothing,) = judge(paper, [claim], tmp_path / "elsewhere")
     assert nothing.condition.startswith(f"no walks in {tmp_path}/elsewhere/survival")

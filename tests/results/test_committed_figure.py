@@ -10,7 +10,7 @@ from committed_records import RESULTS
 
 from svgpbench.cli.application import exit_code
 from svgpbench.papers import load_paper, paper_folders
-from svgpbench.papers.verdict import Verdict
+from svgpbench.papers.grades import Grade
 from svgpbench.report.ledger import COLUMNS, released
 
 
@@ -36,7 +36,7 @@ def test_what_is_released_is_every_claim_and_tells_of_these_records(
     papers = [load_paper(name) for name in paper_folders()]
     rows = released()
     assert [row[:2] for row in rows] == [[c.id, c.title] for paper in papers for c in paper.claims]
-    assert {row[2] for row in rows} <= {*Verdict}
+    assert {row[2] for row in rows} <= {*Grade}
     assert [row[0] for row in released("adam2021") if row[2] == "not run"] == []
     assert exit_code(["claims", "--released", "--paper", "cheng2017"]) == 0
     printed = capsys.readouterr().out

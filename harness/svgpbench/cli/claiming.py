@@ -19,13 +19,16 @@ from svgpbench.cli.printing import printer
 from svgpbench.errors import UserError
 
 if TYPE_CHECKING:
-    from svgpbench.papers import Claim, Paper
-    from svgpbench.report.verdicts import Judged, Part
+    from svgpbench.papers import Paper
+    from svgpbench.report.grading import Judged
 
 WIDTH = 100
-LEDGER = ("id", "claim", "verdict", "effect, 95 %", "condition")
-MOST = {"claim": 44, "effect, 95 %": 15, "condition": 22}
+LEDGER = ("id", "claim", "grade", "fidelity", "effect, 95 %")
+MOST = {"claim": 46, "effect, 95 %": 20}
 """Columns that fold before the others do."""
+
+MOST_LINES = 12
+"""Effects of a core part, and conditions, that an entry shows; --json has all."""
 
 BESIDE = {
     "released": "--paper",
@@ -34,7 +37,14 @@ BESIDE = {
 }
 """What each page of its own may have with it."""
 
-COLOURS = {"reproduced": "green", "not reproduced": "red", "partly": "yellow", "undecided": "cyan"}
+COLOURS = {
+    "holds": "green",
+    "holds, corrected": "green",
+    "direction only": "yellow",
+    "mixed": "yellow",
+    "fails": "red",
+    "open": "cyan",
+}
 
 
 def claims_command(
@@ -52,7 +62,7 @@ def claims_command(
         bool, typer.Option("--artefacts", help="What each artefact took and what rests on it.")
     ] = False,
     of_release: Annotated[
-        bool, typer.Option("--released", help="The verdicts that came with this version.")
+        bool, typer.Option("--released", help="The grades that came with this version.")
     ] = False,
     results: ResultsFolder = RESULTS,
     as_json: AsJson = False,
@@ -106,10 +116,13 @@ def _print_released(paper: str | None) -> None:
     from svgpbench.report.ledger import released
 
     rows = released(paper)
-    printer(WIDTH).print(_table([[*map(Text, row)] for row in rows]))
+    shown = [
+        [Text(row[name]) for name in ("id", "claim", "grade", "fidelity", "effect")] for row in rows
+    ]
+    printer(WIDTH).print(_table(shown))
     typer.echo(
         f"of version {version('svgpbench')}, from its repository's records; "
-        "`svgpbench claims --results FOLDER` judges yours"
+        "`svgpbench claims --results FOLDER` grades yours"
     )
 
 
@@ -146,24 +159,25 @@ def _progress() -> Iterator[Callable[[str], None]]:
 
 
 def _row(one: Judged) -> list[Text]:
-    said = (one.claim.id, one.claim.title, one.verdict, one.effect, one.condition)
+    effect = one.finding if one.grade == "not run" else one.effect
+    said = (one.claim.id, one.claim.title, one.grade, one.fidelity, effect)
     return [*map(Text, said)]
 
 
 def _table(rows: list[list[Text]]) -> RenderableType:
-    """Rows of the ledger: id, claim, verdict, effect, condition."""
+    """Return the rows of the ledger as a table, and how many claims have which grade."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for row in rows:
         row[2].stylize(COLOURS.get(row[2].plain, "dim"))
-        row[4].stylize("dim")
+        row[3].stylize("dim")
     columns = dict(zip(LEDGER, zip(*rows, strict=True), strict=True))
     shown = {name: texts for name, texts in columns.items() if any(map(str, texts))}
     for column in shown:  # no effect where nothing has run
-        table.add_column(column, no_wrap=column in ("id", "verdict"), max_width=MOST.get(column))
+        table.add_column(column, no_wrap=column in ("id", "grade"), max_width=MOST.get(column))
     for cells in zip(*shown.values(), strict=True):
         table.add_row(*cells)
     counts = Counter(row[2].plain for row in rows)
-    listed = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+    listed = ", ".join(f"{count} {grade}" for grade, count in counts.items())
     return Group(table, Text(f"\n{len(rows)} claims: {listed}", style="dim"))
 
 
@@ -190,69 +204,89 @@ def _pairs(rows: Sequence[tuple[str, str]]) -> Table:
     return table
 
 
-def _coloured(verdict: str) -> Text:
-    return Text(verdict, style=COLOURS.get(verdict, "dim"))
+def _coloured(grade: str) -> Text:
+    return Text(grade, style=COLOURS.get(grade, "dim"))
 
 
 def _entry(paper: Paper, one: Judged, results: Path) -> RenderableType:
-    """The whole of one claim: what it says, what decides it, what came out, how to run it again."""
-    claim, about = one.claim, paper.about
-    title = Text.assemble((claim.id, "bold"), "  ", claim.claim)
+    """Return a claim on one screen: sentence, grade, finding, core evidence, conditions, command."""
+    claim = one.claim
+    names = ", ".join(author.rpartition(" ")[2] for author in paper.about.authors)
+    source = f"{names} {paper.about.year}, {claim.where}"
+    title = Text.assemble((claim.id, "bold"), f"  {_sentence(claim.claim)}  ", (source, "dim"))
     facts = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     facts.add_column(style="dim", no_wrap=True)
     facts.add_column()
-    names = [author.rpartition(" ")[2] for author in about.authors]
-    facts.add_row("source", Text(f"{', '.join(names)} {about.year}, {claim.where}"))
-    facts.add_row("kind", Text(f"{claim.kind}, {_scale(claim)}"))
-    for artefact in map(paper.artefact, claim.artefacts):
-        facts.add_row(artefact.id, Text(f"{artefact.what}: {artefact.settings}"))
-    if claim.run:
-        facts.add_row("run", Text(claim.run))
-    facts.add_row("predicate", Text(claim.predicate))
+    smaller = "; ".join(
+        dict.fromkeys(filter(None, (_scope(paper, part.artefact) for part in claim.parts)))
+    )
+    facts.add_row("grade", _coloured(one.grade))
+    facts.add_row("fidelity", Text(f"{one.fidelity}{': ' * bool(smaller)}{smaller}"))
+    facts.add_row("finding", Text(one.finding))
+    facts.add_row("test", Text(claim.predicate))
     facts.add_row("hangs on", Text(claim.hangs_on))
-    for figure in paper.printed:
-        if figure.artefact in claim.artefacts and claim.kind == "number":
-            spread = f" ± {figure.spread}" if figure.spread else ""
-            value = f"{figure.value}{spread}" if figure.value else "cannot be read"
-            facts.add_row("printed", Text(f"{figure.setting}: {figure.metric} {value}"))
-    facts.add_row("verdict", Text.assemble(_coloured(one.verdict), f" ({one.condition})"))
-    parts = [piece for part in one.parts for piece in _part(part)]
-    return Group(title, "", facts, *parts, *_again(one, results))
+    if one.steady:
+        facts.add_row("steadiness", Text(one.steady))
+    if one.condition:
+        facts.add_row("decided on", Text(one.condition))
+    if claim.response:
+        facts.add_row("response", Text(claim.response))
+    return Group(title, "", facts, *_core(one), *_conditions(one), *_again(one, results))
 
 
-def _scale(claim: Claim) -> str:
-    words = {
-        "paper": "at the paper's size",
-        "scaled": "scaled",
-        "missing": "data cannot be had",
-    }
-    return words[claim.scale] + (f" ({claim.shrinks})" if claim.shrinks else "")
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:].rstrip('.')}."
 
 
-def _part(part: Part) -> list[RenderableType]:
-    from svgpbench.report.verdicts import with_interval
+def _scope(paper: Paper, artefact: str) -> str:
+    """Return what is smaller than printed, or stands in for data of the paper."""
+    found = paper.artefact(artefact)
+    return "; ".join(filter(None, (found.smaller, found.missing)))
 
-    title = Text.assemble("\n", part.says, ": ", _coloured(part.finding.verdict))
-    if part.why_not:
-        return [title.append(f" ({part.why_not})", style="dim")]
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for column in ("", "outcome", "effect, 95 %", ""):
-        table.add_column(column)
-    for effect in part.finding.effects:
-        table.add_row(
-            Text(effect.of), Text(effect.outcome), Text(with_interval(effect)),
-            Text(effect.note, style="dim"),
-        )  # fmt: skip
-    ranks = part.finding.ranks
-    return [title, table, Text(ranks.text, style="dim")] if ranks else [title, table]
+
+def _core(one: Judged) -> Iterator[RenderableType]:
+    """Yield each part that decides, with its effects."""
+    from svgpbench.report.grading import with_interval
+
+    for part in (*one.of("core"), *one.of("erratum")):
+        role = "erratum: " if part.role == "erratum" else ""
+        title = Text.assemble("\n", f"{role}{part.says}: ", _coloured(part.grade))
+        if part.why_not:
+            yield title.append(f" ({part.why_not})", style="dim")
+            continue
+        yield title.append(f" ({part.judgement.note})" * bool(part.judgement.note), style="dim")
+        table = Table(box=None, show_header=False, padding=(0, 2, 0, 2))
+        effects = part.judgement.effects
+        for effect in effects[:MOST_LINES]:
+            table.add_row(
+                Text(effect.of), Text(effect.outcome), Text(with_interval(effect)),
+                Text(effect.note, style="dim"),
+            )  # fmt: skip
+        yield table
+        if len(effects) > MOST_LINES:
+            yield Text(f"  … and {len(effects) - MOST_LINES} more; --json has all", style="dim")
+
+
+def _conditions(one: Judged) -> Iterator[RenderableType]:
+    """Yield a line for each condition: what was tried beside the claim, and how it came out."""
+    from svgpbench.report.grading import effect_of
+
+    conditions = one.of("condition")
+    if not conditions:
+        return
+    yield Text("\nconditions tried beside the claim, which do not vote", style="dim")
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 2))
+    for part in conditions[:MOST_LINES]:
+        shown = part.why_not or effect_of([part.judgement])
+        table.add_row(Text(part.says), _coloured(part.grade), Text(shown, style="dim"))
+    yield table
+    if len(conditions) > MOST_LINES:
+        yield Text(f"  … and {len(conditions) - MOST_LINES} more; --json has all", style="dim")
 
 
 def _again(one: Judged, results: Path) -> Iterator[RenderableType]:
-    if one.records:
-        yield Text(f"\n{len(one.records)} records", style="dim")
-        yield Text(" ".join(one.records), style="dim")
-    if one.commands:
-        again = "run it again" if one.records else "run it"
-        claims = f"svgpbench claims {one.claim.id} --results {results}"
-        lines = [f"  {command}" for command in (*one.commands, claims)]
-        yield Text.assemble((f"\n{again}\n", "dim"), "\n".join(lines))
+    """Yield the commands that make its records and grade it again."""
+    commands = [*one.commands, f"svgpbench claims {one.claim.id} --results {results}"]
+    lines = "\n".join(f"  {command}" for command in commands)
+    rests = f", {len(one.records)} records" if one.records else ""
+    yield Text.assemble((f"\nrun it again{rests}\n", "dim"), lines)

@@ -1,4 +1,4 @@
-"""`svgpbench reproduce`: the artefacts of papers, from cells to figures, tables and verdicts."""
+"""`svgpbench reproduce`: the artefacts of papers, from cells to figures, tables and grades."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def reproduce_command(
         Path, typer.Option("--out", metavar="DIR", help="Folder of what is made.")
     ] = OUT,
 ) -> None:
-    """Run what is missing of papers' artefacts; make their figures, tables and verdicts from the records."""
+    """Run what is missing of papers' artefacts; make their figures, tables and grades from the records."""
     from svgpbench.report.asked import judged_and_drawn
     from svgpbench.report.ledger import write_ledger
     from svgpbench.report.reproduction import choose, draws, plan, write, write_computed

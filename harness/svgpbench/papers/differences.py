@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import stdtrit
 
-from svgpbench.papers.verdict import Outcome
+from svgpbench.papers.grades import Outcome
 
 Floats: TypeAlias = npt.NDArray[np.floating[Any]]
 
@@ -101,15 +101,24 @@ def says(low: float, high: float, region: float) -> Outcome:
     return Outcome.undecided
 
 
+def says_no_worse(low: float, high: float, region: float) -> Outcome:
+    """What an interval says of non-inferiority: whether all of it lies above minus the region."""
+    if low > -region:
+        return Outcome.no_worse
+    return Outcome.worse if high < -region else Outcome.undecided
+
+
 def would_decide(units: int | None, unit: str) -> str:
     """What a note says of how many would."""
     return f"{units or 'no number of'} {unit} would decide"
 
 
-def units_that_decide(sample: Sample, region: float) -> int | None:
+def units_that_decide(
+    sample: Sample, region: float, says_of: Callable[[float, float, float], Outcome] = says
+) -> int | None:
     """The fewest units of the same mean and spread that would decide; None where no number would."""
     mean = sample.mean
-    return _fewest(sample, lambda h: says(mean - h, mean + h, region) != Outcome.undecided)
+    return _fewest(sample, lambda h: says_of(mean - h, mean + h, region) != Outcome.undecided)
 
 
 def units_of_width(sample: Sample, width: float) -> int | None:

@@ -25,7 +25,8 @@ from svgpbench.experiments.resolve import shown_names
 from svgpbench.papers.of_computations import Computed
 from svgpbench.papers.of_times import Gain
 from svgpbench.papers.predicates import AnyPredicate
-from svgpbench.papers.schema import AT, SECONDS, Artefact, Claim, ClaimsFile, PaperFile
+from svgpbench.papers.rules import AT, SECONDS
+from svgpbench.papers.schema import Artefact, Claim, ClaimsFile, PaperFile
 from svgpbench.plugins import GROUPS, PAPERS, whole
 
 F = TypeVar("F", bound=Strict)
@@ -176,10 +177,6 @@ def _check(paper: str, claim: Claim, about: PaperFile, experiments: dict[str, Ex
     for name in claim.artefacts:
         if name not in (known := [artefact.id for artefact in about.artefacts]):
             raise UserError(f"{where}: {unknown('artefact', name, known)}")
-    if claim.scale == "missing" and not any(
-        artefact.missing for artefact in about.artefacts if artefact.id in claim.artefacts
-    ):
-        raise UserError(f"{where}: its scale is 'missing', and none of its artefacts says what is")
     for place, part in enumerate(claim.parts, start=1):
         if part.artefact not in claim.artefacts:
             mistake = unknown("artefact of the claim", part.artefact, claim.artefacts)

@@ -52,11 +52,7 @@ MEASURES = {
 }
 
 
-TRACED = {
-    "settled_at": "T: EM iterations until the ELBO stays near the best that is known",
-    "theta_drift": "range of log θ after T",
-    "coverage": METRICS["coverage"].title,
-}
+TRACED = {"coverage": METRICS["coverage"].title}
 """What a run shows and no interval is of."""
 
 

@@ -7,20 +7,22 @@ the number hangs on which they are. It is a bootstrap's over data sets, 95 %.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
+from pydantic import Field, model_validator
 
 from svgpbench.metrics import loss
 from svgpbench.papers.differences import TooFewError, sampled, says
+from svgpbench.papers.grades import Effect, Grade, Judgement, Outcome, over_cases
 from svgpbench.papers.measures import MEASURES, MeasureName
-from svgpbench.papers.predicate import Predicate, better_over_data_sets
+from svgpbench.papers.pairs import unconverged
+from svgpbench.papers.predicate import Predicate
 from svgpbench.papers.ranks import FEWEST, LEVEL, RESAMPLES
-from svgpbench.papers.verdict import Effect, Finding, Outcome, Verdict
+from svgpbench.papers.rules import RULES, Rules
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 STATISTICS: Mapping[str, Callable[..., Any]] = {
@@ -63,46 +65,38 @@ class OverSets(Predicate):
 
 
 class Average(OverSets):
-    """The statistic agrees with a printed one.
-
-    As `number`: undecided where our interval is wider than `gap`, the difference that the authors rest on;
-    reproduced where the print lies in the interval widened by the printed spread and the measure's region.
-    """
+    """The statistic beside the one that is printed of other data sets: shown, and not graded."""
 
     predicate: Literal["average"]
     printed: float
-    spread: NonNegativeFloat = 0.0
-    gap: PositiveFloat
 
-    def judge(self, frame: pd.DataFrame) -> Finding:
+    @model_validator(mode="after")
+    def _is_a_condition(self) -> Average:
+        if self.core:
+            raise ValueError("a number printed of other data sets is never core; leave core out")
+        return self
+
+    def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
         values, resampled, why = self.drawn(frame)
         name = f"{self.statistic} over data sets"
         if why:
-            return Finding(Verdict.undecided, (Effect(name, "", note=why),))
+            return Judgement(Grade.not_testable, (Effect(name, "", note=why),))
         low, high = _interval(resampled[self.method])
-        slack = self.spread
-        if self.statistic != "rank":
-            slack += MEASURES[self.metric].region_at(self.printed, float(frame["n_train"].mean()))
-        verdict, outcome = Verdict.not_reproduced, "not as printed"
-        if high - low > self.gap:
-            verdict, outcome = Verdict.undecided, "too wide"
-        elif low - slack <= self.printed <= high + slack:
-            verdict, outcome = Verdict.reproduced, "as printed"
         sets = frame["data"].nunique()
-        note = f"printed {self.printed:g}; bootstrap over {sets} data sets"
-        return Finding(
-            verdict, (Effect(name, outcome, float(values[self.method]), low, high, note),)
-        )
+        note = f"printed {self.printed:g} of other sets; bootstrap over {sets} data sets"
+        effect = Effect(name, "", float(values[self.method]), low, high, note)
+        return Judgement(Grade.not_testable, (effect,))
 
 
 class Leads(OverSets):
     """A method has the best statistic of a field: that of every other is worse in 95 % of resamples.
 
-    Not reproduced where that of another is better in as many; else undecided.
+    It fails where that of another is better in as many; else it is open.
     """
 
     predicate: Literal["leads"]
     field: Annotated[tuple[str, ...], Field(min_length=2)]
+    budget: Literal["converged", "equal"] = "converged"
 
     @model_validator(mode="after")
     def _is_in_its_field(self) -> Leads:
@@ -110,10 +104,12 @@ class Leads(OverSets):
             raise ValueError(f"method {self.method!r} is not in its field; name it there")
         return self
 
-    def judge(self, frame: pd.DataFrame) -> Finding:
+    def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
         values, resampled, why = self.drawn(frame)
+        if not why and self.budget == "converged":
+            why = _unconverged_in(frame, self.compared, rules)
         if why:
-            return Finding(Verdict.undecided, (Effect(self.method, Outcome.undecided, note=why),))
+            return Judgement(Grade.open, (Effect(self.method, Outcome.undecided, note=why),))
         better = "lower" if self.statistic == "rank" else MEASURES[self.metric].better
         losses = resampled.map(lambda x: loss(x, better))
         lost = values.map(lambda x: loss(x, better))
@@ -123,12 +119,12 @@ class Leads(OverSets):
             if other != self.method
         )
         outcomes = {effect.outcome for effect in effects}
-        verdict = Verdict.undecided
+        grade = Grade.open
         if outcomes == {Outcome.better}:
-            verdict = Verdict.reproduced
+            grade = Grade.holds
         elif Outcome.worse in outcomes:
-            verdict = Verdict.not_reproduced
-        return Finding(verdict, effects)
+            grade = Grade.fails
+        return Judgement(grade, effects)
 
     def _against(
         self,
@@ -140,14 +136,28 @@ class Leads(OverSets):
         low, high = _interval(losses[other] - losses[self.method])
         note = f"{self.statistic} {values[self.method]:.3g} against {values[other]:.3g}"
         gain = float(lost[other] - lost[self.method])
-        return Effect(f"against {other}", says(low, high, 0.0), gain, low, high, note)
+        outcome = says(low, high, 0.0)
+        held = {Outcome.better: True, Outcome.worse: False}.get(outcome)
+        return Effect(f"against {other}", outcome, gain, low, high, note, held)
+
+
+def _unconverged_in(frame: pd.DataFrame, methods: Sequence[str], rules: Rules) -> str:
+    """Say on how many data sets a run has not converged, and why on the first; empty where on none."""
+    why = [
+        found
+        for _, cells in frame.groupby("data", sort=False)
+        if (found := unconverged(cells, methods, rules))
+    ]
+    if not why:
+        return ""
+    return f"not converged on {len(why)} of {frame['data'].nunique()} data sets: {why[0]}"
 
 
 class Spread(Predicate):
     """A measure of the first method differs less among data sets, such as outputs, than every other's.
 
-    The unit is the split: of each, the logarithm of the ratio of standard deviations over data sets; rule 5
-    with the other methods as data sets.
+    The unit is the split: of each, the logarithm of the ratio of standard deviations over data sets. The
+    other methods are the cases.
     """
 
     predicate: Literal["spread"]
@@ -158,16 +168,19 @@ class Spread(Predicate):
     def compared(self) -> tuple[str, ...]:
         return self.methods
 
-    def judge(self, frame: pd.DataFrame) -> Finding:
+    def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
         plain = frame[frame["perturbation"] == 0]
-        effects = tuple(self._against(plain, other) for other in self.methods[1:])
-        return Finding(better_over_data_sets([effect.outcome for effect in effects]), effects)
+        effects = tuple(self._against(plain, other, rules) for other in self.methods[1:])
+        worst = [effect.outcome == Outcome.worse for effect in effects]
+        return Judgement(over_cases(effects, worst), effects)
 
-    def _against(self, plain: pd.DataFrame, other: str) -> Effect:
+    def _against(self, plain: pd.DataFrame, other: str, rules: Rules) -> Effect:
         pair = plain[plain["method"].isin([self.methods[0], other])]
         of = f"against {other}"
         if failed := int(((pair["status"] != "ok") | pair[self.metric].isna()).sum()):
             return Effect(of, Outcome.undecided, note=f"{failed} of {len(pair)} cells failed")
+        if why := _unconverged_in(pair, (self.methods[0], other), rules):
+            return Effect(of, Outcome.undecided, note=why)
         keys = ["method", "split_seed", "fold", "seed"]
         deviations = pair.groupby(keys)[self.metric].std(ddof=1).unstack("method")
         ratios = (deviations[other] / deviations[self.methods[0]]).map(math.log)
@@ -177,9 +190,11 @@ class Spread(Predicate):
         except TooFewError as error:
             return Effect(of, Outcome.undecided, math.exp(float(ratios.mean())), note=str(error))
         low, high = sample.interval
-        outcome = says(low, high, math.log(SPREAD_REGION))
+        outcome = says(low, high, rules.threshold * math.log(SPREAD_REGION))
+        held = None if outcome == Outcome.undecided else outcome == Outcome.better
         mean, least, most = (math.exp(x) for x in (sample.mean, low, high))
-        return Effect(of, outcome, mean, least, most, "ratio of standard deviations over data sets")
+        note = "ratio of standard deviations over data sets"
+        return Effect(of, outcome, mean, least, most, note, held)
 
 
 def _means(frame: pd.DataFrame, metric: str, methods: tuple[str, ...]) -> pd.DataFrame:

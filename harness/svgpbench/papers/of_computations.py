@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 from pydantic import PositiveFloat
 
+from svgpbench.papers.grades import Effect, Grade, Judgement
 from svgpbench.papers.predicate import Predicate
-from svgpbench.papers.verdict import Effect, Finding, Verdict
+from svgpbench.papers.rules import RULES, Rules
 
 
 class Computed(Predicate):
@@ -24,9 +25,10 @@ class Identity(Computed):
     predicate: Literal["identity"]
     tolerance: PositiveFloat = 1e-8
 
-    def judge(self, frame: pd.DataFrame) -> Finding:
+    def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
         worst = float(frame["residual"].abs().max())
-        return _of_residuals(frame, "largest residual", worst, worst <= self.tolerance)
+        tolerance = self.tolerance * rules.threshold
+        return _of_residuals(frame, "largest residual", worst, worst <= tolerance)
 
 
 class Differs(Computed):
@@ -35,19 +37,20 @@ class Differs(Computed):
     predicate: Literal["differs"]
     at_least: PositiveFloat = 1e-3
 
-    def judge(self, frame: pd.DataFrame) -> Finding:
+    def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
         least = float(frame["residual"].abs().min())
-        return _of_residuals(frame, "least residual", least, least >= self.at_least)
+        at_least = self.at_least * rules.threshold
+        return _of_residuals(frame, "least residual", least, least >= at_least)
 
 
-def _of_residuals(frame: pd.DataFrame, what: str, extreme: float, holds: bool) -> Finding:
-    """The verdict where every residual is a number; undecided where one is not, or there is none."""
+def _of_residuals(frame: pd.DataFrame, what: str, extreme: float, holds: bool) -> Judgement:
+    """Grade by an extreme residual; open where a residual is no number, or there is none."""
     missing = int(frame["residual"].isna().sum())
     if frame.empty or missing:
         note = f"{missing} of {len(frame)} residuals are not numbers"
-        return Finding(Verdict.undecided, (Effect(what, "", note=note),))
-    verdict = Verdict.reproduced if holds else Verdict.not_reproduced
-    return Finding(verdict, (Effect(what, "", extreme),))
+        return Judgement(Grade.open, (Effect(what, "", note=note),))
+    effect = Effect(what, "", extreme, held=holds)
+    return Judgement(Grade.holds if holds else Grade.fails, (effect,))
 
 
 class Exponent(Computed):
@@ -59,12 +62,12 @@ class Exponent(Computed):
     power: float
     within: PositiveFloat = 0.05
 
-    def judge(self, frame: pd.DataFrame) -> Finding:
+    def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
         sizes, costs = (frame[column].to_numpy(float) for column in (self.size, self.cost))
         name = f"exponent of {self.size}"
         if sizes.max() < 10 * sizes.min():
-            return Finding(Verdict.undecided, (Effect(name, "", note="less than a decade"),))
+            return Judgement(Grade.open, (Effect(name, "", note="less than a decade"),))
         slope = float(np.polyfit(np.log(sizes), np.log(costs), 1)[0])
-        near = abs(slope - self.power) <= self.within
-        verdict = Verdict.reproduced if near else Verdict.not_reproduced
-        return Finding(verdict, (Effect(name, "", slope),))
+        near = abs(slope - self.power) <= self.within * rules.threshold
+        effect = Effect(name, "", slope, held=near)
+        return Judgement(Grade.holds if near else Grade.fails, (effect,))

@@ -1,6 +1,6 @@
 """Predicates of designed experiments: a pair in every run of a cell, a ladder of sizes, factors that decide.
 
-A cell of a grid is a data set of rule 5. It may have one draw, and then there is no interval: a difference
+A cell of a grid is a case like a data set. It may have one draw, and then there is no interval: a difference
 counts where it lies on one side of its region in every run.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -17,11 +18,13 @@ from pydantic import Field, model_validator
 from scipy.special import stdtrit
 
 from svgpbench.papers.differences import LEVEL
+from svgpbench.papers.grades import Effect, Grade, Judgement, Outcome, over_cases
 from svgpbench.papers.measures import MeasureName
 from svgpbench.papers.of_times import REGION
+from svgpbench.papers.of_traces import RUN, AtTolerances, convergence_times
 from svgpbench.papers.pairs import compare, compare_runs
-from svgpbench.papers.predicate import Predicate, over_data_sets
-from svgpbench.papers.verdict import Effect, Finding, Outcome, Verdict
+from svgpbench.papers.predicate import Predicate
+from svgpbench.papers.rules import RULES, Rules
 
 Floats = npt.NDArray[np.float64]
 DRIVES, LEAVES = "drives", "leaves alone"
@@ -29,33 +32,33 @@ WANTED = {
     "better": ({Outcome.better}, {Outcome.worse}),
     "equal": ({Outcome.equal}, {Outcome.better, Outcome.worse}),
     "worse": ({Outcome.worse}, {Outcome.better}),
-    "not worse": ({Outcome.better, Outcome.equal}, {Outcome.worse}),
+    "no worse": ({Outcome.no_worse}, {Outcome.worse}),
 }
 """Of every run: what holds, and what refutes wherever it is seen."""
 
 
 class EveryRun(Predicate):
-    """A number of the first method is better than the second's, equal or worse, in every run."""
+    """A number of the first method is better than the second's, equal, worse or no worse, in every run."""
 
     predicate: Literal["every-run"]
     metric: MeasureName
     methods: tuple[str, str]
-    wanted: Literal["better", "equal", "worse", "not worse"] = "better"
+    wanted: Literal["better", "equal", "worse", "no worse"] = "better"
 
     @property
     def compared(self) -> tuple[str, ...]:
         return self.methods
 
-    def judge(self, frame: pd.DataFrame) -> Finding:
-        effects = compare_runs(frame, self.metric, *self.methods)
+    def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
+        no_worse = self.wanted == "no worse"
+        found = compare_runs(frame, self.metric, *self.methods, rules, no_worse=no_worse)
         good, refuting = WANTED[self.wanted]
-        outcomes = [effect.outcome for effect in effects]
-        verdict = over_data_sets(
-            [outcome in good for outcome in outcomes],
-            [outcome not in {*good, Outcome.undecided} for outcome in outcomes],
-            [outcome in refuting for outcome in outcomes],
+        open_ = Outcome.undecided
+        effects = tuple(
+            replace(x, held=None if x.outcome == open_ else x.outcome in good) for x in found
         )
-        return Finding(verdict, effects)
+        worst = [effect.outcome in refuting for effect in effects]
+        return Judgement(over_cases(effects, worst), effects)
 
 
 class Suffices(Predicate):
@@ -72,36 +75,38 @@ class Suffices(Predicate):
     def compared(self) -> tuple[str, ...]:
         return tuple(name for pair in self.ladder.values() for name in pair)
 
-    def judge(self, frame: pd.DataFrame) -> Finding:
+    def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
         effects = tuple(
-            self._on_one(str(data), cells) for data, cells in frame.groupby("data", sort=False)
+            self._on_one(str(data), cells, rules)
+            for data, cells in frame.groupby("data", sort=False)
         )
-        worse = [effect.outcome == Outcome.worse for effect in effects]
-        holds = [effect.outcome == Outcome.equal for effect in effects]
-        return Finding(over_data_sets(holds, worse, worse), effects)
+        worst = [effect.outcome == Outcome.worse for effect in effects]
+        return Judgement(over_cases(effects, worst), effects)
 
-    def _on_one(self, data: str, cells: pd.DataFrame) -> Effect:
-        rungs = {rung: compare(cells, self.metric, *pair)[0] for rung, pair in self.ladder.items()}
+    def _on_one(self, data: str, cells: pd.DataFrame, rules: Rules) -> Effect:
+        rungs = {
+            rung: compare(cells, self.metric, *pair, rules, no_worse=True)[0]
+            for rung, pair in self.ladder.items()
+        }
         *_, last = rungs.values()
-        good = {Outcome.better, Outcome.equal}
-        if last.outcome not in good:
+        if last.outcome != Outcome.no_worse:
             note = f"at {list(rungs)[-1]}; {last.note}".removesuffix("; ")
-            return Effect(data, last.outcome, last.value, last.low, last.high, note)
+            held = False if last.outcome == Outcome.worse else None
+            return replace(last, of=data, note=note, held=held)
         enough = list(rungs)[-1]
         for rung, effect in reversed(rungs.items()):
-            if effect.outcome not in good:
+            if effect.outcome != Outcome.no_worse:
                 break
             enough = rung
-        at = rungs[enough]
-        return Effect(data, Outcome.equal, at.value, at.low, at.high, f"from {enough} on")
+        return replace(rungs[enough], of=data, note=f"from {enough} on", held=True)
 
 
-class Drives(Predicate):
+class Drives(AtTolerances):
     """A factor of a grid moves the ratio of two methods' T, or with `drives = false` leaves it alone.
 
     log(T of the second / T of the first) is regressed on all `factors`, in tenfolds where they are positive,
     by least squares over the cells. The factor drives it where its 95 % interval lies outside ± log `ratio`,
-    leaves it alone where it lies inside. A run that does not settle stands at its budget; cells where
+    leaves it alone where it lies inside. A run that does not converge stands at its budget; cells where
     neither does, which tell nothing, are left out.
     """
 
@@ -121,40 +126,47 @@ class Drives(Predicate):
     def compared(self) -> tuple[str, ...]:
         return self.methods
 
-    def judge(self, frame: pd.DataFrame) -> Finding:
-        cells = pd.DataFrame(self._cells(frame[frame["perturbation"] == 0]))
+    def at(self, frame: pd.DataFrame, tolerance: float, rules: Rules) -> Judgement | None:
+        cells = pd.DataFrame(self._cells(frame, tolerance, rules))
+        if cells.empty:
+            return None
         design = self._design(cells)
         spare = len(cells) - design.shape[1]
         if spare < 1 or np.linalg.matrix_rank(design) < design.shape[1]:
             note = f"{len(cells)} cells do not tell the factors apart"
-            return Finding(Verdict.undecided, (Effect(self.factor, Outcome.undecided, note=note),))
+            return Judgement(Grade.open, (Effect(self.factor, Outcome.undecided, note=note),))
         slope, half = self._slope(design, cells["ratio"].to_numpy(np.float64), spare)
-        effect = self._says(slope, half, f"{len(cells)} cells, log ratio a tenfold or a step")
-        if effect.outcome == Outcome.undecided:
-            return Finding(Verdict.undecided, (effect,))
-        held = (effect.outcome == DRIVES) == self.drives
-        return Finding(Verdict.reproduced if held else Verdict.not_reproduced, (effect,))
+        note = f"{len(cells)} cells, log ratio a tenfold or a step"
+        effect = self._says(slope, half, rules.threshold * math.log(REGION), note)
+        if effect.held is None:
+            return Judgement(Grade.open, (effect,))
+        return Judgement(Grade.holds if effect.held else Grade.fails, (effect,))
 
-    def _says(self, slope: float, half: float, note: str) -> Effect:
-        low, high, region = slope - half, slope + half, math.log(REGION)
+    def _says(self, slope: float, half: float, region: float, note: str) -> Effect:
+        low, high = slope - half, slope + half
         outcome: str = Outcome.undecided
         if low > region or high < -region:
             outcome = DRIVES
         elif -region < low and high < region:
             outcome = LEAVES
-        return Effect(self.factor, outcome, slope, low, high, note)
+        held = None if outcome == Outcome.undecided else (outcome == DRIVES) == self.drives
+        return Effect(self.factor, outcome, slope, low, high, note, held)
 
-    def _cells(self, frame: pd.DataFrame) -> Iterator[dict[str, Any]]:
-        """The levels and the log ratio of each run in which one of the two settles."""
-        for _, run in frame.groupby(["data", "split_seed", "fold", "seed"], sort=False):
-            by_method = run.set_index("method")
-            times = by_method["settled_at"].reindex(list(self.methods))
-            if times.isna().any() or np.isinf(times).all():
-                continue
-            ended = np.minimum(times, by_method["iterations"].reindex(list(self.methods)))
-            levels = {factor: float(run[factor].iloc[0]) for factor in self.factors}
-            first, second = ended
-            yield {**levels, "ratio": math.log(second / first)}
+    def _cells(
+        self, frame: pd.DataFrame, tolerance: float, rules: Rules
+    ) -> Iterator[dict[str, Any]]:
+        """Yield the levels and the log ratio of each run in which one of the two converges."""
+        for _, cells in frame.groupby("data", sort=False):
+            times = convergence_times(cells, self.methods, tolerance, rules)
+            runs = [run for _, run in cells.groupby(RUN)]  # in the order of the times
+            for (_, of_run), run in zip(times.iterrows(), runs, strict=True):
+                by_method = run.set_index("method")
+                if of_run.isna().any() or np.isinf(of_run).all():
+                    continue
+                budget = by_method["iterations"].reindex(list(self.methods))
+                first, second = np.minimum(of_run[list(self.methods)], budget)
+                levels = {factor: float(run[factor].iloc[0]) for factor in self.factors}
+                yield {**levels, "ratio": math.log(second / first)}
 
     def _design(self, cells: pd.DataFrame) -> Floats:
         """A column of ones and one a factor [cells, 1 + factors]."""

@@ -13,9 +13,10 @@ from typing import Literal, NamedTuple
 import pandas as pd
 
 from svgpbench.metrics import loss
+from svgpbench.papers.grades import Effect, Judgement, Outcome, over_cases
 from svgpbench.papers.measures import MEASURES, MeasureName
-from svgpbench.papers.predicate import Predicate, better_over_data_sets
-from svgpbench.papers.verdict import Effect, Finding, Outcome
+from svgpbench.papers.predicate import Predicate
+from svgpbench.papers.rules import RULES, Rules
 
 SEEDS = 3
 """The fewest seeds of which all count."""
@@ -37,11 +38,17 @@ class Bracket(NamedTuple):
         elif high < 0:
             outcome = Outcome.worse
         words = f"{self.words} against {other.words}"
-        return Effect(of, outcome, None, low, high, f"{words}; {note}" if note else words)
+        held = None if outcome == Outcome.undecided else outcome == Outcome.better
+        return Effect(of, outcome, None, low, high, f"{words}; {note}" if note else words, held)
+
+
+def _judged(effects: tuple[Effect, ...]) -> Judgement:
+    worst = [effect.outcome == Outcome.worse for effect in effects]
+    return Judgement(over_cases(effects, worst), effects)
 
 
 class Stands(Predicate):
-    """The largest rate that a method lives with is larger than another's, by rule 5 over problems.
+    """The largest rate that a method lives with is larger than another's, over problems.
 
     A death with one seed refutes a rate; a rate is lived with from `SEEDS` seeds on. The largest rate tried
     stands for all above it. The frame has a row a walk: `data`, `method`, `rate`, `seed` and `lived`.
@@ -54,14 +61,14 @@ class Stands(Predicate):
     def compared(self) -> tuple[str, ...]:
         return self.methods
 
-    def judge(self, frame: pd.DataFrame) -> Finding:
+    def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
         both = [
             (str(problem), walks)
             for problem, walks in frame.groupby("data", sort=False)
             if set(self.methods) <= set(walks["method"])
         ]
         effects = tuple(self._on(*each) for each in both)
-        return Finding(better_over_data_sets([effect.outcome for effect in effects]), effects)
+        return _judged(effects)
 
     def _on(self, problem: str, walks: pd.DataFrame) -> Effect:
         rates = sorted(walks["rate"].unique())
@@ -89,7 +96,7 @@ def _decades(rates: list[float]) -> float:
 
 
 class Band(Predicate):
-    """The band of rates that serve a method is wider than another's, by rule 5 over data sets.
+    """The band of rates that serve a method is wider than another's, over data sets.
 
     A rate serves where the measure is within its region of the best that the method reaches at any rate, on
     every split and with each of `SEEDS` seeds and more; a band ends between a rate that serves and its
@@ -105,25 +112,25 @@ class Band(Predicate):
     def compared(self) -> tuple[str, ...]:
         return (*self.wider, *self.narrower)
 
-    def judge(self, frame: pd.DataFrame) -> Finding:
+    def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
         plain = frame[frame["perturbation"] == 0]
         effects = tuple(
-            self._on(str(data), cells) for data, cells in plain.groupby("data", sort=False)
+            self._on(str(data), cells, rules) for data, cells in plain.groupby("data", sort=False)
         )
-        return Finding(better_over_data_sets([effect.outcome for effect in effects]), effects)
+        return _judged(effects)
 
-    def _on(self, data: str, cells: pd.DataFrame) -> Effect:
+    def _on(self, data: str, cells: pd.DataFrame, rules: Rules) -> Effect:
         if (seeds := cells["seed"].nunique()) < SEEDS:
             note = f"{seeds} seed{'s' * (seeds > 1)} where {SEEDS} decide"
             return Effect(data, Outcome.undecided, note=note)
         first, second = (
-            _band(cells[cells["method"].isin(labels)], self.metric)
+            _band(cells[cells["method"].isin(labels)], self.metric, rules)
             for labels in (self.wider, self.narrower)
         )
         return first.against(second, data, equal=first == second and first.low > 0)
 
 
-def _band(cells: pd.DataFrame, name: str) -> Bracket:
+def _band(cells: pd.DataFrame, name: str, rules: Rules) -> Bracket:
     """The width of the widest run of rates that serve."""
     measure = MEASURES[name]
     values = cells[name].where(cells["status"] == "ok")
@@ -132,7 +139,8 @@ def _band(cells: pd.DataFrame, name: str) -> Bracket:
         index=["split_seed", "fold", "seed"], columns="e_rate", values="loss"
     )  # [units, rates]
     best = losses.min(axis=1)
-    region = best.map(lambda value: measure.region_at(value, float(cells["n_train"].mean())))
+    rows = float(cells["n_bound"].mean())
+    region = best.map(lambda value: rules.threshold * measure.region_at(value, rows))
     serves = losses.sub(best, axis=0).le(region, axis=0).all(axis=0)
     rates = [0.0, *(float(rate) for rate in losses.columns), math.inf]
     runs = _runs([at + 1 for at, one in enumerate(serves) if one])

@@ -1,4 +1,4 @@
-"""Predicates of times, which are ratios paired by round: rule 8.
+"""Predicates of times, which are ratios paired by round.
 
 A frame has `problem`, `method`, `round` and `seconds`; where `problem` is categorical, a problem that has no
 times is told.
@@ -13,8 +13,9 @@ import pandas as pd
 from pydantic import PositiveFloat
 
 from svgpbench.papers.differences import says
-from svgpbench.papers.predicate import Predicate, better_over_data_sets
-from svgpbench.papers.verdict import Effect, Finding, Outcome, Verdict, combined
+from svgpbench.papers.grades import Effect, Grade, Judgement, Outcome, combined, over_cases
+from svgpbench.papers.predicate import Predicate
+from svgpbench.papers.rules import RULES, Rules
 
 ROUNDS = 5
 """The fewest rounds of a timing that have quartiles worth the name."""
@@ -30,17 +31,18 @@ class Quartiles(NamedTuple):
     median: float
     high: float
 
-    def outcome(self) -> Outcome:
+    def outcome(self, rules: Rules = RULES) -> Outcome:
         """What they say against the region."""
-        return says(math.log(self.low), math.log(self.high), math.log(REGION))
+        region = rules.threshold * math.log(REGION)
+        return says(math.log(self.low), math.log(self.high), region)
 
     def over(self, other: Quartiles) -> Quartiles:
         """How many times as large as another, from quartile to quartile."""
         return Quartiles(self.low / other.high, self.median / other.median, self.high / other.low)
 
-    def effect(self, of: str, outcome: str, note: str) -> Effect:
+    def effect(self, of: str, outcome: str, note: str, held: bool | None) -> Effect:
         """As the ledger shows it."""
-        return Effect(of, outcome, self.median, self.low, self.high, note)
+        return Effect(of, outcome, self.median, self.low, self.high, note, held)
 
 
 class OfTimes(Predicate):
@@ -71,52 +73,53 @@ class OfTimes(Predicate):
 class Ratio(OfTimes):
     """The second method takes at least so many times as long as the first, on every problem.
 
-    The lower quartile decides: reproduced from `at_least` on, not reproduced up to `refuted_at`, partly
-    between.
+    The lower quartile decides: it holds from `at_least` on, fails up to `refuted_at`, and between them it
+    holds in direction only.
     """
 
     predicate: Literal["ratio"]
     at_least: PositiveFloat
     refuted_at: PositiveFloat = REGION
 
-    def judge(self, frame: pd.DataFrame) -> Finding:
-        found = [self._on(*each) for each in self.ratios(frame).items()]
-        return Finding(combined(v for v, _ in found), tuple(effect for _, effect in found))
+    def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
+        found = [self._on(*each, rules) for each in self.ratios(frame).items()]
+        return Judgement(combined(grade for grade, _ in found), tuple(x for _, x in found))
 
-    def _on(self, problem: str, ratio: Quartiles | str) -> tuple[Verdict, Effect]:
+    def _on(self, problem: str, ratio: Quartiles | str, rules: Rules) -> tuple[Grade, Effect]:
         if isinstance(ratio, str):
-            return Verdict.undecided, Effect(problem, "", note=ratio)
-        verdict = Verdict.partly
-        if ratio.low >= self.at_least:
-            verdict = Verdict.reproduced
+            return Grade.open, Effect(problem, "", note=ratio)
+        grade = Grade.direction
+        if ratio.low >= self.at_least * rules.threshold:
+            grade = Grade.holds
         elif ratio.low <= self.refuted_at:
-            verdict = Verdict.not_reproduced
-        return verdict, ratio.effect(problem, "", "quartiles")
+            grade = Grade.fails
+        held = {Grade.holds: True, Grade.fails: False}.get(grade)
+        return grade, ratio.effect(problem, "", "median, quartiles", held)
 
 
 class AsLong(OfTimes):
     """The two methods take as long, on every problem: the quartiles of the ratio lie inside the region.
 
-    Not reproduced where both lie beyond it on one side; else undecided.
+    It fails where both lie beyond it on one side; else it is open.
     """
 
     predicate: Literal["as_long"]
 
-    def judge(self, frame: pd.DataFrame) -> Finding:
-        found = [self._on(*each) for each in self.ratios(frame).items()]
-        return Finding(combined(v for v, _ in found), tuple(effect for _, effect in found))
+    def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
+        effects = tuple(self._on(*each, rules) for each in self.ratios(frame).items())
+        grades = {True: Grade.holds, False: Grade.fails, None: Grade.open}
+        return Judgement(combined(grades[effect.held] for effect in effects), effects)
 
-    def _on(self, problem: str, ratio: Quartiles | str) -> tuple[Verdict, Effect]:
+    def _on(self, problem: str, ratio: Quartiles | str, rules: Rules) -> Effect:
         if isinstance(ratio, str):
-            return Verdict.undecided, Effect(problem, "", note=ratio)
-        outcome = ratio.outcome()
-        verdict = Verdict.undecided if outcome == Outcome.undecided else Verdict.not_reproduced
-        verdict = Verdict.reproduced if outcome == Outcome.equal else verdict
-        return verdict, ratio.effect(problem, outcome, "quartiles")
+            return Effect(problem, "", note=ratio)
+        outcome = ratio.outcome(rules)
+        held = None if outcome == Outcome.undecided else outcome == Outcome.equal
+        return ratio.effect(problem, outcome, "median, quartiles", held)
 
 
 class Gain(OfTimes):
-    """The ratio is larger on the other problems than on one, by rule 5 with problems as data sets.
+    """The ratio is larger on the other problems than on one, over problems.
 
     It is where the lower quartile of one lies beyond the upper quartile of the other, and beyond the region.
     """
@@ -124,17 +127,22 @@ class Gain(OfTimes):
     predicate: Literal["gain"]
     than: str  # the problem that the others are compared with
 
-    def judge(self, frame: pd.DataFrame) -> Finding:
+    def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
         ratios = self.ratios(frame)
         than = ratios.pop(self.than)
-        effects = tuple(self._against(*each, than) for each in ratios.items())
-        return Finding(better_over_data_sets([effect.outcome for effect in effects]), effects)
+        effects = tuple(self._against(*each, than, rules) for each in ratios.items())
+        worst = [effect.outcome == Outcome.worse for effect in effects]
+        return Judgement(over_cases(effects, worst), effects)
 
-    def _against(self, problem: str, one: Quartiles | str, than: Quartiles | str) -> Effect:
+    def _against(
+        self, problem: str, one: Quartiles | str, than: Quartiles | str, rules: Rules
+    ) -> Effect:
         if isinstance(one, str):
             return Effect(problem, Outcome.undecided, note=one)
         if isinstance(than, str):
             return Effect(problem, Outcome.undecided, note=f"{self.than}: {than}")
         ratio = one.over(than)
         note = f"{one.median:.3g} against {than.median:.3g}"
-        return ratio.effect(problem, ratio.outcome(), note)
+        outcome = ratio.outcome(rules)
+        held = None if outcome == Outcome.undecided else outcome == Outcome.better
+        return ratio.effect(problem, outcome, note, held)

@@ -1,12 +1,15 @@
 """Paired differences of two methods on a data set, with their intervals, and what these say.
 
-A frame has a row a cell of one backend: `data`, `method`, `split_seed`, `fold`, `seed`, `perturbation`,
-`status`, `n_train`, `n_test` and a column a measure; `unrecorded` has the names of those that a record lacks.
+A frame has one row for each cell of one backend: `data`, `method`, `split_seed`, `fold`, `seed`,
+`perturbation`, `status`, `n_train`, `n_test`, `n_bound` (the rows that the bound covers) and a column for
+each measure; `unrecorded` has the names of those that a record lacks. Where a claim asks whether runs have
+converged, `bound_rise` and `bound_fall` say how the bound moved in the last quarter of a run.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -20,13 +23,21 @@ from svgpbench.papers.differences import (
     TooFewError,
     of_units,
     says,
+    says_no_worse,
     units_that_decide,
     would_decide,
 )
+from svgpbench.papers.grades import Effect, Outcome
 from svgpbench.papers.measures import MEASURES, Measure
-from svgpbench.papers.verdict import Effect, Outcome
+from svgpbench.papers.rules import AT, RULES, Rules
 
 CHAOTIC = "chaotic: rounding moves the difference by more than itself"
+CHAOTIC_TO_THE_REGION = "chaotic: rounding moves the difference out of the region"
+UNLEARNED: Final = 0.95
+"""From this share of the error of the targets' mean on, a method has learned nothing of a data set."""
+
+SHARES = ("nmae", "nmse")
+"""Measures that are shares of the error of the targets' mean."""
 
 
 class OneDataSet:
@@ -44,15 +55,33 @@ class OneDataSet:
                 "cells": 1,
                 "failed": bad.astype(int),
                 "overlap": plain["n_test"] / plain["n_train"],
-                "n_train": plain["n_train"],
+                "n_bound": plain["n_bound"],
             }
         )
         self._facts = facts.groupby(plain["method"]).sum().to_dict("index")
         self._means = plain.groupby("method")[name].mean().to_dict()
+        self._learned = _is_learned(plain)
+        self._ends = plain
 
-    def effect(self, first: str, second: str) -> Effect:
-        """`first` against `second`; a positive difference is in favour of `first`."""
-        if beforehand := self._beforehand(first, second):
+    def effect(
+        self,
+        first: str,
+        second: str,
+        rules: Rules = RULES,
+        *,
+        no_worse: bool = False,
+        converged: bool = False,
+    ) -> Effect:
+        """Compare `first` with `second`; a positive difference is in favour of `first`.
+
+        Args:
+            first: the method that is to be better.
+            second: the other one.
+            rules: the size of the region, and whether a chaotic difference decides.
+            no_worse: ask for non-inferiority: whether the interval lies above minus the region.
+            converged: let runs decide only if their bound neither rises nor falls back at the end.
+        """
+        if beforehand := self._beforehand(first, second, rules, converged):
             return beforehand
         delta = self._plain.delta(first, second)
         paired = ~np.isnan(delta)
@@ -63,60 +92,104 @@ class OneDataSet:
         except TooFewError as error:
             return Effect(self.data, Outcome.undecided, mean, note=str(error))
         low, high = sample.interval
-        outcome, note = _settled(sample, splits, self.measure, self.region(first, second))
-        if self._is_chaotic(delta, first, second):
-            outcome, note = Outcome.undecided, CHAOTIC
+        region = self.region(first, second, rules)
+        outcome, note = _settled(sample, splits, self.measure, region, no_worse)
+        room = mean + region if no_worse else abs(mean)
+        if rules.chaos and self._moved(delta, first, second) > max(room, 0.0):
+            outcome, note = Outcome.undecided, CHAOTIC_TO_THE_REGION if no_worse else CHAOTIC
         return Effect(self.data, outcome, mean, low, high, note)
 
-    def every_run(self, first: str, second: str) -> Effect:
+    def every_run(
+        self, first: str, second: str, rules: Rules = RULES, *, no_worse: bool = False
+    ) -> Effect:
         """As `effect`, without an interval: what is said holds in every run, of one draw too."""
-        if beforehand := self._beforehand(first, second):
+        if beforehand := self._beforehand(first, second, rules, converged=False):
             return beforehand
         delta = self._plain.delta(first, second)
         delta = delta[~np.isnan(delta)]
         low, high = float(delta.min()), float(delta.max())
-        outcome = says(low, high, self.region(first, second))
-        return Effect(self.data, outcome, float(np.median(delta)), low, high, "least, median, most")
+        says_of = says_no_worse if no_worse else says
+        outcome = says_of(low, high, self.region(first, second, rules))
+        note = "median, least, most of the runs"
+        return Effect(self.data, outcome, float(np.median(delta)), low, high, note)
 
     def has(self, *methods: str) -> bool:
         """Whether there are cells of all of them."""
         return self._plain.has(*methods)
 
-    def region(self, first: str, second: str) -> float:
+    def region(self, first: str, second: str, rules: Rules = RULES) -> float:
         """Half the width of the measure's region of practical equivalence."""
-        n_train = self._mean_of("n_train", first, second)
-        return self.measure.region_at(float(self._means[second]), n_train)
+        rows = self._mean_of("n_bound", first, second)
+        return rules.threshold * self.measure.region_at(float(self._means[second]), rows)
 
     def _mean_of(self, fact: str, *methods: str) -> float:
-        """Of the cells of some methods."""
+        """Return the mean of a fact over the cells of some methods."""
         facts = [self._facts[method] for method in methods]
         return float(sum(of[fact] for of in facts) / sum(of["cells"] for of in facts))
 
-    def _beforehand(self, first: str, second: str) -> Effect | None:
-        """The outcome where cells failed, whoever fails more often being worse, or where none are paired."""
+    def _beforehand(self, first: str, second: str, rules: Rules, converged: bool) -> Effect | None:
+        """Return the outcome that needs no interval, or None.
+
+        It is `not learned` where no method learns the data set, in favour of the method with fewer failed
+        cells, and undecided where no cells are paired or a run has not converged.
+        """
+        if not self._learned:
+            return Effect(self.data, Outcome.not_learned, note="no method learns this data set")
         mine, other = (int(self._facts[method]["failed"]) for method in (first, second))
-        if not mine and not other:
-            if not np.isnan(self._plain.delta(first, second)).all():
-                return None
+        if mine or other:
+            note = f"failed cells: {mine} of {first}, {other} of {second}"
+            if mine == other:
+                return Effect(self.data, Outcome.undecided, note=note)
+            outcome = Outcome.worse if mine > other else Outcome.better
+            return Effect(self.data, outcome, note=note)
+        delta = self._plain.delta(first, second)
+        if np.isnan(delta).all():
             note = f"no pair of records has {self.measure.title}"
             return Effect(self.data, Outcome.undecided, note=note)
-        note = f"failed cells: {mine} of {first}, {other} of {second}"
-        if mine == other:
-            return Effect(self.data, Outcome.undecided, note=note)
-        outcome = Outcome.worse if mine > other else Outcome.better
-        return Effect(self.data, outcome, note=note)
+        if converged and (note := unconverged(self._ends, (first, second), rules)):
+            return Effect(self.data, Outcome.undecided, float(np.nanmean(delta)), note=note)
+        return None
 
-    def _is_chaotic(self, delta: Floats, first: str, second: str) -> bool:
-        """Whether a perturbation of the inputs by rounding moves the mean by more than itself.
+    def _moved(self, delta: Floats, first: str, second: str) -> float:
+        """Return by how much a perturbation of the inputs by rounding moves the mean difference.
 
-        The mean is that of the cells which ran perturbed, too.
+        The mean is that of the cells which ran perturbed, too; 0 where none did.
         """
         if self._replicas is None or not self._replicas.has(first, second):
-            return False
+            return 0.0
         perturbed = self._replicas.delta(first, second)
         shared = ~np.isnan(delta) & ~np.isnan(perturbed)
+        if not shared.any():
+            return 0.0
         mean, moved = (float(self._plain.units(x, shared)[0].mean()) for x in (delta, perturbed))
-        return abs(moved - mean) > abs(mean)
+        return abs(moved - mean)
+
+
+def unconverged(cells: pd.DataFrame, methods: Sequence[str], rules: Rules = RULES) -> str:
+    """Say which of some methods had not converged or was unstable at the end of its run, or nothing.
+
+    Source: a bound that rises beyond its region in the last quarter of the run, in the median over the cells
+    of a data set, has not converged; one that falls beyond it below an earlier value there, in any cell, is
+    unstable at its rate. A method as it stood at an earlier iteration is taken as it stood.
+    """
+    for method in methods:
+        mine = cells[(cells["method"] == method) & (cells["perturbation"] == 0)]
+        if AT in method or "bound_rise" not in mine:
+            continue
+        region = rules.threshold * MEASURES["elbo"].region_at(0.0, float(mine["n_bound"].mean()))
+        if (rise := float(mine["bound_rise"].median())) > region:
+            return f"{method} has not converged: its bound rose by {rise:.3g} in the last quarter"
+        if (fall := float(mine["bound_fall"].max())) > region:
+            return f"{method} is unstable at its rate: its bound fell by {fall:.3g} in the last quarter"
+    return ""
+
+
+def _is_learned(plain: pd.DataFrame) -> bool:
+    """Whether a method is better on the data set than the mean of the targets, where that is recorded."""
+    for share in SHARES:
+        if share in plain and plain[share].notna().any():
+            return bool(plain.groupby("method")[share].mean().min() < UNLEARNED)
+    return True
 
 
 class _Wide:
@@ -151,14 +224,36 @@ def _means(values: Floats, groups: npt.NDArray[np.integer[Any]]) -> Floats:
     return np.asarray(np.bincount(groups, weights=values)[counts > 0] / counts[counts > 0])
 
 
-def compare(frame: pd.DataFrame, measure: str, first: str, second: str) -> tuple[Effect, ...]:
-    """`first` against `second` on every data set; a positive difference is in favour of `first`."""
-    return tuple(one.effect(first, second) for one in data_sets(frame, measure))
+def compare(
+    frame: pd.DataFrame,
+    measure: str,
+    first: str,
+    second: str,
+    rules: Rules = RULES,
+    *,
+    no_worse: bool = False,
+    converged: bool = False,
+) -> tuple[Effect, ...]:
+    """Compare `first` with `second` on every data set, as `OneDataSet.effect` does."""
+    return tuple(
+        one.effect(first, second, rules, no_worse=no_worse, converged=converged)
+        for one in data_sets(frame, measure)
+    )
 
 
-def compare_runs(frame: pd.DataFrame, measure: str, first: str, second: str) -> tuple[Effect, ...]:
+def compare_runs(
+    frame: pd.DataFrame,
+    measure: str,
+    first: str,
+    second: str,
+    rules: Rules = RULES,
+    *,
+    no_worse: bool = False,
+) -> tuple[Effect, ...]:
     """As `compare`, without an interval: what is said holds in every run, of one draw too."""
-    return tuple(one.every_run(first, second) for one in data_sets(frame, measure))
+    return tuple(
+        one.every_run(first, second, rules, no_worse=no_worse) for one in data_sets(frame, measure)
+    )
 
 
 def data_sets(frame: pd.DataFrame, measure: str) -> list[OneDataSet]:
@@ -169,13 +264,15 @@ def data_sets(frame: pd.DataFrame, measure: str) -> list[OneDataSet]:
 
 
 def _settled(
-    sample: Sample, splits: Floats, measure: Measure, region: float
+    sample: Sample, splits: Floats, measure: Measure, region: float, no_worse: bool
 ) -> tuple[Outcome, str]:
-    """The outcome, and a note on it; `splits`: the mean of each."""
-    outcome = says(*sample.interval, region)
+    """Return the outcome and a note on it; `splits`: the mean of each."""
+    says_of = says_no_worse if no_worse else says
+    outcome = says_of(*sample.interval, region)
     if outcome == Outcome.undecided:
-        return outcome, would_decide(units_that_decide(sample, region), sample.unit)
-    agree = bool((splits > 0).all() or (splits < 0).all())
+        return outcome, would_decide(units_that_decide(sample, region, says_of), sample.unit)
+    least = -region if no_worse else 0.0
+    agree = bool((splits > least).all() or (splits < least).all())
     if measure.rows == "training" and outcome != Outcome.equal and not agree:
         return Outcome.undecided, "splits differ in sign"
     return outcome, "on this split" if len(splits) == 1 else ""

@@ -1,52 +1,42 @@
-"""What every predicate is, and how outcomes on several data sets become one verdict."""
+"""What every predicate is: a part of a claim, and how a frame of results grades it."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from typing import Annotated
 
 import pandas as pd
+from pydantic import Field, model_validator
 
 from svgpbench.config import Strict
-from svgpbench.papers.verdict import Finding, Outcome, Verdict
+from svgpbench.papers.grades import Judgement
+from svgpbench.papers.rules import RULES, Rules
 
 
 class Predicate(Strict, ABC):
-    """A part of a claim: which artefact's records decide it, and how."""
+    """A part of a claim: which artefact's records decide it, and how.
+
+    Core parts decide the claim's grade. An erratum is a part that holds where the print errs. All other
+    parts are conditions, which are shown beside the claim and never vote.
+    """
 
     says: str  # the part in a few words
     artefact: str
+    key: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")] | None = None  # in the finding
+    core: bool = False
+    erratum: bool = False
+
+    @model_validator(mode="after")
+    def _has_one_role(self) -> Predicate:
+        if self.core and self.erratum:
+            raise ValueError("a part is core or an erratum; set one of them")
+        return self
 
     @abstractmethod
-    def judge(self, frame: pd.DataFrame) -> Finding:
-        """The verdict on a frame of results."""
+    def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
+        """Grade the part by a frame of results."""
 
     @property
     def compared(self) -> tuple[str, ...]:
         """Labels of the methods it is about."""
         return ()
-
-
-def over_data_sets(held: Sequence[bool], failed: Sequence[bool], worst: Sequence[bool]) -> Verdict:
-    """One verdict from those on several data sets.
-
-    Reproduced where it held on more than half and is at its worst on none; not reproduced where it failed
-    on more than half; partly where it held on some and failed on others; else undecided.
-    """
-    half = len(held) / 2
-    if sum(held) > half and not any(worst):
-        return Verdict.reproduced
-    if sum(failed) > half:
-        return Verdict.not_reproduced
-    return Verdict.partly if any(held) and any(failed) else Verdict.undecided
-
-
-def better_over_data_sets(outcomes: Sequence[str], at_least: bool = False) -> Verdict:
-    """The verdict where a method is to be better on data sets, or with `at_least` better or equal: rule 5."""
-    good = {Outcome.better, Outcome.equal} if at_least else {Outcome.better}
-    bad = {Outcome.better, Outcome.equal, Outcome.worse} - good
-    return over_data_sets(
-        [outcome in good for outcome in outcomes],
-        [outcome in bad for outcome in outcomes],
-        [outcome == Outcome.worse for outcome in outcomes],
-    )

@@ -1,11 +1,11 @@
-"""The words that a claim is decided with: each from a frame of results to a verdict with its figures.
+"""The words that a claim is decided with: each from a frame of results to a grade with its figures.
 
 A predicate's fields are the keys of a part in a claims file; `judge` is a pure function of a frame.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 from typing import Annotated, Literal, TypeAlias
@@ -13,29 +13,41 @@ from typing import Annotated, Literal, TypeAlias
 import pandas as pd
 from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
 
-from svgpbench.papers.differences import (
-    TooFewError,
-    sampled,
-    units_of_width,
-    would_decide,
-)
+from svgpbench.papers.differences import TooFewError, sampled, units_of_width, would_decide
+from svgpbench.papers.grades import Effect, Grade, Judgement, Outcome, combined, over_cases
 from svgpbench.papers.measures import MEASURES, MeasureName
 from svgpbench.papers.of_averages import Average, Leads, Spread
 from svgpbench.papers.of_computations import Differs, Exponent, Identity
 from svgpbench.papers.of_designs import Drives, EveryRun, Suffices
 from svgpbench.papers.of_rates import Band, Stands
 from svgpbench.papers.of_times import AsLong, Gain, Ratio
-from svgpbench.papers.of_traces import Sooner, Within
-from svgpbench.papers.pairs import compare
-from svgpbench.papers.predicate import Predicate, better_over_data_sets, over_data_sets
+from svgpbench.papers.of_traces import Converges, Drifts, Sooner, Within
+from svgpbench.papers.pairs import compare, unconverged
+from svgpbench.papers.predicate import Predicate
 from svgpbench.papers.ranks import average_ranks
-from svgpbench.papers.verdict import Effect, Finding, Outcome, Verdict, combined
+from svgpbench.papers.rules import RULES, Rules
 
 
-class Ordering(Predicate):
-    """Each method is better than the next one, or with `at_least` better or equal, over data sets.
+class AtTheEnd(Predicate):
+    """A part about where methods end.
 
-    With `settings` in place of `methods`, over settings: each has its pair, and is a data set of the rule.
+    `budget`: "converged" lets only runs decide whose bound neither rises nor falls back beyond its region in
+    the last quarter; "equal" is for a claim about the printed number of steps at the printed rates.
+    """
+
+    budget: Literal["converged", "equal"] = "converged"
+
+    @property
+    def converged(self) -> bool:
+        """Whether runs must have converged."""
+        return self.budget == "converged"
+
+
+class Ordering(AtTheEnd):
+    """Each method is better than the next one, over data sets; with `at_least`, no worse.
+
+    No worse is non-inferiority: the whole interval lies above minus the region. With `settings` in place of
+    `methods`, over settings: each has its pair, and is a case like a data set.
     """
 
     predicate: Literal["ordering"]
@@ -54,29 +66,47 @@ class Ordering(Predicate):
     def compared(self) -> tuple[str, ...]:
         return self.methods or tuple(name for pair in self.settings.values() for name in pair)
 
-    def judge(self, frame: pd.DataFrame) -> Finding:
+    def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
         if self.settings:
-            effects = tuple(self._over_settings(frame))
-            return Finding(
-                better_over_data_sets([effect.outcome for effect in effects], self.at_least),
-                effects,
-            )
-        pairs = [compare(frame, self.metric, *pair) for pair in pairwise(self.methods)]
-        verdict = combined(
-            better_over_data_sets([effect.outcome for effect in pair], self.at_least)
-            for pair in pairs
-        )
+            effects = tuple(self._over_settings(frame, rules))
+            return Judgement(_better(effects), effects)
+        pairs = [self._pair(frame, *pair, rules) for pair in pairwise(self.methods)]
         ranks = average_ranks(frame, self.metric, MEASURES[self.metric].better, self.methods)
-        return Finding(verdict, tuple(effect for pair in pairs for effect in pair), ranks)
+        effects = tuple(effect for pair in pairs for effect in pair)
+        return Judgement(combined(map(_better, pairs)), effects, ranks)
 
-    def _over_settings(self, frame: pd.DataFrame) -> Iterator[Effect]:
+    def _pair(self, frame: pd.DataFrame, first: str, second: str, rules: Rules) -> list[Effect]:
+        found = compare(
+            frame, self.metric, first, second, rules,
+            no_worse=self.at_least, converged=self.converged,
+        )  # fmt: skip
+        good = {Outcome.better, Outcome.no_worse} if self.at_least else {Outcome.better}
+        name = f" {first} against {second}" if len(self.methods) > 2 else ""
+        return [
+            replace(x, of=f"{x.of}{name and ':'}{name}", held=_speaks(x.outcome, good))
+            for x in found
+        ]
+
+    def _over_settings(self, frame: pd.DataFrame, rules: Rules) -> Iterator[Effect]:
         several = frame["data"].nunique() > 1
         for setting, pair in self.settings.items():
-            for effect in compare(frame, self.metric, *pair):
+            for effect in self._pair(frame, *pair, rules):
                 yield replace(effect, of=f"{setting}, {effect.of}" if several else setting)
 
 
-class Equality(Predicate):
+def _speaks(outcome: str, good: set[Outcome]) -> bool | None:
+    """Whether an outcome speaks for a claim; None where it says nothing."""
+    if outcome in (Outcome.undecided, Outcome.not_learned):
+        return None
+    return outcome in good
+
+
+def _better(effects: Iterable[Effect]) -> Grade:
+    effects = list(effects)
+    return over_cases(effects, [effect.outcome == Outcome.worse for effect in effects])
+
+
+class Equality(AtTheEnd):
     """Two methods are within the measure's region of each other."""
 
     predicate: Literal["equality"]
@@ -87,17 +117,16 @@ class Equality(Predicate):
     def compared(self) -> tuple[str, ...]:
         return self.methods
 
-    def judge(self, frame: pd.DataFrame) -> Finding:
-        effects = compare(frame, self.metric, *self.methods)
-        differ = [effect.outcome in (Outcome.better, Outcome.worse) for effect in effects]
-        equal = [effect.outcome == Outcome.equal for effect in effects]
-        return Finding(over_data_sets(equal, differ, differ), effects)
+    def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
+        found = compare(frame, self.metric, *self.methods, rules, converged=self.converged)
+        effects = tuple(replace(x, held=_speaks(x.outcome, {Outcome.equal})) for x in found)
+        return Judgement(over_cases(effects, [x.held is False for x in effects]), effects)
 
 
 class Monotone(Predicate):
     """A measure of one method gets better as a setting rises, and worse at no step of it.
 
-    Partly where it gets better at one step and worse at another; not reproduced where it never gets better.
+    Mixed where it gets better at one step and worse at another; it fails where it never gets better.
     """
 
     predicate: Literal["monotone"]
@@ -109,33 +138,34 @@ class Monotone(Predicate):
     def compared(self) -> tuple[str, ...]:
         return (self.method,)
 
-    def judge(self, frame: pd.DataFrame) -> Finding:
+    def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
         mine = frame[frame["method"] == self.method]
         values = sorted(mine[self.setting].unique())
         mine = mine.assign(method=mine[self.setting].map(str))
         effects = tuple(
-            Effect(f"{effect.of}, {low} to {high}", *_numbers(effect))
+            replace(effect, of=f"{effect.of}, {low} to {high}", held=_rises(effect.outcome))
             for low, high in pairwise(map(str, values))
-            for effect in compare(mine[mine["method"].isin([low, high])], self.metric, high, low)
+            for effect in compare(
+                mine[mine["method"].isin([low, high])], self.metric, high, low, rules
+            )
         )
         outcomes = {effect.outcome for effect in effects}
         if {Outcome.better, Outcome.worse} <= outcomes:
-            return Finding(Verdict.partly, effects)
+            return Judgement(Grade.mixed, effects)
         if Outcome.undecided in outcomes:
-            return Finding(Verdict.undecided, effects)
-        rises = Outcome.better in outcomes
-        return Finding(Verdict.reproduced if rises else Verdict.not_reproduced, effects)
+            return Judgement(Grade.open, effects)
+        return Judgement(Grade.holds if Outcome.better in outcomes else Grade.fails, effects)
 
 
-def _numbers(effect: Effect) -> tuple[str, float | None, float | None, float | None, str]:
-    return effect.outcome, effect.value, effect.low, effect.high, effect.note
+def _rises(outcome: str) -> bool | None:
+    return {Outcome.better: True, Outcome.worse: False}.get(Outcome(outcome))
 
 
-class Number(Predicate):
+class Number(AtTheEnd):
     """A method's mean agrees with a printed figure, on one data set.
 
-    Undecided where our interval is wider than `gap`, the difference that the authors rest on; reproduced
-    where the figure is inside the interval widened by the printed spread and the measure's region.
+    Open where our interval is wider than `gap`, the difference that the authors rest on; it holds where the
+    figure is inside the interval widened by the printed spread and the measure's region.
     """
 
     predicate: Literal["number"]
@@ -149,29 +179,35 @@ class Number(Predicate):
     def compared(self) -> tuple[str, ...]:
         return (self.method,)
 
-    def judge(self, frame: pd.DataFrame) -> Finding:
+    def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
         cells = frame[(frame["method"] == self.method) & (frame["perturbation"] == 0)]
         data, measure = str(cells["data"].iloc[0]), MEASURES[self.metric]
         if failed := int(((cells["status"] != "ok") | cells[self.metric].isna()).sum()):
             effect = Effect(data, "", note=f"{failed} of {len(cells)} cells failed")
-            return Finding(Verdict.undecided, (effect,))
+            return Judgement(Grade.open, (effect,))
         values = cells.set_index(["split_seed", "fold", "seed"])[self.metric]
+        if self.converged and (why := unconverged(cells, (self.method,), rules)):
+            effect = Effect(data, "", float(values.mean()), note=why)
+            return Judgement(Grade.open, (effect,))
         overlap = float((cells["n_test"] / cells["n_train"]).mean())
         try:
             sample = sampled(values, overlap, measure.rows)
         except TooFewError as error:
             effect = Effect(data, "", float(values.mean()), note=str(error))
-            return Finding(Verdict.undecided, (effect,))
+            return Judgement(Grade.open, (effect,))
         low, high = sample.interval
-        slack = self.spread + measure.region_at(self.printed, float(cells["n_train"].mean()))
-        verdict, outcome = Verdict.not_reproduced, "not as printed"
-        note = "" if sample.unit == "splits" else "on this split"
-        if high - low > self.gap:
-            verdict, outcome = Verdict.undecided, "too wide"
-            note = would_decide(units_of_width(sample, self.gap), sample.unit)
+        region = measure.region_at(self.printed, float(cells["n_bound"].mean()))
+        slack = self.spread + rules.threshold * region
+        grade, outcome = Grade.fails, "not as printed"
+        note = f"printed {self.printed:g}"
+        if high - low > rules.threshold * self.gap:
+            grade, outcome = Grade.open, "too wide"
+            wanted = units_of_width(sample, rules.threshold * self.gap)
+            note = f"{note}; {would_decide(wanted, sample.unit)}"
         elif low - slack <= self.printed <= high + slack:
-            verdict, outcome = Verdict.reproduced, "as printed"
-        return Finding(verdict, (Effect(data, outcome, sample.mean, low, high, note),))
+            grade, outcome = Grade.holds, "as printed"
+        held = {Grade.holds: True, Grade.fails: False}.get(grade)
+        return Judgement(grade, (Effect(data, outcome, sample.mean, low, high, note, held),))
 
 
 AnyPredicate: TypeAlias = Annotated[
@@ -186,6 +222,8 @@ AnyPredicate: TypeAlias = Annotated[
     | Number
     | Within
     | Sooner
+    | Converges
+    | Drifts
     | EveryRun
     | Suffices
     | Drives

@@ -10,13 +10,9 @@ from pydantic import Field, PositiveInt, model_validator
 
 from svgpbench.config import Strict
 from svgpbench.experiments.schema import FigureEntry
+from svgpbench.papers.findings import placeholders
+from svgpbench.papers.grades import Fidelity
 from svgpbench.papers.predicates import AnyPredicate
-
-AT = " @ "
-"""Between a method and the iteration of its trace, or the seconds, that a part of a claim is about."""
-
-SECONDS = " s"
-"""After a number of seconds there."""
 
 Text = Annotated[str, Field(min_length=1)]
 
@@ -60,7 +56,19 @@ class Artefact(Strict):
     figures: tuple[FigureEntry, ...] = ()  # of what is computed; an experiment declares its own
     printed: Text | None = None  # a CSV in the paper's folder
     missing: str = ""  # data that cannot be had, and what stands in
-    smaller: str = ""  # than printed, at its preset, where claims on it alone do not say
+    smaller: str = ""  # than printed, at its preset, in numbers
+    authors: bool = False  # run at the settings of the authors' public code
+
+    @property
+    def fidelity(self) -> Fidelity:
+        """How close its runs are to what the paper did."""
+        if self.computed:
+            return Fidelity.algebra
+        if self.missing:
+            return Fidelity.stand_in
+        if self.smaller:
+            return Fidelity.scaled
+        return Fidelity.authors if self.authors else Fidelity.printed
 
     @model_validator(mode="after")
     def _figures_are_computed(self) -> Artefact:
@@ -90,20 +98,46 @@ class PaperFile(Strict):
 
 
 class Claim(Strict):
-    """One claim, in our words."""
+    """One claim of a paper, in our words, with the parts that test it."""
 
     id: Annotated[str, Field(pattern=r"^[a-z0-9-]+-\d\d$")]
     title: Annotated[str, Field(min_length=1, max_length=65)]  # for a row of a table
     where: Text  # in the paper
     kind: Literal["exact", "count", "compare", "number", "picture"]
-    scale: Literal["paper", "scaled", "missing"] = "paper"
-    shrinks: str = ""  # what a scaled run leaves out
     claim: Text
     run: str = ""
     predicate: Text  # in words
     hangs_on: Text
+    finding: Text  # a template, see `papers.findings`
+    correction: str = ""  # the stated error of the print that an erratum part shows
+    untestable: str = ""  # which data or size cannot be had
+    response: str = ""  # the authors' reply
     artefacts: Annotated[tuple[Text, ...], Field(min_length=1)]
-    parts: tuple[AnyPredicate, ...] = ()  # the predicate in code; all of them are claimed
+    parts: tuple[AnyPredicate, ...] = ()
+
+    @property
+    def core(self) -> tuple[AnyPredicate, ...]:
+        """The parts that decide its grade."""
+        return tuple(part for part in self.parts if part.core)
+
+    @model_validator(mode="after")
+    def _has_a_core(self) -> Claim:
+        if self.untestable and self.core:
+            raise ValueError("it is untestable and has a core part; leave one out")
+        if self.parts and not (self.untestable or self.core):
+            raise ValueError("no part of it is core; set core = true in the one that tests it")
+        if bool(self.correction) != any(part.erratum for part in self.parts):
+            raise ValueError(
+                "a correction needs a part with erratum = true, and such a part needs it"
+            )
+        keys = [part.key for part in self.parts if part.key]
+        _refuse_twice("part", keys, "key")
+        for key, _ in placeholders(self.finding):
+            if key not in keys:
+                raise ValueError(
+                    f"its finding names {key!r}, which is the key of none of its parts"
+                )
+        return self
 
 
 class ClaimsFile(Strict):

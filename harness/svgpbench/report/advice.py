@@ -15,8 +15,8 @@ from typing import Any, Final
 import pandas as pd
 
 from svgpbench.metrics import METRICS, loss
+from svgpbench.papers.grades import Effect, Outcome
 from svgpbench.papers.pairs import OneDataSet, data_sets
-from svgpbench.papers.verdict import Effect, Outcome
 from svgpbench.report.cases import Case, Question, cases_in, near, nearest
 from svgpbench.report.frames import final_frame
 from svgpbench.report.means import mean_and_error

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from svgpbench.metrics import METRICS
 from svgpbench.report.advice import Advice, Field, Ranked, rule
+from svgpbench.report.grading import with_interval
 from svgpbench.report.pareto import scaled
 from svgpbench.report.table_formats import TextTable, markdown
-from svgpbench.report.verdicts import with_interval
 
 MOST_DATA = 8
 """Data sets whose differences are listed one by one."""

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from svgpbench.papers import Paper
 from svgpbench.report.evidence import ComputedFrame, compute, computed_frame
-from svgpbench.report.verdicts import Compute, is_computed
+from svgpbench.report.grading import Compute, is_computed
 from svgpbench.runner.cores import usable_cores
 
 

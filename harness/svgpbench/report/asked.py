@@ -10,8 +10,8 @@ from svgpbench.errors import unknown
 from svgpbench.papers import Paper
 from svgpbench.report.ahead import ahead
 from svgpbench.report.evidence import ComputedFrame
+from svgpbench.report.grading import Judged, judge
 from svgpbench.report.reproduction import Chosen, draws, frames_of
-from svgpbench.report.verdicts import Judged, judge
 
 
 def judged_claims(

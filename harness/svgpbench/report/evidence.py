@@ -15,7 +15,7 @@ from svgpbench.experiments import Experiment, Selection, resolve, shipped_experi
 from svgpbench.experiments.resolve import shown_names
 from svgpbench.papers import Artefact
 from svgpbench.papers.measures import MEASURES
-from svgpbench.papers.schema import AT, SECONDS
+from svgpbench.papers.rules import AT, SECONDS
 from svgpbench.plugins import COMPUTED, load, plugins
 from svgpbench.report.choosing import why_not_chosen
 from svgpbench.report.collect import collect

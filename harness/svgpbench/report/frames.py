@@ -89,6 +89,7 @@ def _identity(record: Record) -> dict[str, Any]:
         "iterations": config.training.iterations,
         "n_train": record.data.get("n_train"),
         "n_test": record.data.get("n_test"),
+        "n_bound": config.training.rows or record.data.get("n_train"),
         "dimensions": record.data.get("dimensions"),
     }
 

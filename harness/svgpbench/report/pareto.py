@@ -15,9 +15,9 @@ import pandas as pd
 
 from svgpbench.errors import unknown
 from svgpbench.metrics import METRICS, metric
+from svgpbench.papers.grades import Effect, Outcome
 from svgpbench.papers.measures import MEASURES
 from svgpbench.papers.pairs import OneDataSet
-from svgpbench.papers.verdict import Effect, Outcome
 from svgpbench.report.means import mean_and_error
 from svgpbench.report.training_cost import flops_of_training
 from svgpbench.runner.records import Record

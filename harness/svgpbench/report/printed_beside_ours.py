@@ -18,9 +18,9 @@ from svgpbench.papers import PrintedFigure
 from svgpbench.papers.differences import TooFewError, sampled
 from svgpbench.report.evidence import frame_of
 from svgpbench.report.frames import reference_backend
+from svgpbench.report.grading import Judged
 from svgpbench.report.layout import plus_minus
 from svgpbench.report.table_formats import TextTable
-from svgpbench.report.verdicts import Judged
 from svgpbench.runner.records import Record
 
 UNITS_OF_PRINT = " / "
@@ -53,15 +53,15 @@ class Beside:
         return math.nan if bound else self.ours.mean - float(self.printed.value)
 
     @property
-    def verdicts(self) -> str:
-        """What comes of each claim, of its part on this figure where it has one."""
-        return "; ".join(f"{one.claim.id}: {self._verdict(one)}" for one in self.claims)
+    def grades(self) -> str:
+        """The grade of each claim, or of its part on this figure where it has one."""
+        return "; ".join(f"{one.claim.id}: {self._grade(one)}" for one in self.claims)
 
-    def _verdict(self, one: Judged) -> str:
+    def _grade(self, one: Judged) -> str:
         for part, found in zip(one.claim.parts, one.parts, strict=True):
             if part.compared == (self.printed.setting,):
-                return found.finding.verdict
-        return one.verdict if self.printed.value else "no figure"
+                return found.grade
+        return one.grade if self.printed.value else "no figure"
 
 
 def beside(
@@ -146,7 +146,7 @@ def _text(row: Beside) -> list[str]:
     return [
         printed.setting + (f" ({row.stands})" if row.stands else ""),
         printed.metric,
-        row.verdicts,
+        row.grades,
         value or "cannot be read",
         plus_minus(ours.mean, ours.half) + (f" ({ours.note})" if ours.note else ""),
         f"{ours.n} {ours.unit}",
@@ -170,7 +170,7 @@ def as_frame(rows: Iterable[Beside]) -> pd.DataFrame:
             "unit": row.ours.unit,
             "note": row.ours.note,
             "difference": row.difference,
-            "claims": row.verdicts,
+            "claims": row.grades,
         }
         for row in rows
     )

@@ -17,6 +17,7 @@ from svgpbench.plugins import FIGURES, TABLES
 from svgpbench.report.collect import Collected, collect
 from svgpbench.report.evidence import ComputedFrame, computed_frame
 from svgpbench.report.figure import draw_computed, draw_figure
+from svgpbench.report.grading import Judged
 from svgpbench.report.kinds import (
     ComputedFigure,
     FigureKind,
@@ -36,7 +37,6 @@ from svgpbench.report.scope import scope
 from svgpbench.report.table_formats import latex, markdown
 from svgpbench.report.times_figure import draw_times
 from svgpbench.report.timings import timed
-from svgpbench.report.verdicts import Judged
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ def _planned(
         artefact,
         experiment,
         tuple(cells),
-        scope(artefact, chosen.paper.claims, shown, cells, whole),
+        scope(artefact, shown, cells, whole),
         {entry.name: kind_of(FIGURES, entry, experiment) for entry in figures},
         {entry.name: kind_of(TABLES, entry, experiment) for entry in tables},
     )

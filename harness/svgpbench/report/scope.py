@@ -5,37 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from svgpbench.config import CellConfig
-from svgpbench.papers import Artefact, Claim
+from svgpbench.papers import Artefact
 
 
 def scope(
     artefact: Artefact,
-    claims: Sequence[Claim],
     preset: str,
     cells: Sequence[CellConfig],
     whole: Sequence[CellConfig],
 ) -> str:
-    """The preset; what it has less of than `whole`, the artefact's own; what that has less of than the paper.
+    """Name the preset, what it has less of than `whole`, and what the artefact has less of than the paper.
 
-    A claim says what is smaller of one artefact alone: of several, it does not say of which.
+    `whole` are the cells of the artefact's own preset.
     """
     size = f"preset {preset}" if preset else "the experiment as declared"
     own = f"preset {artefact.preset}" if artefact.preset else "the artefact's own size"
     smaller = [*_fewer(cells, whole), *_other_settings(cells, whole)]
     if smaller:
         size += f", smaller than {own}: {', '.join(smaller)}"
-    if shrunk := [*than_printed(artefact, claims)]:
-        size += f"; smaller than in the paper: {'; '.join(shrunk)}"
-    return f"{size}; {artefact.missing}" if artefact.missing else size
-
-
-def than_printed(artefact: Artefact, claims: Sequence[Claim]) -> Iterator[str]:
-    """What is smaller than printed at the artefact's own preset: as it says, and claims on it alone."""
     if artefact.smaller:
-        yield artefact.smaller
-    for claim in claims:
-        if claim.artefacts == (artefact.id,) and claim.shrinks:
-            yield f"{claim.shrinks} ({claim.id})"
+        size += f"; smaller than in the paper: {artefact.smaller}"
+    return f"{size}; {artefact.missing}" if artefact.missing else size
 
 
 def _fewer(cells: Sequence[CellConfig], whole: Sequence[CellConfig]) -> Iterator[str]:

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from svgpbench.errors import unknown
 from svgpbench.papers.contradictions import Contradiction, Settles
-from svgpbench.papers.verdict import Verdict
-from svgpbench.report.verdicts import Judged
+from svgpbench.papers.grades import Grade
+from svgpbench.report.grading import Judged
 
 
 def settled_as_markdown(
@@ -31,12 +31,12 @@ def _section(one: Contradiction, judged: Mapping[str, Judged]) -> Iterator[str]:
 
 
 def _claim(named: Settles, judged: Mapping[str, Judged]) -> Iterator[str]:
-    """The verdict on a claim, and on those of its parts that decide, or how it would be run."""
+    """The grade of a claim, and of those of its parts that decide, or how it would be run."""
     if named.id not in judged:
         raise unknown("claim", named.id, judged)
     found = judged[named.id]
-    yield f"* **{named.id}**, {found.claim.title}: `{found.verdict}`"
-    if found.verdict == Verdict.not_run:
+    yield f"* **{named.id}**, {found.claim.title}: `{found.grade}`"
+    if found.grade == Grade.not_run:
         yield from (f"  * not run yet; it rests on `{command}`" for command in found.commands)
     parts = {part.says: part for part in found.parts}
     for says in named.parts:
@@ -44,4 +44,4 @@ def _claim(named: Settles, judged: Mapping[str, Judged]) -> Iterator[str]:
             raise unknown(f"part of {named.id}", says, parts)
         part = parts[says]
         if not part.why_not:
-            yield f"  * {says}: `{part.finding.verdict}`"
+            yield f"  * {says}: `{part.grade}`"

@@ -6,18 +6,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from svgpbench.papers import Artefact, Paper
-from svgpbench.report.scope import than_printed
+from svgpbench.report.grading import Judged, evidence_of
 from svgpbench.report.table_formats import TextTable, markdown
-from svgpbench.report.verdicts import Judged, evidence_of
 
-COLUMNS = ("artefact", "records", "smaller than printed", "verdicts", "cells", "hours of a worker")
+COLUMNS = ("artefact", "records", "smaller than printed", "grades", "cells", "hours of a worker")
 WORDS = 4
 
 
 def taken_as_markdown(
     papers: Sequence[Paper], judged: Sequence[tuple[Paper, Judged]], results: Path
 ) -> str:
-    """A table a paper, a row an artefact; `judged`: the claims whose verdicts are shown."""
+    """A table a paper, a row an artefact; `judged`: the claims whose grades are shown."""
     sections = []
     for paper in papers:
         claims = [one for of, one in judged if of is paper]
@@ -30,11 +29,10 @@ def _row(
     paper: Paper, artefact: Artefact, claims: Sequence[Judged], results: Path
 ) -> tuple[str, ...]:
     resting = [one for one in claims if artefact.id in one.claim.artefacts]
-    smaller = [*than_printed(artefact, [one.claim for one in resting])]
-    verdicts = ", ".join(f"{one.claim.id.rpartition('-')[2]} {one.verdict}" for one in resting)
+    grades = ", ".join(f"{one.claim.id.rpartition('-')[2]} {one.grade}" for one in resting)
     about = (f"`{artefact.id}`: {artefact.what}", _source(artefact))
-    scope = "; ".join(filter(None, (*smaller, artefact.missing)))
-    return (*about, scope, verdicts, *_cost(paper, artefact, results))
+    scope = "; ".join(filter(None, (artefact.smaller, artefact.missing)))
+    return (*about, scope, grades, *_cost(paper, artefact, results))
 
 
 def _source(artefact: Artefact) -> str:

@@ -1,18 +1,17 @@
-"""What claims ask of traces: their area, how far the bound drops, when it has settled, where θ goes."""
+"""What claims ask of traces: their area, the smoothed bound, how far it drops, where θ goes."""
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import cast
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from svgpbench.config import MethodConfig
-from svgpbench.papers.measures import MEASURES
+from svgpbench.papers.convergence import BoundTrace, bound_trace
 from svgpbench.runner.records import Record
 
 SETTLED = 10
@@ -33,9 +32,9 @@ LOGS = dict(zip(("log_variance", "log_lengthscale", "log_noise"), THETA, strict=
 """The logarithm of what a run ends with."""
 
 
-def traced_columns(records: Sequence[Record]) -> dict[str, list[float]]:
-    """A column a measure, a row a record."""
-    settled = settled_at(records)
+def traced_columns(records: Sequence[Record]) -> dict[str, list[Any]]:
+    """Return a column for each measure, with a value for each record."""
+    traces = bound_traces(records)
     return {
         "elbo_area": [_mean(record, "elbo") for record in records],
         "nlpd_area": [_mean(record, "nlpd") for record in records],
@@ -43,31 +42,31 @@ def traced_columns(records: Sequence[Record]) -> dict[str, list[float]]:
         **{log: [_log(record, theta) for record in records] for log, theta in LOGS.items()},
         "elbo_drop": [_largest_drop(record) for record in records],
         "noise_variance": [_last(record, "noise_variance") for record in records],
-        "settled_at": settled,
-        "theta_drift": [_drift(record, at) for record, at in zip(records, settled, strict=True)],
+        "bound_trace": traces,
+        "bound_rise": [trace.rise for trace in traces],
+        "bound_fall": [trace.fall for trace in traces],
+        "theta": [_log_theta(record) for record in records],
     }
 
 
-def settled_at(records: Sequence[Record]) -> list[float]:
-    """T: the first EM iteration after which the bound stays within its region of the best that is known.
+def bound_traces(records: Sequence[Record]) -> list[BoundTrace]:
+    """Return the smoothed bound of each record, with the best that is known for its cell.
 
-    The best is that of any record with the same data, start, learned parts and family of q. Infinite
-    where the bound is below at the end of its budget, NaN where the cell failed.
+    The best is that of any record with the same data, start, learned parts and family of q.
     """
+    traces = [_bound_trace(record) for record in records]
     best: dict[str, float] = defaultdict(lambda: -math.inf)
-    for record in records:
-        best[_place(record)] = max(best[_place(record)], np.max(_bound(record), initial=-math.inf))
-    return [_settles(record, best[_place(record)]) for record in records]
+    places = [_place(record) for record in records]
+    for place, trace in zip(places, traces, strict=True):
+        best[place] = max(best[place], float(np.max(trace.bound, initial=-math.inf)))
+    return [trace._replace(best=best[place]) for place, trace in zip(places, traces, strict=True)]
 
 
-def _settles(record: Record, best: float) -> float:
-    if record.status != "ok":
-        return math.nan
-    region = MEASURES["elbo"].region_at(best, cast(float, record.data["n_train"]))
-    below = np.flatnonzero(_bound(record) < best - region)
-    first = below[-1] + 1 if len(below) else 0  # after the last that is below
-    iterations = record.trace.get("iteration", ())
-    return cast(float, iterations[first]) if first < len(iterations) else math.inf
+def _bound_trace(record: Record) -> BoundTrace:
+    training, rows = record.config.training, record.data.get("n_train")
+    covered = training.rows or (rows if isinstance(rows, int) else 0)
+    batches = training.kind == "online" or (training.batch_size or covered) < covered
+    return bound_trace(record.trace.get("iteration", ()), record.trace.get("elbo", ()), batches)
 
 
 def _place(record: Record) -> str:
@@ -88,22 +87,11 @@ def _family(method: MethodConfig) -> str:
     return method.name
 
 
-def _bound(record: Record) -> npt.NDArray[np.float64]:
-    """The trace of the bound, −∞ where there is no number."""
-    return np.array(
-        [-math.inf if x is None else x for x in record.trace.get("elbo", ())], dtype=np.float64
-    )
-
-
-def _drift(record: Record, settled: float) -> float:
-    """The largest range of log θ from where the bound has settled on; NaN where it has not."""
-    if not math.isfinite(settled):
-        return math.nan
-    trace = pd.DataFrame(
-        {key: record.trace[key] for key in ("iteration", *THETA) if key in record.trace}
-    )
-    after = np.log(trace.loc[trace["iteration"] >= settled].drop(columns="iteration").astype(float))
-    return float((after.max() - after.min()).max())
+def _log_theta(record: Record) -> pd.DataFrame:
+    """Return the logarithms of the hyperparameters, by iteration."""
+    columns = {key: record.trace[key] for key in THETA if key in record.trace}
+    index = pd.Index(record.trace.get("iteration", ()), dtype=float)
+    return pd.DataFrame(columns, index, dtype=float).map(np.log)
 
 
 def _mean(record: Record, column: str) -> float:

@@ -1,0 +1,30 @@
+"""What a part of a claim says of planted records, and the grades by short names."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import pandas as pd
+from pydantic import TypeAdapter
+
+from svgpbench.papers.grades import Grade, Judgement
+from svgpbench.papers.predicates import AnyPredicate
+from svgpbench.papers.rules import RULES, Rules
+
+YES: Final = Grade.holds
+NO: Final = Grade.fails
+MIXED: Final = Grade.mixed
+DIRECTION: Final = Grade.direction
+OPEN: Final = Grade.open
+
+
+def part(predicate: str, **keys: Any) -> AnyPredicate:
+    """A part of a claim as a paper's file states it; raises `ValidationError` as that does."""
+    adapter: TypeAdapter[AnyPredicate] = TypeAdapter(AnyPredicate)
+    stated = {"says": "planted", "artefact": "fig1", "predicate": predicate}
+    return adapter.validate_python(stated | keys)
+
+
+def judged(frame: pd.DataFrame, predicate: str, rules: Rules = RULES, **keys: Any) -> Judgement:
+    """What such a part finds in a frame."""
+    return part(predicate, **keys).judge(frame, rules)
