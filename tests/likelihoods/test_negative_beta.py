@@ -120,6 +120,27 @@ def test_clipped_steps_agree_and_only_add_precision() -> None:
 
 
 @pytest.mark.parametrize(
+    "method", ["q-svgp natgrad autodiff", "q-svgp natgrad unwhitened autodiff"]
+)
+def test_a_gradient_by_autodiff_of_sampled_expectations_is_damped(method: str) -> None:
+    """The β of V̂ itself may be negative; a step is the first of 1, ½, ¼, … that can be taken."""
+    ops, softmax = load_backend("numpy"), Softmax(classes=3, samples=2)
+    assert softmax.log_concave and not softmax.damps
+    b = bench(ops, method, softmax)
+    batch = b.batch(PROBLEM.batches[0])
+    state = b.e_step(b.start, batch, 1.0)
+    turns = halvings(ops, state)
+    assert turns > 1
+    assert np.all(np.isfinite(ops.to_numpy(state.q.chol)))
+    shorter, longer = (b.e_step(b.start, batch, 0.5**k) for k in (turns, turns - 1))
+    assert (halvings(ops, shorter), halvings(ops, longer)) == (0, 1)
+    for one in (shorter, longer):
+        np.testing.assert_array_equal(state.q.chol, one.q.chol)
+    closed = bench(ops, method.replace(" autodiff", ""), softmax)
+    assert halvings(ops, closed.e_step(closed.start, batch, 1.0)) == 0
+
+
+@pytest.mark.parametrize(
     "method", ["q-svgp natgrad autodiff", "q-svgp adam", "q-svgp adam autodiff"]
 )
 def test_clipping_is_refused_where_the_gradient_itself_is_taken(method: str) -> None:
