@@ -12,6 +12,7 @@ from svgpbench.exact.salimbeni2018.curvature import (
     inverse_covariance,
     orthogonal_mean,
 )
+from svgpbench.exact.salimbeni2018.mean_apart import mean_apart
 from svgpbench.exact.salimbeni2018.optima import larger_bases, shared_optimum
 from svgpbench.exact.salimbeni2018.rules import parameters_and_rules
 
@@ -23,5 +24,6 @@ CLAIMS: dict[str, Callable[[], pd.DataFrame]] = {
     "salimbeni2018-05": parameters_and_rules,
     "salimbeni2018-06": shared_optimum,
     "salimbeni2018-07": costs,
+    "salimbeni2018-20": mean_apart,
 }
 """By claim: a frame, a row a case with its `check` and its `residual`, or its cost and sizes."""

@@ -6,7 +6,8 @@ K_βγ, and K_γ where it is not sampled). One size grows over a decade, where t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -28,8 +29,9 @@ METHODS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "DECOUPLED in full": ("decoupled", {}),
     "HYBRID": ("hybrid", {"subset": 1}),
     "ORTH": ("orth", {"subset": 1}),
+    "ORTH in full": ("orth", {}),
 }
-"""K_α's and K_γ's columns are sampled but where they are in full."""
+"""K_α's and K_γ's columns are sampled but where they are in full; HYBRID has K_γβ in full."""
 DECADE = (1, 2, 5, 10)
 
 Row = dict[str, Any]
@@ -46,25 +48,26 @@ class Sizes(NamedTuple):
 FEW = 10
 LARGE_BETA = Sizes(b=FEW, beta=10**6, gamma=10**6)
 LARGE_GAMMA = Sizes(b=FEW, beta=10**4, gamma=10**24)
-SWEEPS: tuple[tuple[str, str, Sizes, str], ...] = (
-    ("COUPLED", "M³", LARGE_BETA, "beta"),
-    ("COUPLED", "M² a row", Sizes(b=10**12, beta=10**4, gamma=1), "beta"),
-    ("COUPLED", "rows", Sizes(b=10**12, beta=10**4, gamma=1), "b"),
+SWEEPS: tuple[tuple[str, str, Sizes, str, int], ...] = (
+    ("COUPLED", "M³", LARGE_BETA, "beta", 3),
+    ("COUPLED", "M² a row", Sizes(b=10**12, beta=10**4, gamma=1), "beta", 2),
+    ("COUPLED", "rows", Sizes(b=10**12, beta=10**4, gamma=1), "b", 1),
     *(
-        (basis, what, at, size)
-        for basis in ("DECOUPLED", "HYBRID", "ORTH")
-        for what, at, size in (
-            ("|β|³", LARGE_BETA, "beta"),
-            ("|γ|", LARGE_GAMMA, "gamma"),
-            ("|β| beside |γ|", LARGE_GAMMA, "beta"),
+        (basis, what, at, size, power)
+        for basis, beside in (("DECOUPLED", 0), ("HYBRID", 0), ("ORTH", 1))
+        for what, at, size, power in (
+            ("|β|³", LARGE_BETA, "beta", 3),
+            ("|γ|", LARGE_GAMMA, "gamma", 1),
+            ("|β| beside |γ|", LARGE_GAMMA, "beta", beside),
         )
     ),
-    ("DECOUPLED in full", "|γ|", LARGE_GAMMA, "gamma"),
+    ("DECOUPLED in full", "|γ|", LARGE_GAMMA, "gamma", 1),
+    ("ORTH in full", "|γ|", LARGE_GAMMA, "gamma", 1),
 )
-"""A basis, the term of its cost, where that rules, and the size that grows."""
+"""A basis, the term of its cost, where that rules, the size that grows, and the power that is printed."""
 PREDICTION = (
-    ("|γ|", LARGE_GAMMA, "gamma"),
-    ("|β| beside |γ|", LARGE_GAMMA, "beta"),
+    ("|γ|", LARGE_GAMMA, "gamma", 1),
+    ("|β| beside |γ|", LARGE_GAMMA, "beta", 0),
 )
 
 
@@ -74,21 +77,34 @@ def costs() -> pd.DataFrame:
 
 
 def _steps() -> Iterator[Row]:
-    for basis, what, least, size in SWEEPS:
-        for at in _over_a_decade(least, size):
-            yield {"check": f"{basis}: {what}", "flops": step(basis, at)} | at._asdict()
+    for basis, what, least, size, power in SWEEPS:
+        yield _off_print(f"{basis}: {what}", partial(step, basis), least, size, power)
+    for what, size, power in (("|γ|", "gamma", 1), ("|β| beside |γ|", "beta", 0)):
+        check = f"HYBRID, K_γβ sampled too: {what}"
+        yield _off_print(check, _with_a_weight_a_point, LARGE_GAMMA, size, power)
+
+
+def _with_a_weight_a_point(at: Sizes) -> int:
+    """FLOPs of a step where HYBRID's mean has a weight for each point of γ ∪ β, as DECOUPLED's has of α."""
+    return step("DECOUPLED", at._replace(gamma=at.gamma + at.beta))
 
 
 def _predictions() -> Iterator[Row]:
-    for what, least, size in PREDICTION:
-        for at in _over_a_decade(least, size):
-            yield {
-                "check": f"ORTH predicts: {what}",
-                "flops": prediction("ORTH", at),
-            } | at._asdict()
-    for at in _over_a_decade(LARGE_BETA, "beta"):
-        row = {"check": "ORTH precomputes: |β|³", "flops": precomputation("ORTH", at)}
-        yield row | at._asdict()
+    for what, least, size, power in PREDICTION:
+        predicts = partial(prediction, "ORTH")
+        yield _off_print(f"ORTH predicts: {what}", predicts, least, size, power)
+    precomputes = partial(precomputation, "ORTH")
+    yield _off_print("ORTH precomputes: |β|³", precomputes, LARGE_BETA, "beta", 3)
+
+
+def _off_print(
+    check: str, flops: Callable[[Sizes], int], least: Sizes, size: str, power: int
+) -> Row:
+    """How far the exponent of FLOPs in a size, fitted over a decade, is from the printed power."""
+    sizes = _over_a_decade(least, size)
+    grown = np.log([float(getattr(at, size)) for at in sizes])
+    exponent = float(np.polyfit(grown, np.log([float(flops(at)) for at in sizes]), 1)[0])
+    return {"check": check, "exponent": exponent, "residual": abs(exponent - power)}
 
 
 def _extra() -> Iterator[Row]:
