@@ -1,4 +1,4 @@
-"""What each artefact took: cells and hours are those of its records, verdicts those that were judged."""
+"""What each artefact took: cells and hours are those of its records, grades those of the claims."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from committed_records import RESULTS, committed
 
 from svgpbench.cli.application import exit_code
 from svgpbench.papers import load_paper
-from svgpbench.papers.grades import Grade
+from svgpbench.papers.grades import Fidelity, Grade
 from svgpbench.report.grading import Judged
 from svgpbench.report.taken import taken_as_markdown
 
@@ -23,18 +23,31 @@ def row(page: str, artefact: str) -> list[str]:
 @pytest.fixture(scope="module")
 def page() -> str:
     paper = load_paper("kobe2021")
-    verdicts = {"kobe2021-15": Grade.mixed, "kobe2021-17": Grade.fails}
+    grades = {"kobe2021-15": Grade.mixed, "kobe2021-17": Grade.fails}
     judged = [
-        (paper, Judged(claim, verdicts.get(claim.id, Grade.open), "", (), ()))
+        (
+            paper,
+            Judged(
+                claim,
+                grades.get(claim.id, Grade.open),
+                Fidelity.printed,
+                "experiments",
+                "",
+                "",
+                (),
+                {},
+                (),
+            ),
+        )
         for claim in paper.claims
     ]
     return taken_as_markdown([paper], judged, RESULTS)
 
 
 def test_cells_and_hours_are_those_of_the_records_that_decide(page: str) -> None:
-    records = committed("kobe2021-fig4.7")
+    records = committed("kobe2021-fig4.1")
     hours = sum(record.wall_s for record in records) / 3600
-    assert row(page, "fig4.7")[-2:] == [str(len(records)), f"{hours:.2g}"]
+    assert row(page, "fig4.1")[-2:] == [str(len(records)), f"{hours:.2g}"]
 
 
 def test_a_preset_s_cells_are_counted_and_not_all_of_its_experiment(page: str) -> None:
@@ -42,9 +55,12 @@ def test_a_preset_s_cells_are_counted_and_not_all_of_its_experiment(page: str) -
     assert row(page, "fig4.5")[-2] == "60" != str(len(committed("kobe2021-grid")))
 
 
-def test_verdicts_are_of_the_claims_that_rest_on_it(page: str) -> None:
-    assert row(page, "fig4.7")[3] == "14 undecided, 15 partly, 17 not reproduced"
-    assert "one draw of each cell; 5000 steps (kobe2021-09)" in row(page, "fig4.3")[2]
+def test_grades_are_of_the_claims_that_rest_on_it(page: str) -> None:
+    resting = [x for x in load_paper("kobe2021").claims if "fig4.9" in x.artefacts]
+    words = {"kobe2021-15": "mixed", "kobe2021-17": "fails"}
+    listed = ", ".join(f"{x.id[-2:]} {words.get(x.id, 'open')}" for x in resting)
+    assert row(page, "fig4.9")[3] == listed
+    assert "one draw of each cell" in row(page, "fig4.3")[2]
 
 
 def test_what_has_not_run_says_so_and_what_is_computed_has_no_cells(tmp_path: Path) -> None:
