@@ -25,6 +25,15 @@ def test_the_way_is_that_from_the_start_that_is_given() -> None:
     assert found.converges(90.0, 0.05) == 5  # within 0.5
 
 
+def test_a_way_shorter_than_the_region_counts_as_the_region() -> None:
+    bound = [99.9999, 99.99, 100.0]
+    found = BoundTrace(np.array([1.0, 2.0, 3.0]), np.array(bound), 100.0)
+    assert found.converges(found.start, 0.05) == 3  # rounding alone decides
+    assert found._replace(region=1.0).converges(found.start, 0.05) == 1
+    assert found._replace(region=0.1).converges(found.start, 0.05) == 3
+    assert found._replace(region=1.0).converges(0.0, 0.001) == 1  # of a longer way it is a part
+
+
 def test_a_bound_that_falls_back_has_not_converged_before() -> None:
     bound = [0.0, 100.0, 50.0, 100.0]
     found = BoundTrace(np.array([1.0, 2.0, 3.0, 4.0]), np.array(bound), 100.0)

@@ -53,6 +53,10 @@ def test_an_average_that_there_is_not_says_why(values: list[float | None]) -> No
     assert "failed cells" in effect.note or "make an interval" in effect.note
 
 
+def test_a_data_set_that_no_method_learns_takes_no_part_in_an_average() -> None:
+    assert rank_of(A=[*near(0.1)[:7], 0.99], B=[*near(0.2)[:7], 0.98]) == 1.0
+
+
 def test_a_mean_is_no_median() -> None:
     frame = over_sets(A=[0.1] * 7 + [0.9])
     found = [

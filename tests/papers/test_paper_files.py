@@ -40,7 +40,6 @@ def test_what_a_number_claims_is_printed_in_its_artefacts(name: str) -> None:
         assert printed, claim.id
         figures = {figure.value.lstrip("<>").lstrip("0") for figure in printed} - {""}
         claimed = set(re.findall(r"(?<![\d.])-?\d*\.\d+", claim.claim.replace("−", "-")))
-        assert claimed
         known = figures | {figure.spread.lstrip("0") for figure in printed}
         settings = {text for figure in printed for text in re.findall(r"\.\d+", figure.setting)}
         loose = {text for text in claimed if text.lstrip("0") not in known | settings | {"2.5"}}

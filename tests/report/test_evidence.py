@@ -106,6 +106,7 @@ def test_a_frame_has_how_the_bound_moved_in_the_last_quarter_and_the_rows_that_i
     assert frame["bound_rise"].tolist() == [-2.0, 0.0]
     assert frame["bound_fall"].tolist() == [2.0, 0.0]
     assert frame["n_bound"].tolist() == [100, 40]
+    assert [trace.region for trace in frame["bound_trace"]] == pytest.approx([0.1, 0.04])
 
 
 def test_hyperparameters_of_a_trace_are_logarithms_by_iteration() -> None:

@@ -1,10 +1,11 @@
-"""Areas and drifts of traces are of every point and every hyperparameter."""
+"""Areas of traces are of every point, logarithms of hyperparameters of every iteration."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 from hand_records import cell, record
 
@@ -33,12 +34,15 @@ def test_an_area_is_the_mean_of_the_points_that_there_are(
     assert columns[f"{column}_area"] == [pytest.approx(area, nan_ok=True)]
 
 
-@pytest.mark.parametrize("widest", ["variance", "lengthscale_mean", "noise_variance"])
-def test_a_drift_is_that_of_the_hyperparameter_that_moves_most(widest: str) -> None:
+def test_hyperparameters_of_a_trace_are_logarithms_by_iteration() -> None:
     theta: Trace = {
-        name: [9.0, 1.0, math.exp(3.0 if name == widest else 0.5), 2.0]
-        for name in ("variance", "lengthscale_mean", "noise_variance")
+        "variance": [1.0, 2.0, 4.0, 8.0],
+        "lengthscale_mean": [3.0, 1.0, 0.5, 0.5],
+        "noise_variance": [0.9, 0.1, 0.2, 0.3],
     }
-    trace: Trace = ITERATIONS | {"elbo": [-90.0, -1.0, -1.0, -1.0]} | theta
-    columns = traced_columns([record(cell(iterations=4), -1.0, trace=trace)])
-    assert columns["theta_drift"] == [pytest.approx(3.0)]
+    trace: Trace = {"iteration": [1, 5, 10, 12], "elbo": [-4.0, -3.0, -2.0, -1.0]} | theta
+    (found,) = traced_columns([record(cell(iterations=12), -1.0, trace=trace)])["theta"]
+    assert list(found.index) == [1, 5, 10, 12]
+    assert {name: list(np.exp(found[name])) for name in found} == {
+        name: pytest.approx(values) for name, values in theta.items()
+    }

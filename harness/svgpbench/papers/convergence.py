@@ -28,6 +28,7 @@ class BoundTrace(NamedTuple):
     iterations: Floats  # [looks]
     bound: Floats  # [looks], smoothed
     best: float = -math.inf  # the best bound known for the cell, of any run
+    region: float = 0.0  # of practical equivalence; a shorter way from start to best counts as this
 
     @property
     def start(self) -> float:
@@ -37,10 +38,11 @@ class BoundTrace(NamedTuple):
     def converges(self, start: float, tolerance: float) -> float:
         """Return T: the first evaluated iteration from which the bound stays near the best.
 
-        Near is within the share `tolerance` of the way from `start` to the best bound. Infinite where the
-        bound is not near at the end of the run.
+        Near is within the share `tolerance` of the way from `start` to the best bound, which is no shorter
+        than the region. Infinite where the bound is not near at the end of the run.
         """
-        below = np.flatnonzero(self.bound < self.best - tolerance * (self.best - start))
+        way = max(self.best - start, self.region)
+        below = np.flatnonzero(self.bound < self.best - tolerance * way)
         first = int(below[-1]) + 1 if len(below) else 0
         return float(self.iterations[first]) if first < len(self.iterations) else math.inf
 

@@ -19,7 +19,7 @@ from svgpbench.metrics import loss
 from svgpbench.papers.differences import TooFewError, sampled, says
 from svgpbench.papers.grades import Effect, Grade, Judgement, Outcome, over_cases
 from svgpbench.papers.measures import MEASURES, MeasureName
-from svgpbench.papers.pairs import unconverged
+from svgpbench.papers.pairs import is_learned, unconverged
 from svgpbench.papers.predicate import Predicate
 from svgpbench.papers.ranks import FEWEST, LEVEL, RESAMPLES
 from svgpbench.papers.rules import RULES, Rules
@@ -48,7 +48,10 @@ class OverSets(Predicate):
 
     def drawn(self, frame: pd.DataFrame) -> tuple[pd.Series[float], pd.DataFrame, str]:
         """The statistic of each method, that of each resample of the data sets, and why there is none."""
-        means = _means(frame, self.metric, self.compared)
+        learned = frame.groupby("data")["data"].transform(
+            lambda data: is_learned(frame.loc[data.index])
+        )
+        means = _means(frame[learned.astype(bool)], self.metric, self.compared)
         if len(means) < FEWEST:
             why = f"{len(means)} data sets where {FEWEST} make an interval"
             return pd.Series(dtype=float), pd.DataFrame(), why

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from pydantic import PositiveFloat
 
-from svgpbench.papers.grades import Effect, Grade, Judgement, Outcome, over_cases
+from svgpbench.papers.grades import Effect, Grade, Judgement, Outcome, combined, over_cases
 from svgpbench.papers.measures import ColumnName
 from svgpbench.papers.predicate import Predicate
 from svgpbench.papers.rules import RULES, Rules
@@ -78,7 +78,7 @@ def _of_insides(effects: tuple[Effect, ...]) -> Grade:
 
 
 class AtTolerances(Predicate):
-    """Graded at each tolerance of convergence; mixed where the tolerances disagree."""
+    """Graded at each tolerance of convergence; mixed where it holds at one and fails at another."""
 
     @abstractmethod
     def at(self, frame: pd.DataFrame, tolerance: float, rules: Rules) -> Judgement | None:
@@ -91,9 +91,7 @@ class AtTolerances(Predicate):
         if not speaking:
             effect = Effect("every data set", Outcome.undecided, note="all runs are censored")
             return Judgement(Grade.open, (effect,), note=_silent(found))
-        grades = {each: one.grade for each, one in speaking.items()}
-        agreed = set(grades.values())
-        grade = agreed.pop() if len(agreed) == 1 else Grade.mixed
+        grade = combined(one.grade for one in speaking.values())
         return Judgement(grade, _over_tolerances(speaking), note=_by_tolerance(found))
 
 

@@ -60,7 +60,7 @@ class OneDataSet:
         )
         self._facts = facts.groupby(plain["method"]).sum().to_dict("index")
         self._means = plain.groupby("method")[name].mean().to_dict()
-        self._learned = _is_learned(plain)
+        self._learned = is_learned(plain)
         self._ends = plain
 
     def effect(
@@ -184,7 +184,7 @@ def unconverged(cells: pd.DataFrame, methods: Sequence[str], rules: Rules = RULE
     return ""
 
 
-def _is_learned(plain: pd.DataFrame) -> bool:
+def is_learned(plain: pd.DataFrame) -> bool:
     """Whether a method is better on the data set than the mean of the targets, where that is recorded."""
     for share in SHARES:
         if share in plain and plain[share].notna().any():

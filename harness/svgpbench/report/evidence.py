@@ -10,6 +10,7 @@ from typing import TypeAlias, cast
 
 import pandas as pd
 
+from svgpbench.cells.cell import identify
 from svgpbench.errors import UserError, unknown
 from svgpbench.experiments import Experiment, Selection, resolve, shipped_experiments
 from svgpbench.experiments.resolve import shown_names
@@ -94,7 +95,11 @@ def gather(results: Path, artefact: Artefact, experiment: Experiment) -> Evidenc
         return Evidence(pd.DataFrame(), why)
     frame = frame_of(found.records)
     names = shown_names(experiment, artefact.preset)
-    named = frame.assign(method=frame["method"].map(names), label=frame["method"])
+    titles = {
+        identify(cell).cell_id: cell.method.title for cell in cells
+    }  # a record has its old label
+    labels = frame["cell_id"].map(titles)
+    named = frame.assign(method=labels.map(names), label=labels)
     return Evidence(named, records=found.records)
 
 

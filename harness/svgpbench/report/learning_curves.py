@@ -31,7 +31,7 @@ def draw_learning(plan: Plan, entries: Mapping[str, Sequence[Entry]], out: Path)
     each = dict.fromkeys((*KNOWN.values(), *OTHERS))  # no style twice
     styles = dict(zip(titles, cycle(each), strict=False))
     with matplotlib.rc_context(STYLE):
-        size = (3.6 * len(entries), 0.4 + 2.8 * len(plan.curves))
+        size = (max(4.6, 3.6 * len(entries)), 0.4 + 2.8 * len(plan.curves))
         figure = Figure(size, layout="constrained")
         panels = figure.subplots(len(plan.curves), len(entries), squeeze=False, sharex="col")
         for row, curve in zip(panels, plan.curves, strict=True):

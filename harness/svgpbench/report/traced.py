@@ -12,6 +12,7 @@ import pandas as pd
 
 from svgpbench.config import MethodConfig
 from svgpbench.papers.convergence import BoundTrace, bound_trace
+from svgpbench.papers.measures import MEASURES
 from svgpbench.runner.records import Record
 
 SETTLED = 10
@@ -66,7 +67,8 @@ def _bound_trace(record: Record) -> BoundTrace:
     training, rows = record.config.training, record.data.get("n_train")
     covered = training.rows or (rows if isinstance(rows, int) else 0)
     batches = training.kind == "online" or (training.batch_size or covered) < covered
-    return bound_trace(record.trace.get("iteration", ()), record.trace.get("elbo", ()), batches)
+    found = bound_trace(record.trace.get("iteration", ()), record.trace.get("elbo", ()), batches)
+    return found._replace(region=MEASURES["elbo"].region_at(0.0, covered))
 
 
 def _place(record: Record) -> str:
