@@ -40,7 +40,8 @@ def test_hyperparameters_of_a_trace_are_logarithms_by_iteration() -> None:
         "lengthscale_mean": [3.0, 1.0, 0.5, 0.5],
         "noise_variance": [0.9, 0.1, 0.2, 0.3],
     }
-    trace: Trace = {"iteration": [1, 5, 10, 12], "elbo": [-4.0, -3.0, -2.0, -1.0]} | theta
+    iterations: Trace = {"iteration": [1, 5, 10, 12], "elbo": [-4.0, -3.0, -2.0, -1.0]}
+    trace = iterations | theta
     (found,) = traced_columns([record(cell(iterations=12), -1.0, trace=trace)])["theta"]
     assert list(found.index) == [1, 5, 10, 12]
     assert {name: list(np.exp(found[name])) for name in found} == {
