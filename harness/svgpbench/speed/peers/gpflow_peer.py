@@ -35,7 +35,7 @@ class Step:
 
     def __init__(self, p: dict[str, Any], method: str, name: str) -> None:
         if method == RETRACED and name in ("e_step_held", "predict"):
-            raise NotImplementedError("nothing in it is traced again; natgrad is timed")
+            raise NotImplementedError("it differs from natgrad in e_step and em_step alone")
         self.name, self.model = name, build_model(p)
         rows = rows_of(p)
         self.batch = rows(p["X"], p["y"])
@@ -56,13 +56,15 @@ class Step:
             "em_step": lambda: em_step(self.model, e_rate, started_adam(self.model, m_rate)),
             "predict": lambda: predict(self.model),
         }
-        if method == RETRACED:
-            make["e_step"] = lambda: retraced_e_step(self.model, e_rate)
-            make["em_step"] = lambda: retraced_em_step(
+        retraced: dict[str, Callable[[], Callable[..., Any]]] = {
+            "e_step": lambda: retraced_e_step(self.model, e_rate),
+            "m_step": lambda: tf.function(make["m_step"]()),
+            "em_step": lambda: retraced_em_step(
                 self.model, e_rate, started_adam(self.model, m_rate)
-            )
-        if method == RETRACED and name != "m_step":
-            self.modes = {"graph": awaited(make[name](), arguments)}
+            ),
+        }
+        if method == RETRACED:
+            self.modes = {"graph": awaited(retraced[name](), arguments)}
         else:
             self.modes = {
                 mode: awaited(tf.function(make[name](), jit_compile=by_xla), arguments)
