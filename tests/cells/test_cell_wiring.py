@@ -47,6 +47,10 @@ CELLS = {
         kernel=KernelConfig(name="se"), inducing=InducingConfig(count=9, functions="features")
     ),
     "se": config(kernel=KernelConfig(name="se")),
+    "adam": config(
+        method=MethodConfig(name="q-svgp", options={"optimiser": "adam"}),
+        training=TrainingConfig(em_iterations=2, m_steps=1),
+    ),
     "online": config(training=ONLINE),
 }
 
@@ -93,6 +97,7 @@ REACHES: dict[str, tuple[str, Any, set[str]]] = {
     "training.batch_size": ("", 60, {"settings", "draws", "scale"}),
     "training.rows": ("", 60, {"settings", "train", "basis", "draws", "scale"}),
     "training.learn": ("", ("kernel",), {"settings", "learn"}),
+    "training.joint": ("adam", True, {"settings"}),
     "training.online.iterations": ("online", 5, {"settings"}),
     "training.online.increment": ("online", 5, {"settings", "growth", "basis"}),
     "training.online.rates": ("online", (0.2,), {"settings", "rates"}),

@@ -89,7 +89,7 @@ def test_a_missing_framework_is_refused_with_the_extra_to_install(
         ),
         (
             ("em_iterations = 2", "e_rate = { start = 0.1, decay = 0.1, steps = 40 }"),
-            "unknown key 'decay' in [training] e_rate; known: end, start, steps",
+            "unknown key 'decay' in [training] e_rate; known: end, increment, start, steps",
         ),
         (
             ("em_iterations = 2", "e_rate = { end = 0.1, steps = 40 }"),
