@@ -259,7 +259,7 @@ DECIDES_WHICH = {"training.online.trial"}  # of several rates: that has a test o
 )
 def test_every_setting_of_training_shows_in_the_numbers(key: str) -> None:
     name, value, _ = REACHES[key]
-    cell = CELLS["online"] if name == "online" else EM
+    cell = CELLS[name] if name in ("online", "adam") else EM
     value = {"training.trace_every": 3, "training.e_steps": 3}.get(key, value)
     assert trace(changed(cell, key, value)) != trace(cell)
 
