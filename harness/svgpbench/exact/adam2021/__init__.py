@@ -8,7 +8,7 @@ import pandas as pd
 
 from svgpbench.exact.adam2021.banana import fewest_iterations, paths
 from svgpbench.exact.adam2021.bounds import conjugate_order, dual_is_a_bound, gaussian_is_exact
-from svgpbench.exact.adam2021.costs import step_costs
+from svgpbench.exact.adam2021.costs import compute_saved, step_costs
 from svgpbench.exact.adam2021.curvature import hessian_decides, only_kl_moves
 from svgpbench.exact.adam2021.figure1 import dual_is_above, objectives
 from svgpbench.exact.adam2021.figure2 import (
@@ -19,6 +19,7 @@ from svgpbench.exact.adam2021.figure2 import (
     optima,
 )
 from svgpbench.exact.adam2021.forms import log_partition
+from svgpbench.exact.adam2021.lagrangian import multipliers
 from svgpbench.exact.adam2021.steps import optimum_is_additive, steps_agree
 from svgpbench.exact.adam2021.tying import fixed_theta
 
@@ -37,6 +38,8 @@ CLAIMS: dict[str, Callable[[], pd.DataFrame]] = {
     "adam2021-12": fewest_iterations,
     "adam2021-13": flatness,
     "adam2021-14": em_counts,
+    "adam2021-23": multipliers,
+    "adam2021-24": compute_saved,
     "fig1/objectives": objectives,
     "fig1/paths": paths,
     "fig2/optima": optima,

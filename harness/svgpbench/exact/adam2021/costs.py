@@ -1,4 +1,4 @@
-"""Adam et al. 2021, what a step of t-SVGP costs beside one of q-SVGP: claim 09."""
+"""Adam et al. 2021, what a step of t-SVGP costs beside one of q-SVGP: claims 09 and 24."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from svgpbench.checks.cases import VARIANTS, build_model
@@ -33,9 +34,40 @@ LADDERS = {
 """Sizes of which one grows over a decade, so far from the others that one term rules."""
 
 
+POWERS = (
+    ("E-step: M³", "flops", "M", 3.0),
+    ("M-step: M³", "flops", "M", 3.0),
+    ("E-step: bM², M", "flops", "M", 2.0),
+    ("M-step: bM², M", "flops", "M", 2.0),
+    ("E-step: bM², b", "flops", "b", 1.0),
+    ("M-step: bM², b", "flops", "b", 1.0),
+    ("E-step: n", "flops", "n", 0.0),
+    ("M-step: n", "flops", "n", 0.0),
+    ("state: M³", "numbers", "M", 2.0),
+    ("state: n", "numbers", "n", 0.0),
+    ("state: n", "untied_numbers", "n", 1.0),
+    *(
+        (check, cost, check[-1] if check.endswith("b") else "M", 0.0)
+        for check in ("E-step: M³", "M-step: M³", "E-step: bM², b", "M-step: bM², b")
+        for cost in ("flops_over_q", "bytes_over_q")
+    ),
+)
+"""A ladder, what is counted along it, the size that grows, and the exponent that is printed."""
+
+
 def step_costs() -> pd.DataFrame:
-    """Claim 09: FLOPs, bytes, memory and stored numbers along each ladder, and t-SVGP over q-SVGP."""
-    return pd.DataFrame([row for name in LADDERS for row in _along(name)])
+    """Claim 09: FLOPs, bytes, memory and stored numbers along each ladder, and t-SVGP over q-SVGP.
+
+    And how far the exponent of each is from the one that is printed: `exponent of COST, LADDER`.
+    """
+    frame = pd.DataFrame([row for name in LADDERS for row in _along(name)])
+    exponents = []
+    for check, cost, size, power in POWERS:
+        rows = frame[frame["check"] == check]
+        slope = float(np.polyfit(np.log(rows[size]), np.log(rows[cost]), 1)[0])
+        of = f"exponent of {cost}, {check}"
+        exponents.append({"check": of, "value": slope, "residual": slope - power})
+    return pd.concat([frame, pd.DataFrame(exponents)], ignore_index=True)
 
 
 def _along(ladder: str) -> Iterator[dict[str, Any]]:
@@ -65,3 +97,36 @@ def numbers_of(method: AnyMethod, size: Size) -> int:
     square = ops.zeros((1, size.M, size.M))
     state = method.initial_state(ops, Prior(square, square), MODEL.latents, size.n)
     return sum(math.prod(leaf.shape) for leaf in leaves(state))
+
+
+PRINTED_SIZES = {
+    "MNIST": ("softmax", Size(n=70_000, M=100, D=784, b=200)),
+    "airfoil": ("gaussian", Size(n=1202, M=50, D=5)),
+    "pima": ("bernoulli-probit", Size(n=614, M=50, D=8)),
+}
+"""Where the paper trains: MNIST in minibatches, and the largest data set of each task of Figure 3."""
+LARGE = {"M = 1000, b = 100": ("bernoulli-probit", Size(n=70_000, M=1000, D=8, b=100))}
+"""Where M ≫ b."""
+CHAIN_RULE = build_method(*VARIANTS["q-svgp natgrad autodiff"])
+
+
+def compute_saved() -> pd.DataFrame:
+    """Claim 24: FLOPs of t-SVGP's steps as a share of q-SVGP's, by chain rule (App. D) or in closed form.
+
+    An iteration is one E-step and one M-step.
+    """
+    return pd.DataFrame(
+        {"check": f"{step}, {name}, {form}", "residual": share}
+        for name, (likelihood, size) in {**PRINTED_SIZES, **LARGE}.items()
+        for form, other in (("chain rule", CHAIN_RULE), ("closed form", STANDARD))
+        for step, share in _shares(likelihood, size, other)
+    )
+
+
+def _shares(likelihood: str, size: Size, other: AnyMethod) -> Iterator[tuple[str, float]]:
+    model = build_model(likelihood, "matern52")
+    ours, theirs = (count(method, model, size) for method in (TIED, other))
+    yield "E-step", ours.e_step.flops / theirs.e_step.flops
+    yield "M-step", ours.m_step.flops / theirs.m_step.flops
+    both = [cost.e_step.flops + cost.m_step.flops for cost in (ours, theirs)]
+    yield "iteration", both[0] / both[1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,12 @@ Floats = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int64]
 TIED = "t-svgp tied-projected"
 STEPS, PASSES = 50, 60
+DECAYING_PASSES = 200
+
+
+def decaying(step: int) -> float:
+    """A rate as Robbins and Monro (1951) ask for: its sum diverges, that of its squares does not."""
+    return float((step + 2) ** -0.75)
 
 
 def fixed_theta() -> pd.DataFrame:
@@ -50,25 +56,45 @@ def _beside_sites(b: Bench) -> Iterator[dict[str, Any]]:
     summed = _of_sites(b, [*thirds] * PASSES, all_decay=True)
     yield {"check": "tied, of minibatches", "residual": worst_of(summed, optimum)}
 
+    several = [*thirds] * DECAYING_PASSES
+    for check, ends in (
+        ("tied, decaying rate", _of_sites(b, several, all_decay=True, rate=decaying)),
+        ("untied, decaying rate", _of_sites(b, several, all_decay=False, rate=decaying)),
+        (
+            "tied, decaying rate, without n/b",
+            _of_sites(b, [*thirds] * PASSES, all_decay=True, rate=decaying, scaled=False),
+        ),
+    ):
+        yield {"check": check, "residual": worst_of(ends, optimum)}
 
-def _of_sites(b: Bench, batches: Iterable[Rows], *, all_decay: bool) -> list[Floats]:
+
+def _of_sites(
+    b: Bench,
+    batches: Iterable[Rows],
+    *,
+    all_decay: bool,
+    rate: Callable[[int], float] = lambda _: RATE,
+    scaled: bool = True,
+) -> list[Floats]:
     """Mean and covariance after E-steps on sites (λ₁, β), each [n], from q = p.
 
-    Either every site decays and a batch's stand for n/b of them, as their sums do (Eqs. 22 and 23), or
-    those of the batch alone move (Eq. 17).
+    Either every site decays and a batch's stand for n/b of them, as their sums do (Eqs. 22 and 23; as
+    printed, `scaled = False`, they stand for themselves alone), or those of the batch alone move (Eq. 17).
     """
     full, made = dense_of(b), dict[bytes, Dense]()
     lambda1, beta = np.zeros(len(full.y)), np.zeros(len(full.y))
-    for rows in batches:
+    for number, rows in enumerate(batches):
         if (key := rows.tobytes()) not in made:
             made[key] = dense_of(b, rows=rows)
         dense = made[key]
         m, S = _posterior(full.A, full.K_inv, lambda1, beta)
         mu, _ = dense.marginals(m, S)
         _, alpha, slope = dense.expectations(m, S)
-        step, decaying = (RATE * dense.scale, slice(None)) if all_decay else (RATE, rows)
-        lambda1[decaying] *= 1.0 - RATE
-        beta[decaying] *= 1.0 - RATE
+        r = rate(number)
+        step = r * dense.scale if all_decay and scaled else r
+        moving = slice(None) if all_decay else rows
+        lambda1[moving] *= 1.0 - r
+        beta[moving] *= 1.0 - r
         np.add.at(lambda1, rows, step * (slope * mu + alpha)[0])
         np.add.at(beta, rows, step * slope[0])
     return list(_posterior(full.A, full.K_inv, lambda1, beta))
