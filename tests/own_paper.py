@@ -19,6 +19,7 @@ what = "NLPD against iterations"
 settings = "three folds"
 experiment = "fig1.toml"
 preset = "paper"
+smaller = "three folds in place of ten"
 printed = "fig1.csv"
 
 [[artefacts]]
@@ -74,10 +75,14 @@ title = "five points beat two"
 where = "Figure 1"
 kind = "compare"
 claim = "five points have a lower NLPD than two"
-predicate = "rule 5"
+predicate = "lower on more than half of the data sets"
+finding = "The NLPD is lower on {nlpd.held} of {nlpd.cases} data sets."
 hangs_on = "the data"
 artefacts = ["fig1"]
 [[claims.parts]]
+core = true
+key = "nlpd"
+budget = "equal"
 predicate = "ordering"
 says = "lower NLPD"
 artefact = "fig1"
@@ -89,12 +94,15 @@ id = "tides2030-02"
 title = "the NLPD as printed"
 where = "Figure 1"
 kind = "number"
-shrinks = "three folds in place of ten"
 claim = "NLPD 9.5"
-predicate = "NUM"
+predicate = "the print lies in the interval"
+finding = "The NLPD is {nlpd.value}."
 hangs_on = "the split"
 artefacts = ["fig1"]
 [[claims.parts]]
+core = true
+key = "nlpd"
+budget = "equal"
 predicate = "number"
 says = "NLPD"
 artefact = "fig1"
@@ -110,10 +118,11 @@ title = "one and one are two"
 where = "Appendix"
 kind = "exact"
 claim = "one and one are two"
-predicate = "EX"
+predicate = "a residual of rounding"
+finding = "The sum is right to {sum.value}."
 hangs_on = "nothing"
 artefacts = ["algebra"]
-parts = [{ predicate = "identity", says = "the sum", artefact = "algebra" }]
+parts = [{ core = true, key = "sum", predicate = "identity", says = "the sum", artefact = "algebra" }]
 
 [[claims]]
 id = "tides2030-04"
@@ -122,6 +131,7 @@ where = "Figure 2"
 kind = "picture"
 claim = "the sea is blue"
 predicate = "by eye"
+finding = "Nobody looked."
 hangs_on = "the weather"
 artefacts = ["fig2"]
 """

@@ -95,7 +95,7 @@ def test_the_figure_is_in_both_formats_with_a_caption_that_says_what_is_smaller(
     assert (reproduced.artefact / "progress.pdf").read_bytes().startswith(b"%PDF")
     caption = (reproduced.artefact / "progress.txt").read_text("utf-8")
     assert "Drawn: numpy." in caption
-    smaller = "preset paper; smaller than in the paper: three folds in place of ten (tides2030-02)"
+    smaller = "preset paper; smaller than in the paper: three folds in place of ten"
     assert smaller in caption
     for suffix in ("md", "tex"):
         assert smaller in (reproduced.artefact / f"scores.{suffix}").read_text("utf-8")
@@ -148,7 +148,7 @@ def test_printed_figures_stand_beside_ours_with_the_corrected_interval(
     assert first["difference"] == pytest.approx(np.mean(values) - 9.5, rel=1e-12)
     assert (bound["printed"], math.isnan(bound["difference"])) == ("<1", True)
     text = (reproduced.artefact / "printed-beside-ours.md").read_text("utf-8")
-    assert "| five | nlpd | tides2030-02: not reproduced | 9.5±0.01 |" in text
+    assert "| five | nlpd | tides2030-02: fails | 9.5±0.01 |" in text
     assert "2 of 3 printed figures" in text
 
 
@@ -156,15 +156,15 @@ def test_the_ledger_is_that_of_the_claims_command(cli: Cli, reproduced: Reproduc
     printed = cli("claims", "--paper", "tides2030", "--json", "--results", reproduced.results)
     entries = json.loads((reproduced.out / "claims.json").read_text("utf-8"))
     assert entries == json.loads(printed.out)
-    verdicts = {entry["id"]: entry["verdict"] for entry in entries}
-    assert verdicts["tides2030-02"] == "not reproduced"
-    assert verdicts["tides2030-03"] == "reproduced"  # computed
-    assert verdicts["tides2030-04"] == "not run"
+    grades = {entry["id"]: entry["grade"] for entry in entries}
+    assert grades["tides2030-02"] == "fails"
+    assert grades["tides2030-03"] == "holds"  # computed
+    assert grades["tides2030-04"] == "not run"
     text = (reproduced.out / "claims.md").read_text("utf-8")
     rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
-    shown = {row[0]: row[rows[0].index("verdict")] for row in rows[2:]}
-    assert shown == verdicts
-    assert "- the sum: reproduced. largest residual, +0" in text
+    shown = {row[0]: row[rows[0].index("grade")] for row in rows[2:]}
+    assert shown == grades
+    assert "- core: the sum: holds. largest residual, +0" in text
 
 
 def test_a_claim_brings_its_artefact_alone_and_cells_that_ran_are_kept(
@@ -192,7 +192,7 @@ def test_a_smaller_preset_says_so_and_decides_no_claim(
     caption = (tmp_path / "tides2030" / "fig1" / "progress.txt").read_text("utf-8")
     assert "preset quick, smaller than preset paper: 1 of 3 splits; smaller than in" in caption
     entries = json.loads((tmp_path / "claims.json").read_text("utf-8"))
-    assert {entry["id"]: entry["condition"] for entry in entries} == dict.fromkeys(
+    assert {entry["id"]: entry["finding"] for entry in entries} == dict.fromkeys(
         ("tides2030-01", "tides2030-02"), "4 of 6 cells of tides2030-fig1 have not run"
     )
 

@@ -30,12 +30,12 @@ def test_the_commands_of_the_page_list_it_and_make_everything(guide: Guide) -> N
     assert "cells: 6 run, 0 reused, 0 failed" in made.stdout
     assert "echo2030/fig2: not there, no experiment" in made.stdout
     caption = (guide.folder / folder / "bound.txt").read_text("utf-8")
-    assert "three folds in place of ten (echo2030-01)" in caption
+    assert "smaller than in the paper: three folds of ten" in caption
     printed = (guide.folder / folder / "printed-beside-ours.md").read_text("utf-8")
     assert "1 of 2 printed figures beside ours" in printed
     entries = json.loads((guide.folder / "runs" / "reproduced" / "claims.json").read_text("utf-8"))
     assert [entry["id"] for entry in entries] == ["echo2030-01", "echo2030-02"]
-    assert "not run" not in {entry["verdict"] for entry in entries}
+    assert "not run" not in {entry["grade"] for entry in entries}
 
 
 def test_a_mistake_in_the_folder_is_one_line(tmp_path: Path) -> None:

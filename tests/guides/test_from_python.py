@@ -69,5 +69,5 @@ def test_records_frames_and_claims(names: dict[str, Any]) -> None:
     final = names["finals"](names["records"])
     assert len(names["traces"](names["records"])) == 2 * len(final) == 10
     assert names["table"]("my.toml")["method"].tolist() == ["t-svgp"]
-    verdicts = names["claims"]("adam2021-01", results="results")
-    assert verdicts["verdict"].tolist() == ["reproduced"]
+    graded = names["claims"]("adam2021-01", results="results")
+    assert graded["grade"].tolist() == ["holds, corrected"]

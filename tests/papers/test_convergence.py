@@ -91,3 +91,9 @@ def test_a_median_over_looks_without_a_number_is_none_itself() -> None:
     found = bound_trace(range(1, 41), bound, minibatches=True).bound
     assert found[10] == -math.inf
     assert found[30] == 1.0
+
+
+def test_a_bound_without_a_number_at_the_ends_has_no_rise() -> None:
+    assert math.isnan(bound_trace([1, 2], [None, None], minibatches=False).rise)
+    assert bound_trace([1, 2], [None, None], minibatches=False).fall == 0.0
+    assert bound_trace(range(1, 9), [0.0] * 6 + [5.0, None], minibatches=False).fall == 0.0

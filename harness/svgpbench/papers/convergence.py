@@ -58,12 +58,14 @@ class BoundTrace(NamedTuple):
     def rise(self) -> float:
         """By how much the bound rose in the last quarter of the run; below 0 where it fell."""
         last = self.last_quarter
-        return float(last[-1] - last[0]) if len(last) else math.nan
+        if not len(last) or not np.isfinite(last[[0, -1]]).all():
+            return math.nan
+        return float(last[-1] - last[0])
 
     @property
     def fall(self) -> float:
         """By how much the bound fell at most below an earlier one of the last quarter."""
-        last = self.last_quarter
+        last = self.last_quarter[np.isfinite(self.last_quarter)]
         return float(np.max(np.maximum.accumulate(last) - last, initial=0.0))
 
 

@@ -166,6 +166,7 @@ class Spread(Predicate):
     predicate: Literal["spread"]
     metric: MeasureName
     methods: Annotated[tuple[str, ...], Field(min_length=2)]  # that of the least spread first
+    budget: Literal["converged", "equal"] = "converged"
 
     @property
     def compared(self) -> tuple[str, ...]:
@@ -182,7 +183,8 @@ class Spread(Predicate):
         of = f"against {other}"
         if failed := int(((pair["status"] != "ok") | pair[self.metric].isna()).sum()):
             return Effect(of, Outcome.undecided, note=f"{failed} of {len(pair)} cells failed")
-        if why := _unconverged_in(pair, (self.methods[0], other), rules):
+        ends = self.budget == "converged"
+        if ends and (why := _unconverged_in(pair, (self.methods[0], other), rules)):
             return Effect(of, Outcome.undecided, note=why)
         keys = ["method", "split_seed", "fold", "seed"]
         deviations = pair.groupby(keys)[self.metric].std(ddof=1).unstack("method")

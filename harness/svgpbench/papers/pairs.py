@@ -177,9 +177,10 @@ def unconverged(cells: pd.DataFrame, methods: Sequence[str], rules: Rules = RULE
         if AT in method or "bound_rise" not in mine:
             continue
         region = rules.threshold * MEASURES["elbo"].region_at(0.0, float(mine["n_bound"].mean()))
-        if (rise := float(mine["bound_rise"].median())) > region:
+        rise, fall = float(mine["bound_rise"].median()), float(mine["bound_fall"].max())
+        if rise > region:
             return f"{method} has not converged: its bound rose by {rise:.3g} in the last quarter"
-        if (fall := float(mine["bound_fall"].max())) > region:
+        if fall > region:
             return f"{method} is unstable at its rate: its bound fell by {fall:.3g} in the last quarter"
     return ""
 
