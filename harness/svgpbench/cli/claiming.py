@@ -66,15 +66,18 @@ def claims_command(
     ] = False,
     results: ResultsFolder = RESULTS,
     as_json: AsJson = False,
+    as_markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print the grades as Markdown.")
+    ] = False,
 ) -> None:
-    """Say what the papers claim and what the records say of it; one ID shows the whole entry."""
+    """Grade papers' claims by records; one ID shows the claim's finding, evidence and conditions."""
     page = _page(
         {"released": of_release, "contradictions": contradictory, "artefacts": of_artefacts},
         bool(ids or as_json),
         bool(paper),
     )
     if page == "released":
-        _print_released(paper)
+        _print_released(paper, as_markdown)
         return
     if page == "contradictions":
         typer.echo(_contradictions(results))
@@ -89,6 +92,10 @@ def claims_command(
         from svgpbench.report.taken import taken_as_markdown
 
         typer.echo(taken_as_markdown(papers, judged, results))
+    elif as_markdown:
+        from svgpbench.report.ledger import as_row, grades_page
+
+        typer.echo(grades_page([as_row(one) for _, one in judged]))
     elif as_json:
         entries = [{"paper": of.name, **one.to_json()} for of, one in judged]
         typer.echo(json.dumps(entries, indent=2, ensure_ascii=False, allow_nan=False))
@@ -110,12 +117,15 @@ def _page(asked: dict[str, bool], narrowed: bool, of_a_paper: bool) -> str:
     return name
 
 
-def _print_released(paper: str | None) -> None:
+def _print_released(paper: str | None, as_markdown: bool) -> None:
     from importlib.metadata import version
 
-    from svgpbench.report.ledger import released
+    from svgpbench.report.ledger import grades_page, released
 
     rows = released(paper)
+    if as_markdown:
+        typer.echo(grades_page(rows))
+        return
     shown = [
         [Text(row[name]) for name in ("id", "claim", "grade", "fidelity", "effect")] for row in rows
     ]

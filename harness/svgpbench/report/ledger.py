@@ -6,18 +6,23 @@ import csv
 import io
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 
 from svgpbench.atomic import write_whole
 from svgpbench.papers import Paper, load_paper
+from svgpbench.papers.grades import Grade
 from svgpbench.report.grading import Judged, Part, with_interval
 from svgpbench.report.table_formats import TextTable, markdown
 
-COLUMNS = ("id", "claim", "grade", "fidelity", "finding", "effect", "low", "high", "steadiness")
+COLUMNS = (
+    "id", "claim", "kind", "grade", "fidelity", "finding", "effect", "low", "high", "steadiness",
+)  # fmt: skip
 SHOWN = ("id", "claim", "grade", "fidelity", "finding")
-"""Columns that a page and a terminal have room for."""
+"""Columns that a page has room for."""
+
+KINDS = ("theory", "experiments", "speed")
 
 RELEASED = files("svgpbench") / "papers" / "released.csv"
 """The ledger of the repository's records, as it was when this version was made."""
@@ -51,9 +56,8 @@ def row_of(one: Judged) -> list[str]:
     effect = one.only_effect
     numbers = (None, None, None) if effect is None else (effect.value, effect.low, effect.high)
     shown = ["" if number is None else f"{number:.6g}" for number in numbers]
-    return [
-        one.claim.id, one.claim.title, one.grade, one.fidelity, one.finding, *shown, one.steady,
-    ]  # fmt: skip
+    said = (one.claim.id, one.claim.title, one.kind, one.grade, one.fidelity, one.finding)
+    return [*said, *shown, one.steady]
 
 
 def released(paper: str | None = None, text: str | None = None) -> list[dict[str, str]]:
@@ -79,11 +83,43 @@ def _sections(judged: Sequence[tuple[Paper, Sequence[Judged]]]) -> Iterator[str]
     for paper, claims in judged:
         about = paper.about
         yield f"## {about.title}\n\n{', '.join(about.authors)}, {about.venue} {about.year}"
-        rows = [row_of(one)[: len(SHOWN)] for one in claims]
-        yield markdown(TextTable(SHOWN, rows, words=len(SHOWN)))
+        yield _table([as_row(one) for one in claims])
         yield from (
             _entry(one) for one in claims if any(part.judgement.effects for part in one.parts)
         )
+
+
+def as_row(one: Judged) -> dict[str, str]:
+    """Return a claim's row of the ledger by column."""
+    return dict(zip(COLUMNS, row_of(one), strict=True))
+
+
+def _table(rows: Sequence[Mapping[str, str]]) -> str:
+    shown = [[row[name] for name in SHOWN] for row in rows]
+    return markdown(TextTable(SHOWN, shown, words=len(SHOWN)))
+
+
+def grades_page(rows: Sequence[Mapping[str, str]]) -> str:
+    """Return the grades as Markdown: how many by paper and kind, then a table for each paper."""
+    papers = list(dict.fromkeys(row["id"].rpartition("-")[0] for row in rows))
+    of = {name: [row for row in rows if row["id"].startswith(f"{name}-")] for name in papers}
+    counted = [
+        [name, kind, *_counts([row for row in of[name] if row["kind"] == kind])]
+        for name in papers
+        for kind in KINDS
+        if any(row["kind"] == kind for row in of[name])
+    ]
+    header = ("paper", "claims about", *Grade)
+    total = ["all", "", *_counts(rows)]
+    sections = [markdown(TextTable(header, [*counted, total], words=2))]
+    for name in papers:
+        sections += [f"## {load_paper(name).about.title}", _table(of[name])]
+    return "\n\n".join(sections)
+
+
+def _counts(rows: Sequence[Mapping[str, str]]) -> list[str]:
+    counts = Counter(row["grade"] for row in rows)
+    return [str(counts[grade] or "") for grade in Grade]
 
 
 def _entry(one: Judged) -> str:
