@@ -3,6 +3,7 @@
 # make mutants   puts each fault of tests/mutants/faults into a copy: which test notices? (an hour; ONLY=batches)
 # make mutants-drawn   200 mutants drawn by a seed; survivors go to tests/mutants/survivors.toml to be read
 # make fuzz   reads 20 000 files made wrong by every parser of files from outside (ten minutes; SEED=1)
+# make figures   results/PAPER of every paper from the committed records: each figure, printed numbers beside ours (PAPERS=adam2021)
 # make pages   the docs and, beside them, the site of all committed records, in build/pages with one search
 # make chaos   kills a run's processes over and over: nothing may be lost (a quarter of an hour)
 # make sharded times E-steps over tables of 10^5 to 10^7 rows on 1, 2 and 4 workers, beside their law
@@ -13,9 +14,10 @@ JOBS    ?=
 ONLY    ?=
 BENCH   ?=
 SEED    ?= 0
+PAPERS  ?=
 BIN      = $(VENV)/bin
 
-.PHONY: demo test long pages mutants mutants-drawn fuzz chaos overheads sharded lint check bench peers paper clean
+.PHONY: demo test long figures pages mutants mutants-drawn fuzz chaos overheads sharded lint check bench peers paper clean
 
 demo: $(VENV)/.installed
 	$(BIN)/svgpbench run adam2021-fig3 --preset quick --results $(RESULTS) $(if $(JOBS),--jobs $(JOBS))
@@ -28,6 +30,10 @@ test: $(VENV)/.installed
 # what takes minutes by itself: every package that `svgpbench new` writes, the whole check on plugins, kills (ten minutes)
 long: $(VENV)/.installed
 	$(BIN)/pytest -m long --numprocesses auto --dist loadfile
+
+# what git keeps of the papers: after new records, this and a commit
+figures: $(VENV)/.installed
+	$(BIN)/svgpbench reproduce $(PAPERS) --from-records --results results --pages results
 
 pages: $(VENV)/.installed
 	$(BIN)/svgpbench report --results results --out build/report

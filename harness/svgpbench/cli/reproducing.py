@@ -15,7 +15,7 @@ from svgpbench.errors import UserError
 
 if TYPE_CHECKING:
     from svgpbench.papers import Artefact, Paper
-    from svgpbench.report.reproduction import Planned, Written
+    from svgpbench.report.reproduction import Chosen, Planned, Written
 
 OUT = RESULTS / "reproduced"
 
@@ -38,6 +38,14 @@ def reproduce_command(
     out: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="Folder of what is made.")
     ] = OUT,
+    pages: Annotated[
+        Path | None,
+        typer.Option(
+            "--pages",
+            metavar="DIR",
+            help="Write one page per paper there, with its pictures, in place of all that --out holds.",
+        ),
+    ] = None,
 ) -> None:
     """Run what is missing of papers' artefacts; make their figures, tables and grades from the records."""
     from svgpbench.report.asked import judged_and_drawn
@@ -50,8 +58,11 @@ def reproduce_command(
     drawn = [one for each in chosen for one in draws(each)]
     if from_records and not results.is_dir():
         raise UserError(f"--results {results}: there is no such folder; name one with records")
-    check_writable(out)
+    check_writable(pages or out)
     ran = set() if from_records else _run(planned, results)
+    if pages:
+        _write_pages(chosen, results, pages)
+        return
     with judged_and_drawn(chosen, results) as (judged, frame_of):
         of_paper = {paper.name: claims for paper, claims in judged}
         written = {
@@ -71,6 +82,19 @@ def reproduce_command(
     typer.echo(f"{out}/claims.md, {out}/claims.json: {write_ledger(out, judged)}")
     if any(status != "ok" for made in written.values() for status in made.statuses.values()):
         raise typer.Exit(FAILED)
+
+
+def _write_pages(chosen: Sequence[Chosen], results: Path, folder: Path) -> None:
+    """Write the page of each paper; claims that no figure or table shows are not graded."""
+    from svgpbench.report.asked import judged_and_drawn
+    from svgpbench.report.paper_page import shown_of, write_page
+
+    shown = [shown_of(each) for each in chosen]
+    with judged_and_drawn(shown, results) as (judged, frame_of):
+        for each, (_, claims) in zip(shown, judged, strict=True):
+            page, *pictures = write_page(each, claims, results, folder, frame_of)
+            size = sum(path.stat().st_size for path in pictures) / 1e6
+            typer.echo(f"{page}: {len(pictures)} pictures, {size:.1f} MB")
 
 
 def _run(planned: Sequence[Planned], results: Path) -> Collection[str]:

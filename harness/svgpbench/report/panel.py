@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -44,6 +45,8 @@ STYLE: dict[Any, Any] = {
 }
 FIRST, STEP = 0.03, 0.1
 """Of a panel's height: the margin of its first label, and how far another is from it."""
+TITLE = 26
+"""Characters of a line of a panel's title."""
 AIR = 2.0
 """Pixels, of a hundred an inch, between a label and a curve."""
 
@@ -71,6 +74,7 @@ def grid(
 
 def title_of(name: str, rows: pd.DataFrame) -> str:
     """The name of a data set, with its size where a record says it."""
+    name = textwrap.fill(name, TITLE, break_long_words=False, break_on_hyphens=False)
     if rows.empty or pd.isna(rows["n_train"].iloc[0]):
         return name
     n, d = int(rows["n_train"].iloc[0]), int(rows["dimensions"].iloc[0])
@@ -100,8 +104,7 @@ def legend_of(figure: Figure, handles: Sequence[Line2D]) -> None:
 
 def _widest(widths: Sequence[float], columns: int) -> float:
     """The width of a legend, which matplotlib fills column by column."""
-    rows = -(-len(widths) // columns)
-    return sum(max(widths[start : start + rows]) for start in range(0, len(widths), rows))
+    return sum(float(max(column)) for column in np.array_split(widths, columns))
 
 
 def finish(panel: Axes) -> None:

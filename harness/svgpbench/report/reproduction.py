@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from svgpbench.atomic import write_whole
 from svgpbench.config import CellConfig
@@ -70,6 +71,24 @@ class Computed:
     figures: dict[str, ComputedFigure]
 
 
+class Picture(NamedTuple):
+    """A figure that was drawn."""
+
+    name: str
+    png: Path
+    caption: str
+
+
+@dataclass(frozen=True)
+class Made:
+    """The files of one figure or table, and what is in them."""
+
+    files: tuple[Path, ...] = ()
+    figures: tuple[Picture, ...] = ()
+    tables: tuple[str, ...] = ()
+    beside: tuple[Beside, ...] = ()
+
+
 @dataclass(frozen=True)
 class Written:
     """The files made of an artefact, why others were not, and the records they rest on."""
@@ -79,6 +98,9 @@ class Written:
     statuses: Mapping[str, str]  # of each record, by cell id
     missing: int
     computed: bool = False  # and so without records
+    figures: tuple[Picture, ...] = ()
+    tables: tuple[str, ...] = ()  # as Markdown, that of printed figures apart
+    beside: tuple[Beside, ...] = ()
 
 
 def choose(names: Sequence[str]) -> list[Chosen]:
@@ -190,7 +212,7 @@ def write_computed(
     paper, artefact = of.paper.name, of.artefact.id
     folder = out / paper / artefact
     folder.mkdir(parents=True, exist_ok=True)
-    files: list[Path] = []
+    made: list[Made] = []
     left_out: list[str] = []
     for name, kind in of.figures.items():
         frame = frame_of(paper, f"{artefact}/{name}")
@@ -201,7 +223,7 @@ def write_computed(
         text = draw_computed(frame, kind, f"{paper}/{artefact}", png, pdf)
         write_whole(caption, f"{text}\n".encode())
         write_whole(numbers, frame.to_csv(index=False).encode())
-        files += [png, pdf, caption, numbers]
+        made.append(Made((png, pdf, caption, numbers), (Picture(name, png, text),)))
     ours = frame_of(paper, f"{artefact}/{PRINTED}")
     if ours is not None:
         printed = [x for x in of.paper.printed if x.artefact == artefact]
@@ -210,8 +232,28 @@ def write_computed(
         says = (
             f"{paper}, {artefact}: {shown} of {len(printed)} printed figures beside ours, computed."
         )
-        files += _beside_files(rows, says, folder / "printed-beside-ours")
-    return Written(tuple(files), tuple(left_out), {}, 0, computed=True)
+        made.append(_beside_files(rows, says, folder / "printed-beside-ours"))
+    return _written(made, left_out, {}, 0, computed=True)
+
+
+def _written(
+    made: Sequence[Made],
+    left_out: Sequence[str],
+    statuses: Mapping[str, str],
+    missing: int,
+    *,
+    computed: bool = False,
+) -> Written:
+    return Written(
+        tuple(path for one in made for path in one.files),
+        tuple(left_out),
+        statuses,
+        missing,
+        computed,
+        tuple(picture for one in made for picture in one.figures),
+        tuple(table for one in made for table in one.tables),
+        tuple(row for one in made for row in one.beside),
+    )
 
 
 def write(planned: Planned, results: Path, out: Path, judged: Sequence[Judged]) -> Written:
@@ -227,15 +269,15 @@ def write(planned: Planned, results: Path, out: Path, judged: Sequence[Judged]) 
     found = replace(found, notes=(planned.scope, *found.notes))
     folder = out / planned.paper.name / planned.artefact.id
     folder.mkdir(parents=True, exist_ok=True)
-    files: list[Path] = []
+    made: list[Made] = []
     left_out: list[str] = []
     for make in _makers(planned, found, folder, judged):
         try:
-            files += make()
+            made.append(make())
         except UserError as error:
             left_out.append(str(error))
     statuses = {record.cell_id: record.status for record in found.records}
-    return Written(tuple(files), tuple(left_out), statuses, found.missing)
+    return _written(made, left_out, statuses, found.missing)
 
 
 def write_times(paper: Paper, artefact: Artefact, results: Path, out: Path) -> list[Path]:
@@ -243,8 +285,13 @@ def write_times(paper: Paper, artefact: Artefact, results: Path, out: Path) -> l
 
     Raises `UserError` where there are no times, and for a folder that cannot be written.
     """
+    return list(made_of_times(paper, artefact, results, out).files)
+
+
+def made_of_times(paper: Paper, artefact: Artefact, results: Path, out: Path) -> Made:
+    """Do the same and return the picture with its caption."""
     if artefact.timing is None or len(artefact.timing.problems) == 1:
-        return []
+        return Made()
     found = timed(results, artefact.timing)
     if found.why_not:
         raise UserError(found.why_not)
@@ -253,10 +300,10 @@ def write_times(paper: Paper, artefact: Artefact, results: Path, out: Path) -> l
     png, pdf, caption = _named(folder / "times", "png", "pdf", "txt")
     text = f"{paper.name}, {artefact.id}: {draw_times(found, artefact.timing, png, pdf)}"
     write_whole(caption, f"{text}\n".encode())
-    return [png, pdf, caption]
+    return Made((png, pdf, caption), (Picture("times", png, text),))
 
 
-Maker = Callable[[], list[Path]]
+Maker = Callable[[], Made]
 
 
 def _makers(
@@ -270,22 +317,26 @@ def _makers(
     yield partial(_beside, planned, found, folder / "printed-beside-ours", judged)
 
 
-def _figure(found: Collected, stem: Path, kind: FigureKind) -> list[Path]:
+def _figure(found: Collected, stem: Path, kind: FigureKind) -> Made:
     png, pdf, caption = _named(stem, "png", "pdf", "txt")
-    write_whole(caption, f"{draw_figure(found, png, kind, pdf)}\n".encode())
-    return [png, pdf, caption]
+    text = draw_figure(found, png, kind, pdf)
+    write_whole(caption, f"{text}\n".encode())
+    return Made((png, pdf, caption), (Picture(stem.name, png, text),))
 
 
-def _table(found: Collected, stem: Path, kind: TableKind) -> list[Path]:
+def _table(found: Collected, stem: Path, kind: TableKind) -> Made:
     table = kind.build(found)
-    return _texts(stem, table.to_markdown(), table.to_latex(), table.to_csv())
+    text = table.to_markdown()
+    return Made(_texts(stem, text, table.to_latex(), table.to_csv()), tables=(text,))
 
 
-def _beside(planned: Planned, found: Collected, stem: Path, judged: Sequence[Judged]) -> list[Path]:
+def _beside(planned: Planned, found: Collected, stem: Path, judged: Sequence[Judged]) -> Made:
     printed = [x for x in planned.paper.printed if x.artefact == planned.artefact.id]
-    rows = beside(printed, found.records, judged, planned.experiment.methods)
+    stand_in = bool(planned.artefact.missing)
+    methods = planned.experiment.methods
+    rows = beside(printed, found.records, judged, methods, stand_in=stand_in)
     if not rows:
-        return []
+        return Made()
     shown = len({row.printed for row in rows})
     caption = (
         f"{planned.paper.name}, {planned.artefact.id}: {shown} of {len(printed)} printed figures "
@@ -294,18 +345,19 @@ def _beside(planned: Planned, found: Collected, stem: Path, judged: Sequence[Jud
     return _beside_files(rows, caption, stem)
 
 
-def _beside_files(rows: Sequence[Beside], caption: str, stem: Path) -> list[Path]:
+def _beside_files(rows: Sequence[Beside], caption: str, stem: Path) -> Made:
     text = as_text(rows)
     as_markdown = f"{markdown(text)}\n\n{caption}"
-    return _texts(stem, as_markdown, latex(text, caption), as_frame(rows).to_csv(index=False))
+    files = _texts(stem, as_markdown, latex(text, caption), as_frame(rows).to_csv(index=False))
+    return Made(files, beside=tuple(rows))
 
 
-def _texts(stem: Path, as_markdown: str, as_latex: str, as_csv: str) -> list[Path]:
+def _texts(stem: Path, as_markdown: str, as_latex: str, as_csv: str) -> tuple[Path, ...]:
     paths = _named(stem, "md", "tex", "csv")
     for path, text in zip(paths, (as_markdown, as_latex, as_csv), strict=True):
         write_whole(path, f"{text.rstrip()}\n".encode())
     return paths
 
 
-def _named(stem: Path, *suffixes: str) -> list[Path]:
-    return [stem.with_name(f"{stem.name}.{suffix}") for suffix in suffixes]
+def _named(stem: Path, *suffixes: str) -> tuple[Path, ...]:
+    return tuple(stem.with_name(f"{stem.name}.{suffix}") for suffix in suffixes)

@@ -9,6 +9,7 @@ from typing import Literal
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from pydantic import PositiveFloat
 
 from svgpbench.metrics import Metric, of_a_trace
 from svgpbench.report.curves import Curve, curves, leaves, limits
@@ -17,14 +18,32 @@ from svgpbench.report.frames import count_by
 from svgpbench.report.kinds import FigureKind, TracedName
 from svgpbench.report.means import WHICH_ERROR
 from svgpbench.report.palette import LineStyle
-from svgpbench.report.panel import Label, finish, grid, label, legend, title_of, whole_numbers
+from svgpbench.report.panel import (
+    Label,
+    finish,
+    grid,
+    label,
+    legend,
+    logarithmic,
+    title_of,
+    whole_numbers,
+)
 
 
 class Convergence(FigureKind):
-    """A row a metric, a column a data set, a curve a method: mean and standard error over cells."""
+    """A row a metric, a column a data set, a curve a method: mean and standard error over cells.
+
+    `scale = "log"` has a logarithmic horizontal axis, without iteration 0. `depth`: of a vertical axis whose
+    metric is better where it is higher, how far it goes below the best mean. `width` and `height`: of a
+    panel, in inches.
+    """
 
     metrics: tuple[TracedName, ...] = ("elbo", "nlpd")
     x: Literal["iteration", "seconds"] = "iteration"
+    scale: Literal["linear", "log"] = "linear"
+    depth: PositiveFloat | None = None
+    width: PositiveFloat = 1.36
+    height: PositiveFloat = 1.4
 
     def draw(self, drawn: Drawn) -> Figure:
         """Raises `UserError` for records without a trace, and for a metric that none of them has."""
@@ -32,7 +51,7 @@ class Convergence(FigureKind):
             raise drawn.none_of("a trace")
         metrics = [of_a_trace(name) for name in self.metrics]
         drawn.check_recorded(metrics, drawn.traces)
-        figure, axes = grid(len(metrics), len(drawn.data))
+        figure, axes = grid(len(metrics), len(drawn.data), self.width, self.height)
         for column, name in enumerate(drawn.data):
             here = drawn.traces[drawn.traces["data"] == name]
             dead = failed_at_once(drawn.finals[drawn.finals["data"] == name], here)
@@ -40,8 +59,12 @@ class Convergence(FigureKind):
                 panel = axes[row][column]
                 without = _without(here, metric.name)
                 lines = curves(here[~here["method"].isin(without)], metric.name, dead, self.x)
-                _draw_panel(panel, lines, drawn.styles, metric, without)
-                if self.x == "iteration":
+                shown = self._limits(lines, metric)
+                arrows = self._depth_of(metric) is None
+                _draw_panel(panel, lines, drawn.styles, metric, without, shown, arrows=arrows)
+                if self.scale == "log":
+                    logarithmic(panel)
+                elif self.x == "iteration":
                     whole_numbers(panel)
                 if column == 0:
                     panel.set_ylabel(metric.label)
@@ -50,6 +73,17 @@ class Convergence(FigureKind):
         figure.align_ylabels(list(axes[:, 0]))
         legend(figure, drawn.styles)
         return figure
+
+    def _limits(self, lines: Sequence[Curve], metric: Metric) -> tuple[float, float]:
+        """The vertical axis of a panel; with `depth`, of a metric that should be high, from the best mean."""
+        bests = [float(line.mean.max()) for line in lines if len(line.mean)]
+        depth = self._depth_of(metric)
+        if depth is None or not bests:
+            return limits(lines, metric.better)
+        return max(bests) - depth, max(bests) + 0.06 * depth
+
+    def _depth_of(self, metric: Metric) -> float | None:
+        return self.depth if metric.better == "higher" else None
 
     def _x_label(self, drawn: Drawn) -> str:
         if self.x == "seconds":
@@ -63,6 +97,7 @@ class Convergence(FigureKind):
         return (
             f"mean over {drawn.cells} cells (folds × seeds) {phrases}, "
             f"against {self._x_label(drawn)}; band: standard error, {WHICH_ERROR}."
+            + (f" Below the axis: more than {self.depth:g} from the best." if self.depth else "")
         )
 
     def remarks(self, drawn: Drawn) -> Sequence[str]:
@@ -98,8 +133,11 @@ def _draw_panel(
     styles: dict[str, LineStyle],
     metric: Metric,
     without: Sequence[str],
+    shown: tuple[float, float],
+    *,
+    arrows: bool,
 ) -> None:
-    low, high = limits(lines, metric.better)
+    low, high = shown
     edge: Literal["top", "bottom"] = "bottom" if metric.better == "higher" else "top"
     labels = [Label(f"{name}: no {metric.title}", styles[name].colour, edge) for name in without]
     if not lines and labels:
@@ -118,7 +156,7 @@ def _draw_panel(
         )
         if line.broke_at is not None and low <= line.last <= high:
             panel.plot(x[-1], line.last, marker="x", color=style.colour, markersize=5, zorder=9)
-        if (farthest := leaves(line, low, high)) is not None:
+        if arrows and (farthest := leaves(line, low, high)) is not None:
             arrow = r"$\uparrow$" if farthest > high else r"$\downarrow$"
             labels.append(Label(f"{arrow} {_short(farthest)}", style.colour, edge))
     panel.set_ylim(low, high)

@@ -1,0 +1,289 @@
+"""One page a paper: each figure and table of its artefacts, printed numbers beside ours, and grades."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
+
+from svgpbench.atomic import write_whole
+from svgpbench.cells.cell import identify
+from svgpbench.errors import UserError
+from svgpbench.experiments import Selection, resolve
+from svgpbench.learning import records as of_learning
+from svgpbench.learning.comparison import Entry, compare
+from svgpbench.learning.plan import OURS, Contestant, Plan, read_plan, shipped_plans
+from svgpbench.papers import Artefact, Paper
+from svgpbench.report import evidence, timings, walks
+from svgpbench.report.evidence import ComputedFrame, computed_frame
+from svgpbench.report.grading import Judged
+from svgpbench.report.learning_curves import draw_learning
+from svgpbench.report.printed_beside_ours import as_text, without_ours
+from svgpbench.report.reproduction import (
+    Chosen,
+    Made,
+    Picture,
+    Written,
+    draws,
+    made_of_times,
+    plan,
+    write,
+    write_computed,
+)
+from svgpbench.report.table_formats import TextTable, markdown
+
+PAGE = "printed-beside-ours.md"
+COLOURS = 128
+"""Of a kept picture: curves and their bands have fewer, and a file is a third as large."""
+
+LEARNING = "learning"  # the folder of `svgpbench learn` below the results
+GRADES = ("claim", "in a few words", "grade", "finding")
+
+
+def is_shown(artefact: Artefact) -> bool:
+    """Whether an artefact has a figure, a table or a printed number; checks of algebra have none."""
+    return not artefact.computed or bool(artefact.figures or artefact.printed)
+
+
+def shown_of(chosen: Chosen) -> Chosen:
+    """Return the artefacts that a page shows, and the claims that hang on them."""
+    artefacts = tuple(filter(is_shown, chosen.artefacts))
+    ids = {artefact.id for artefact in artefacts}
+    claims = tuple(claim for claim in chosen.claims if ids.intersection(claim.artefacts))
+    return Chosen(chosen.paper, artefacts, claims)
+
+
+def write_page(
+    chosen: Chosen,
+    judged: Sequence[Judged],
+    results: Path,
+    folder: Path,
+    frame_of: ComputedFrame = computed_frame,
+) -> list[Path]:
+    """Write the page of a paper and its pictures to a folder of its own; return the files.
+
+    What has no records is named with the command that makes them. Raises `UserError` for a folder that
+    cannot be written.
+    """
+    paper = chosen.paper
+    place = folder / paper.name
+    place.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory() as scratch:
+        made = _made(chosen, judged, results, Path(scratch), frame_of)
+        kept = {
+            picture.png: place / _file_name(artefact.id, picture.name)
+            for artefact in chosen.artefacts
+            for picture in made[artefact.id].figures
+            if owner(chosen.artefacts, artefact, picture.name) == artefact
+        }
+        for png, path in kept.items():
+            keep_picture(png, path)
+    sections = [
+        _section(chosen, artefact, made[artefact.id], judged, results, kept)
+        for artefact in chosen.artefacts
+    ]
+    page = place / PAGE
+    write_whole(page, "\n\n".join([*_head(paper), *sections, ""]).encode())
+    return [page, *kept.values()]
+
+
+def _made(
+    chosen: Chosen,
+    judged: Sequence[Judged],
+    results: Path,
+    scratch: Path,
+    frame_of: ComputedFrame,
+) -> dict[str, Written]:
+    """Make the figures and tables of each artefact, by its id."""
+    nothing = Written((), (), {}, 0)
+    made = dict.fromkeys((artefact.id for artefact in chosen.artefacts), nothing)
+    for planned in plan(chosen, None, ()):
+        made[planned.artefact.id] = write(planned, results, scratch, judged)
+    for computed in draws(chosen):
+        made[computed.artefact.id] = write_computed(computed, scratch, judged, frame_of)
+    for artefact in chosen.artefacts:
+        figures = (
+            *made[artefact.id].figures,
+            *_of_times(chosen.paper, artefact, results, scratch).figures,
+            *_of_learning(chosen.paper, artefact, results, scratch),
+        )
+        made[artefact.id] = replace(made[artefact.id], figures=figures)
+    return made
+
+
+def _of_times(paper: Paper, artefact: Artefact, results: Path, scratch: Path) -> Made:
+    try:
+        return made_of_times(paper, artefact, results, scratch)
+    except UserError:  # no times: the page has the command
+        return Made()
+
+
+def plan_of(paper: str, artefact: str) -> str:
+    """Return the plan of `svgpbench learn` that a figure has, `PAPER-ARTEFACT`; empty where it has none."""
+    name = f"{paper}-{artefact}"
+    return name if name in shipped_plans() else ""
+
+
+def _of_learning(
+    paper: Paper, artefact: Artefact, results: Path, scratch: Path
+) -> Iterator[Picture]:
+    """Draw the curves against seconds of an artefact that has a plan and records of it."""
+    name = plan_of(paper.name, artefact.id)
+    if not name:
+        return
+    declared = read_plan(Path(name))
+    found = of_learning.read(results / LEARNING)
+    contestants = _contestants(declared)
+    entries: dict[str, list[Entry]] = {
+        problem: [x for x in compare(declared, problem, contestants, found.get) if x.trained]
+        for problem in declared.problems
+    }
+    entries = {problem: several for problem, several in entries.items() if several}
+    if entries:
+        png = scratch / f"{name}.png"
+        draw_learning(declared, entries, png)
+        what = " and ".join(
+            {"nlpd": "test NLPD", "elbo": "ELBO"}[curve] for curve in declared.curves
+        )
+        runs = sum(len(x.trained) for several in entries.values() for x in several)
+        yield Picture(
+            artefact.id,
+            png,
+            f"{paper.name}, {artefact.id}: {what} against seconds of training on "
+            f"{', '.join(entries)}: a curve for each of {runs} runs, a cross where one died.",
+        )
+
+
+def _contestants(declared: Plan) -> list[Contestant]:
+    ours = [Contestant(OURS, method) for method in declared.methods]
+    peers = declared.peer_methods.items()
+    return [*ours, *(Contestant(peer, method) for peer, methods in peers for method in methods)]
+
+
+def keep_picture(png: Path, path: Path) -> None:
+    """Write a picture with few colours, and its caption inside."""
+    with Image.open(png) as image:
+        text = PngInfo()
+        for key, value in image.info.items():
+            if isinstance(key, str) and isinstance(value, str):
+                text.add_itxt(key, value)
+        few = image.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
+        few.save(path, optimize=True, pnginfo=text, dpi=image.info.get("dpi"))
+
+
+def _file_name(artefact: str, figure: str) -> str:
+    return f"{artefact}.png" if figure == artefact else f"{artefact}-{figure}.png"
+
+
+def _head(paper: Paper) -> Iterator[str]:
+    about = paper.about
+    yield f"# {paper.name}: printed beside ours"
+    yield f"{', '.join(about.authors)}: *{plain(about.title)}*, {about.venue} {about.year}."
+    yield (
+        f"`svgpbench reproduce {paper.name} --from-records --results results --pages results` writes this "
+        "page from the records; `make figures` writes that of every paper. What the grades mean: "
+        "[claims](../../docs/claims.md)."
+    )
+
+
+def owner(artefacts: Sequence[Artefact], artefact: Artefact, figure: str = "") -> Artefact:
+    """Return which of the artefacts with the same runs a figure is shown at: that of its name, or the first.
+
+    Without a figure it is the first, which has the table of the runs.
+    """
+    if not artefact.experiment:
+        return artefact
+    runs = (artefact.experiment, artefact.preset)
+    twins = [one for one in artefacts if (one.experiment, one.preset) == runs]
+    named = [one for one in twins if figure and _named_alike(one.id, figure)]
+    return (named or twins)[0]
+
+
+def _named_alike(artefact: str, figure: str) -> bool:
+    """Whether one name is the other, or begins with it: `fig2` and `fig2-time`."""
+    one, other = f"{artefact}-", f"{figure}-"
+    return one.startswith(other) or other.startswith(one)
+
+
+def _section(
+    chosen: Chosen,
+    artefact: Artefact,
+    written: Written,
+    judged: Sequence[Judged],
+    results: Path,
+    kept: Mapping[Path, Path],
+) -> str:
+    paper = chosen.paper
+    parts = [f"## {artefact.id}: {plain(artefact.what)}", _settings(artefact)]
+    parts += [
+        f"![{paper.name}, {artefact.id}, {x.name}]({kept[x.png].name})\n\n{plain(x.caption)}"
+        for x in written.figures
+        if x.png in kept
+    ]
+    elsewhere = {owner(chosen.artefacts, artefact, x.name).id for x in written.figures}
+    parts += [
+        f"Its figure is that of {one}, of the same runs."
+        for one in sorted(elsewhere - {artefact.id})
+    ]
+    if not written.statuses:  # such as data that a user makes first
+        parts += [f"{why}." for why in written.left_out if not why.startswith("no records")]
+    parts += [f"Not measured yet: `{line}`" for line in _missing(paper, artefact, written, results)]
+    printed = [x for x in paper.printed if x.artefact == artefact.id]
+    if printed:
+        rows = without_ours(printed, written.beside, judged)
+        parts.append(markdown(as_text(rows)))
+        sets = dict.fromkeys(name for row in rows for name in row.ours.other_data)
+        if sets:
+            parts.append(
+                "Not testable here: the print is of other data, or of sets that it does not name. "
+                f"Ours: {plain(', '.join(sets))}."
+            )
+    parts += [
+        f'<details markdown="1"><summary>Every number of ours</summary>\n\n{table}\n\n</details>'
+        for table in map(plain, written.tables)
+        if owner(chosen.artefacts, artefact) == artefact
+    ]
+    claims = [one for one in judged if artefact.id in one.claim.artefacts]
+    if claims:
+        rows_of = [[x.claim.id, x.claim.title, str(x.grade), x.finding] for x in claims]
+        parts.append(plain(markdown(TextTable(GRADES, rows_of, words=len(GRADES)))))
+    return "\n\n".join(parts)
+
+
+def _settings(artefact: Artefact) -> str:
+    """Say what was set, how close ours is to it, and what is smaller."""
+    ours = [str(artefact.fidelity)]
+    ours += [f"smaller than printed: {artefact.smaller}"] if artefact.smaller else []
+    ours += [artefact.missing] if artefact.missing else []
+    return plain(f"Settings: {artefact.settings}. Ours: {'; '.join(ours)}.")
+
+
+def _missing(paper: Paper, artefact: Artefact, written: Written, results: Path) -> Iterator[str]:
+    """The commands that make records which are not there; of an experiment on the backend that decides."""
+    if artefact.id in paper.experiments:
+        experiment = paper.experiments[artefact.id]
+        line = evidence.command(paper.name, artefact, experiment, results)
+        backends = Selection(backends=experiment.backends[:1])
+        cells = resolve(experiment, artefact.preset, backends)
+        if not written.statuses:
+            yield line
+        elif count := sum(identify(cell).cell_id not in written.statuses for cell in cells):
+            yield f"{line}  # {count} of {len(cells)} cells"
+    if artefact.timing and timings.timed(results, artefact.timing).why_not:
+        yield timings.command(artefact.timing, results)
+    if artefact.walks and walks.walked(results, artefact.walks).why_not:
+        yield walks.command(artefact.walks, results)
+    name = plan_of(paper.name, artefact.id)
+    if name and not any(x.name == artefact.id for x in written.figures):
+        peers = "".join(f" --library {peer}" for peer in read_plan(Path(name)).peer_methods)
+        yield f"svgpbench learn --plan {name} --library {OURS}{peers} --results {results / LEARNING}"
+
+
+def plain(text: str) -> str:
+    """Return a text in which Markdown reads no emphasis and no tag."""
+    return re.sub(r"([*<])", r"\\\1", text)

@@ -1,0 +1,65 @@
+"""What the `metric` of a printed figure means: a metric of ours in the units of the print.
+
+`nlpd` and `held-out ELBO` are metrics by name or title, `held-out elbo / 1e5` one in such units, `mean mae`,
+`median mae` and `mean rank in mae` statistics over data sets. `accuracy %` and `test log-likelihood` are
+printed the other way round.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import pandas as pd
+
+from svgpbench.metrics import METRICS
+
+Statistic: TypeAlias = Literal["mean", "median", "rank"]
+STATISTICS: dict[str, Statistic] = {"mean rank in ": "rank", "mean ": "mean", "median ": "median"}
+"""By the words before the metric; the longer ones first."""
+
+TURNED = {
+    "accuracy %": ("error_rate", -100.0, 100.0),
+    "test log-likelihood": ("nlpd_original", -1.0, 0.0),
+}
+"""Metric of ours, factor and offset."""
+
+STEPS = "steps to the optimum"
+UNITS = " / "
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A metric of cells, turned into the units of the print, or a statistic of it over data sets."""
+
+    metric: str
+    factor: float = 1.0
+    offset: float = 0.0
+    statistic: Statistic | None = None
+
+    def in_units(self, value: float) -> float:
+        """A number of ours in the units of the print."""
+        return self.factor * value + self.offset
+
+    def of(self, cells: pd.DataFrame) -> pd.Series[float]:
+        """The metric of some cells in the units of the print."""
+        return self.factor * cells[self.metric] + self.offset
+
+
+def read_quantity(printed: str) -> Quantity | None:
+    """The quantity that a paper prints under a name; None for one that records do not have."""
+    name, _, units = printed.partition(UNITS)
+    for words, statistic in STATISTICS.items():
+        if name.startswith(words):
+            one = _of_a_cell(name.removeprefix(words), units)
+            return one and Quantity(one.metric, one.factor, one.offset, statistic)
+    return Quantity(STEPS) if name == STEPS else _of_a_cell(name, units)
+
+
+def _of_a_cell(name: str, units: str) -> Quantity | None:
+    if name in TURNED:
+        return Quantity(*TURNED[name])
+    for metric in METRICS.values():
+        if name in (metric.name, metric.title.lower()):
+            return Quantity(metric.name, 1.0 / float(units or 1))
+    return None
