@@ -1,691 +1,500 @@
-"""The claims' statistics once more, from docs/claims.md and the committed files alone, without the package.
+"""The claims' predicates once more, from docs/claims.md and the committed files alone, without the package.
 
-`grade_part` re-derives one part of a claim whose artefact rests on records: the outcome of each case with its value and
-interval, and the grade. `Rules` switches single rules to their opposite, so that a test can show that each of them matters.
+`grade_part` grades a part of a claim that rests on records: its grade, and the outcome of each case with its
+value and interval. `Rules` turns single rules to their opposite, so that a test can show that each matters.
 """
 
 from __future__ import annotations
 
-import functools
 import json
 import math
-import tomllib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from scipy import stats
+from second_cells import PAPERS, RESULTS, Floats, NotRun, Run, Settings, fulfils, runs, toml
+from second_statistics import (
+    RATIO,
+    Case,
+    Effect,
+    Rules,
+    at_moment,
+    beside,
+    interval,
+    not_below,
+)
 
-ROOT = Path(__file__).parents[2]
-PAPERS = ROOT / "harness" / "svgpbench" / "papers"
-EXPERIMENTS = ROOT / "harness" / "svgpbench" / "experiments"
-RESULTS = ROOT / "results"
 TOLERANCES = (0.05, 0.01, 0.001)
-RATIO = 1.1
-TRAINING = ("elbo", "noise_variance", "log_")  # measures of the training rows, by the start of their name
-LARGER = ("elbo", "elbo_area", "elbo_early", "heldout_elbo")  # of all others smaller is better
-SHARE = {"rmse": 0.01, "mae": 0.01, "nmae": 0.01, "nmse": 0.02, "noise_variance": 0.05}
-WIDTH = {"nlpd": 0.01, "nlpd_area": 0.01, "error_rate": 0.005}
-MACHINE = ("oom", "timeout", "crashed", "skipped", "error")
-
-
-class Rules(NamedTuple):
-    """Each rule as docs/claims.md has it; False is its opposite."""
-
-    corrected: bool = True  # the variance of a mean over splits has n_test/n_train in it
-    rows_covered: bool = True  # a region per row counts `training.rows`
-    non_inferiority: bool = True  # "at least as good" asks about minus the region
-    censored_says_nothing: bool = True  # two runs that have not converged are no tie
-    larger_start: bool = True  # the way starts at the larger of the first bounds
-    smoothed: bool = True  # bounds of minibatches by a running median
-    unstable: bool = True  # a bound that falls in the last quarter decides nothing
-    not_learned: bool = True  # a data set that no method learns does not vote
-
-
-class Effect(NamedTuple):
-    """One case of a part: its outcome, and the value with its interval where there is one."""
-
-    outcome: str
-    value: float = math.nan
-    low: float = math.nan
-    high: float = math.nan
+LIBRARIES = {
+    "t-SVGP": ("svgpbench", "t-svgp"),
+    "q-SVGP": ("svgpbench", "q-svgp"),
+    "GPflow": ("gpflow", "natgrad"),
+}
 
 
 class Graded(NamedTuple):
-    """A part's grade and its effects by case; with tolerances by (tolerance, case)."""
+    """A part's grade and its effects by case."""
 
     grade: str
-    effects: dict[Any, Effect]
+    effects: dict[str, Effect]
 
 
-class NotRun(Exception):
-    """Records of a part are not there."""
+class Part(NamedTuple):
+    """What a predicate reads: the part as its file states it, its artefact, and its cases."""
 
-
-def toml(path: Path) -> dict[str, Any]:
-    return tomllib.loads(path.read_text())
-
-
-def merged(*layers: dict[str, Any]) -> dict[str, Any]:
-    """Nested settings, of which a later layer goes before an earlier."""
-    result: dict[str, Any] = {}
-    for layer in layers:
-        for key, value in layer.items():
-            both = isinstance(value, dict) and isinstance(result.get(key), dict)
-            result[key] = merged(result[key], value) if both else value
-    return result
-
-
-def states(stated: Any, recorded: Any) -> bool:
-    """Whether a record's settings have everything that is stated."""
-    if isinstance(stated, dict) and isinstance(recorded, dict):
-        return all(key in recorded and states(value, recorded[key]) for key, value in stated.items())
-    return bool(stated == recorded)
-
-
-def leaves(stated: Any) -> int:
-    return sum(map(leaves, stated.values())) if isinstance(stated, dict) else 1
-
-
-@functools.cache
-def records(experiment: str) -> pd.DataFrame:
-    """All records of an experiment, with their configuration parsed."""
-    path = RESULTS / f"{experiment}.parquet"
-    if not path.exists():
-        raise NotRun(experiment)
-    frame = pd.read_parquet(path)
-    frame["config"] = frame["config"].map(json.loads)
-    frame["data"] = frame["data"].map(json.loads)
-    for config in frame["config"]:
-        config["data"]["factors"] = dict(config["data"].get("factors") or [])
-    return frame
-
-
-def problems(experiment: dict[str, Any], preset: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each case of a preset: its name in tables, and what its problem states."""
-    for problem in experiment["problems"]:
-        for entry in problem["data"]:
-            data = {"name": entry} if isinstance(entry, str) else entry
-            factors = data.get("factors", {})
-            named = preset.get("data", [data["name"]])
-            where = preset.get("where", {}).items()
-            if not {data["name"], data["name"].split("@")[0]} & set(named):
-                continue
-            if all(factors[key] in levels for key, levels in where):
-                label = ", ".join(f"{key}={value:g}" for key, value in factors.items())
-                yield label or data["name"], {**problem, "data": data}
-
-
-class Run(NamedTuple):
-    """A cell: where it stands, its final metrics, and its trace."""
-
-    case: str
-    method: str
-    fold: int
-    seed: int
-    perturbed: bool
-    ok: bool
-    status: str
-    config: dict[str, Any]
-    n_train: int
-    n_test: int
-    metrics: dict[str, float]
-    trace: dict[str, np.ndarray]
+    of: Settings
+    artefact: Settings
+    rules: Rules
+    cases: dict[str, Case]
+    known: dict[str, list[Run]]  # by case, also those of other methods
 
     @property
-    def end(self) -> int:
-        training = self.config["training"]
-        online = training["kind"] == "online"
-        return int(training["online"]["iterations"] if online else training["em_iterations"])
-
-    def region(self, rules: Rules) -> float:
-        rows = self.config["training"].get("rows") if rules.rows_covered else None
-        return 0.1 / 100 * min(rows or self.n_train, self.n_train)
+    def equal_budget(self) -> bool:
+        return bool(self.of.get("budget") == "equal")
 
 
-@functools.cache
-def runs(name: str, preset_name: str) -> tuple[list[Run], frozenset[tuple[Any, ...]]]:
-    """The runs of a preset on its first backend, and the (case, method, fold, seed) that it asks for."""
-    experiment = toml(EXPERIMENTS / f"{name}.toml")
-    preset = experiment["presets"][preset_name]
-    base = {key: experiment[key] for key in ("kernel", "inducing", "training", "jitter") if key in experiment}
-    over = {key: preset[key] for key in ("kernel", "inducing", "training", "jitter") if key in preset}
-    split = merged(experiment["split"], preset.get("split", {}))
-    split |= {key: preset[key] for key in ("folds", "run_folds") if key in preset}
-    folds = split.pop("run_folds", None) or list(range(split.get("folds", 1)))
-    folds = [0] if split["kind"] == "fixed" else folds
-    seeds = preset.get("seeds", experiment["seeds"])
-    backend = preset.get("backends", experiment["backends"])[0]
-    chosen = preset.get("methods", [method["label"] for method in experiment["methods"]])
-    found, wanted = [], set()
-    frame = records(name)
-    for case, problem in problems(experiment, preset):
-        entries = []
-        for method in experiment["methods"]:
-            own = {key: method[key] for key in ("kernel", "inducing", "training") if key in method}
-            asked = {"name": method["name"], "options": method.get("options", {})}
-            stated = merged(base, problem, own, over, {"split": split, "method": asked})
-            title = method.get("row", method["label"]) if method["label"] in chosen else None
-            entries.append((leaves(stated), stated, title))
-            wanted |= {(case, title, fold, seed) for fold in folds for seed in seeds if title}
-        entries.sort(key=lambda entry: -entry[0])
-        for row in frame.to_dict("records"):
-            config = row["config"]
-            if config["data"]["name"] != problem["data"]["name"] or config["backend"]["name"] != backend:
-                continue
-            # options that a method does not state have their defaults, so that the fullest statement is the method's
-            title = next((title for _, stated, title in entries if states(stated, config)), None)
-            if title and config["split"]["fold"] in folds and config["seed"] in seeds:
-                numbers = {key[7:]: value for key, value in row.items() if key.startswith("metric_")}
-                trace = {key[6:]: np.asarray(value, float) for key, value in row.items()
-                         if key.startswith("trace_") and value is not None and np.ndim(value) == 1}
-                found.append(Run(case, title, config["split"]["fold"], config["seed"],
-                                 config["perturbation"] > 0, row["status"] == "ok", row["status"], config,
-                                 row["data"]["n_train"], row["data"]["n_test"], numbers, trace))  # fmt: skip
-    return found, frozenset(wanted)
-
-
-def bound(run: Run, rules: Rules) -> np.ndarray:
-    """The bound by look; of minibatches its running median over nine looks, or over a quarter of a short trace."""
-    raw = run.trace["elbo"]
-    training = run.config["training"]
-    if not rules.smoothed or (training["batch_size"] is None and training["kind"] != "online"):
-        return raw
-    quarter = len(raw) // 4
-    window = 9 if len(raw) >= 36 else max(1, quarter - (quarter % 2 == 0))
-    half = window // 2
-    return np.array([np.median(raw[max(0, i - half) : i + half + 1]) for i in range(len(raw))])
-
-
-def measure(run: Run, metric: str, at: str | None) -> float:
-    """A number of a run, at its end or after some iterations or seconds."""
-    look = run.trace["iteration"]
-    if at:
-        clock, limit = ("seconds", float(at[:-1])) if at.endswith("s") else ("iteration", float(at))
-        return float(run.trace[metric][np.flatnonzero(run.trace[clock] <= limit)[-1]])
-    if metric == "elbo_drop":
-        late = run.trace["elbo"][look >= 10]
-        return float(np.max(np.maximum.accumulate(late) - late))
-    if metric.endswith("_area"):
-        return float(np.mean(run.trace[metric.removesuffix("_area")]))
-    if metric.endswith("_early"):
-        return float(np.mean(run.trace[metric.removesuffix("_early")][look <= run.end / 3]))
-    if metric.startswith("log_"):
-        name = {"log_lengthscale": "lengthscale_mean", "log_noise": "noise_variance"}
-        return math.log(run.metrics[name.get(metric, metric[4:])])
-    return run.metrics[metric]
-
-
-def over_cases(outcomes: Iterable[str], held: Sequence[str]) -> str:
-    """The grade over data sets."""
-    all_of = list(outcomes)
-    holds = sum(outcome in held for outcome in all_of)
-    fails = sum(outcome not in (*held, "undecided", "direction only") for outcome in all_of)
-    partly = all_of.count("direction only")
-    if holds * 2 > len(all_of) and not {"worse", "later"} & set(all_of):
+def over_cases(
+    effects: Iterable[Effect], held: Sequence[str], refuting: Sequence[str] = ("worse",)
+) -> str:
+    """Grade over data sets or other cases."""
+    outcomes = [effect.outcome for effect in effects if effect.outcome != "not learned"]
+    holds = sum(outcome in held for outcome in outcomes)
+    fails = sum(outcome not in (*held, "undecided") for outcome in outcomes)
+    if 2 * holds > len(outcomes) and not set(refuting) & set(outcomes):
         return "holds"
-    if fails * 2 > len(all_of):
+    if 2 * fails > len(outcomes):
         return "fails"
-    if (holds or partly) and fails:
-        return "mixed"
-    return "direction only" if (holds + partly) * 2 > len(all_of) else "open"
+    return "mixed" if holds and fails else "open"
 
 
 def combined(grades: Iterable[str]) -> str:
-    """The grade of parts that vote together."""
-    voted = set(grades)
-    if "mixed" in voted or ("fails" in voted and voted & {"holds", "direction only"}):
-        return "mixed"
-    return next((grade for grade in ("fails", "open", "direction only", "holds") if grade in voted), "open")
+    """Combine grades as those of core parts."""
+    found = set(grades)
+    if len(found) == 1:
+        return found.pop()
+    if found == {"holds", "direction only"}:
+        return "direction only"
+    return "open" if len(found - {"open"}) == 1 and "mixed" not in found else "mixed"
 
 
-def interval(units: np.ndarray, share: float = 0.0) -> tuple[float, float, float]:
-    """Mean and 95 % interval by Student's t; `share` is n_test/n_train where units are splits."""
-    count, mean = len(units), float(np.mean(units))
-    error = math.sqrt((1 / count + share) * np.var(units, ddof=1)) if count > 1 else math.inf
-    half = float(stats.t.ppf(0.975, count - 1)) * error if count > 1 else math.inf
-    return mean, mean - half, mean + half
-
-
-def beside(low: float, high: float, region: float) -> str:
-    """Where an interval, or the range of some runs, lies beside the region."""
-    if low > region:
-        return "better"
-    if high < -region:
-        return "worse"
-    return "equal" if -region <= low and high <= region else "undecided"
-
-
-class Cells:
-    """The runs of one case, by method."""
-
-    def __init__(self, case: str, those: Iterable[Run], rules: Rules) -> None:
-        self.case, self.rules = case, rules
-        self.plain: dict[str, dict[tuple[int, int], Run]] = {}
-        self.perturbed: dict[str, dict[tuple[int, int], Run]] = {}
-        for run in those:
-            kind = self.perturbed if run.perturbed else self.plain
-            kind.setdefault(run.method, {})[run.fold, run.seed] = run
-
-    def failed(self, method: str) -> int:
-        if any(run.status in MACHINE for run in self.plain[method].values()):
-            raise NotRun(self.case)
-        return sum(not run.ok for run in self.plain[method].values())
-
-    def unsettled(self, method: str) -> bool:
-        """Whether runs of the method still rise at their end in the median, or fall in any."""
-        rises, falls = [], []
-        for run in self.plain[method].values():
-            late = bound(run, self.rules)[run.trace["iteration"] >= 0.75 * run.end]
-            rises.append(late[-1] - late[0] - run.region(self.rules))
-            falls.append(np.max(np.maximum.accumulate(late) - late) - run.region(self.rules))
-        return bool(np.median(rises) > 0 or (self.rules.unstable and max(falls) > 0))
-
-    def units(self, values: pd.Series, training: bool) -> tuple[np.ndarray, np.ndarray, float, bool]:
-        """Units, means of the splits, n_test/n_train for the variance, and whether there are units enough."""
-        folds = values.groupby(level=0).mean().to_numpy()
-        if training or len(folds) == 1:
-            seeds = values.groupby(level=1).mean().to_numpy()
-            return seeds, folds, 0.0, len(seeds) >= 5
-        some = next(iter(self.plain.values())).values()
-        share = float(np.mean([run.n_test / run.n_train for run in some])) if self.rules.corrected else 0.0
-        return folds, folds, share, True
-
-    def compared(self, pair: Sequence[str], metric: str, equal_budget: bool, at_least: bool) -> Effect:
-        """The first method of a pair beside the second."""
-        (first, at), (second, other_at) = (split_name(name) for name in pair)
-        lost = self.failed(first), self.failed(second)
-        if any(lost):
-            return Effect("undecided" if lost[0] == lost[1] else ("better", "worse")[lost[0] > lost[1]])
-        difference, region = self.differences(self.plain, (first, at), (second, other_at), metric)
-        training = metric.startswith(TRAINING)
-        units, folds, share, enough = self.units(difference, training)
-        value, low, high = interval(units, share)
-        if at_least and self.rules.non_inferiority:
-            outcome = "no worse" if low > -region else "worse" if high < -region else "undecided"
-            sides = folds > -region
-        else:
-            outcome, sides = beside(low, high, region), folds > 0
-        if training and outcome != "equal" and not (sides.all() or not sides.any()):
-            outcome = "undecided"
-        limit = -region if at_least and self.rules.non_inferiority else 0.0
-        if first in self.perturbed and second in self.perturbed:
-            moved, _ = self.differences(self.perturbed, (first, at), (second, other_at), metric)
-            both = difference.loc[moved.index].mean()
-            if abs(moved.mean() - both) > abs(both - limit):
-                outcome = "undecided"
-        ends = not (equal_budget or at or other_at)
-        if not enough or (ends and (self.unsettled(first) or self.unsettled(second))):
-            outcome = "undecided"
-        return Effect(outcome, value, low, high)
-
-    def differences(self, kind: dict[str, dict[tuple[int, int], Run]], first: tuple[str, str | None],
-                    second: tuple[str, str | None], metric: str) -> tuple[pd.Series, float]:  # fmt: skip
-        """Paired differences by (fold, seed), positive in favour of the first, and the region."""
-        ours, theirs = kind[first[0]], kind[second[0]]
-        both = sorted(set(ours) & set(theirs))
-        sign = 1.0 if metric in LARGER else -1.0
-        index = pd.MultiIndex.from_tuples(both)
-        a = pd.Series([measure(ours[key], metric, first[1]) for key in both], index)
-        b = pd.Series([measure(theirs[key], metric, second[1]) for key in both], index)
-        if metric in SHARE:
-            region = SHARE[metric] * float(b.mean())
-        elif metric.startswith("elbo"):
-            region = float(np.mean([ours[key].region(self.rules) for key in both]))
-        else:
-            region = 0.05 if metric.startswith("log_") else WIDTH[metric]
-        return sign * (a - b), region
-
-    def learned(self, methods: Sequence[str]) -> bool:
-        """Whether some method predicts better than the mean of the targets."""
-        def mean(method: str, metric: str) -> float:
-            return float(np.mean([run.metrics.get(metric, 0.0) for run in self.plain[method].values()]))
-
-        return not self.rules.not_learned or any(
-            not (mean(method, "nmae") >= 0.95 or mean(method, "nmse") >= 0.95) for method in methods
-        )
-
-    def times(self, method: str, compared: Sequence[str], tau: float) -> dict[tuple[int, int], float]:
-        """T(τ) of a method by run; infinite where the run has not converged."""
-        result = {}
-        for key, run in self.plain[method].items():
-            firsts = [bound(self.plain[name][key], self.rules)[0] for name in compared]
-            start = max(firsts) if self.rules.larger_start else min(firsts)
-            same = [runs_of[key] for runs_of in self.plain.values() if key in runs_of]
-            best = max(bound(other, self.rules).max() for other in same if family(other) == family(run))
-            way = max(best - start, run.region(self.rules))
-            below = np.flatnonzero(~(bound(run, self.rules) >= best - tau * way))
-            after = below[-1] + 1 if len(below) else 0
-            looks = run.trace["iteration"]
-            result[key] = float(looks[after]) if after < len(looks) and run.ok else math.inf
-        return result
-
-
-def family(run: Run) -> tuple[Any, ...]:
-    """What q a run can have: all Gaussians, 2M numbers, or a decoupled basis, and of what points."""
-    name = run.config["method"]["name"]
-    groups = {"q-svgp": "full", "t-svgp": "full", "sgpr": "full", "orth": "dec", "hybrid": "dec", "decoupled": "dec"}
-    inducing = run.config["inducing"]
-    return (groups.get(name, name), inducing["count"], inducing["gamma"], tuple(run.config["training"]["learn"]),
-            run.config["method"]["options"].get("residual_variance"))  # fmt: skip
-
-
-def split_name(name: str) -> tuple[str, str | None]:
-    method, _, at = name.partition(" @ ")
-    return method, at.replace(" ", "") or None
-
-
-def cases(part: dict[str, Any], artefact: dict[str, Any], methods: Iterable[str], rules: Rules) -> dict[str, Cells]:
-    """The cells of a part by case; raises where one that it needs is not there."""
-    found, wanted = runs(artefact["experiment"], artefact["preset"])
-    needed = {split_name(name)[0] for name in methods}
-    here = {(run.case, run.method, run.fold, run.seed) for run in found if not run.perturbed}
-    missing = {cell for cell in wanted if cell[1] in needed} - here
-    if missing or not here:
-        raise NotRun(f"{artefact['id']}: {len(missing)} cells")
-    names = dict.fromkeys(run.case for run in found)
-    return {case: Cells(case, (run for run in found if run.case == case), rules) for case in names}
-
-
-def pairs_of(part: dict[str, Any]) -> dict[str, Sequence[str]]:
-    if "settings" in part:
-        return dict(part["settings"])
-    methods = part["methods"]
-    return {"": methods} if len(methods) == 2 else {f"{a}, {b}": (a, b) for a, b in zip(methods, methods[1:])}
-
-
-def ordering(part: dict[str, Any], artefact: dict[str, Any], rules: Rules) -> Graded:
-    pairs, at_least = pairs_of(part), part.get("at_least", False)
-    budget = part.get("budget") == "equal"
-    everything = cases(part, artefact, [name for pair in pairs.values() for name in pair], rules)
-    held = ("equal",) if part["predicate"] == "equality" else ("better", "no worse")
-    effects = {}
-    for case, cell in everything.items():
-        for setting, pair in pairs.items():
-            if cell.learned([split_name(name)[0] for name in pair]):
-                effects[case, setting] = cell.compared(pair, part["metric"], budget, at_least)
-    if "settings" not in part and len(pairs) > 1:
-        by_pair = [[e.outcome for (_, s), e in effects.items() if s == setting] for setting in pairs]
-        return Graded(combined(over_cases(outcomes, held) for outcomes in by_pair), effects)
-    return Graded(over_cases((effect.outcome for effect in effects.values()), held), effects)
-
-
-def every_run(part: dict[str, Any], artefact: dict[str, Any], rules: Rules) -> Graded:
-    wanted, pair = part.get("wanted", "better"), [split_name(name) for name in part["methods"]]
-    effects = {}
-    for case, cell in cases(part, artefact, part["methods"], rules).items():
-        difference, region = cell.differences(cell.plain, pair[0], pair[1], part["metric"])
-        low, high = difference.min(), difference.max()
-        outcome = beside(low, high, region)
-        if wanted == "no worse" and rules.non_inferiority:
-            outcome = "no worse" if low > -region else "worse" if high < -region else "undecided"
-        at_ends = part["metric"] == "elbo" and part.get("budget") != "equal" and not (pair[0][1] or pair[1][1])
-        if at_ends and any(cell.unsettled(name) for name, _ in pair):
-            outcome = "undecided"
-        if cell.learned([name for name, _ in pair]):
-            effects[case, ""] = Effect(outcome, float(difference.median()), low, high)
-    return Graded(over_cases((e.outcome for e in effects.values()), (wanted,)), effects)
-
-
-def suffices(part: dict[str, Any], artefact: dict[str, Any], rules: Rules) -> Graded:
-    ladder = part["ladder"]
-    everything = cases(part, artefact, [name for pair in ladder.values() for name in pair], rules)
-    last = list(ladder.values())[-1]
-    effects = {(case, ""): cell.compared(last, part["metric"], part.get("budget") == "equal", True)
-               for case, cell in everything.items() if cell.learned(last)}  # fmt: skip
-    return Graded(over_cases((e.outcome for e in effects.values()), ("no worse",)), effects)
-
-
-def number(part: dict[str, Any], artefact: dict[str, Any], rules: Rules) -> Graded:
-    effects = {}
-    for case, cell in cases(part, artefact, [part["method"]], rules).items():
-        plain = cell.plain[part["method"]]
-        values = pd.Series([measure(run, part["metric"], None) for run in plain.values()],
-                           pd.MultiIndex.from_tuples(list(plain)))  # fmt: skip
-        units, _, share, _ = cell.units(values, part["metric"].startswith(TRAINING))
-        value, low, high = interval(units, share)
-        wider = part.get("spread", 0.0) + WIDTH[part["metric"]]
-        outcome = "equal" if low - wider <= part["printed"] <= high + wider else "differs"
-        if high - low > part["gap"] or (part.get("budget") != "equal" and cell.unsettled(part["method"])):
-            outcome = "undecided"
-        effects[case, ""] = Effect(outcome, value, low, high)
-    return Graded(over_cases((e.outcome for e in effects.values()), ("equal",)), effects)
-
-
-def by_tolerance(everything: dict[str, Cells], judge: Callable[[Cells, float], Effect | None],
-                 held: Sequence[str]) -> Graded:  # fmt: skip
-    """A part at each tolerance: cases that say nothing there are undecided."""
-    effects, grades = {}, []
-    for tau in TOLERANCES:
-        here = {case: judge(cell, tau) for case, cell in everything.items()}
-        if any(here.values()):
-            said = {case: effect or Effect("undecided") for case, effect in here.items()}
-            effects |= {(tau, case): effect for case, effect in said.items()}
-            grades.append(over_cases((effect.outcome for effect in said.values()), held))
+def ordering(part: Part) -> Graded:
+    pairs = part.of.get("settings") or {
+        f"{first} against {second}": (first, second)
+        for first, second in zip(part.of["methods"], part.of["methods"][1:], strict=False)
+    }
+    at_least, equality = part.of.get("at_least", False), part.of["predicate"] == "equality"
+    held = ("equal",) if equality else ("better", "no worse")
+    refuting = ("better", "worse") if equality else ("worse",)
+    effects: dict[str, Effect] = {}
+    grades = []
+    for setting, pair in pairs.items():
+        of_pair = {
+            case: cells.compared(pair, part.of["metric"], part.equal_budget, at_least)
+            if cells.learned()
+            else Effect("not learned")
+            for case, cells in part.cases.items()
+        }
+        grades.append(over_cases(of_pair.values(), held, refuting))
+        effects |= {f"{setting}, {case}": effect for case, effect in of_pair.items()}
+    if "settings" in part.of:
+        return Graded(over_cases(effects.values(), held), effects)
     return Graded(combined(grades), effects)
 
 
-def sooner(part: dict[str, Any], artefact: dict[str, Any], rules: Rules) -> Graded:
-    ratio, methods = part.get("ratio", RATIO), part["methods"]
+def every_run(part: Part) -> Graded:
+    wanted, pair, metric = part.of.get("wanted", "better"), part.of["methods"], part.of["metric"]
+    ends = part.rules.converged_everywhere and not part.equal_budget and metric == "elbo"
+    no_worse = wanted == "no worse" and part.rules.non_inferiority
+    effects = {}
+    for case, cells in part.cases.items():
+        difference = cells.differences(pair, metric)
+        low, high = float(difference.min()), float(difference.max())
+        outcome = (not_below if no_worse else beside)(low, high, cells.region(pair, metric))
+        if ends and not cells.settled(pair):
+            outcome = "undecided"
+        effects[case] = Effect(outcome, float(difference.median()), low, high)
+        if not cells.learned():
+            effects[case] = Effect("not learned")
+    refuting = {"equal": ("better", "worse"), "worse": ("better",)}.get(wanted, ("worse",))
+    held = ("better", "no worse") if wanted == "no worse" else (wanted,)
+    return Graded(over_cases(effects.values(), held, refuting), effects)
 
-    def judge(cell: Cells, tau: float) -> Effect | None:
-        ratios = speedups(cell, methods, tau)
-        if not len(ratios):
-            return None
+
+def suffices(part: Part) -> Graded:
+    effects = {}
+    equal_budget = part.equal_budget or not part.rules.converged_everywhere
+    for case, cells in part.cases.items():
+        rungs = [
+            cells.compared(pair, part.of["metric"], equal_budget, True)
+            for pair in part.of["ladder"].values()
+        ]
+        enough = len(rungs) - 1
+        while enough and rungs[enough - 1].outcome == rungs[-1].outcome == "no worse":
+            enough -= 1
+        effects[case] = rungs[enough] if cells.learned() else Effect("not learned")
+    return Graded(over_cases(effects.values(), ("no worse", "better")), effects)
+
+
+def number(part: Part) -> Graded:
+    method, metric, printed = part.of["method"], part.of["metric"], part.of["printed"]
+    ((case, cells),) = part.cases.items()
+    values = -cells.differences([method, method], metric)
+    numbers = [run.metrics[metric] for _, run in sorted(cells.plain[method].items())]
+    units, overlap, enough = cells.units(values + numbers, metric)
+    if not enough or not (part.equal_budget or cells.settled([method])):
+        return Graded("open", {case: Effect("", float(np.mean(numbers)))})
+    value, low, high = interval(units, overlap)
+    wider = part.of.get("spread", 0.0) + cells.region([method], metric)
+    if high - low > part.of["gap"]:
+        return Graded("open", {case: Effect("too wide", value, low, high)})
+    agrees = low - wider <= printed <= high + wider
+    outcome = "as printed" if agrees else "not as printed"
+    return Graded("holds" if agrees else "fails", {case: Effect(outcome, value, low, high)})
+
+
+def at_tolerances(grade_at: Callable[[float], Graded | None]) -> Graded:
+    """Grade a part at each tolerance; of each case the numbers of the middle one that speaks are shown."""
+    speaking = [graded for graded in map(grade_at, TOLERANCES) if graded]
+    if not speaking:
+        return Graded("open", {"every data set": Effect("undecided")})
+    effects = {}
+    for case in dict.fromkeys(case for graded in speaking for case in graded.effects):
+        said = [graded.effects[case] for graded in speaking if case in graded.effects]
+        middle = said[(len(said) - 1) // 2]
+        turns = len({effect.outcome for effect in said}) > 1
+        effects[case] = middle._replace(outcome="turns with the tolerance") if turns else middle
+    return Graded(combined(graded.grade for graded in speaking), effects)
+
+
+def spoken(part: Part, case: str, tau: float) -> tuple[Floats, Floats]:
+    """Return T of two methods in the runs of which at least one has converged."""
+    methods, cells = part.of["methods"], part.cases[case]
+    first, second = (cells.times(name, methods, tau, part.known[case]) for name in methods)
+    says = ~(np.isinf(first) & np.isinf(second))
+    if not part.rules.censored_says_nothing:
+        first, second = (np.where(says, times, 1.0) for times in (first, second))
+        return first, second
+    return first[says], second[says]
+
+
+def sooner(part: Part) -> Graded:
+    claimed, faster = part.of.get("ratio", RATIO), part.of.get("faster", True)
+
+    def outcome_of(ratios: Floats, ratio: float) -> str:
+        if np.isnan(ratios).any():
+            return "undecided"
         low, high = ratios.min(), ratios.max()
-        if not part.get("faster", True):
-            inside = (ratios >= 1 / RATIO) & (ratios <= RATIO)
-            outcome = "together" if inside.all() else "undecided" if inside.any() else "apart"
-        elif low > ratio:
-            outcome = "sooner"
-        elif low > RATIO:
-            outcome = "direction only"
-        else:
-            outcome = "later" if high < 1 / RATIO else "as soon" if high <= RATIO else "undecided"
-        return Effect(outcome, float(np.median(ratios)), low, high)
+        if low > ratio:
+            return "better"
+        if high < 1 / ratio:
+            return "worse"
+        return "equal" if low >= 1 / ratio and high <= ratio else "undecided"
 
-    return by_tolerance(cases(part, artefact, methods, rules), judge, ("sooner", "together"))
+    def grade_at(tau: float) -> Graded | None:
+        times = {case: spoken(part, case, tau) for case in part.cases}
+        ratios = {case: second / first for case, (first, second) in times.items() if len(first)}
+        grades, effects = [], {}
+        for ratio in (claimed, RATIO):
+            effects = {
+                case: Effect(outcome_of(r, ratio), lower_median(r), r.min(), r.max())
+                for case, r in ratios.items()
+            }
+            held, refuting = (("better",), ("worse",)) if faster else (("equal",), ())
+            grades.append((over_cases(effects.values(), held, refuting), effects))
+        grade, effects = grades[0]
+        if faster and claimed > RATIO and grade != "holds" and grades[1][0] == "holds":
+            grade = "direction only"
+        return Graded(grade, effects) if effects else None
 
-
-def speedups(cell: Cells, methods: Sequence[str], tau: float) -> np.ndarray:
-    """T of the second method over T of the first, of the runs that say something."""
-    first, second = (cell.times(method, methods, tau) for method in methods)
-    ratios = []
-    for key in first:
-        if math.isfinite(first[key]) or math.isfinite(second[key]):
-            ratios.append(second[key] / first[key] if math.isfinite(first[key]) else 0.0)
-        elif not cell.rules.censored_says_nothing:
-            ratios.append(1.0)
-    return np.array(ratios)
-
-
-def converges(part: dict[str, Any], artefact: dict[str, Any], rules: Rules) -> Graded:
-    compared = [part["method"], *part.get("beside", [])]
-
-    def judge(cell: Cells, tau: float) -> Effect:
-        times = np.array(list(cell.times(part["method"], compared, tau).values()))
-        yes = times <= part["at_most"] if "at_most" in part else times >= part["at_least"]
-        outcome = "held" if yes.all() else "undecided" if yes.any() else "failed"
-        return Effect(outcome, float(np.median(times)), times.min(), times.max())
-
-    return by_tolerance(cases(part, artefact, compared, rules), judge, ("held",))
+    return at_tolerances(grade_at)
 
 
-def drifts(part: dict[str, Any], artefact: dict[str, Any], rules: Rules) -> Graded:
-    compared = [part["method"], *part.get("beside", [])]
-
-    def judge(cell: Cells, tau: float) -> Effect | None:
-        ranges = []
-        for key, time in cell.times(part["method"], compared, tau).items():
-            trace = cell.plain[part["method"]][key].trace
-            after = trace["iteration"] >= time
-            if after.any():
-                logs = [np.log(trace[name][after]) for name in ("variance", "lengthscale_mean", "noise_variance")]
-                ranges.append(max(np.ptp(log) for log in logs))
-        if not ranges:
-            return None
-        yes = np.array(ranges) >= part["at_least"]
-        outcome = "held" if yes.all() else "undecided" if yes.any() else "failed"
-        return Effect(outcome, float(np.median(ranges)), min(ranges), max(ranges))
-
-    return by_tolerance(cases(part, artefact, compared, rules), judge, ("held",))
+def lower_median(values: Floats) -> float:
+    """Return the lower of two middle values: an infinite time has no mean with another."""
+    return float(np.quantile(values, 0.5, method="lower"))
 
 
-def drives(part: dict[str, Any], artefact: dict[str, Any], rules: Rules) -> Graded:
-    everything, effects, grades = cases(part, artefact, part["methods"], rules), {}, []
-    factors, at = part["factors"], 1 + part["factors"].index(part["factor"])
-    for tau in TOLERANCES:
+def in_every_run(values: Mapping[str, Floats], low: float, high: float) -> Graded:
+    """Grade numbers of runs between two ends: all of them, some, or none."""
+    effects = {}
+    for case, of_case in values.items():
+        inside = (of_case >= low) & (of_case <= high)
+        outcome = "inside" if inside.all() else "some inside" if inside.any() else "outside"
+        effects[case] = Effect(outcome, lower_median(of_case), of_case.min(), of_case.max())
+        if np.isnan(of_case).any():
+            effects[case] = Effect("undecided")
+    said = {effect.outcome for effect in effects.values()}
+    if "undecided" in said:
+        return Graded("open", effects)
+    grades = {"inside": "holds", "outside": "fails", "some inside": "mixed"}
+    return Graded(grades[said.pop()] if len(said) == 1 else "mixed", effects)
+
+
+def converges(part: Part) -> Graded:
+    method, compared = part.of["method"], [part.of["method"], *part.of.get("beside", [])]
+    ends = part.of.get("at_least", 0.0), part.of.get("at_most", math.inf)
+
+    def grade_at(tau: float) -> Graded:
+        times = {
+            case: cells.times(method, compared, tau, part.known[case])
+            for case, cells in part.cases.items()
+        }
+        return in_every_run(times, *ends)
+
+    return at_tolerances(grade_at)
+
+
+def drifts(part: Part) -> Graded:
+    method, compared = part.of["method"], [part.of["method"], *part.of.get("beside", [])]
+
+    def moved(run: Run, time: float) -> float:
+        after = run.trace["iteration"] >= time
+        names = [x for x in ("variance", "lengthscale_mean", "noise_variance") if x in run.trace]
+        logs = [np.log(run.trace[name][after]) for name in names]
+        return max(float(np.ptp(log)) for log in logs) if after.any() else math.nan
+
+    def grade_at(tau: float) -> Graded:
+        ranges = {}
+        for case, cells in part.cases.items():
+            times = cells.times(method, compared, tau, part.known[case])
+            ordered = [run for _, run in sorted(cells.plain[method].items())]
+            ranges[case] = np.array(
+                [moved(run, at) for run, at in zip(ordered, times, strict=True)]
+            )
+        return in_every_run(ranges, part.of["at_least"], math.inf)
+
+    return at_tolerances(grade_at)
+
+
+def drives(part: Part) -> Graded:
+    names, factor = part.of["factors"], part.of["factor"]
+
+    def grade_at(tau: float) -> Graded | None:
         rows, logs = [], []
-        for cell in everything.values():
-            levels = next(iter(cell.plain[part["methods"][0]].values())).config["data"]["factors"]
-            for ratio in speedups(cell, part["methods"], tau):
-                if 0 < ratio < math.inf:
-                    rows.append([1.0, *(levels[f] if f == "minibatch" else math.log10(levels[f]) for f in factors)])
-                    logs.append(math.log(ratio))
-        design, y = np.array(rows), np.array(logs)
-        slopes, _, rank, _ = np.linalg.lstsq(design, y)
-        free = len(y) - rank
-        noise = np.sum((y - design @ slopes) ** 2) / free
-        half = stats.t.ppf(0.975, free) * math.sqrt(noise * np.linalg.inv(design.T @ design)[at, at])
-        slope, width = float(slopes[at]), math.log(RATIO)
-        inside, outside = abs(slope) + half < width, abs(slope) - half > width
-        drive = part.get("drives", True)
-        yes, no = (outside, inside) if drive else (inside, outside)
-        outcome = "held" if yes else "failed" if no else "undecided"
-        effects[tau, ""] = Effect(outcome, slope, slope - half, slope + half)
-        grades.append(over_cases([outcome], ("held",)))
-    return Graded(combined(grades), effects)
+        for case, cells in part.cases.items():
+            first, second = (next(iter(cells.plain[name].values())) for name in part.of["methods"])
+            levels = first.config["data"]["factors"]
+            for a, b in zip(*spoken(part, case, tau), strict=True):
+                rows.append([levels[name] for name in names])
+                logs.append(
+                    math.log(min(b, second.end) / min(a, first.end))
+                )  # censored: its budget
+        columns = [np.log10(x) if (x > 0).all() else x for x in np.array(rows).T]
+        design, y = np.column_stack([np.ones(len(logs)), *columns]), np.array(logs)
+        free = len(y) - design.shape[1]
+        if free < 1 or np.linalg.matrix_rank(design) < design.shape[1]:
+            return Graded("open", {factor: Effect("undecided")})
+        slopes = np.linalg.lstsq(design, y)[0]
+        noise, at = np.sum((y - design @ slopes) ** 2) / free, 1 + names.index(factor)
+        error = math.sqrt(noise * np.linalg.inv(design.T @ design)[at, at])
+        half, slope = float(stats.t.ppf(0.975, free)) * error, float(slopes[at])
+        outcome = {"better": "drives", "worse": "drives", "equal": "leaves alone"}.get(
+            beside(slope - half, slope + half, math.log(RATIO)), "undecided"
+        )
+        wanted = "drives" if part.of.get("drives", True) else "leaves alone"
+        grade = "open" if outcome == "undecided" else "holds" if outcome == wanted else "fails"
+        return Graded(grade, {factor: Effect(outcome, slope, slope - half, slope + half)})
+
+    return at_tolerances(grade_at)
 
 
-def leads(part: dict[str, Any], artefact: dict[str, Any], rules: Rules) -> Graded:
-    field, method = part["field"], part["method"]
-    scores = []
-    for cell in cases(part, artefact, field, rules).values():
-        settled = part.get("budget") == "equal" or not any(map(cell.unsettled, field))
-        if cell.learned(field) and settled:
-            means = [np.mean([run.metrics[part["metric"]] for run in cell.plain[name].values()]) for name in field]
-            scores.append(stats.rankdata(means) if part["statistic"] == "rank" else means)
-    table = np.array(scores)
-    if len(table) < 2:
-        return Graded("open", {})
-    centre = np.median if part["statistic"] == "median" else np.mean
+def leads(part: Part) -> Graded:
+    field, method, metric = part.of["field"], part.of["method"], part.of["metric"]
+    if not (part.equal_budget or all(cells.settled(field) for cells in part.cases.values())):
+        return Graded("open", {method: Effect("undecided")})
+    table = pd.DataFrame(
+        [
+            [np.mean([run.metrics[metric] for run in cells.plain[name].values()]) for name in field]
+            for cells in part.cases.values()
+            if cells.learned()
+        ],
+        columns=field,
+    )
+    if len(table) < 5:
+        return Graded("open", {method: Effect("undecided")})
+    losses = table.rank(axis=1) if part.of["statistic"] == "rank" else table
+    centre = np.median if part.of["statistic"] == "median" else np.mean
     drawn = np.random.default_rng(0).integers(len(table), size=(10_000, len(table)))
-    resampled = centre(table[drawn], axis=1)
-    own, effects = field.index(method), {}
-    for other, name in enumerate(field):
-        if name != method:
-            gains = resampled[:, other] - resampled[:, own]
-            value = float(centre(table[:, other]) - centre(table[:, own]))
-            low, high = np.quantile(gains, [0.025, 0.975])
-            effects[name, ""] = Effect(beside(low, high, 0.0), value, float(low), float(high))
+    resampled, effects = centre(losses.to_numpy()[drawn], axis=1), {}
+    own = field.index(method)
+    for at, other in enumerate(field):
+        if other != method:
+            low, high = np.quantile(resampled[:, at] - resampled[:, own], [0.025, 0.975])
+            gain = float(centre(losses[other]) - centre(losses[method]))
+            effects[other] = Effect(beside(low, high, 0.0), gain, float(low), float(high))
     outcomes = {effect.outcome for effect in effects.values()}
     grade = "holds" if outcomes == {"better"} else "fails" if "worse" in outcomes else "open"
     return Graded(grade, effects)
 
 
-def band(part: dict[str, Any], artefact: dict[str, Any], rules: Rules) -> Graded:
-    """Widths of bands of rates as brackets, in decades."""
+def spread(part: Part) -> Graded:
+    first, *others = part.of["methods"]
+    effects, any_case = {}, next(iter(part.cases.values()))
+
+    def deviation(name: str, key: tuple[int, int]) -> float:
+        values = [
+            cells.plain[name][key].metrics[part.of["metric"]] for cells in part.cases.values()
+        ]
+        return float(np.std(values, ddof=1))
+
+    for other in others:
+        keys = sorted(any_case.plain[first])
+        logs = [math.log(deviation(other, key) / deviation(first, key)) for key in keys]
+        units, overlap, enough = any_case.units(
+            pd.Series(logs, pd.MultiIndex.from_tuples(keys)), part.of["metric"]
+        )
+        settled = part.equal_budget or all(c.settled([first, other]) for c in part.cases.values())
+        effects[other] = Effect("undecided")
+        if enough and settled:
+            value, low, high = interval(units, overlap)
+            outcome = beside(low, high, math.log(RATIO))
+            effects[other] = Effect(outcome, math.exp(value), math.exp(low), math.exp(high))
+    return Graded(over_cases(effects.values(), ("better",)), effects)
+
+
+def apart(first: tuple[float, ...], second: tuple[float, ...], same: bool) -> Effect:
+    """Compare two limits by their brackets, in decades."""
+    low, high = first[0] - second[1], first[1] - second[0]
+    outcome = "better" if low > 0 else "worse" if high < 0 else "equal" if same else "undecided"
+    return Effect(outcome, None, low, high)
+
+
+def band(part: Part) -> Graded:
     effects = {}
-    for case, cell in cases(part, artefact, [*part["wider"], *part["narrower"]], rules).items():
-        a, b = (bracket(cell, part[key]) for key in ("wider", "narrower"))
-        outcome = "better" if a[0] > b[1] else "worse" if a[1] < b[0] else "undecided"
-        effects[case, ""] = Effect(outcome, a[0] - b[0], a[0] - b[1], a[1] - b[0])
-    return Graded(over_cases((e.outcome for e in effects.values()), ("better",)), effects)
+    for case, cells in part.cases.items():
+        a, b = (band_of(cells, part.of[key]) for key in ("wider", "narrower"))
+        effects[case] = apart(a, b, a == b and a[0] > 0)
+    return Graded(over_cases(effects.values(), ("better",)), effects)
 
 
-def bracket(cell: Cells, methods: Sequence[str]) -> tuple[float, float]:
-    """Least and largest width of the widest run of neighbouring rates that serve all seeds."""
+def band_of(cells: Case, methods: Sequence[str]) -> tuple[float, ...]:
+    """Return the least and largest width of the widest run of rates that serve all runs, and its ends."""
     rates = [math.log10(float(name.split()[-1])) for name in methods]
-    elbo = {key: [cell.plain[m][key].metrics["elbo"] if cell.plain[m][key].ok else -math.inf for m in methods]
-            for key in cell.plain[methods[0]]}  # fmt: skip
-    region = next(iter(cell.plain[methods[0]].values())).region(cell.rules)
-    serves = [all(row[i] >= max(row) - region for row in elbo.values()) for i in range(len(methods))]
-    best = (0.0, 0.0)
-    for start in range(len(methods)):
-        for stop in range(start, len(methods)):
-            if all(serves[start : stop + 1]):
-                least = rates[stop] - rates[start]
-                outer = math.inf if start == 0 or stop + 1 == len(rates) else rates[stop + 1] - rates[start - 1]
-                best = max(best, (least, outer))
-    return best
+    runs_of = [[run for _, run in sorted(cells.plain[name].items())] for name in methods]
+    bounds = np.array([[r.metrics["elbo"] if r.ok else -math.inf for r in x] for x in runs_of])
+    serves = (bounds >= bounds.max(axis=0) - cells.region(methods, "elbo")).all(axis=1)
+    beyond = [-math.inf, *rates, math.inf]
+    ranges = [
+        (rates[last] - rates[first], beyond[last + 2] - beyond[first], rates[first], rates[last])
+        for first in range(len(rates))
+        for last in range(first, len(rates))
+        if serves[first : last + 1].all()
+    ]
+    return max(
+        ranges, key=lambda x: x[0], default=(0.0, float(np.diff(rates).max()), math.nan, math.nan)
+    )
 
 
-def stands(part: dict[str, Any], artefact: dict[str, Any], rules: Rules) -> Graded:
-    """The largest rate with which three seeds live, as a bracket, by problem."""
-    named = {"t-SVGP": ("svgpbench", "t-svgp"), "q-SVGP": ("svgpbench", "q-svgp"), "GPflow": ("gpflow", "natgrad"),
-             "GPyTorch": ("gpytorch", "ngd"), "GPJax": ("gpjax", "natgrad")}  # fmt: skip
-    lines = [json.loads(line) for path in sorted((RESULTS / artefact["walks"]).glob("*.jsonl"))
-             for line in path.read_text().splitlines()]  # fmt: skip
-    centre = {"dtype": "float64", "jitter": 1e-6, "inducing": 50}
-    walks = pd.DataFrame([line for line in lines if states(centre, line)])
-    walks["seed"] = walks["seed"].fillna(0) if "seed" in walks else 0
+def stands(part: Part) -> Graded:
+    files = sorted((RESULTS / part.artefact["walks"]).glob("*.jsonl"))
+    lines = [json.loads(line) for path in files for line in path.read_text().splitlines()]
+    centre = {"dtype": "float64", "jitter": 1e-6, "inducing": 50, "steps": 1000}
+    walks = pd.DataFrame([line for line in lines if fulfils(line, centre)])
+    walks = walks[~walks["end"].isin(["error", "time-out", "killed"])]
     effects = {}
-    for problem in walks["problem"].unique():
+    for problem, on_problem in walks.groupby("problem", sort=False):
         limits = []
-        for library, method in (named[name] for name in part["methods"]):
-            own = walks[(walks["problem"] == problem) & (walks["library"] == library) & (walks["method"] == method)]
-            lived = own[own["end"] == "lived"].groupby("rate")["seed"].nunique()
-            lower = max(lived.index[lived >= 3], default=0.0)
-            dead = own[own["end"].isin(["diverged", "not positive definite", "not finite", "raised"])]["rate"]
-            limits.append((lower, min((rate for rate in dead if rate > lower), default=math.inf)))
-        a, b = limits
-        outcome = "better" if a[0] >= b[1] else "worse" if b[0] >= a[1] else "undecided"
-        effects[problem, ""] = Effect(outcome, a[0] / b[0] if b[0] else math.nan)
-    return Graded(over_cases((e.outcome for e in effects.values()), ("better",)), effects)
+        for library, method in (LIBRARIES[name] for name in part.of["methods"]):
+            own = on_problem[(on_problem["library"] == library) & (on_problem["method"] == method)]
+            seeds = own["rate"].value_counts()
+            dead = set(own.loc[own["end"] != "lived", "rate"])
+            unrefuted = [rate for rate in on_problem["rate"].unique() if rate not in dead]
+            known = [rate for rate in unrefuted if seeds.get(rate, 0) >= 3]
+            limits.append(
+                tuple(math.log10(max(x, default=0.0) or 1e-300) for x in (known, unrefuted))
+            )
+        same = limits[0] == limits[1] and limits[0][0] == limits[0][1]
+        effects[str(problem)] = apart(limits[0], limits[1], same)
+    return Graded(over_cases(effects.values(), ("better",)), effects)
 
 
-def timed(part: dict[str, Any], artefact: dict[str, Any], rules: Rules) -> Graded:
-    """Ratios of times by round of one session: `ratio`, `as_long` and `gain`."""
-    timing = artefact["timing"]
-    path = RESULTS / timing["record"]
-    if not path.exists():
-        raise NotRun(path.name)
-    recorded = {(c["problem"], c["step"], f"{c['source']} {c['method']}"): c for c in json.loads(path.read_text())["cells"]}
-    quartiles = {}
+def timed(part: Part) -> Graded:
+    """Grade ratios of times by round of one session: `ratio`, `as_long` and `gain`."""
+    timing, predicate, effects = part.artefact["timing"], part.of["predicate"], {}
+    if not (RESULTS / timing["record"]).exists():
+        raise NotRun(timing["record"])
+    cells = json.loads((RESULTS / timing["record"]).read_text())["cells"]
+    rounds = {(c["problem"], c["step"], f"{c['source']} {c['method']}"): c["rounds"] for c in cells}
+    ratios = {}
     for problem in timing["problems"]:
-        seconds = []
-        for method in part["methods"]:
-            steps = [recorded.get((problem, step, method)) for step in timing["steps"]]
-            if not all(steps):
-                raise NotRun(method)
-            seconds.append(np.sum([[r["median_s"] for r in step["rounds"]] for step in steps if step], axis=0))
-        quartiles[problem] = np.quantile(seconds[1] / seconds[0], [0.25, 0.5, 0.75])
-    effects = {}
-    for problem, (low, value, high) in quartiles.items():
-        if part["predicate"] == "ratio":
-            wide = part["at_least"]
-            outcome = "better" if low >= wide else "fails" if low <= RATIO else "direction only"
-        elif part["predicate"] == "as_long":
-            inside = low >= 1 / RATIO and high <= RATIO
-            outcome = "better" if inside else "fails" if low > RATIO or high < 1 / RATIO else "undecided"
-        elif problem == part["than"]:
-            continue
-        else:
-            base = quartiles[part["than"]]
-            outcome = "better" if low > base[2] else "worse" if high < base[0] else "undecided"
-        effects[problem, ""] = Effect(outcome, float(value), float(low), float(high))
-    return Graded(over_cases((e.outcome for e in effects.values()), ("better",)), effects)
+        wanted = [
+            [(problem, step, method) for step in timing["steps"]] for method in part.of["methods"]
+        ]
+        if missing := [key for keys in wanted for key in keys if not rounds.get(key)]:
+            raise NotRun(f"times of {missing[0]}")
+        turns = zip(*(rounds[key] for keys in wanted for key in keys), strict=True)
+        clean = [
+            [turn["median_s"] for turn in x] for x in turns if all(turn["clean"] for turn in x)
+        ]
+        first, second = np.array(clean).reshape(len(clean), 2, -1).sum(axis=2).T
+        ratios[problem] = tuple(map(float, np.quantile(second / first, [0.25, 0.5, 0.75])))
+        if len(clean) < 5:
+            return Graded("open", {problem: Effect("")})
+    if predicate == "gain":
+        least, middle, most = ratios.pop(part.of["than"])
+        ratios = {
+            p: (low / most, value / middle, high / least)
+            for p, (low, value, high) in ratios.items()
+        }
+    for problem, (low, value, high) in ratios.items():
+        outcome = beside(math.log(low), math.log(high), math.log(RATIO))
+        effects[problem] = Effect("" if predicate == "ratio" else outcome, value, low, high)
+    if predicate == "gain":
+        return Graded(over_cases(effects.values(), ("better",)), effects)
+    if predicate == "as_long":
+        words = {"equal": "holds", "undecided": "open"}
+        return Graded(combined(words.get(e.outcome, "fails") for e in effects.values()), effects)
+    grades = (
+        "holds" if low >= part.of["at_least"] else "fails" if low <= RATIO else "direction only"
+        for low, _, _ in ratios.values()
+    )
+    return Graded(combined(grades), effects)
 
 
-PREDICATES: dict[str, Callable[[dict[str, Any], dict[str, Any], Rules], Graded]] = {
-    "ordering": ordering, "equality": ordering, "every-run": every_run, "suffices": suffices, "number": number,
-    "sooner": sooner, "converges": converges, "drifts": drifts, "drives": drives, "leads": leads, "band": band,
-    "stands": stands, "ratio": timed, "as_long": timed, "gain": timed,
+PREDICATES: dict[str, Callable[[Part], Graded]] = {
+    "ordering": ordering, "equality": ordering, "every-run": every_run, "suffices": suffices,
+    "number": number, "sooner": sooner, "converges": converges, "drifts": drifts, "drives": drives,
+    "leads": leads, "spread": spread, "band": band, "stands": stands,
+    "ratio": timed, "as_long": timed, "gain": timed,
 }  # fmt: skip
 
 
-def grade_part(paper: str, part: dict[str, Any], rules: Rules = Rules()) -> Graded:
+def named(part: Settings) -> list[str]:
+    """Return the methods that a part names."""
+    pairs = [*part.get("settings", {}).values(), *part.get("ladder", {}).values()]
+    keys = ("methods", "field", "beside", "wider", "narrower")
+    lists = [
+        *pairs,
+        *(part.get(key, []) for key in keys),
+        [part[key] for key in ["method"] if key in part],
+    ]
+    return [at_moment(name)[0] for names in lists for name in names]
+
+
+def grade_part(paper: str, part: Settings, rules: Rules | None = None) -> Graded:
     """Grade a part of a claim of the paper; raises `NotRun` where its records are not there."""
-    artefacts = {entry["id"]: entry for entry in toml(PAPERS / paper / "paper.toml")["artefacts"]}
-    return PREDICATES[part["predicate"]](part, artefacts[part["artefact"]], rules)
+    entries = toml(PAPERS / paper / "paper.toml")["artefacts"]
+    artefact = next(entry for entry in entries if entry["id"] == part["artefact"])
+    found = runs(artefact["experiment"], artefact["preset"]) if "experiment" in artefact else []
+    return grade_runs(part, artefact, found, rules or Rules())
 
 
-def core_parts(every: bool = False) -> Iterator[tuple[str, str, int, dict[str, Any]]]:
-    """(paper, claim, number of the part, part) of each core part that rests on records, or of every such part."""
+def grade_runs(part: Settings, artefact: Settings, found: Sequence[Run], rules: Rules) -> Graded:
+    """Grade a part by runs at hand."""
+    methods, known, cases = set(named(part)), {}, {}
+    for case in dict.fromkeys(run.case for run in found):
+        of_case = [run for run in found if run.case == case]
+        known[case] = [run for run in of_case if not run.perturbed]
+        cases[case] = Case((run for run in of_case if run.method in methods), rules)
+    return PREDICATES[part["predicate"]](Part(part, artefact, rules, cases, known))
+
+
+def core_parts() -> Iterator[tuple[str, str, int, Settings]]:
+    """Yield (paper, claim, place, part) of each core part that rests on records."""
     for path in sorted(PAPERS.glob("*/claims.toml")):
         for claim in toml(path)["claims"]:
             for place, part in enumerate(claim.get("parts", [])):
-                if part["predicate"] in PREDICATES and (every or part.get("core")):
+                if part.get("core") and part["predicate"] in PREDICATES:
                     yield path.parent.name, claim["id"], place, part
