@@ -1,4 +1,4 @@
-"""A part of the committed records, and the site that is made of it."""
+"""A part of the committed records, the site that is made of it, and a planted claim of each grade."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ from committed_records import RESULTS, worked
 from svgpbench.cells.cell import identify
 from svgpbench.experiments import Selection, load_experiment, resolve
 from svgpbench.papers import Paper, load_paper
-from svgpbench.report.verdicts import Judged, judge
+from svgpbench.papers.grades import Effect, Grade, Judgement, Outcome
+from svgpbench.papers.rules import VARIANTS
+from svgpbench.report.grading import Judged, Part, judge
 from svgpbench.runner.stored import records_of
 from svgpbench.site.building import Built, build_site
 
 KEPT = ("adam2021-rates.parquet", "speed/adam2021-fig4.json", "speed/adam2021-fig5.json")
 OTHERS = ("survival", "scaling")
-ARTEFACTS = ("fig3", "fig4", "fig5")
+ARTEFACTS = ("fig3", "fig3-ten-folds", "fig4", "fig5")
+RESPONSE = "We ran this with another learning rate."
 PLANTED = '<script>document.title = "planted"</script></script>'
 
 
@@ -49,10 +52,46 @@ def part_of_results(folder: Path) -> Path:
 def judged(results: Path) -> list[tuple[Paper, Judged]]:
     """Claims of adam2021 on some of its artefacts; one of them says what would be a script, if it could."""
     whole = load_paper("adam2021")
-    artefacts = tuple(one for one in whole.about.artefacts if one.id in ARTEFACTS)
+    artefacts = tuple(
+        one.model_copy(update={"smaller": "two folds"} if one.id == "fig3" else {})
+        for one in whole.about.artefacts
+        if one.id in ARTEFACTS
+    )
     claims = [one for one in whole.claims if set(one.artefacts) <= set(ARTEFACTS)]
-    claims[0] = claims[0].model_copy(update={"title": f"{claims[0].title[:10]} {PLANTED}"})
+    texts = ("title", "claim", "finding")
+    claims[0] = claims[0].model_copy(update=dict.fromkeys(texts, f"said {PLANTED}"))
     about = whole.about.model_copy(update={"artefacts": artefacts})
     experiments = {k: one for k, one in whole.experiments.items() if k in ARTEFACTS}
     paper = replace(whole, about=about, claims=tuple(claims), experiments=experiments)
-    return [(paper, one) for one in judge(paper, claims, results)]
+    found = judge(paper, claims, results)
+    return [(paper, one) for one in (*found, *planted(found[0]))]
+
+
+def planted(like: Judged) -> list[Judged]:
+    """A claim of each grade, with a core, an erratum, a condition and, of the first, a response."""
+    effects = (Effect("boston", Outcome.better, 1.5, 1.25, 1.75, "on this split", True),)
+    parts = (
+        Part("the core test", "core", Judgement(Grade.holds, effects)),
+        Part("the print errs here", "erratum", Judgement(Grade.holds, effects)),
+        Part("at another rate", "condition", Judgement(Grade.fails, effects)),
+    )
+    return [
+        replace(
+            like,
+            claim=like.claim.model_copy(
+                update={
+                    "id": f"adam2021-{90 + place}",
+                    "title": f"a claim: {grade}",
+                    "claim": f"This claim is {grade}",
+                    "correction": "n/b is missing",
+                    "response": RESPONSE if place == 0 else "",
+                }
+            ),
+            grade=grade,
+            kind=("theory", "experiments", "speed")[place % 3],
+            finding=f"It was found to be {grade}, by 1.5 nats.",
+            parts=parts,
+            steadiness={**dict.fromkeys(VARIANTS, grade), "threshold doubled": Grade.open},
+        )
+        for place, grade in enumerate(Grade)
+    ]

@@ -13,7 +13,9 @@ import pytest
 from small_site import Made
 
 from svgpbench.experiments import load_experiment
+from svgpbench.papers.grades import Outcome
 from svgpbench.report import build_table, collect
+from svgpbench.site.explorer import OUTCOMES
 from svgpbench.site.fields import Field
 
 
@@ -113,6 +115,11 @@ def test_a_difference_is_the_same_from_either_side(field: Field) -> None:
             seen |= set(map(str, outcomes.values()))
             assert {d: turned[o] for d, o in outcomes.items()} == dict(pairs[second, first])
     assert seen == set(turned)
+
+
+def test_the_page_has_a_place_for_every_outcome_of_a_pair() -> None:
+    assert OUTCOMES[:4] == ("better", "worse", "equal", "undecided")  # as explorer.js numbers them
+    assert set(OUTCOMES) == set(Outcome) - {Outcome.no_worse}  # which only claims ask for
 
 
 def test_two_methods_have_no_outcome_where_one_of_them_did_not_run(field: Field) -> None:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from selenium.webdriver import Chrome
 
 PAGES = (
-    *("index.html", "explorer.html", "papers/adam2021.html", "methods/t-svgp.html"),
-    *("data/boston.html", "speed.html", "machines.html", "downloads.html"),
+    *("index.html", "explorer.html", "papers/adam2021.html", "rules.html"),
+    *("methods/t-svgp.html", "data/boston.html", "speed.html", "machines.html", "downloads.html"),
 )
 NARROW, WIDE = 390, 1280
 
@@ -63,6 +63,21 @@ def shown_rows(browser: Chrome, table: str) -> list[str]:
     )
 
 
+def shown_tiles(browser: Chrome) -> list[str]:
+    return ask(
+        browser,
+        "[...document.querySelectorAll('.tiles > li')].filter(t => t.offsetParent).map(t => t.id)",
+    )
+
+
+def texts_by_tiles(browser: Chrome) -> list[str]:
+    """What is shown of the texts that belong to tiles."""
+    return ask(
+        browser,
+        "[...document.querySelectorAll('.about')].filter(t => t.checkVisibility()).map(t => t.id)",
+    )
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_nothing_is_said_on_the_console_and_nothing_hangs_over(
     browser: Chrome, made: Made, page: str
@@ -98,12 +113,13 @@ def test_the_table_of_claims_is_filtered_and_its_address_restores_it(
 ) -> None:
     show(browser, made, "index.html")
     everything = [one.claim.id for _, one in made.judged]
-    assert len({one.verdict for _, one in made.judged}) > 1
+    assert len({one.grade for _, one in made.judged}) > 1
     assert shown_rows(browser, "claims-table") == everything
-    verdict = str(made.judged[0][1].verdict)
-    chosen = [one.claim.id for _, one in made.judged if one.verdict == verdict]
-    choose(browser, "[name=verdict]", verdict)
+    grade = str(made.judged[0][1].grade)
+    chosen = [one.claim.id for _, one in made.judged if one.grade == grade]
+    choose(browser, "[name=grade]", grade)
     assert shown_rows(browser, "claims-table") == chosen
+    assert sorted(shown_tiles(browser)) == sorted(f"tile-{claim}" for claim in chosen)
     said = ask(browser, "document.querySelector('.found').textContent")
     assert said == f"{len(chosen)} of {len(everything)} claims"
     fragment = ask(browser, "location.hash.slice(1)")
@@ -111,6 +127,44 @@ def test_the_table_of_claims_is_filtered_and_its_address_restores_it(
     assert shown_rows(browser, "claims-table") == chosen
     choose(browser, "[name=words]", "no such words")
     assert shown_rows(browser, "claims-table") == []
+
+
+@pytest.mark.parametrize("field", ["fidelity", "kind"])
+def test_claims_are_filtered_by_fidelity_and_by_kind(
+    browser: Chrome, made: Made, field: str
+) -> None:
+    everything = [(one.claim.id, str(getattr(one, field))) for _, one in made.judged]
+    show(browser, made, "index.html")
+    for value in sorted({value for _, value in everything}):
+        choose(browser, f"[name={field}]", value)
+        chosen = [claim for claim, of in everything if of == value]
+        assert shown_rows(browser, "claims-table") == chosen
+        assert len(chosen) < len(everything)
+
+
+def test_a_tile_tells_its_claim_to_a_pointer_and_to_the_keyboard(
+    browser: Chrome, made: Made
+) -> None:
+    from selenium.webdriver import ActionChains
+    from selenium.webdriver.common.keys import Keys
+
+    show(browser, made, "index.html")
+    assert texts_by_tiles(browser) == []
+    tile = browser.find_element("css selector", "#tile-adam2021-91 a")
+    ActionChains(browser).move_to_element(tile).perform()
+    assert texts_by_tiles(browser) == ["about-adam2021-91"]
+    said = browser.find_element("id", "about-adam2021-91")
+    one = next(one for _, one in made.judged if one.claim.id == "adam2021-91")
+    assert one.claim.claim in said.text and one.finding in said.text
+    ActionChains(browser).move_to_element(said).perform()  # it stays to be read and copied
+    assert texts_by_tiles(browser) == ["about-adam2021-91"]
+    browser.switch_to.active_element.send_keys(Keys.ESCAPE)
+    assert texts_by_tiles(browser) == []
+    show(browser, made, "index.html")
+    browser.find_element("css selector", "[name=words]").send_keys(Keys.TAB, Keys.NULL)
+    browser.switch_to.active_element.send_keys(Keys.TAB)
+    tiled = ask(browser, "document.activeElement.getAttribute('aria-describedby')")
+    assert tiled and texts_by_tiles(browser) == [tiled]
 
 
 def test_the_explorer_ranks_as_tables_do(browser: Chrome, made: Made, field: Field) -> None:
@@ -193,7 +247,7 @@ def test_the_site_is_walked_by_keyboard(browser: Chrome, made: Made) -> None:
     body.send_keys(Keys.TAB)
     assert ask(browser, "document.activeElement.className") == "skip"
     seen = []
-    for _ in range(12):
+    for _ in range(16):
         browser.switch_to.active_element.send_keys(Keys.TAB)
         seen.append(ask(browser, "document.activeElement.textContent"))
     assert {"Overview", "Explorer", "Methods", "Downloads"} <= set(seen)
@@ -205,7 +259,7 @@ def test_from_the_overview_to_raw_numbers_and_their_command_in_three_clicks(
     browser: Chrome, made: Made
 ) -> None:
     show(browser, made, "index.html")
-    browser.find_element("css selector", '.cells a[href$="#adam2021-16"]').click()
+    browser.find_element("css selector", '.tiles a[href$="#adam2021-16"]').click()
     claim = browser.find_element("id", "adam2021-16")
     assert "svgpbench run adam2021-fig3 --preset starts" in claim.text
     claim.find_element("css selector", 'a[href="#artefact-fig3"]').click()

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import html
+import re
+from collections import Counter
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import get_args
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from small_site import PLANTED, Made
+from small_site import PLANTED, RESPONSE, Made
+
+from svgpbench.papers import convergence, rules
+from svgpbench.papers.grades import Fidelity, Grade
+from svgpbench.papers.measures import MEASURES
+from svgpbench.papers.pairs import UNLEARNED
+from svgpbench.report.grading import Kind, with_interval
+from svgpbench.site import meanings
 
 
 class Elements(HTMLParser):
@@ -79,15 +90,144 @@ def test_text_of_a_claim_is_no_markup(pages: dict[Path, Elements], made: Made) -
         assert PLANTED not in path.read_text(encoding="utf-8")
 
 
-def test_every_claim_is_there_with_its_verdict(pages: dict[Path, Elements], made: Made) -> None:
+def test_every_claim_is_on_the_overview_with_sentence_grade_fidelity_and_finding(
+    pages: dict[Path, Elements], made: Made
+) -> None:
     overview = pages[made.folder / "index.html"]
-    paper = pages[made.folder / "papers" / "adam2021.html"]
-    verdicts = {row["data-verdict"] for row in overview.all("tr") if "data-verdict" in row}
-    assert verdicts == {str(one.verdict) for _, one in made.judged}
+    rows = {row["data-tile"]: row for row in overview.all("tr") if "data-tile" in row}
+    assert {row["data-grade"] for row in rows.values()} == set(map(str, Grade))
+    for paper, one in made.judged:
+        row = rows[f"tile-{one.claim.id}"]
+        assert row["data-grade"] == one.grade
+        assert row["data-fidelity"] == one.fidelity
+        assert (row["data-kind"], row["data-paper"]) == (one.kind, paper.name)
+        for text in (one.claim.claim, one.finding):
+            assert overview.text.count(text.replace("`", "")) >= 2  # in the table and by the tile
+    assert made.judged[0][0].about.says in overview.text
+
+
+def test_counts_are_those_of_the_claims(made: Made) -> None:
+    text = (made.folder / "index.html").read_text("utf-8")
+    found = re.findall(r"<dt>([^<]+)</dt><dd class=\"count\">(\d+)</dd>", text)
+    counts = Counter(str(one.grade) for _, one in made.judged)
+    assert [(grade, int(count)) for grade, count in found] == [(g, counts[g]) for g in Grade]
+
+
+def test_a_tile_stands_with_its_kind_and_has_its_text_beside_it(
+    pages: dict[Path, Elements], made: Made
+) -> None:
+    text = (made.folder / "index.html").read_text("utf-8")
+    for kind in ("theory", "experiments", "speed"):
+        _, _, row = text.partition(f'id="adam2021-{kind}"')
+        here = set(re.findall(r'id="tile-([a-z0-9-]+)"', row.partition("</ul>")[0]))
+        assert here == {one.claim.id for _, one in made.judged if one.kind == kind}
+    described = {
+        x["aria-describedby"]
+        for x in pages[made.folder / "index.html"].all("a")
+        if "aria-describedby" in x
+    }
+    assert described == {f"about-{one.claim.id}" for _, one in made.judged}
+
+
+def entry(made: Made, claim: str) -> str:
+    """A claim's entry on its paper's page."""
+    text = (made.folder / "papers" / "adam2021.html").read_text("utf-8")
+    _, _, found = text.partition(f'<article class="claim" id="{claim}"')
+    return html.unescape(
+        re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", found.partition("</article>")[0]))
+    )
+
+
+def test_an_entry_has_all_that_a_reader_asks_of_a_claim(made: Made) -> None:
     for _, one in made.judged:
-        assert one.claim.id in paper.anchors
-        assert one.claim.predicate.replace("`", "") in paper.text
-        assert one.effect in overview.text
+        text = entry(made, one.claim.id)
+        wanted = [one.claim.title, one.claim.where, one.grade, one.fidelity, *one.commands]
+        wanted += [one.claim.predicate, *(part.says for part in one.parts)]
+        wanted += [name for name in one.steadiness if one.steady]
+        wanted += [part.judgement.note for part in one.of("core")]
+        for said in wanted:
+            assert re.sub(r"\s+", " ", said.replace("`", "")) in text, f"{one.claim.id}: {said}"
+        core = [effect for part in one.of("core") for effect in part.judgement.effects]
+        assert all(with_interval(effect) in text for effect in core)
+        assert all(record in text for record in one.records)
+
+
+def test_an_entry_says_what_is_smaller_than_in_the_paper(made: Made) -> None:
+    resting = {one.claim.id: {part.artefact for part in one.claim.core} for _, one in made.judged}
+    assert any("fig3" in names for names in resting.values())
+    for claim, names in resting.items():
+        assert ("(smaller: two folds" in entry(made, claim)) == ("fig3" in names)
+
+
+def test_errata_and_conditions_stand_apart_with_their_outcome(made: Made) -> None:
+    text = entry(made, "adam2021-91")
+    assert "Where the print errs n/b is missing the print errs here holds" in text
+    assert (
+        "1 condition beside the claim at another rate fails +1.5 [+1.25, +1.75]; on this split"
+        in text
+    )
+    assert "The grade turns under 1 of 7 other rules" in text
+    assert "threshold doubled open" in text
+
+
+def test_a_response_of_the_authors_is_printed_and_otherwise_asked_for(made: Made) -> None:
+    assert f"Response of the authors {RESPONSE}" in entry(made, "adam2021-90")
+    assert "No response" not in entry(made, "adam2021-90")
+    assert "No response of the authors yet. Where to send one" in entry(made, "adam2021-91")
+
+
+RULE_NAMES = (
+    *("core-parts-vote", "errata", "conditions", "non-inferiority", "practical-equivalence"),
+    *("three-tolerances-of-convergence", "censored-twice-says-nothing", "chaos", "exact-claims"),
+    *("a-region-is-of-the-rows-that-the-bound-covers", "numbers-printed-of-other-data", "times"),
+    *("a-data-set-that-no-method-learns", "a-run-that-has-not-converged", "regions", "dispute"),
+    *("a-method-unstable-at-its-rate", "corrected-error-over-splits", "steadiness"),
+    "more-than-half-and-none-at-its-worst",
+)
+
+
+def test_rules_are_named_and_their_numbers_are_those_of_the_code(
+    pages: dict[Path, Elements], made: Made
+) -> None:
+    page = pages[made.folder / "rules.html"]
+    assert set(RULE_NAMES) <= page.anchors
+    for word in (*Grade, *Fidelity, *rules.VARIANTS):
+        assert word in page.text
+    assert "τ is 5 %, 1 % and 0.1 %" in page.text
+    assert f"running median over {convergence.WINDOW} looks" in page.text
+    assert f"at least {UNLEARNED} of the error" in page.text
+    assert "at most 1e-8 in float64" in page.text
+    assert all(measure.title in page.text for measure in MEASURES.values())
+    assert "0.1 nat for each 100 rows that the bound covers" in page.text
+    assert "A claim that I dispute" in page.text
+
+
+def test_no_grade_fidelity_or_variant_is_left_unexplained() -> None:
+    assert list(meanings.GRADES) == list(Grade)
+    assert list(meanings.FIDELITIES) == list(Fidelity)
+    assert list(meanings.VARIANTS) == list(rules.VARIANTS)
+    assert list(meanings.KINDS) == list(get_args(Kind))
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance of `#rrggbb`, as WCAG 2 defines it."""
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("grade", Grade)
+def test_a_grade_has_a_colour_of_its_own_that_can_be_read(grade: Grade, made: Made) -> None:
+    style = (made.folder / "assets" / "style.css").read_text("utf-8")
+    name = meanings.class_name(grade)
+    assert f".{name} {{" in style
+    grounds = re.findall(rf"--{name}: (#[0-9a-f]{{6}});", style)
+    inks = re.findall(rf"--{name}-ink: (#[0-9a-f]{{6}});", style)
+    assert len(grounds) == len(inks) == 2  # light and dark
+    for ground, ink in zip(grounds, inks, strict=True):
+        dark, light = sorted((luminance(ground), luminance(ink)))
+        assert (light + 0.05) / (dark + 0.05) >= 4.5
+        assert len(re.findall(rf": {ground};", style)) == 1
 
 
 def test_every_picture_says_what_it_shows(pages: dict[Path, Elements]) -> None:

@@ -13,6 +13,7 @@ from svgpbench.errors import UserError
 from svgpbench.papers import Artefact, Paper
 from svgpbench.report import times_figure
 from svgpbench.report.evidence import ComputedFrame
+from svgpbench.report.grading import Judged
 from svgpbench.report.reproduction import (
     Written,
     all_of,
@@ -22,7 +23,6 @@ from svgpbench.report.reproduction import (
     write_computed,
     write_times,
 )
-from svgpbench.report.verdicts import Judged
 from svgpbench.site.downloads import Downloads
 from svgpbench.site.pages import Link
 from svgpbench.site.tables import Grid, of_markdown

@@ -9,18 +9,20 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 from svgpbench.papers import Paper
-from svgpbench.papers.verdict import Verdict
+from svgpbench.papers.grades import Fidelity, Grade
 from svgpbench.report.evidence import ComputedFrame, computed_frame
-from svgpbench.report.verdicts import Judged
+from svgpbench.report.grading import Judged
 from svgpbench.runner.stored import records_in
 from svgpbench.site.artefacts import shown
 from svgpbench.site.crate import write_crate
 from svgpbench.site.datasets import DataFacts, data_facts
 from svgpbench.site.downloads import FOLDER, Downloads
+from svgpbench.site.entries import Entry, by_kind
 from svgpbench.site.explorer import explored
 from svgpbench.site.fields import Field, fields_in
 from svgpbench.site.folder import replaced
 from svgpbench.site.machines import machines_of
+from svgpbench.site.meanings import FIDELITIES, KINDS, VARIANTS, numbers, regions
 from svgpbench.site.methods import MethodFacts, method_facts
 from svgpbench.site.pages import Link, Page, Writer, slug
 from svgpbench.site.speed import speed_sections
@@ -114,29 +116,42 @@ class _Building:
             self.writer.write(page)
             self.pages += 1
 
-    def _of(self, paper: Paper) -> list[Judged]:
-        return [one for of, one in self.judged if of.name == paper.name]
+    def _of(self, paper: Paper) -> list[Entry]:
+        return [Entry(of, one) for of, one in self.judged if of.name == paper.name]
 
     def _overview(self, fields: Sequence[Field]) -> Iterator[Page]:
-        counts = Counter(one.verdict for _, one in self.judged)
+        counts = Counter(one.grade for _, one in self.judged)
+        entries = [Entry(*each) for each in self.judged]
         content = {
-            "papers": [(paper, self._of(paper)) for paper in self.papers],
-            "counts": [(verdict, counts[verdict]) for verdict in Verdict],
-            "total": len(self.judged),
+            "papers": [(paper, by_kind(self._of(paper))) for paper in self.papers],
+            "entries": entries,
+            "counts": [(grade, counts[grade]) for grade in Grade],
+            "fidelities": list(Fidelity),
+            "kinds": KINDS,
             "experiments": len(fields),
             "cells": sum(len(field.records) for field in fields),
         }
         yield Page("index.html", "Overview", "overview.html", content, "Overview")
-        yield Page("rules.html", "How verdicts are made", "rules.html", {})
+        rules = {
+            "numbers": numbers(),
+            "regions": regions(),
+            "fidelities": FIDELITIES,
+            "kinds": KINDS,
+            "variants": VARIANTS,
+        }
+        yield Page("rules.html", "How claims are graded", "rules.html", rules)
 
     def _papers(self) -> Iterator[Page]:
         for paper in self.papers:
             self.tell(paper.name)
-            claims = self._of(paper)
+            entries = self._of(paper)
+            claims = [entry.one for entry in entries]
+            counts = Counter(one.grade for one in claims)
             content = {
                 "paper": paper,
-                "claims": claims,
-                "counts": Counter(one.verdict for one in claims).most_common(),
+                "entries": entries,
+                "groups": by_kind(entries),
+                "counts": [(grade, counts[grade]) for grade in Grade if counts[grade]],
                 "artefacts": shown(
                     paper, claims, self.results, self.site, self.downloads, self.frame_of
                 ),

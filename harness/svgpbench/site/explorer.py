@@ -30,7 +30,7 @@ MOMENTS = 24
 DIGITS = 8  # of a mean: two that differ do so here
 DIGITS_OF_ERROR = 3
 TRACED_BY = {"steps": "iteration", "time": "seconds"}
-OUTCOMES = ("better", "worse", "equal", "undecided")
+OUTCOMES = ("better", "worse", "equal", "undecided", "not learned")
 
 
 def explored(field: Field) -> dict[str, Any]:

@@ -14,7 +14,9 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from svgpbench import __version__
-from svgpbench.report.verdicts import with_interval
+from svgpbench.report.grading import with_interval
+from svgpbench.site.entries import outcome_of
+from svgpbench.site.meanings import GRADES, class_name
 
 FILES = ("style.css", "site.js", "explorer.js")
 """What lies beside the pages, as it is in the package."""
@@ -70,8 +72,11 @@ class Writer:
             trim_blocks=True,
             lstrip_blocks=True,
         )
+        self.environment.globals["meanings"] = GRADES
         self.environment.filters |= {
             "interval": with_interval,
+            "outcome": outcome_of,
+            "class": class_name,
             "slug": slug,
             "packed": packed,
             "bytes": in_bytes,

@@ -1,4 +1,4 @@
-// Filters of a table: a row stays where it is of every choice and has every word.
+// Filters of a table: a row, and its tile, stays where it is of every choice and has every word.
 "use strict";
 
 for (const form of document.querySelectorAll("form[data-filters]")) {
@@ -25,6 +25,8 @@ for (const form of document.querySelectorAll("form[data-filters]")) {
         words.every((word) => text.includes(word))
       );
       shown += row.hidden ? 0 : 1;
+      const tile = document.getElementById(row.dataset.tile);
+      if (tile) tile.hidden = row.hidden;
     }
     found.textContent = `${shown} of ${rows.length} ${what}`;
   };
@@ -40,4 +42,12 @@ for (const form of document.querySelectorAll("form[data-filters]")) {
   window.addEventListener("hashchange", () => { restore(); apply(); });
   restore();
   apply();
+}
+
+// What a tile says goes away with Escape, and comes back with the next tile.
+for (const tiles of document.querySelectorAll(".tiles")) {
+  const dismissed = (is) => tiles.classList.toggle("dismissed", is);
+  document.addEventListener("keydown", (event) => { if (event.key === "Escape") dismissed(true); });
+  tiles.addEventListener("focusin", () => dismissed(false));
+  for (const tile of tiles.children) tile.addEventListener("mouseenter", () => dismissed(false));
 }

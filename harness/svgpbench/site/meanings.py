@@ -1,0 +1,92 @@
+"""What grades, fidelities and variants of the rules mean, with the numbers of the code that applies them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from svgpbench.papers import convergence, differences, of_averages, of_rates, of_times, ranks
+from svgpbench.papers.grades import Fidelity, Grade
+from svgpbench.papers.measures import MEASURES, Measure
+from svgpbench.papers.of_computations import Exponent, Identity
+from svgpbench.papers.pairs import UNLEARNED
+from svgpbench.papers.rules import RULES
+from svgpbench.report.grading import Kind
+from svgpbench.site.tables import Grid
+
+GRADES: Final[Mapping[Grade, str]] = {
+    Grade.holds: "the core test passes at the claim’s own settings",
+    Grade.corrected: "it passes once a stated error of the print is mended; the finding names the correction",
+    Grade.direction: "the sign is as claimed, the size is not",
+    Grade.mixed: "true in some of the claim’s cases, false in others; the finding says in which",
+    Grade.fails: "the core test fails",
+    Grade.open: "the data cannot tell; the finding says what would",
+    Grade.not_testable: "the claim’s data or size cannot be had",
+    Grade.not_run: "records are missing; the command that makes them stands with the claim",
+}
+
+FIDELITIES: Final[Mapping[Fidelity, str]] = {
+    Fidelity.algebra: "identities, or counts of operations, computed afresh; no training is involved",
+    Fidelity.printed: "data, sizes and settings are those that the paper prints",
+    Fidelity.authors: "settings are those of the authors’ public code, where it differs from the print",
+    Fidelity.scaled: "the same data, with smaller sizes or fewer steps; the claim says which, in numbers",
+    Fidelity.stand_in: "other data stand in for data that cannot be had",
+}
+
+KINDS: Final[Mapping[Kind, str]] = {
+    "theory": "identities, bounds and counted costs",
+    "experiments": "what trained models reach",
+    "speed": "measured times",
+}
+
+VARIANTS: Final[Mapping[str, str]] = {
+    "threshold halved": "every region and threshold is half as large",
+    "threshold doubled": "every region and threshold is twice as large",
+    "tolerance 5 % alone": "a bound has converged when at most 5 % of the way is left",
+    "tolerance 1 % alone": "a bound has converged when at most 1 % of the way is left",
+    "tolerance 0.1 % alone": "a bound has converged when at most 0.1 % of the way is left",
+    "the way from the lower start": "the way to the best bound starts at the lower first bound",
+    "without the chaos rule": "a difference that rounding moves by more than itself decides, too",
+}
+
+
+def class_name(word: str) -> str:
+    """Return a grade as the name of a class of the style: `holds, corrected` is `holds-corrected`."""
+    return re.sub(r"[^a-z]+", "-", word.lower())
+
+
+def numbers() -> dict[str, Any]:
+    """Return the numbers that the page of rules names, from the code that applies them."""
+    return {
+        "tolerances": [f"{100 * each:g} %" for each in RULES.tolerances],
+        "window": convergence.WINDOW,
+        "starts": differences.STARTS,
+        "level": f"{100 * differences.LEVEL:g} %",
+        "unlearned": UNLEARNED,
+        "seeds": of_rates.SEEDS,
+        "rounds": of_times.ROUNDS,
+        "times": of_times.REGION,
+        "spread": of_averages.SPREAD_REGION,
+        "fewest_sets": ranks.FEWEST,
+        "resamples": f"{ranks.RESAMPLES:,}",
+        "residual": f"{Identity.model_fields['tolerance'].default:.0e}".replace("e-0", "e-"),
+        "exponent": Exponent.model_fields["within"].default,
+    }
+
+
+def regions() -> Grid:
+    """Return the regions of practical equivalence, one row for each width."""
+    found: dict[str, list[str]] = {}
+    for measure in MEASURES.values():
+        found.setdefault(_width(measure), []).append(measure.title)
+    rows = tuple((", ".join(titles), width) for width, titles in found.items())
+    return Grid(("measure", "half the width of its region"), rows, (False, False))
+
+
+def _width(measure: Measure) -> str:
+    if measure.per_datum:
+        return f"{100 * measure.per_datum:g} nat for each 100 rows that the bound covers"
+    if measure.relative:
+        return f"{100 * measure.relative:g} % of the second method’s value"
+    return f"{measure.region:g}"
