@@ -115,6 +115,8 @@ def every_run(part: Part) -> Graded:
         if ends and not cells.settled(pair):
             outcome = "undecided"
         effects[case] = Effect(outcome, float(difference.median()), low, high)
+        if failed := cells.failures(*(at_moment(name)[0] for name in pair)):
+            effects[case] = Effect(failed)
         if not cells.learned():
             effects[case] = Effect("not learned")
     refuting = {"equal": ("better", "worse"), "worse": ("better",)}.get(wanted, ("worse",))

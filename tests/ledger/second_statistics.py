@@ -220,14 +220,17 @@ class Case:
 
     def learned(self) -> bool:
         """Whether a method of the part predicts better than the mean of the targets."""
-        means = [
-            [
-                np.mean([run.metrics.get(share, math.nan) for run in of_method.values()])
-                for share in ("nmae", "nmse")
-            ]
+        everything = [run for of_method in self.plain.values() for run in of_method.values()]
+        share = (
+            "nmae"
+            if any(np.isfinite(r.metrics.get("nmae", math.nan)) for r in everything)
+            else "nmse"
+        )
+        hopeless = all(
+            pd.Series([run.metrics.get(share, math.nan) for run in of_method.values()]).mean()
+            >= 0.95
             for of_method in self.plain.values()
-        ]
-        hopeless = all(mae >= 0.95 or mse >= 0.95 for mae, mse in means)
+        )
         return not (self.rules.not_learned and hopeless)
 
     def times(
