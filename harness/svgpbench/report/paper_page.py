@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pandas as pd
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
@@ -230,6 +231,8 @@ def _section(
         f"Its figure is that of {one}, of the same runs."
         for one in sorted(elsewhere - {artefact.id})
     ]
+    if artefact.walks:
+        parts.append("Drawn as a map: [survival of natural gradients](../../docs/survival.md).")
     if not written.statuses:  # such as data that a user makes first
         parts += [f"{why}." for why in written.left_out if not why.startswith("no records")]
     parts += [f"Not measured yet: `{line}`" for line in _missing(paper, artefact, written, results)]
@@ -243,6 +246,8 @@ def _section(
                 "Not testable here: the print is of other data, or of sets that it does not name. "
                 f"Ours: {plain(', '.join(sets))}."
             )
+    if artefact.timing and not (times := timings.timed(results, artefact.timing)).why_not:
+        parts += [markdown(_times(times.frame)), plain(f"Times: {times.condition}.")]
     parts += [
         f'<details markdown="1"><summary>Every number of ours</summary>\n\n{table}\n\n</details>'
         for table in map(plain, written.tables)
@@ -253,6 +258,17 @@ def _section(
         rows_of = [[x.claim.id, x.claim.title, str(x.grade), x.finding] for x in claims]
         parts.append(plain(markdown(TextTable(GRADES, rows_of, words=len(GRADES)))))
     return "\n\n".join(parts)
+
+
+def _times(frame: pd.DataFrame) -> TextTable:
+    """Lay out the times of the steps together, in milliseconds, over rounds."""
+    header = ("problem", "method", "median, ms", "quartiles, ms", "rounds")
+    rows = []
+    for (problem, method), of in frame.groupby(["problem", "method"], observed=True, sort=False):
+        low, middle, high = (1000 * of["seconds"].quantile(q) for q in (0.25, 0.5, 0.75))
+        span = f"{low:.3g} to {high:.3g}"
+        rows.append([str(problem), str(method), f"{middle:.3g}", span, str(len(of))])
+    return TextTable(header, rows, words=2)
 
 
 def _settings(artefact: Artefact) -> str:

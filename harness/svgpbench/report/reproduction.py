@@ -180,7 +180,7 @@ PRINTED = "printed"
 
 
 def draws(chosen: Chosen) -> list[Computed]:
-    """The artefacts that are computed and have figures.
+    """The artefacts that are computed and have figures or printed numbers.
 
     Raises `UserError` for a figure that does not fit.
     """
@@ -192,7 +192,7 @@ def draws(chosen: Chosen) -> list[Computed]:
             {entry.name: computed_figure(entry, artefact, name) for entry in artefact.figures},
         )
         for artefact in chosen.artefacts
-        if artefact.figures
+        if artefact.figures or (artefact.computed and artefact.printed)
     ]
 
 

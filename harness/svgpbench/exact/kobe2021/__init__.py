@@ -8,7 +8,7 @@ import pandas as pd
 
 from svgpbench.exact.kobe2021.concavity import concavity
 from svgpbench.exact.kobe2021.coordinates import coordinates_of_a_path
-from svgpbench.exact.kobe2021.costs import numbers_and_costs, twice_the_points
+from svgpbench.exact.kobe2021.costs import beside_print, numbers_and_costs, twice_the_points
 from svgpbench.exact.kobe2021.family import best_q, one_cholesky
 from svgpbench.exact.kobe2021.predictions import (
     bias_and_mechanism,
@@ -34,8 +34,9 @@ CLAIMS: dict[str, Callable[[], pd.DataFrame]] = {
     "kobe2021-18": concavity,
     "kobe2021-21": twice_the_points,
     "fig2.1-4.8/predictions": predictions,
+    "counting/printed": beside_print,
 }
 """By claim: a frame, a row a case with its `check` and its `residual`, or its cost and sizes.
 
-By `ARTEFACT/FIGURE`: the points of its curves.
+By `ARTEFACT/FIGURE`: the points of its curves; by `ARTEFACT/printed`: our numbers beside printed ones.
 """

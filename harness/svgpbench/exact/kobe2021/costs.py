@@ -17,21 +17,35 @@ PRINTED = {(50, "O(M)"): 100, (50, "full"): 1325, (100, "O(M)"): 200, (100, "ful
 """Variational parameters of M inducing points (Kobe 2021, Secs. 4.2.3 and 3.1)."""
 
 
-def parameters(M: int) -> Rows:
-    """Numbers of q that a step has moved away from zero, against those that are printed."""
+def counted_parameters(M: int) -> dict[str, int]:
+    """Count the numbers of q that a step has moved away from zero, by family."""
     problem = random_problem(0, n=M + 20, M=M)
     b = diagonal("exact", "gaussian", problem)
     weights = b.e_step(b.start, b.full, 0.1)
     b = bench_of("q-svgp", {}, "gaussian", problem)
     full = b.e_step(b.start, b.full, 0.1).q
-    counts = {
-        "O(M)": np.count_nonzero(weights.mu) + np.count_nonzero(weights.g),
-        "full": np.count_nonzero(full.mean) + np.count_nonzero(full.chol),
+    return {
+        "O(M)": int(np.count_nonzero(weights.mu) + np.count_nonzero(weights.g)),
+        "full": int(np.count_nonzero(full.mean) + np.count_nonzero(full.chol)),
     }
+
+
+def parameters(M: int) -> Rows:
+    """Return the counted numbers of q against those that are printed."""
     return [
         {"check": "numbers", "family": of, "M": M, "residual": abs(k - PRINTED[M, of]) / k}
-        for of, k in counts.items()
+        for of, k in counted_parameters(M).items()
     ]
+
+
+def beside_print() -> pd.DataFrame:
+    """Return the counted numbers of q for the printed settings."""
+    rows: Rows = [
+        {"setting": f"{of}, M={M}", "metric": "variational parameters", "value": k, "note": ""}
+        for M in sorted({M for M, _ in PRINTED})
+        for of, k in counted_parameters(M).items()
+    ]
+    return pd.DataFrame(rows)
 
 
 def flops(check: str, method: str, options: dict[str, str], sizes: list[Size]) -> Rows:
