@@ -105,16 +105,16 @@ def ordering(part: Part) -> Graded:
 
 def every_run(part: Part) -> Graded:
     wanted, pair, metric = part.of.get("wanted", "better"), part.of["methods"], part.of["metric"]
-    ends = part.rules.converged_everywhere and not part.equal_budget and metric == "elbo"
+    ends = not part.equal_budget
     no_worse = wanted == "no worse" and part.rules.non_inferiority
     effects = {}
     for case, cells in part.cases.items():
         difference = cells.differences(pair, metric)
         low, high = float(difference.min()), float(difference.max())
         outcome = (not_below if no_worse else beside)(low, high, cells.region(pair, metric))
-        if ends and not cells.settled(pair):
-            outcome = "undecided"
         effects[case] = Effect(outcome, float(difference.median()), low, high)
+        if ends and not cells.settled(pair):
+            effects[case] = Effect("undecided", float(difference.mean()))
         if failed := cells.failures(*(at_moment(name)[0] for name in pair)):
             effects[case] = Effect(failed)
         if not cells.learned():
@@ -126,10 +126,9 @@ def every_run(part: Part) -> Graded:
 
 def suffices(part: Part) -> Graded:
     effects = {}
-    equal_budget = part.equal_budget or not part.rules.converged_everywhere
     for case, cells in part.cases.items():
         rungs = [
-            cells.compared(pair, part.of["metric"], equal_budget, True)
+            cells.compared(pair, part.of["metric"], part.equal_budget, True)
             for pair in part.of["ladder"].values()
         ]
         enough = len(rungs) - 1
@@ -149,9 +148,9 @@ def number(part: Part) -> Graded:
         return Graded("open", {case: Effect("", float(np.mean(numbers)))})
     value, low, high = interval(units, overlap)
     wider = part.of.get("spread", 0.0) + cells.region([method], metric)
-    if high - low > part.of["gap"]:
-        return Graded("open", {case: Effect("too wide", value, low, high)})
     agrees = low - wider <= printed <= high + wider
+    if agrees and high - low > part.of["gap"]:
+        return Graded("open", {case: Effect("too wide", value, low, high)})
     outcome = "as printed" if agrees else "not as printed"
     return Graded("holds" if agrees else "fails", {case: Effect(outcome, value, low, high)})
 

@@ -37,9 +37,6 @@ class Rules(NamedTuple):
     smoothed: bool = True  # bounds of minibatches by a running median
     unstable: bool = True  # a bound that falls in the last quarter decides nothing
     not_learned: bool = True  # a data set that no method learns does not vote
-    converged_everywhere: bool = (
-        True  # `every-run` and `suffices` too ask whether runs have converged
-    )
 
 
 class Effect(NamedTuple):

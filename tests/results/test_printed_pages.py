@@ -10,6 +10,7 @@ from svgpbench.cli.application import exit_code
 
 ROOT = Path(__file__).parents[2]
 PAGES = {
+    "grades": "svgpbench claims --released --markdown",
     "artefacts": "svgpbench claims --artefacts --results results",
     "contradictions": "svgpbench claims --contradictions --results results",
 }

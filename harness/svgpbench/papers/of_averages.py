@@ -20,7 +20,7 @@ from svgpbench.papers.differences import TooFewError, sampled, says
 from svgpbench.papers.grades import Effect, Grade, Judgement, Outcome, over_cases
 from svgpbench.papers.measures import MEASURES, MeasureName
 from svgpbench.papers.pairs import is_learned, unconverged
-from svgpbench.papers.predicate import Predicate
+from svgpbench.papers.predicate import AtTheEnd, Predicate
 from svgpbench.papers.ranks import FEWEST, LEVEL, RESAMPLES
 from svgpbench.papers.rules import RULES, Rules
 
@@ -91,7 +91,7 @@ class Average(OverSets):
         return Judgement(Grade.not_testable, (effect,))
 
 
-class Leads(OverSets):
+class Leads(OverSets, AtTheEnd):
     """A method has the best statistic of a field: that of every other is worse in 95 % of resamples.
 
     It fails where that of another is better in as many; else it is open.
@@ -99,7 +99,6 @@ class Leads(OverSets):
 
     predicate: Literal["leads"]
     field: Annotated[tuple[str, ...], Field(min_length=2)]
-    budget: Literal["converged", "equal"] = "converged"
 
     @model_validator(mode="after")
     def _is_in_its_field(self) -> Leads:
@@ -109,7 +108,7 @@ class Leads(OverSets):
 
     def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
         values, resampled, why = self.drawn(frame)
-        if not why and self.budget == "converged":
+        if not why and self.converged:
             why = _unconverged_in(frame, self.compared, rules)
         if why:
             return Judgement(Grade.open, (Effect(self.method, Outcome.undecided, note=why),))
@@ -156,7 +155,7 @@ def _unconverged_in(frame: pd.DataFrame, methods: Sequence[str], rules: Rules) -
     return f"not converged on {len(why)} of {frame['data'].nunique()} data sets: {why[0]}"
 
 
-class Spread(Predicate):
+class Spread(AtTheEnd):
     """A measure of the first method differs less among data sets, such as outputs, than every other's.
 
     The unit is the split: of each, the logarithm of the ratio of standard deviations over data sets. The
@@ -166,7 +165,6 @@ class Spread(Predicate):
     predicate: Literal["spread"]
     metric: MeasureName
     methods: Annotated[tuple[str, ...], Field(min_length=2)]  # that of the least spread first
-    budget: Literal["converged", "equal"] = "converged"
 
     @property
     def compared(self) -> tuple[str, ...]:
@@ -183,8 +181,7 @@ class Spread(Predicate):
         of = f"against {other}"
         if failed := int(((pair["status"] != "ok") | pair[self.metric].isna()).sum()):
             return Effect(of, Outcome.undecided, note=f"{failed} of {len(pair)} cells failed")
-        ends = self.budget == "converged"
-        if ends and (why := _unconverged_in(pair, (self.methods[0], other), rules)):
+        if self.converged and (why := _unconverged_in(pair, (self.methods[0], other), rules)):
             return Effect(of, Outcome.undecided, note=why)
         keys = ["method", "split_seed", "fold", "seed"]
         deviations = pair.groupby(keys)[self.metric].std(ddof=1).unstack("method")

@@ -23,7 +23,7 @@ from svgpbench.papers.measures import MeasureName
 from svgpbench.papers.of_times import REGION
 from svgpbench.papers.of_traces import RUN, AtTolerances, convergence_times
 from svgpbench.papers.pairs import compare, compare_runs
-from svgpbench.papers.predicate import Predicate
+from svgpbench.papers.predicate import AtTheEnd
 from svgpbench.papers.rules import RULES, Rules
 
 Floats = npt.NDArray[np.float64]
@@ -37,7 +37,7 @@ WANTED = {
 """Of every run: what holds, and what refutes wherever it is seen."""
 
 
-class EveryRun(Predicate):
+class EveryRun(AtTheEnd):
     """A number of the first method is better than the second's, equal, worse or no worse, in every run."""
 
     predicate: Literal["every-run"]
@@ -51,7 +51,9 @@ class EveryRun(Predicate):
 
     def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
         no_worse = self.wanted == "no worse"
-        found = compare_runs(frame, self.metric, *self.methods, rules, no_worse=no_worse)
+        found = compare_runs(
+            frame, self.metric, *self.methods, rules, no_worse=no_worse, converged=self.converged
+        )
         good, refuting = WANTED[self.wanted]
         open_ = Outcome.undecided
         effects = tuple(
@@ -61,7 +63,7 @@ class EveryRun(Predicate):
         return Judgement(over_cases(effects, worst), effects)
 
 
-class Suffices(Predicate):
+class Suffices(AtTheEnd):
     """From some rung of a ladder on the first of each pair is better or equal, over data sets.
 
     On a data set it holds where the last rung does, and fails where the first is worse on that.
@@ -85,7 +87,9 @@ class Suffices(Predicate):
 
     def _on_one(self, data: str, cells: pd.DataFrame, rules: Rules) -> Effect:
         rungs = {
-            rung: compare(cells, self.metric, *pair, rules, no_worse=True)[0]
+            rung: compare(
+                cells, self.metric, *pair, rules, no_worse=True, converged=self.converged
+            )[0]
             for rung, pair in self.ladder.items()
         }
         *_, last = rungs.values()

@@ -94,16 +94,21 @@ class OneDataSet:
         low, high = sample.interval
         region = self.region(first, second, rules)
         outcome, note = _settled(sample, splits, self.measure, region, no_worse)
-        room = mean + region if no_worse else abs(mean)
-        if rules.chaos and self._moved(delta, first, second) > max(room, 0.0):
+        if rules.chaos and self._is_chaotic(delta, first, second, region if no_worse else 0.0):
             outcome, note = Outcome.undecided, CHAOTIC_TO_THE_REGION if no_worse else CHAOTIC
         return Effect(self.data, outcome, mean, low, high, note)
 
     def every_run(
-        self, first: str, second: str, rules: Rules = RULES, *, no_worse: bool = False
+        self,
+        first: str,
+        second: str,
+        rules: Rules = RULES,
+        *,
+        no_worse: bool = False,
+        converged: bool = False,
     ) -> Effect:
         """As `effect`, without an interval: what is said holds in every run, of one draw too."""
-        if beforehand := self._beforehand(first, second, rules, converged=False):
+        if beforehand := self._beforehand(first, second, rules, converged):
             return beforehand
         delta = self._plain.delta(first, second)
         delta = delta[~np.isnan(delta)]
@@ -150,19 +155,19 @@ class OneDataSet:
             return Effect(self.data, Outcome.undecided, float(np.nanmean(delta)), note=note)
         return None
 
-    def _moved(self, delta: Floats, first: str, second: str) -> float:
-        """Return by how much a perturbation of the inputs by rounding moves the mean difference.
+    def _is_chaotic(self, delta: Floats, first: str, second: str, region: float) -> bool:
+        """Whether rounding of the inputs moves the mean difference by more than its distance from −region.
 
-        The mean is that of the cells which ran perturbed, too; 0 where none did.
+        Both means are those of the cells that ran both ways.
         """
         if self._replicas is None or not self._replicas.has(first, second):
-            return 0.0
+            return False
         perturbed = self._replicas.delta(first, second)
         shared = ~np.isnan(delta) & ~np.isnan(perturbed)
         if not shared.any():
-            return 0.0
+            return False
         mean, moved = (float(self._plain.units(x, shared)[0].mean()) for x in (delta, perturbed))
-        return abs(moved - mean)
+        return abs(moved - mean) > abs(mean + region)
 
 
 def unconverged(cells: pd.DataFrame, methods: Sequence[str], rules: Rules = RULES) -> str:
@@ -250,10 +255,12 @@ def compare_runs(
     rules: Rules = RULES,
     *,
     no_worse: bool = False,
+    converged: bool = False,
 ) -> tuple[Effect, ...]:
     """As `compare`, without an interval: what is said holds in every run, of one draw too."""
     return tuple(
-        one.every_run(first, second, rules, no_worse=no_worse) for one in data_sets(frame, measure)
+        one.every_run(first, second, rules, no_worse=no_worse, converged=converged)
+        for one in data_sets(frame, measure)
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Annotated
+from typing import Annotated, Literal
 
 import pandas as pd
 from pydantic import Field, model_validator
@@ -40,3 +40,18 @@ class Predicate(Strict, ABC):
     def compared(self) -> tuple[str, ...]:
         """Labels of the methods it is about."""
         return ()
+
+
+class AtTheEnd(Predicate):
+    """A part about where methods end.
+
+    `budget`: "converged" lets only runs decide whose bound neither rises nor falls back beyond its region in
+    the last quarter; "equal" is for a claim about the printed number of steps at the printed rates.
+    """
+
+    budget: Literal["converged", "equal"] = "converged"
+
+    @property
+    def converged(self) -> bool:
+        """Whether runs must have converged."""
+        return self.budget == "converged"

@@ -23,24 +23,9 @@ from svgpbench.papers.of_rates import Band, Stands
 from svgpbench.papers.of_times import AsLong, Gain, Ratio
 from svgpbench.papers.of_traces import Converges, Drifts, Sooner, Within
 from svgpbench.papers.pairs import compare, unconverged
-from svgpbench.papers.predicate import Predicate
+from svgpbench.papers.predicate import AtTheEnd, Predicate
 from svgpbench.papers.ranks import average_ranks
 from svgpbench.papers.rules import RULES, Rules
-
-
-class AtTheEnd(Predicate):
-    """A part about where methods end.
-
-    `budget`: "converged" lets only runs decide whose bound neither rises nor falls back beyond its region in
-    the last quarter; "equal" is for a claim about the printed number of steps at the printed rates.
-    """
-
-    budget: Literal["converged", "equal"] = "converged"
-
-    @property
-    def converged(self) -> bool:
-        """Whether runs must have converged."""
-        return self.budget == "converged"
 
 
 class Ordering(AtTheEnd):
@@ -164,8 +149,9 @@ def _rises(outcome: str) -> bool | None:
 class Number(AtTheEnd):
     """A method's mean agrees with a printed figure, on one data set.
 
-    Open where our interval is wider than `gap`, the difference that the authors rest on; it holds where the
-    figure is inside the interval widened by the printed spread and the measure's region.
+    It fails where the figure lies outside the interval widened by the printed spread and the measure's
+    region. It holds inside, unless our interval is wider than `gap`, the difference that the authors rest on:
+    then it is open.
     """
 
     predicate: Literal["number"]
@@ -200,12 +186,12 @@ class Number(AtTheEnd):
         slack = self.spread + rules.threshold * region
         grade, outcome = Grade.fails, "not as printed"
         note = f"printed {self.printed:g}"
-        if high - low > rules.threshold * self.gap:
-            grade, outcome = Grade.open, "too wide"
-            wanted = units_of_width(sample, rules.threshold * self.gap)
-            note = f"{note}; {would_decide(wanted, sample.unit)}"
-        elif low - slack <= self.printed <= high + slack:
+        if low - slack <= self.printed <= high + slack:
             grade, outcome = Grade.holds, "as printed"
+            if high - low > rules.threshold * self.gap:
+                grade, outcome = Grade.open, "too wide"
+                wanted = units_of_width(sample, rules.threshold * self.gap)
+                note = f"{note}; {would_decide(wanted, sample.unit)}"
         held = {Grade.holds: True, Grade.fails: False}.get(grade)
         return Judgement(grade, (Effect(data, outcome, sample.mean, low, high, note, held),))
 

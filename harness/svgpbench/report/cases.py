@@ -1,4 +1,8 @@
-"""Data sets that the records of a folder have methods on, and which of them are near a question."""
+"""Data sets that the records of a folder have methods on, and which of them are near a question.
+
+A variant that leaks its target is none. Variants, outputs and problems of one table are cases of one source,
+and an answer counts sources.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +10,19 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pandas as pd
 
+from svgpbench.errors import UserError
+from svgpbench.plugins import registry_of
 from svgpbench.report.collect import Collected, collected_in
 from svgpbench.report.frames import final_frame, reference_backend
 from svgpbench.runner.records import Record
+from svgpbench_datasets import DataError
+
+LEAST_DATA: Final = 10
+"""Data sets that a recommendation rests on at least."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +82,13 @@ class Case:
     dimensions: int
     inducing: tuple[int, ...]
     records: tuple[Record, ...]  # perturbed replicas too
+    name: str = ""  # of the data in a registry, where there are no records
+
+    @property
+    def source(self) -> str:
+        """The table behind the case: `magic` of `magic:row-number`, `sarcos` of `sarcos@torque1`."""
+        name = self.records[0].config.data.name if self.records else self.name or self.data
+        return name.partition("@")[0].partition(":")[0]
 
     @property
     def text(self) -> str:
@@ -89,8 +106,23 @@ def cases_in(results: Path) -> tuple[list[Case], list[str]]:
 
     Raises `UserError` as `collected_in` does.
     """
-    every, left_out = collected_in(results)
-    return [case for collected in every for case in _cases_of(collected)], left_out
+    every, notes = collected_in(results)
+    cases = [case for collected in every for case in _cases_of(collected)]
+    leaking = dict.fromkeys(case.data for case in cases if leaks(case))
+    if leaking:
+        notes.append(f"left out, since an input gives the target away: {', '.join(leaking)}")
+    return [case for case in cases if not leaks(case)], notes
+
+
+def leaks(case: Case) -> bool:
+    """Whether the registry marks the data of a case as a variant that gives the target away."""
+    data = case.records[0].config.data if case.records else None
+    if data is None or data.path is not None:
+        return False
+    try:
+        return bool(registry_of(data.name).describe(data.name).leaks)
+    except (UserError, DataError):
+        return False  # of a registry that is not installed here
 
 
 def _cases_of(collected: Collected) -> Iterator[Case]:
@@ -129,3 +161,8 @@ def nearest(cases: Sequence[Case], question: Question, count: int = 3) -> list[C
     """Where no case is near: those of the same likelihood that are least far."""
     known = [case for case in cases if math.isfinite(question.distance(case))]
     return sorted(known, key=question.distance)[:count]
+
+
+def count(number: int, what: str) -> str:
+    """`1 data set`, `2 data sets`."""
+    return f"{number} {what}{'s' * (number != 1)}"

@@ -198,7 +198,7 @@ def _judged(
     parts = tuple(
         _computed(part, computation)
         if paper.artefact(part.artefact).computed
-        else _part(part, evidence)
+        else _part(part, paper.artefact(part.artefact), evidence)
         for part in claim.parts
     )
     grade = _grade(claim, parts)
@@ -290,13 +290,18 @@ def _computed(part: AnyPredicate, computation: Computation | None) -> Part:
     return Part(part.says, _role(part), part.judge(frame), under=_under(part, frame))
 
 
-def _part(part: AnyPredicate, evidence: dict[str, Evidence]) -> Part:
+def _part(part: AnyPredicate, artefact: Artefact, evidence: dict[str, Evidence]) -> Part:
     not_run = Judgement(Grade.not_run, ())
     if part.artefact not in evidence:
         return Part(part.says, _role(part), not_run, f"no experiment: {part.artefact}")
     found = evidence[part.artefact]
     if found.why_not:
         return Part(part.says, _role(part), not_run, found.why_not)
+    if timing := artefact.timing:
+        timed = set(found.frame["method"])
+        if without := [name for name in part.compared if name not in timed]:
+            why = f"no times of {', '.join(without)} in {timing.record}"
+            return Part(part.says, _role(part), not_run, why)
     frame = found.of(part.compared)
     says = f"{part.says}{_stand_ins(frame)}"
     records = tuple(frame["cell_id"].unique())
