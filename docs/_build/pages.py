@@ -18,6 +18,10 @@ from mkdocs.structure.nav import Link, Navigation
 
 ROOT = Path(__file__).parents[2]
 FROM_ROOT = {"index.md": "README.md", "contributing.md": "CONTRIBUTING.md", "changelog.md": "CHANGELOG.md"}
+PAPERS = ("adam2021", "kobe2021", "salimbeni2018", "cheng2017", "titsias2025")
+FROM_RESULTS = {f"{name}.md": f"results/{name}/printed-beside-ours.md" for name in PAPERS}
+BEYOND_DOCS = FROM_ROOT | FROM_RESULTS
+"""The file of each page that lies elsewhere in the repository."""
 FORMULAS: dict[str, list[str]] = {}
 """MathML by page, in the order of its marks."""
 
@@ -30,12 +34,12 @@ CODE = re.compile(r"(```.*?```|`[^`\n]*`)", re.DOTALL)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Pages that lie at the root, and the file behind each link that leaves docs/."""
-    for name, source in FROM_ROOT.items():
+    """Pages that lie elsewhere, and the file behind each link that leaves docs/."""
+    for name, source in BEYOND_DOCS.items():
         files.append(File.generated(config, name, content=(ROOT / source).read_text("utf-8")))
     wanted: set[Path] = set()
     for page in files.documentation_pages():
-        base = ROOT if page.src_uri in FROM_ROOT else ROOT / "docs"
+        base = _folder_of(page.src_uri)
         for _, _, target, _ in LINK.findall(page.content_string):
             found = _beyond(base, target)
             if found is not None and found.is_file():
@@ -55,13 +59,13 @@ def on_nav(nav: Navigation, config: MkDocsConfig, **_: Any) -> Navigation:
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Links as they are in the site, and formulas as MathML; code stays as it is."""
-    base = ROOT if page.file.src_uri in FROM_ROOT else ROOT / "docs"
+    base = _folder_of(page.file.src_uri)
 
     def link(found: re.Match[str]) -> str:
         picture, words, target, place = found.groups()
         whole = _beyond(base, target)
         if whole is None:
-            return _at_root(found) if base == ROOT else found.group()
+            return _to_a_page(base, found)
         if whole.is_dir():
             return words  # a folder of the repository is no page
         return f"{picture}[{words}]({_plain(f'files/{whole.relative_to(ROOT).as_posix()}')})"
@@ -109,6 +113,11 @@ def _report(config: MkDocsConfig) -> Path | None:
     return folder if (folder / "index.html").is_file() else None
 
 
+def _folder_of(page: str) -> Path:
+    """The folder that the links of a page start from."""
+    return (ROOT / BEYOND_DOCS[page]).parent if page in BEYOND_DOCS else ROOT / "docs"
+
+
 def _beyond(base: Path, target: str) -> Path | None:
     """The file or folder of the repository that a link means, where that is no page; None for all others."""
     if not target or ":" in target:
@@ -116,16 +125,19 @@ def _beyond(base: Path, target: str) -> Path | None:
     path = (base / target).resolve()
     if not path.exists():
         raise PluginError(f"link to {target}: there is no such file")
-    if path.parent == ROOT / "docs" or path.name in FROM_ROOT.values():
+    if path.parent == ROOT / "docs" or path.relative_to(ROOT).as_posix() in BEYOND_DOCS.values():
         return None
     return path
 
 
-def _at_root(found: re.Match[str]) -> str:
-    """A link of a page from the root to another page."""
+def _to_a_page(base: Path, found: re.Match[str]) -> str:
+    """A link to another page, wherever the two lie; a link to elsewhere as it is."""
     picture, words, target, place = found.groups()
-    pages = {source: name for name, source in FROM_ROOT.items()}
-    inside = pages.get(target, target.removeprefix("docs/"))
+    if not target or ":" in target:
+        return found.group()
+    whole = (base / target).resolve().relative_to(ROOT).as_posix()
+    pages = {source: name for name, source in BEYOND_DOCS.items()}
+    inside = pages.get(whole, whole.removeprefix("docs/"))
     return f"{picture}[{words}]({inside}{place or ''})"
 
 

@@ -107,6 +107,13 @@ def test_steps_to_the_optimum_are_the_median_t_at_one_percent() -> None:
     assert adam.ours.note == "T at 1 % beyond the last in 3 of 3 runs"
 
 
+def test_a_run_that_failed_leaves_no_number_of_steps() -> None:
+    failed = record(cell(method="NGD", seed=1), status="not_pd", data=SIZES)
+    (row,) = beside([of("NGD", STEPS)], [traced("NGD", 0, [-100.0, 0.0]), failed], [])
+    assert math.isnan(row.ours.mean)
+    assert row.ours.note == "1 of 2 cells failed"
+
+
 def test_what_has_nothing_of_ours_beside_it_is_listed_too() -> None:
     printed = [of("network", "mean accuracy %"), of("A", "mean accuracy %")]
     rows = without_ours(printed, over_sets(*printed), [])

@@ -240,6 +240,8 @@ def _over_outputs(cells: pd.DataFrame, quantity: Quantity) -> Ours:
 
 def _steps(cells: pd.DataFrame, frame: pd.DataFrame, field: Sequence[str]) -> Ours:
     """The median T of the runs at the middle tolerance."""
+    if failed := int((cells["status"] != "ok").sum()):
+        return Ours(n=len(cells), note=f"{failed} of {len(cells)} cells failed")
     label, here = str(cells["method"].iloc[0]), frame[frame["data"] == cells["data"].iloc[0]]
     times = convergence_times(here, tuple(field), TOLERANCE, RULES)[label].dropna()
     least, most = times.min(), times.max()
