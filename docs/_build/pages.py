@@ -62,7 +62,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     base = _folder_of(page.file.src_uri)
 
     def link(found: re.Match[str]) -> str:
-        picture, words, target, place = found.groups()
+        picture, words, target, _ = found.groups()
         whole = _beyond(base, target)
         if whole is None:
             return _to_a_page(base, found)
