@@ -14,7 +14,7 @@ from svgpbench.papers.grades import Grade
 from svgpbench.report.ledger import COLUMNS, released
 
 
-def test_the_committed_records_give_figure_3_and_its_verdict(
+def test_the_committed_records_give_figure_3_and_its_grade(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     where = ("--results", str(RESULTS), "--out", str(tmp_path))
@@ -24,10 +24,10 @@ def test_the_committed_records_give_figure_3_and_its_verdict(
     fig3, claims = printed.out.splitlines()
     assert "fig3.png, fig3.pdf, fig3.txt, fig3.md, fig3.tex, fig3.csv" in fig3
     assert fig3.endswith("cells: 0 run, 900 reused, 0 failed")
-    assert claims.endswith("1 claim: 1 undecided")
+    assert claims.endswith("1 claim: 1 holds")
     header, row = csv.reader((tmp_path / "claims.csv").read_text("utf-8").splitlines())
     assert header == [*COLUMNS]
-    assert row in released("adam2021")
+    assert dict(zip(header, row, strict=True)) in released("adam2021")
 
 
 def test_what_is_released_is_every_claim_and_tells_of_these_records(
@@ -35,9 +35,9 @@ def test_what_is_released_is_every_claim_and_tells_of_these_records(
 ) -> None:
     papers = [load_paper(name) for name in paper_folders()]
     rows = released()
-    assert [row[:2] for row in rows] == [[c.id, c.title] for paper in papers for c in paper.claims]
-    assert {row[2] for row in rows} <= {*Grade}
-    assert [row[0] for row in released("adam2021") if row[2] == "not run"] == []
+    titles = [(c.id, c.title) for paper in papers for c in paper.claims]
+    assert [(row["id"], row["claim"]) for row in rows] == titles
+    assert {row["grade"] for row in rows} <= {*Grade}
     assert exit_code(["claims", "--released", "--paper", "cheng2017"]) == 0
     printed = capsys.readouterr().out
     assert "cheng2017-04" in printed
@@ -45,3 +45,15 @@ def test_what_is_released_is_every_claim_and_tells_of_these_records(
     assert "from its repository's records" in printed
     assert exit_code(["claims", "adam2021-01", "--released"]) == 2
     assert "--released stands alone but for --paper" in capsys.readouterr().err
+
+
+def test_a_ledger_of_verdicts_stays_readable() -> None:
+    """Version 0.1 had a verdict and a condition."""
+    old = (
+        'id,claim,verdict,"effect, 95 %",condition\n'
+        'adam2021-16,at least as good,undecided,+1 [0; 2],"6 data sets, jax"\n'
+    )
+    (row,) = released(text=old)
+    assert list(row) == [*COLUMNS]
+    assert (row["id"], row["grade"], row["effect"]) == ("adam2021-16", "undecided", "+1 [0; 2]")
+    assert row["finding"] == "6 data sets, jax"

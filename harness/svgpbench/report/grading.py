@@ -257,7 +257,11 @@ def _finding(paper: Paper, claim: Claim, grade: Grade, parts: tuple[Part, ...]) 
     filled = fill(claim.finding, by_key)
     if grade == Grade.not_testable:
         return f"{filled} Not testable here: {claim.untestable}."
-    core = [(part.says, part.judgement) for part in parts if part.role == "core"]
+    core = [
+        (stated.says, part.judgement)
+        for stated, part in zip(claim.parts, parts, strict=True)
+        if stated.core
+    ]
     corrected = [f"The correction: {claim.correction}."] if grade == Grade.corrected else []
     return " ".join([with_divide(filled, grade, core), *corrected])
 
