@@ -1,21 +1,28 @@
-"""What records say of data like the user's: near cases, a ranking by intervals, or that there is nothing."""
+"""What records support on data like the user's: near cases, runs that deserve it, or no advice and why."""
 
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from committed_records import RESULTS
-from hand_records import cell, record
+from hand_records import cell, collected, record
 
 from svgpbench.cli.application import exit_code
-from svgpbench.config import InducingConfig
-from svgpbench.report.advice import Field, field_of
-from svgpbench.report.cases import Case, Question, near, nearest
+from svgpbench.config import InducingConfig, MethodConfig, TrainingConfig
+from svgpbench.experiments.schema import Rates
+from svgpbench.report.advice import Advice, Field, field_of
+from svgpbench.report.advice_by_time import Timed, TimedField, is_no_later
+from svgpbench.report.advice_text import advice_as_markdown
+from svgpbench.report.cases import Case, Question, cases_in, near, nearest
 from svgpbench.runner.records import Record
 
 GAUSSIAN = Question(("gaussian",), 1000, 8)
+OTHER = MethodConfig(name="q-svgp", label="b")
 
 
 def case(n: int = 1000, dimensions: int = 8, likelihood: str = "gaussian", *counts: int) -> Case:
@@ -45,23 +52,56 @@ def test_the_nearest_are_those_of_the_likelihood_by_the_size_that_is_farthest() 
     assert nearest(cases, GAUSSIAN) == [far, farther]
 
 
-def records(data: str, **nlpd: float) -> list[Record]:
-    """Five folds of each method, every fold alike but for a common shift."""
+SETTLED = [-1.0, -1.0, -1.0, -1.0]
+"""A bound that stays where it is in the last quarter of a run."""
+TABLES = (
+    "airfoil",
+    "boston",
+    "concrete",
+    "energy",
+    "kin8nm",
+    "naval",
+    "power",
+    "protein",
+    "wine",
+    "yacht",
+)
+
+
+def records(data: str, bounds: dict[str, list[float]] | None = None, **nlpd: float) -> list[Record]:
+    """Five folds of each method, every fold alike but for a common shift.
+
+    Args:
+        data: a data set.
+        bounds: the bound of a method at iterations 1, 80, 90 and 100; settled where it is not named.
+        nlpd: of each method.
+    """
     return [
-        record(cell(data, name, fold=fold), -1.0, nlpd=value + 0.01 * fold)
+        record(
+            cell(data, name, fold=fold),
+            -1.0,
+            nlpd=value + 0.01 * fold,
+            trace={"iteration": [1, 80, 90, 100], "elbo": (bounds or {}).get(name, SETTLED)},
+        )
         for name, value in nlpd.items()
         for fold in range(5)
     ]
 
 
-def field(*of_data: list[Record], question: Question = GAUSSIAN) -> Field:
+def field(
+    *of_data: list[Record], question: Question = GAUSSIAN, rates: Rates = "none needed"
+) -> Field:
     cases = [
-        Case("by-hand", several[0].config.data.name, "gaussian", 90, 5, (50,), tuple(several))
+        Case("by-hand", several[0].config.data.title, "gaussian", 90, 5, (50,), tuple(several))
         for several in of_data
     ]
-    found = field_of(question, "nlpd", cases)
+    found = field_of(question, "nlpd", cases, rates)
     assert found is not None
     return found
+
+
+def names(found: Field) -> list[str]:
+    return [one.method for one in found.recommended]
 
 
 def test_methods_are_ranked_by_where_they_are_beaten_and_then_by_rank() -> None:
@@ -75,9 +115,6 @@ def test_methods_are_ranked_by_where_they_are_beaten_and_then_by_rank() -> None:
     assert [one.rank for one in found.methods] == [1.0, 2.0, 3.0]
     assert [effect.value for effect in found.methods[2].against] == pytest.approx([0.6, 0.6])
     assert found.methods[0].against == ()
-    assert found.answer == (
-        "never beaten in NLPD: first, second; of these first takes the fewest FLOPs"
-    )
 
 
 def test_a_method_that_is_never_beaten_goes_before_one_of_a_better_rank() -> None:
@@ -90,25 +127,143 @@ def test_a_method_that_is_never_beaten_goes_before_one_of_a_better_rank() -> Non
     assert found.methods[0].rank > found.methods[1].rank
 
 
-def test_where_all_are_as_good_the_cheapest_is_named_and_where_nothing_is_decided_nobody() -> None:
-    alike = field(records("airfoil", a=0.300, b=0.302))
-    assert alike.answer.startswith("no method is shown to be worse than another in NLPD")
-    one_start = [r for r in records("airfoil", a=0.3, b=0.9) if r.config.split.fold == 0]
-    assert field(one_start).answer == "nothing is decided in NLPD between the 2 methods"
-    assert field(records("airfoil", a=0.3)).answer.startswith("one method alone")
+def test_ten_data_sets_recommend_and_nine_do_not() -> None:
+    every = [records(data, first=0.300, second=0.302, worst=0.9) for data in TABLES]
+    ten, nine = field(*every[:10]), field(*every[:9])
+    assert (names(ten), names(nine)) == (["first", "second"], [])
+    assert ten.answer == (
+        "first, second: no worse than any of 3 methods on 10 data sets; of these first takes the "
+        "fewest FLOPs"
+    )
+    assert nine.answer == "no advice: 9 data sets, fewer than 10"
+    assert nine.methods[2].beaten  # evidence all the same
+
+
+def test_rates_that_were_not_searched_recommend_nothing() -> None:
+    every = [records(data, first=0.3, worst=0.9) for data in TABLES]
+    assert names(field(*every)) == ["first"]
+    printed = field(*every, rates="as printed")
+    assert (names(printed), printed.answer) == ([], "no advice: rates were not searched")
+
+
+@pytest.mark.parametrize(
+    ("bound", "why"),
+    [
+        ([-9.0, -3.0, -2.0, -1.0], "has not converged: its bound rose by 2 in the last quarter"),
+        ([-9.0, -1.0, -5.0, -1.0], "is unstable at its rate: its bound fell by 4"),
+    ],
+)
+def test_a_method_that_has_not_settled_on_a_data_set_is_named_and_compared_with_nothing(
+    bound: list[float], why: str
+) -> None:
+    """It would be the best, and better than the second best."""
+    every = [records(data, first=0.1, second=0.3, worst=0.9) for data in TABLES[:9]]
+    late = records("yacht", {"first": bound}, first=0.1, second=0.3, worst=0.9)
+    found = field(*every, late)
+    assert [one.method for one in found.methods] == ["second", "worst"]
+    assert found.methods[0].beaten == ()
+    assert names(found) == ["second"]
+    assert [(one.method, one.data) for one in found.unsettled] == [("first", "yacht")]
+    assert why in found.unsettled[0].why
+
+
+def test_a_fall_in_one_run_counts_and_a_rise_in_the_median() -> None:
+    falls, rises = [-9.0, -1.0, -5.0, -1.0], [-9.0, -3.0, -2.0, -1.0]
+
+    def last_of_five(bound: list[float]) -> Field:
+        here = records("airfoil", a=0.3, b=0.9)
+        here[4] = records("airfoil", {"a": bound}, a=0.3)[4]
+        return field(here, records("boston", a=0.3, b=0.9))
+
+    assert [one.method for one in last_of_five(falls).unsettled] == ["a"]
+    assert last_of_five(rises).unsettled == ()
+
+
+def test_a_run_whose_end_was_hardly_looked_at_is_not_known_to_have_converged() -> None:
+    several = [
+        one.model_copy(update={"trace": {"iteration": [1, 100], "elbo": [-9.0, -1.0]}})
+        for one in records("airfoil", a=0.3, b=0.9)
+    ]
+    found = field(several)
+    assert found.methods == ()
+    assert found.answer == "no advice: no method is known to have converged and to be stable"
+
+
+def test_a_data_set_on_which_one_method_alone_has_settled_is_not_counted() -> None:
+    rises = [-9.0, -3.0, -2.0, -1.0]
+    every = [records(data, a=0.3, b=0.9) for data in TABLES[:9]]
+    found = field(*every, records("yacht", {"a": rises}, a=0.3, b=0.9))
+    assert (found.sources, names(found)) == (9, [])
+    assert [one.method for one in found.methods] == ["a", "b"]
+
+
+def test_variants_and_outputs_of_a_table_are_one_data_set() -> None:
+    every = [records(data, a=0.3, b=0.9) for data in TABLES[:9]]
+    twice = [records("concrete:5", a=0.3, b=0.9), records("concrete:4", a=0.3, b=0.9)]
+    found = field(*every, *twice)
+    assert (len(found.counted), found.sources, names(found)) == (11, 9, [])
+    assert found.methods[1].beaten == TABLES[:9]
+    assert field(*every, records("yacht", a=0.3, b=0.9)).sources == 10
+
+
+def test_a_variant_that_gives_the_target_away_is_no_case(monkeypatch: pytest.MonkeyPatch) -> None:
+    both = collected(*records("magic", a=0.3), *records("magic:row-number", a=0.1))
+    monkeypatch.setattr("svgpbench.report.cases.collected_in", lambda _: ([both], []))
+    cases, notes = cases_in(Path())
+    assert [case.data for case in cases] == ["magic"]
+    assert notes == ["left out, since an input gives the target away: magic:row-number"]
+
+
+def test_a_method_is_taken_at_its_best_rates_where_these_were_searched() -> None:
+    """Of two rates the one of the better bound, though the other tests better."""
+
+    def at(rate: float, elbo: float, nlpd: float) -> list[Record]:
+        training = TrainingConfig(e_rate=rate, em_iterations=100)
+        trace = {"iteration": [1, 80, 90, 100], "elbo": SETTLED}
+        cells = [cell("airfoil", f"a {rate:g}", fold=fold, training=training) for fold in range(5)]
+        return [record(x, elbo, nlpd=nlpd + 0.01 * x.split.fold, trace=trace) for x in cells]
+
+    other = [
+        one.model_copy(update={"config": one.config.model_copy(update={"method": OTHER})})
+        for one in records("airfoil", b=0.9)
+    ]
+    several = [*at(0.1, -2.0, 0.1), *at(0.5, -1.0, 0.3), *other]
+    found = field(several, rates="searched")
+    assert [one.method for one in found.methods] == ["a", "b"]
+    assert found.methods[1].against[0].value == pytest.approx(0.6)
+    assert len(field(several).methods) == 3
+
+
+def test_a_method_that_is_worse_on_one_data_set_is_not_recommended() -> None:
+    every = [records(data, a=0.3, b=0.305) for data in TABLES[:9]]
+    found = field(*every, records("yacht", a=0.9, b=0.3))
+    assert names(found) == ["b"]
+
+
+def test_where_half_is_open_nothing_is_recommended() -> None:
+    """One fold has no interval."""
+    every = [records(data, a=0.3, b=0.9) for data in TABLES]
+    open_ones = [[r for r in several if r.config.split.fold == 0] for several in every]
+    assert names(field(*every[:6], *open_ones[6:])) == ["a"]
+    half = field(*every[:5], *open_ones[5:])
+    assert half.answer == (
+        "no advice: no method is no worse than each other on more than half of the data sets"
+    )
 
 
 def test_a_method_that_fails_is_beaten_and_last() -> None:
     several = records("airfoil", a=0.1, b=0.9)
     several[0] = several[0].model_copy(update={"status": "diverged"})
-    assert [(one.method, one.beaten, one.rank) for one in field(several).methods] == [
+    found = field(several)
+    assert [(one.method, one.beaten, one.rank) for one in found.methods] == [
         ("b", (), 1.0), ("a", ("airfoil",), 2.0),
     ]  # fmt: skip
+    assert found.failed == ("a",)
 
 
 def test_a_field_is_of_methods_that_ran_on_every_near_data_set() -> None:
     found = field(records("airfoil", a=0.1, b=0.9), records("boston", b=0.9, c=0.1))
-    assert [one.method for one in found.methods] == ["b"]
+    assert found.tried == 1
     assert found.notes == ("not on every near data set, and left out: a, c",)
 
 
@@ -122,6 +277,80 @@ def test_data_sets_that_few_methods_ran_on_do_not_cost_the_others_their_ranking(
     assert [case.data for case in found.cases] == ["airfoil", "boston"]
     assert found.records == len(records("airfoil", a=0.1, b=0.5, c=0.9)) * 2
     assert found.notes == ("left out, for want of some of these methods: 1 of 3 near data sets",)
+
+
+def test_what_is_not_compared_is_named_with_the_reason() -> None:
+    bounds = {"first": [-9.0, -3.0, -2.0, -1.0], "second": [-9.0, -1.0, -5.0, -1.0]}
+    several = records("airfoil", bounds, first=0.1, second=0.2, third=0.3, worst=0.9)
+    found = Advice(GAUSSIAN, "nlpd", (field(several),), (), (), ())
+    short, whole = advice_as_markdown(found), advice_as_markdown(found, evidence=True)
+    row = next(line for line in short.splitlines() if line.startswith("| gaussian"))
+    assert "not known to have converged: 2 of 4 methods; unstable: `second`" in row
+    assert (
+        "- not compared: first, on 1 data set (airfoil: has not converged: its bound rose" in whole
+    )
+    assert "- not compared: second, on 1 data set (airfoil: is unstable at its rate" in whole
+
+
+def timed(**seconds: Sequence[float]) -> dict[str, tuple[float, ...]]:
+    """Seconds to the target of ten problems, `first` in nine of them and `last` in the tenth."""
+    every = {f"p{at}": tuple(seconds["first"]) for at in range(9)}
+    return every | {"p9": tuple(seconds["last"])}
+
+
+@pytest.mark.parametrize(
+    ("last", "no_later"),
+    [((2.0, 2.0), True), ((9.0, 2.0), True), ((9.0, 9.0), False), ((math.inf, math.inf), False)],
+)
+def test_a_method_is_no_later_where_no_problem_has_it_later_in_every_seed(
+    last: tuple[float, float], no_later: bool
+) -> None:
+    mine, theirs = timed(first=(2.0, 2.1), last=last), timed(first=(2.0, 2.0), last=(2.0, 2.0))
+    assert is_no_later(mine, theirs, {name: name for name in mine}) is no_later
+
+
+def test_runs_that_both_miss_the_target_say_nothing() -> None:
+    never = timed(first=(math.inf, math.inf), last=(math.inf, math.inf))
+    assert not is_no_later(never, never, {name: name for name in never})
+
+
+def test_a_plan_recommends_from_ten_data_sets_on_and_where_rates_were_searched() -> None:
+    def plan(count: int, searched: bool) -> TimedField:
+        cases = tuple(case_of(f"p{at}") for at in range(count))
+        seconds = {one.data: (2.0,) for one in cases}
+        methods = (Timed("a", seconds, True), Timed("b", seconds, False))
+        targets = dict.fromkeys(seconds, 0.1)
+        return TimedField("plan", "gaussian", searched, cases, targets, methods, 1.0)
+
+    assert plan(10, True).answer == "a: no later than any of 2 methods on 10 data sets"
+    assert plan(9, True).answer == "no advice: 9 data sets, fewer than 10"
+    assert plan(10, False).answer == "no advice: rates were not searched"
+
+
+def case_of(data: str) -> Case:
+    return Case("learn plan", data, "gaussian", 90, 5, (50,), ())
+
+
+def test_the_table_has_ten_rows_at_most_and_says_what_an_answer_costs() -> None:
+    every = [records(data, first=0.3, worst=0.9) for data in TABLES]
+    advising = field(*every)
+    others = [
+        replace(
+            field(records("airfoil", a=0.3, b=0.9), rates="as printed"),
+            cases=(replace(case_of("airfoil"), likelihood=f"of-{at}"),),
+        )
+        for at in range(11)
+    ]
+    advice = Advice(GAUSSIAN, "nlpd", (advising, *others), (), (), ())
+    text = advice_as_markdown(advice)
+    rows = [line for line in text.splitlines() if line.startswith("| ")][2:]
+    assert len(rows) == 10
+    assert "first: no worse than any of 2 methods on 10 data sets" in rows[0]
+    assert "first: " in rows[0].split("|")[6] and "FLOPs" in rows[0].split("|")[6]
+    assert "**no advice**: rates were not searched" in rows[1]
+    assert "2 more rows are left out" in text
+    assert text.count("What would be needed") == 1 and "### " not in text
+    assert "### by-hand, gaussian" in advice_as_markdown(advice, evidence=True)
 
 
 @pytest.fixture
@@ -142,12 +371,19 @@ def test_a_table_of_ones_own_is_answered_by_records_of_its_size(
     assert exit_code(["advise", *asked]) == 0
     printed = capsys.readouterr().out
     assert printed.startswith("## Gaussian, N = 100, D = 1\n")
+    assert (
+        "| gaussian | 90 | 10 |" in printed and "**no advice**: rates were not searched" in printed
+    )
+    assert "###" not in printed
+    assert exit_code(["advise", *asked, "--evidence"]) == 0
+    printed = capsys.readouterr().out
     assert "### kobe2021-fig4.2, gaussian" in printed
-    assert "- evidence: 60 records of `kobe2021-fig4.2` on 1 data set" in printed
+    assert "records of `kobe2021-fig4.2` on 1 data set" in printed
     assert exit_code(["advise", *asked, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["evidence"], found["question"]["N"]) == (True, 100)
-    assert len(found["fields"][0]["methods"]) == 6
+    first = found["fields"][0]
+    assert {"NGD", "Adam"} <= {x["method"] for x in first["methods"] + first["not_compared"]}
 
 
 @pytest.mark.parametrize(
@@ -159,7 +395,7 @@ def test_where_no_record_is_near_there_is_no_evidence_and_no_ranking(
 ) -> None:
     assert exit_code(["advise", *asked, "--results", str(results)]) == 0
     printed = capsys.readouterr().out
-    assert "**No evidence**" in printed and "average rank" not in printed.partition("\n- ")[0]
+    assert "**No evidence**" in printed and "| judged by |" not in printed
     here = "The nearest: kobe2021-fig4.2, thesis-sinusoid (N = 90" in printed
     assert here == ("100000" in asked)
 
@@ -176,6 +412,7 @@ def test_where_no_record_is_near_there_is_no_evidence_and_no_ranking(
         (("--metric", "crps"), "region of practical equivalence"),
         (("airfoyl",), "airfoil"),
         (("--results", "nowhere"), "no such folder"),
+        (("--experiment", "nowhere.toml"), "cannot be read"),
     ],
 )
 def test_a_mistake_is_one_line(

@@ -1,4 +1,4 @@
-"""`svgpbench advise`: which method the records speak for on data such as the user's."""
+"""`svgpbench advise`: what the records support on data such as the user's, or why they support nothing."""
 
 from __future__ import annotations
 
@@ -52,14 +52,25 @@ def advise_command(
     likelihood: Annotated[
         str | None, typer.Option("--likelihood", help="That of the task by default.")
     ] = None,
-    metric: Annotated[str, typer.Option("--metric", help="What to rank by.")] = "nlpd",
+    metric: Annotated[str, typer.Option("--metric", help="What to judge by.")] = "nlpd",
     within: Annotated[
         float, typer.Option("--within", metavar="FACTOR", help="How far N, D and M may be.")
     ] = 3.0,
+    experiment: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--experiment",
+            metavar="FILE",
+            help="Your own experiment file whose records are here: it says whether rates were searched.",
+        ),
+    ] = None,
     results: ResultsFolder = RESULTS,
+    evidence: Annotated[
+        bool, typer.Option("--evidence", help="Print the comparison of each experiment as well.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Rank methods on data sets near yours, from records; without any, on all that there are."""
+    """Recommend a method for data such as yours, where records of data sets near yours support one."""
     from svgpbench.report.advice import advise
     from svgpbench.report.advice_text import advice_as_markdown
     from svgpbench.report.cases import Question
@@ -82,11 +93,11 @@ def advise_command(
         _refuse_misfits(kind, likelihood, metric)
         wanted = wanted or OF_A_TASK[kind]
     question = Question(wanted, n, D, M, within)
-    advice = advise(results, question, metric)
+    advice = advise(results, question, metric, experiment or ())
     if as_json:
         typer.echo(json.dumps(advice.to_json(), indent=2, ensure_ascii=False, allow_nan=False))
     else:
-        typer.echo(advice_as_markdown(advice))
+        typer.echo(advice_as_markdown(advice, evidence))
 
 
 def _sizes(name: str, targets: list[str], task: Task | None) -> tuple[Task, int, int]:

@@ -55,6 +55,8 @@ DataEntry = Annotated[DataConfig, BeforeValidator(_named)]
 Seeds = Annotated[tuple[NonNegativeInt, ...], Some]
 BackendNames = Annotated[tuple[str, ...], Some]
 """Backends as `name` or `name:mode`."""
+Rates = Literal["searched", "none needed", "as printed"]
+"""How the methods of an experiment came to their learning rates; `svgpbench advise` asks for it."""
 
 
 class SplitPlan(Strict):
@@ -145,11 +147,16 @@ class TableEntry(ArtefactEntry):
 
 
 class Experiment(Strict):
-    """Problems × methods × backends × folds × seeds, with the values they share."""
+    """Problems × methods × backends × folds × seeds, with the values they share.
+
+    `rates` is no part of a cell. It is "searched" where every method that has a rate is run at several, and
+    "none needed" where L-BFGS or exact steps train all methods; the file is refused where it is neither.
+    """
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
     title: str = ""
     source: str = ""
+    rates: Rates = "as printed"
     backends: BackendNames
     dtype: Literal["float64", "float32"] = "float64"
     device: Literal["cpu", "cuda"] = "cpu"
@@ -220,6 +227,53 @@ class Experiment(Strict):
                 _check_names(f"{where} chosen_from:", "preset", [preset.chosen_from], self.presets)
                 self._check_one_a_row(where, preset)
         return self
+
+    @model_validator(mode="after")
+    def _rates_are_as_marked(self) -> Experiment:
+        if self.rates == "as printed":
+            return self
+        chosen = any(preset.chosen_from is not None for preset in self.presets.values())
+        for entry in self.methods:
+            free = all(self._needs_no_rate(problem, entry) for problem in self.problems)
+            if free or (self.rates == "searched" and (chosen or self._is_searched(entry))):
+                continue
+            why = "has one rate" if self.rates == "searched" else "is trained with a rate"
+            raise ValueError(f"rates = {self.rates!r}: method {entry.title!r} {why}")
+        return self
+
+    def _training(self, key: str, *layers: Problem | MethodEntry) -> Any:
+        """Return a value of `[training]`, of the last layer that sets it."""
+        parts = [self.training, *(layer.training for layer in layers)]
+        named = [part for part in parts if key in part.model_fields_set]
+        return getattr((named or parts)[-1], key)
+
+    def _needs_no_rate(self, problem: Problem, entry: MethodEntry) -> bool:
+        """Whether L-BFGS trains a method, or one exact step at fixed hyperparameters."""
+        if self._training("kind", problem, entry) == "online":
+            return False
+        if self._training("optimiser", problem, entry) == "l-bfgs":
+            return True
+        exact = self._training("e_rate", problem, entry) == 1.0
+        gaussian = problem.likelihood.name == "gaussian"
+        adam = entry.options.get("optimiser") == "adam"
+        return exact and gaussian and not adam and not self._training("learn", problem, entry)
+
+    def _is_searched(self, entry: MethodEntry) -> bool:
+        """Whether a method is run at several rates, of its own trial or as several methods."""
+
+        def rates(of: MethodEntry, problem: Problem) -> tuple[Any, ...]:
+            names = ("e_rate", "m_rate", "online")
+            return tuple(self._training(name, problem, of) for name in names)
+
+        alike = [x for x in self.methods if x.name == entry.name and x.options == entry.options]
+        return all(
+            (
+                self._training("kind", problem, entry) == "online"
+                and len(self._training("online", problem, entry).rates) > 1
+            )
+            or len({repr(rates(x, problem)) for x in alike}) > 1
+            for problem in self.problems
+        )
 
     def _check_one_a_row(self, where: str, preset: Preset) -> None:
         labels = preset.methods or self.labels

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -27,7 +27,7 @@ class Timed:
     """A contestant: seconds of training to the target of each problem, a seed each."""
 
     contestant: str
-    seconds: dict[str, tuple[float, ...]]  # infinite where a run did not get there
+    seconds: Mapping[str, tuple[float, ...]]  # infinite where a run did not get there
     recommended: bool  # no later than each other on more than half of the data sets, later on none
 
     def typical(self, problem: str) -> float:
@@ -154,7 +154,7 @@ def _field(
         Timed(
             who.title,
             here,
-            all(_is_no_later(here, x, source_of) for x in seconds.values() if x is not here),
+            all(is_no_later(here, x, source_of) for x in seconds.values() if x is not here),
         )
         for who, here in seconds.items()
     ]
@@ -166,7 +166,7 @@ def _field(
     )
 
 
-def _is_no_later(
+def is_no_later(
     mine: dict[str, tuple[float, ...]],
     theirs: dict[str, tuple[float, ...]],
     source_of: dict[str, str],

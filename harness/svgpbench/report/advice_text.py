@@ -331,4 +331,6 @@ def _few(names: Sequence[str]) -> str:
 
 
 def _hours(hours: float) -> str:
-    return f"{max(hours, 0.1):.2g} hours" if hours < 10 else f"{hours:.0f} hours"
+    if hours < 0.1:
+        return "0.1 hours or less"
+    return f"{hours:.2g} hours" if hours < 10 else f"{hours:.0f} hours"
