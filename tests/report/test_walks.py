@@ -56,7 +56,7 @@ def test_a_line_of_before_there_were_seeds_is_of_the_first(tmp_path: Path) -> No
 
 def test_a_claim_on_rates_is_decided_by_walks_and_says_how_they_are_made(tmp_path: Path) -> None:
     paper = load_paper("adam2021")
-    (claim,) = [claim for claim in paper.claims if claim.id == "adam2021-22"]
+    (claim,) = [claim for claim in paper.claims if claim.id == "adam2021-27"]
     folder = tmp_path / "survival"
     for seed in range(3):
         walk(folder, records.LIVED, 1.0, seed=seed)
