@@ -211,6 +211,8 @@ class Case:
         for run in self.plain[method].values():
             look = run.trace["iteration"]
             late = smoothed_bound(run, self.rules)[look >= 0.75 * look[-1]]
+            if len(late) < 2:
+                return True
             rises.append(late[-1] - late[0])
             falls.append(np.max(np.maximum.accumulate(late) - late))
         return bool(np.median(rises) > region or (self.rules.unstable and max(falls) > region))

@@ -93,6 +93,11 @@ def test_a_median_over_looks_without_a_number_is_none_itself() -> None:
     assert found[30] == 1.0
 
 
+def test_a_bound_that_is_evaluated_once_at_the_end_has_no_rise() -> None:
+    assert math.isnan(bound_trace([1, 10], [0.0, 5.0], minibatches=False).rise)
+    assert bound_trace([1, 9, 10], [0.0, 5.0, 5.0], minibatches=False).rise == 0.0
+
+
 def test_a_bound_without_a_number_at_the_ends_has_no_rise() -> None:
     assert math.isnan(bound_trace([1, 2], [None, None], minibatches=False).rise)
     assert bound_trace([1, 2], [None, None], minibatches=False).fall == 0.0

@@ -216,8 +216,13 @@ def ended(rise: float = 0.0, fall: float = 0.0, **of_b: float) -> pd.DataFrame:
         ),
         (ended(rise=0.09, n_bound=100), YES, ""),
         (ended(rise=-5.0), YES, ""),
+        (
+            ended(rise=math.nan),
+            OPEN,
+            "B is not known to have converged: its bound lacks two finite values in the last quarter",
+        ),
     ],
-    ids=["converged", "rises", "falls back", "of more rows", "ends lower"],
+    ids=["converged", "rises", "falls back", "of more rows", "ends lower", "one look"],
 )
 @pytest.mark.parametrize("predicate", ["ordering", "equality", "number"])
 def test_a_run_that_has_not_converged_or_is_unstable_decides_nothing_of_the_end(

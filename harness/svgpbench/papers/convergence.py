@@ -56,9 +56,12 @@ class BoundTrace(NamedTuple):
 
     @property
     def rise(self) -> float:
-        """By how much the bound rose in the last quarter of the run; below 0 where it fell."""
+        """By how much the bound rose in the last quarter of the run; below 0 where it fell.
+
+        NaN where it was evaluated less than twice there, or is no number at an end.
+        """
         last = self.last_quarter
-        if not len(last) or not np.isfinite(last[[0, -1]]).all():
+        if len(last) < 2 or not np.isfinite(last[[0, -1]]).all():
             return math.nan
         return float(last[-1] - last[0])
 

@@ -22,7 +22,7 @@ from svgpbench.papers.grades import Effect, Grade, Judgement, Outcome, over_case
 from svgpbench.papers.measures import MeasureName
 from svgpbench.papers.of_times import REGION
 from svgpbench.papers.of_traces import RUN, AtTolerances, convergence_times
-from svgpbench.papers.pairs import compare, compare_runs
+from svgpbench.papers.pairs import compare
 from svgpbench.papers.predicate import AtTheEnd
 from svgpbench.papers.rules import RULES, Rules
 
@@ -51,9 +51,10 @@ class EveryRun(AtTheEnd):
 
     def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
         no_worse = self.wanted == "no worse"
-        found = compare_runs(
-            frame, self.metric, *self.methods, rules, no_worse=no_worse, converged=self.converged
-        )
+        found = compare(
+            frame, self.metric, *self.methods, rules,
+            no_worse=no_worse, converged=self.converged, every_run=True,
+        )  # fmt: skip
         good, refuting = WANTED[self.wanted]
         open_ = Outcome.undecided
         effects = tuple(

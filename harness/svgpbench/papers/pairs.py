@@ -173,16 +173,21 @@ class OneDataSet:
 def unconverged(cells: pd.DataFrame, methods: Sequence[str], rules: Rules = RULES) -> str:
     """Say which of some methods had not converged or was unstable at the end of its run, or nothing.
 
-    Source: a bound that rises beyond its region in the last quarter of the run, in the median over the cells
-    of a data set, has not converged; one that falls beyond it below an earlier value there, in any cell, is
-    unstable at its rate. A method as it stood at an earlier iteration is taken as it stood.
+    A bound that rises beyond its region in the last quarter of the run, in the median over the cells of a
+    data set, has not converged. One that falls beyond it below an earlier value there, in any cell, is
+    unstable at its rate. One that was evaluated less than twice there is not known to have converged. A
+    method as it stood at an earlier iteration is taken as it stood.
     """
     for method in methods:
         mine = cells[(cells["method"] == method) & (cells["perturbation"] == 0)]
         if AT in method or "bound_rise" not in mine:
             continue
         region = rules.threshold * MEASURES["elbo"].region_at(0.0, float(mine["n_bound"].mean()))
-        rise, fall = float(mine["bound_rise"].median()), float(mine["bound_fall"].max())
+        rise = float(mine["bound_rise"].median(skipna=False))
+        fall = float(mine["bound_fall"].max())
+        if np.isnan(rise):
+            why = "its bound lacks two finite values in the last quarter"
+            return f"{method} is not known to have converged: {why}"
         if rise > region:
             return f"{method} has not converged: its bound rose by {rise:.3g} in the last quarter"
         if fall > region:
@@ -239,27 +244,12 @@ def compare(
     *,
     no_worse: bool = False,
     converged: bool = False,
+    every_run: bool = False,
 ) -> tuple[Effect, ...]:
-    """Compare `first` with `second` on every data set, as `OneDataSet.effect` does."""
+    """Compare `first` with `second` on every data set, by an interval or with `every_run` in each run."""
+    by = OneDataSet.every_run if every_run else OneDataSet.effect
     return tuple(
-        one.effect(first, second, rules, no_worse=no_worse, converged=converged)
-        for one in data_sets(frame, measure)
-    )
-
-
-def compare_runs(
-    frame: pd.DataFrame,
-    measure: str,
-    first: str,
-    second: str,
-    rules: Rules = RULES,
-    *,
-    no_worse: bool = False,
-    converged: bool = False,
-) -> tuple[Effect, ...]:
-    """As `compare`, without an interval: what is said holds in every run, of one draw too."""
-    return tuple(
-        one.every_run(first, second, rules, no_worse=no_worse, converged=converged)
+        by(one, first, second, rules, no_worse=no_worse, converged=converged)
         for one in data_sets(frame, measure)
     )
 

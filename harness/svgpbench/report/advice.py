@@ -22,7 +22,15 @@ from svgpbench.papers.grades import Effect, Outcome
 from svgpbench.papers.pairs import OneDataSet, data_sets, is_learned, unconverged
 from svgpbench.report.advice_by_time import TimedField, timed_fields
 from svgpbench.report.at_best_rates import at_best_rates
-from svgpbench.report.cases import LEAST_DATA, Case, Question, cases_in, count, near, nearest
+from svgpbench.report.cases import (
+    LEAST_DATA,
+    Case,
+    Question,
+    cases_in,
+    near,
+    nearest,
+    why_no_advice,
+)
 from svgpbench.report.evidence import frame_of
 from svgpbench.report.means import mean_and_error
 from svgpbench.report.pareto import COSTS, costs_of
@@ -30,8 +38,6 @@ from svgpbench.runner.records import Record
 
 MOST_NAMES: Final = 3
 """Methods that an answer names."""
-NOT_SEARCHED: Final = "rates were not searched"
-TOO_FEW_LOOKS: Final = "its bound was looked at less than twice in the last quarter"
 HOLDS: Final = (Outcome.better, Outcome.equal, Outcome.no_worse)
 
 
@@ -100,16 +106,12 @@ class Field:
     @property
     def why_not(self) -> tuple[str, ...]:
         """Why no method is recommended, each reason in a phrase."""
-        reasons = [NOT_SEARCHED] if self.rates == "as printed" else []
-        if len(self.methods) < 2:
-            reasons.append(_too_few_settled(len(self.methods)))
-        elif self.sources < LEAST_DATA:
-            reasons.append(f"{count(self.sources, 'data set')}, fewer than {LEAST_DATA}")
-        elif not any(one.recommended for one in self.methods):
-            reasons.append(
-                "no method is no worse than each other on more than half of the data sets"
-            )
-        return tuple(reasons)
+        return why_no_advice(
+            self.rates != "as printed",
+            _too_few_settled(len(self.methods)) if len(self.methods) < 2 else "",
+            self.sources,
+            "" if any(one.recommended for one in self.methods) else "worse",
+        )
 
     @property
     def answer(self) -> str:
@@ -303,12 +305,10 @@ def _widest(ran: Sequence[frozenset[str]]) -> frozenset[str]:
 
 
 def _unsettled(frame: pd.DataFrame) -> Iterator[Unsettled]:
-    """Every method that has not converged on a data set, is unstable there, or was not looked at."""
+    """Yield each method that has not, or is not known to have, converged on a data set."""
     ended = frame[(frame["status"] == "ok") & (frame["perturbation"] == 0)]
     for (data, method), cells in ended.groupby(["data", "method"], sort=False):
-        few = any(len(trace.last_quarter) < 2 for trace in cells["bound_trace"])
-        said = f"{method}: {TOO_FEW_LOOKS}" if few else unconverged(cells, [str(method)])
-        if said:
+        if said := unconverged(cells, [str(method)]):
             yield Unsettled(str(method), str(data), said)
 
 

@@ -14,7 +14,7 @@ from svgpbench.learning import records
 from svgpbench.learning.comparison import Entry, compare
 from svgpbench.learning.plan import SHIPPED, Contestant, Plan, Race, read_plan, shipped_plans
 from svgpbench.plugins import registry_of
-from svgpbench.report.cases import LEAST_DATA, Case, Question, count
+from svgpbench.report.cases import Case, Question, why_no_advice
 from svgpbench.report.learning_table import seconds_to
 from svgpbench_datasets import DataError
 
@@ -55,16 +55,12 @@ class TimedField:
     @property
     def why_not(self) -> tuple[str, ...]:
         """Why no method is recommended, each reason in a phrase."""
-        reasons = [] if self.searched else ["rates were not searched"]
-        if len(self.methods) < 2:
-            reasons.append("fewer than two methods have run")
-        elif self.sources < LEAST_DATA:
-            reasons.append(f"{count(self.sources, 'data set')}, fewer than {LEAST_DATA}")
-        elif not any(one.recommended for one in self.methods):
-            reasons.append(
-                "no method is no later than each other on more than half of the data sets"
-            )
-        return tuple(reasons)
+        return why_no_advice(
+            self.searched,
+            "fewer than two methods have run" if len(self.methods) < 2 else "",
+            self.sources,
+            "" if any(one.recommended for one in self.methods) else "later",
+        )
 
     @property
     def recommended(self) -> list[Timed]:

@@ -24,6 +24,8 @@ from svgpbench_datasets import DataError
 LEAST_DATA: Final = 10
 """Data sets that a recommendation rests on at least."""
 
+NOT_SEARCHED: Final = "rates were not searched"
+
 
 @dataclass(frozen=True)
 class Question:
@@ -161,6 +163,30 @@ def nearest(cases: Sequence[Case], question: Question, count: int = 3) -> list[C
     """Where no case is near: those of the same likelihood that are least far."""
     known = [case for case in cases if math.isfinite(question.distance(case))]
     return sorted(known, key=question.distance)[:count]
+
+
+def why_no_advice(
+    searched: bool, too_few_methods: str, sources: int, always: str
+) -> tuple[str, ...]:
+    """Return why no method is recommended, each reason in a phrase; nothing where one is.
+
+    Args:
+        searched: whether the rates of the methods were searched alike.
+        too_few_methods: why there are not two methods to compare, or empty.
+        sources: data sets that an answer rests on.
+        always: what every method is on half of the data sets or more, such as "worse"; empty
+            where one is not.
+    """
+    reasons = [] if searched else [NOT_SEARCHED]
+    if too_few_methods:
+        reasons.append(too_few_methods)
+    elif sources < LEAST_DATA:
+        reasons.append(f"{count(sources, 'data set')}, fewer than {LEAST_DATA}")
+    elif always:
+        reasons.append(
+            f"no method is no {always} than each other on more than half of the data sets"
+        )
+    return tuple(reasons)
 
 
 def count(number: int, what: str) -> str:
