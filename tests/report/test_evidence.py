@@ -101,12 +101,15 @@ def test_traces_of_minibatches_are_smoothed(training: TrainingConfig, highest: f
 
 def test_a_frame_has_how_the_bound_moved_in_the_last_quarter_and_the_rows_that_it_covers() -> None:
     whole = traced(-9.0, -3.0, -2.0, -4.0)
-    part = traced(-1.0, -1.0, training=TrainingConfig(rows=40))
-    frame = frame_of([whole, part])
-    assert frame["bound_rise"].tolist() == [-2.0, 0.0]
-    assert frame["bound_fall"].tolist() == [2.0, 0.0]
-    assert frame["n_bound"].tolist() == [100, 40]
-    assert [trace.region for trace in frame["bound_trace"]] == pytest.approx([0.1, 0.04])
+    part = traced(-1.0, -1.0, -1.0, -1.0, training=TrainingConfig(rows=40))
+    once = traced(-1.0, -1.0)
+    frame = frame_of([whole, part, once])
+    rises = frame["bound_rise"].tolist()
+    assert rises == pytest.approx([-2.0, 0.0, math.nan], nan_ok=True)
+    assert frame["bound_fall"].tolist() == [2.0, 0.0, 0.0]
+    assert frame["n_bound"].tolist() == [100, 40, 100]
+    regions = [trace.region for trace in frame["bound_trace"]]
+    assert regions == pytest.approx([0.1, 0.04, 0.1])
 
 
 def test_hyperparameters_of_a_trace_are_logarithms_by_iteration() -> None:
