@@ -384,6 +384,50 @@ def test_a_gain_goes_from_quartile_to_quartile() -> None:
     assert (effect.low, effect.value, effect.high) == pytest.approx((5 / 3, 6 / 2.5, 7 / 2))
 
 
+def training(*speeds: float, last: float = -100.0, metric: str = "elbo") -> pd.DataFrame:
+    """B climbs from -200 to -100 in ten seconds, A so many times as fast to `last`: a seed each."""
+    looks = []
+    for seed, speed in enumerate(speeds):
+        for method, times, end in (("B", 1.0, -100.0), ("A", speed, last)):
+            for share in (0.0, 0.5, 1.0):
+                score = -200.0 + share * (end + 200.0)
+                value = score if metric == "elbo" else -score / 100
+                looks.append((method, seed, 10 * share / times, value))
+    frame = pd.DataFrame(looks, columns=["method", "seed", "seconds", metric])
+    return frame.assign(problem="mnist", n_bound=1000)
+
+
+@pytest.mark.parametrize("metric", ["elbo", "nlpd"])
+@pytest.mark.parametrize(
+    ("speeds", "last", "verdict", "outcome"),
+    [
+        ((2.0, 3.0, 4.0), -100.0, YES, "better"),
+        ((2.0, 3.0, 1.05), -100.0, OPEN, "undecided"),
+        ((1.0, 1.02, 1.05), -100.0, NO, "equal"),
+        ((0.5, 0.4, 0.3), -100.0, NO, "worse"),
+        ((9.0, 9.0, 9.0), -150.0, NO, "worse"),  # it never gets there
+        ((9.0, 9.0, 9.0), -100.5, YES, "better"),  # within what is equal in practice
+        ((2.0, 3.0), -100.0, OPEN, ""),
+    ],
+)
+def test_a_quality_is_reached_sooner_on_every_seed(
+    speeds: tuple[float, ...], last: float, verdict: Grade, outcome: str, metric: str
+) -> None:
+    frame = training(*speeds, last=last, metric=metric)
+    found = judged(frame, "reaches", metric=metric, methods=("A", "B"))
+    assert (found.grade, [x.outcome for x in found.effects]) == (verdict, [outcome])
+
+
+def test_times_to_a_quality_are_between_looks_and_less_its_region() -> None:
+    frame = training(2.0, 4.0, 5.0, last=-90.0)
+    (effect,) = judged(frame, "reaches", metric="elbo", methods=("A", "B")).effects
+    # -101 is 90 % of A's way, and 99 % of B's
+    ratios = [9.9 / (10 / speed * 99 / 110) for speed in (2.0, 4.0, 5.0)]
+    assert (effect.low, effect.value, effect.high) == pytest.approx(
+        (ratios[0], ratios[1], ratios[2])
+    )
+
+
 @pytest.mark.parametrize(
     ("values", "printed", "verdict"),
     [

@@ -135,6 +135,9 @@ def _without_cells(paper: Paper, artefact: Artefact, results: Path, out: Path) -
         return _of_times(paper, artefact, artefact.timing.record, results, out)
     if artefact.walks:
         return f"drawn by `svgpbench survive --from-records`; its claims rest on {artefact.walks}"
+    if artefact.learning:
+        plan = f"--plan {artefact.learning} --from-records"
+        return f"drawn by `svgpbench learn {plan}`; its claims rest on the runs of this plan"
     return f"not there, no experiment{'; ' * bool(artefact.missing)}{artefact.missing}"
 
 

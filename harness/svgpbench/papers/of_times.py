@@ -1,19 +1,23 @@
-"""Predicates of times, which are ratios paired by round.
+"""Predicates of times: of a step, paired by round, and to a quality, paired by seed.
 
-A frame has `problem`, `method`, `round` and `seconds`; where `problem` is categorical, a problem that has no
-times is told.
+A frame of steps has `problem`, `method`, `round` and `seconds`; where `problem` is categorical, a problem that
+has no times is told. A frame of training has one row per look: `problem`, `method`, `seed`, `seconds`, the
+metrics, and `n_bound`.
 """
 
 from __future__ import annotations
 
 import math
+from statistics import median
 from typing import Literal, NamedTuple
 
+import numpy as np
 import pandas as pd
 from pydantic import PositiveFloat
 
 from svgpbench.papers.differences import says
 from svgpbench.papers.grades import Effect, Grade, Judgement, Outcome, combined, over_cases
+from svgpbench.papers.measures import MEASURES
 from svgpbench.papers.predicate import Predicate
 from svgpbench.papers.rules import RULES, Rules
 
@@ -22,6 +26,9 @@ ROUNDS = 5
 
 REGION = 1.1
 """A ratio of times matters beyond it."""
+
+SEEDS = 3
+"""The fewest seeds of a training that decide."""
 
 
 class Quartiles(NamedTuple):
@@ -146,3 +153,58 @@ class Gain(OfTimes):
         outcome = ratio.outcome(rules)
         held = None if outcome == Outcome.undecided else outcome == Outcome.better
         return ratio.effect(problem, outcome, note, held)
+
+
+class Reaches(Predicate):
+    """The first method reaches the quality at which the second ends in less training time, on every seed.
+
+    The quality is the second method's last value less the measure's region of practical equivalence. Times
+    are interpolated between looks. A first method that never gets there speaks against the claim.
+    """
+
+    predicate: Literal["reaches"]
+    metric: Literal["elbo", "nlpd"]
+    methods: tuple[str, str]
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        return self.methods
+
+    def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
+        effects = tuple(
+            self._on(str(problem), looks, rules) for problem, looks in frame.groupby("problem")
+        )
+        return Judgement(over_cases(effects, [effect.held is False for effect in effects]), effects)
+
+    def _on(self, problem: str, looks: pd.DataFrame, rules: Rules) -> Effect:
+        first, second = (dict(list(looks[looks["method"] == x].groupby("seed"))) for x in self.methods)
+        ratios = [self._ratio(first[seed], second[seed], rules) for seed in sorted(first.keys() & second)]
+        if len(ratios) < SEEDS:
+            return Effect(problem, "", note=f"{len(ratios)} seeds where {SEEDS} are needed")
+        low, high = min(ratios), max(ratios)
+        region = rules.threshold * math.log(REGION)
+        outcome = says(math.log(low) if low else -math.inf, math.log(high) if high else -math.inf, region)
+        held = {Outcome.better: True, Outcome.worse: False, Outcome.equal: False}.get(outcome)
+        note = f"median, least and most of {len(ratios)} seeds"
+        return Effect(problem, outcome, median(ratios), low, high, note, held)
+
+    def _ratio(self, first: pd.DataFrame, second: pd.DataFrame, rules: Rules) -> float:
+        """Return the second method's seconds to the quality over the first's; 0 where the first never is there."""
+        measure = MEASURES[self.metric]
+        sign = 1.0 if measure.better == "higher" else -1.0
+        last = float(second[self.metric].iloc[-1])
+        region = rules.threshold * measure.region_at(last, float(second["n_bound"].iloc[-1]))
+        mine, theirs = (_seconds_to(x, sign * x[self.metric], sign * last - region) for x in (first, second))
+        return theirs / mine
+
+
+def _seconds_to(looks: pd.DataFrame, score: pd.Series[float], target: float) -> float:
+    """Return the seconds at which a score first reaches a target, between two looks in proportion; else ∞."""
+    seconds, scores = looks["seconds"].to_numpy(), score.to_numpy()
+    there = np.flatnonzero(scores >= target)
+    if not len(there):
+        return math.inf
+    at = there[0]
+    if at == 0:
+        return float(seconds[0])
+    return float(np.interp(target, scores[at - 1 : at + 1], seconds[at - 1 : at + 1]))

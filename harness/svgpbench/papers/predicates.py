@@ -20,7 +20,7 @@ from svgpbench.papers.of_averages import Average, Leads, Spread
 from svgpbench.papers.of_computations import Differs, Exponent, Identity
 from svgpbench.papers.of_designs import Drives, EveryRun, Suffices
 from svgpbench.papers.of_rates import Band, Stands
-from svgpbench.papers.of_times import AsLong, Gain, Ratio
+from svgpbench.papers.of_times import AsLong, Gain, Ratio, Reaches
 from svgpbench.papers.of_traces import Converges, Drifts, Sooner, Within
 from svgpbench.papers.pairs import compare, unconverged
 from svgpbench.papers.predicate import AtTheEnd, Predicate
@@ -203,6 +203,7 @@ AnyPredicate: TypeAlias = Annotated[
     | Ratio
     | AsLong
     | Gain
+    | Reaches
     | Stands
     | Band
     | Number

@@ -52,6 +52,7 @@ class Artefact(Strict):
     preset: Text | None = None
     timing: Timing | None = None
     walks: Text | None = None  # records of `svgpbench survive`: a folder below the results
+    learning: Text | None = None  # a shipped plan of `svgpbench learn`
     computed: bool = False  # afresh, by the paper's entry in `svgpbench.computed`
     figures: tuple[FigureEntry, ...] = ()  # of what is computed; an experiment declares its own
     printed: Text | None = None  # a CSV in the paper's folder

@@ -126,7 +126,7 @@ def _by_likelihood(
 ) -> list[TimedField]:
     of: dict[str, list[Case]] = {}
     for problem in entries:
-        case = _case(name, problem, plan.problems[problem])
+        case = case_of(name, problem, plan.problems[problem])
         if question.distance(case) <= question.within:
             of.setdefault(case.likelihood, []).append(case)
     return [_field(name, plan, entries, cases) for cases in of.values()]
@@ -183,8 +183,8 @@ def is_no_later(
     return 2 * held > len(found)
 
 
-def _case(plan: str, problem: str, race: Race) -> Case:
-    """A problem as a case: its rows to train on as the registry and the split say."""
+def case_of(plan: str, problem: str, race: Race) -> Case:
+    """Return a problem as a case, with its training rows as the registry and the split say."""
     name, rows, dimensions = race.data.name, 1, 1
     try:
         entry = registry_of(name).describe(name)

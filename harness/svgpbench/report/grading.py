@@ -17,7 +17,7 @@ from svgpbench.papers.grades import Effect, Fidelity, Grade, Judgement, combined
 from svgpbench.papers.of_computations import Computed
 from svgpbench.papers.predicates import AnyPredicate
 from svgpbench.papers.rules import AT, VARIANTS
-from svgpbench.report import timings, walks
+from svgpbench.report import learned, timings, walks
 from svgpbench.report.evidence import Computation, Evidence, command, compute, gather
 
 Role: TypeAlias = Literal["core", "erratum", "condition"]
@@ -171,6 +171,8 @@ def evidence_of(paper: Paper, artefact: Artefact, results: Path) -> Evidence | N
         return gather(results, artefact, paper.experiments[artefact.id])
     if artefact.timing:
         return timings.timed(results, artefact.timing)
+    if artefact.learning:
+        return learned.learned(results, artefact.learning)
     return walks.walked(results, artefact.walks) if artefact.walks else None
 
 
@@ -180,6 +182,8 @@ def _command(paper: Paper, artefact: Artefact, results: Path) -> str:
         return command(paper.name, artefact, paper.experiments[artefact.id], results)
     if artefact.timing:
         return timings.command(artefact.timing, results)
+    if artefact.learning:
+        return learned.command(artefact.learning, results)
     return walks.command(artefact.walks, results) if artefact.walks else ""
 
 
@@ -279,7 +283,8 @@ def _kind(paper: Paper, claim: Claim) -> Kind:
     artefacts = [paper.artefact(name) for name in deciding]
     if all(artefact.computed for artefact in artefacts):
         return "theory"
-    return "speed" if any(artefact.timing for artefact in artefacts) else "experiments"
+    timed = any(artefact.timing or artefact.learning for artefact in artefacts)
+    return "speed" if timed else "experiments"
 
 
 def _role(part: AnyPredicate) -> Role:
@@ -301,10 +306,11 @@ def _part(part: AnyPredicate, artefact: Artefact, evidence: dict[str, Evidence])
     found = evidence[part.artefact]
     if found.why_not:
         return Part(part.says, _role(part), not_run, found.why_not)
-    if timing := artefact.timing:
+    if artefact.timing or artefact.learning:
         timed = set(found.frame["method"])
         if without := [name for name in part.compared if name not in timed]:
-            why = f"no times of {', '.join(without)} in {timing.record}"
+            where = artefact.timing.record if artefact.timing else f"the runs of {artefact.learning}"
+            why = f"no times of {', '.join(without)} in {where}"
             return Part(part.says, _role(part), not_run, why)
     frame = found.of(part.compared)
     says = f"{part.says}{_stand_ins(frame)}"
@@ -336,7 +342,7 @@ def _why_not_run(paper: Paper, claim: Claim, parts: tuple[Part, ...]) -> str:
         return "; ".join(dict.fromkeys(why))
     artefacts = [paper.artefact(name) for name in claim.artefacts]
     known = {
-        a.id for a in artefacts if a.computed or a.timing or a.walks
+        a.id for a in artefacts if a.computed or a.timing or a.walks or a.learning
     } | paper.experiments.keys()
     without = [artefact.id for artefact in artefacts if artefact.id not in known]
     return f"no experiment: {', '.join(without)}" if without else "no predicate in code"

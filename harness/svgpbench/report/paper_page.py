@@ -16,13 +16,12 @@ from svgpbench.atomic import write_whole
 from svgpbench.cells.cell import identify
 from svgpbench.errors import UserError
 from svgpbench.experiments import Selection, resolve
-from svgpbench.learning import records as of_learning
-from svgpbench.learning.comparison import Entry, compare
-from svgpbench.learning.plan import OURS, Contestant, Plan, read_plan, shipped_plans
+from svgpbench.learning.plan import read_plan
 from svgpbench.papers import Artefact, Paper
-from svgpbench.report import evidence, timings, walks
+from svgpbench.report import evidence, learned, timings, walks
 from svgpbench.report.evidence import ComputedFrame, computed_frame
 from svgpbench.report.grading import Judged
+from svgpbench.report.learned import entries_of
 from svgpbench.report.learning_curves import draw_learning
 from svgpbench.report.printed_beside_ours import as_text, without_ours
 from svgpbench.report.reproduction import (
@@ -42,7 +41,6 @@ PAGE = "printed-beside-ours.md"
 COLOURS = 128
 """Of a kept picture: curves and their bands have fewer, and a file is a third as large."""
 
-LEARNING = "learning"  # the folder of `svgpbench learn` below the results
 GRADES = ("claim", "in a few words", "grade", "finding")
 
 
@@ -124,33 +122,16 @@ def _of_times(paper: Paper, artefact: Artefact, results: Path, scratch: Path) ->
         return Made()
 
 
-def plan_of(paper: str, artefact: str) -> str:
-    """Return the plan of `svgpbench learn` that a figure has, `PAPER-ARTEFACT`; empty where it has none."""
-    name = f"{paper}-{artefact}"
-    return name if name in shipped_plans() else ""
-
-
 def _of_learning(
     paper: Paper, artefact: Artefact, results: Path, scratch: Path
 ) -> Iterator[Picture]:
     """Draw the curves against seconds of an artefact that has a plan and records of it."""
-    name = plan_of(paper.name, artefact.id)
-    if not name:
-        return
-    declared = read_plan(Path(name))
-    found = of_learning.read(results / LEARNING)
-    contestants = _contestants(declared)
-    entries: dict[str, list[Entry]] = {
-        problem: [x for x in compare(declared, problem, contestants, found.get) if x.trained]
-        for problem in declared.problems
-    }
-    entries = {problem: several for problem, several in entries.items() if several}
-    if entries:
-        png = scratch / f"{name}.png"
+    if artefact.learning and (entries := entries_of(artefact.learning, results)):
+        declared = read_plan(Path(artefact.learning))
+        png = scratch / f"{artefact.learning}.png"
         draw_learning(declared, entries, png)
-        what = " and ".join(
-            {"nlpd": "test NLPD", "elbo": "ELBO"}[curve] for curve in declared.curves
-        )
+        titles = {"nlpd": "test NLPD", "elbo": "ELBO"}
+        what = " and ".join(titles[curve] for curve in declared.curves)
         runs = sum(len(x.trained) for several in entries.values() for x in several)
         yield Picture(
             artefact.id,
@@ -158,12 +139,6 @@ def _of_learning(
             f"{paper.name}, {artefact.id}: {what} against seconds of training on "
             f"{', '.join(entries)}: a curve for each of {runs} runs, a cross where one died.",
         )
-
-
-def _contestants(declared: Plan) -> list[Contestant]:
-    ours = [Contestant(OURS, method) for method in declared.methods]
-    peers = declared.peer_methods.items()
-    return [*ours, *(Contestant(peer, method) for peer, methods in peers for method in methods)]
 
 
 def keep_picture(png: Path, path: Path) -> None:
@@ -294,10 +269,8 @@ def _missing(paper: Paper, artefact: Artefact, written: Written, results: Path) 
         yield timings.command(artefact.timing, results)
     if artefact.walks and walks.walked(results, artefact.walks).why_not:
         yield walks.command(artefact.walks, results)
-    name = plan_of(paper.name, artefact.id)
-    if name and not any(x.name == artefact.id for x in written.figures):
-        peers = "".join(f" --library {peer}" for peer in read_plan(Path(name)).peer_methods)
-        yield f"svgpbench learn --plan {name} --library {OURS}{peers} --results {results / LEARNING}"
+    if artefact.learning and not entries_of(artefact.learning, results):
+        yield learned.command(artefact.learning, results)
 
 
 def plain(text: str) -> str:

@@ -43,6 +43,8 @@ def _source(artefact: Artefact) -> str:
         return f"`{artefact.timing.record}`"
     if artefact.walks:
         return f"`{artefact.walks}/`"
+    if artefact.learning:
+        return f"`svgpbench learn`, `{artefact.learning}`"
     preset = f", `{artefact.preset}`" if artefact.preset else ""
     return f"`{artefact.experiment}`{preset}" if artefact.experiment else "none"
 

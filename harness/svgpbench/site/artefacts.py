@@ -144,6 +144,8 @@ def _state(artefact: Artefact) -> str:
         return "computed afresh, where a claim is decided by it"
     if artefact.walks:
         return "its claims rest on the survival map"
+    if artefact.learning:
+        return f"its claims rest on runs of `svgpbench learn --plan {artefact.learning}`"
     return "; ".join(["no experiment makes it", *filter(None, [artefact.missing])])
 
 

@@ -1,0 +1,78 @@
+"""A claim about time to a quality reads the runs of a plan of `svgpbench learn`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from svgpbench.learning.plan import OURS, Contestant, Run, read_plan
+from svgpbench.learning.records import DONE, Look, Record, append
+from svgpbench.papers import load_paper
+from svgpbench.papers.grades import Grade
+from svgpbench.report.grading import judge
+from svgpbench.report.learned import command, learned
+
+NAME = "adam2021-fig4"
+PLAN = read_plan(Path(NAME))
+((PROBLEM, RACE),) = PLAN.problems.items()
+(RATES,) = RACE.grid
+
+
+def trained(
+    results: Path, library: str, method: str, slower: float, *, seeds: tuple[int, ...] = PLAN.seeds
+) -> None:
+    """Record a search and runs whose bound rises alike, `slower` times as slowly as one look a second."""
+    mode = PLAN.backends[0] if library == OURS else ""
+    looks = [(at * slower, at, -5e4 + 1e3 * at, 2.0 - 0.1 * at) for at in range(1, 11)]
+    for search, seed in ((True, 0), *((False, seed) for seed in seeds)):
+        seconds = RACE.search_s if search else RACE.seconds
+        contestant = Contestant(library, method)
+        run = Run(PLAN.digest(PROBLEM), PROBLEM, contestant, search, mode, RATES, seed, seconds)
+        seen = tuple(Look(*look[:3], None if search else look[3]) for look in looks)
+        versions = {library: "2.9.2"}
+        append(results / "learning", Record(run, DONE, mode=mode, looks=seen, versions=versions))
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    (tmp_path / "learning").mkdir()
+    trained(tmp_path, OURS, "t-svgp", 1.0)
+    trained(tmp_path, OURS, "q-svgp", 1.0)
+    trained(tmp_path, "gpflow", "natgrad", 1.05)
+    trained(tmp_path, "gpflow", "natgrad retraced", 3.0)
+    return tmp_path
+
+
+def test_a_frame_has_the_looks_of_training_and_none_of_a_search(results: Path) -> None:
+    frame = learned(results, NAME).frame
+    assert len(frame) == 4 * len(PLAN.seeds) * 10
+    ours = frame[frame["method"] == "t-svgp"]
+    assert ours.iloc[0][["seconds", "elbo", "nlpd", "n_bound"]].tolist() == [1.0, -49e3, 1.9, 6e4]
+    assert set(frame["cell_id"]) == {"learning/svgpbench.jsonl", "learning/gpflow.jsonl"}
+    about = "mnist-150-steps, 3 seeds, tensorflow beside gpflow 2.9.2"
+    assert learned(results, NAME).condition == about
+
+
+def test_a_claim_on_seconds_is_decided_by_the_runs_of_its_plan(results: Path) -> None:
+    paper = load_paper("adam2021")
+    (claim,) = [claim for claim in paper.claims if claim.id == "adam2021-28"]
+    (found,) = judge(paper, [claim], results)
+    assert (found.grade, found.kind) == (Grade.holds, "speed")
+    assert found.finding.count("3.00") == 2 * 3 and found.finding.count("1.05") == 2
+    assert found.commands == (command(NAME, results),)
+
+
+def test_without_runs_a_claim_says_how_to_make_them(tmp_path: Path) -> None:
+    (tmp_path / "learning").mkdir()
+    paper = load_paper("adam2021")
+    (claim,) = [claim for claim in paper.claims if claim.id == "adam2021-28"]
+    (nothing,) = judge(paper, [claim], tmp_path)
+    assert nothing.grade == Grade.not_run
+    assert nothing.finding == f"no runs of plan {NAME} in {tmp_path}/learning"
+    trained(tmp_path, OURS, "t-svgp", 1.0)
+    (half,) = judge(paper, [claim], tmp_path)
+    assert half.finding == f"no times of gpflow natgrad retraced in the runs of {NAME}"
+    libraries = "--library svgpbench --library gpflow"
+    said = f"svgpbench learn --plan {NAME} {libraries} --results {tmp_path}/learning"
+    assert command(NAME, tmp_path) == said
