@@ -6,7 +6,7 @@ import io
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,13 +24,24 @@ def npz_path(path: str | Path) -> Path:
     return file
 
 
+def save_arrays(arrays: Mapping[str, Any], file: Path | IO[bytes]) -> None:
+    """Write arrays for `np.load(file, allow_pickle=False)`; raises `TypeError` for an array of objects.
+
+    NumPy before 2.1 stores `np.savez`'s `allow_pickle` as one more array, so that it is not given here.
+    """
+    whole: dict[str, Any] = {name: np.asarray(array) for name, array in arrays.items()}
+    if objects := [name for name, array in whole.items() if array.dtype.hasobject]:
+        raise TypeError(f"array {objects[0]!r} holds objects, which would be pickled")
+    np.savez(file, **whole)
+
+
 def write_numbers(
     file: Path, key: str, text: bytes, arrays: Mapping[str, npt.NDArray[np.float64]]
 ) -> None:
     """Write arrays and, under `key`, a text, whole or not at all; raises `UserError` where it cannot."""
     content = io.BytesIO()
     whole: dict[str, Any] = {key: np.frombuffer(text, dtype=np.uint8), **arrays}
-    np.savez(content, allow_pickle=False, **whole)
+    save_arrays(whole, content)
     write_whole(file, content.getvalue())
 
 

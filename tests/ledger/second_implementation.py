@@ -425,7 +425,7 @@ def timed(part: Part) -> Graded:
         ]
         if missing := [key for keys in wanted for key in keys if not rounds.get(key)]:
             raise NotRun(f"times of {missing[0]}")
-        turns = zip(*(rounds[key] for keys in wanted for key in keys), strict=True)
+        turns = zip(*(rounds[key] for keys in wanted for key in keys), strict=False)
         clean = [
             [turn["median_s"] for turn in x] for x in turns if all(turn["clean"] for turn in x)
         ]
@@ -468,7 +468,7 @@ def reaches(part: Part) -> Graded:
         runs_of: list[dict[int, Floats]] = []
         for name in part.of["methods"]:
             library, _, method = name.partition(" ") if " " in name else ("svgpbench", "", name)
-            own: dict[int, Any] = {}
+            own: dict[int, Settings] = {}
             for line in lines:
                 here = (line["problem"], line["library"], line["method"], line["search"])
                 asked = line["seconds"] == race["seconds"] and line["seed"] in declared["seeds"]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import psutil
 import pytest
 
-from svgpbench.speed.meter import Meter, Reading, between
+from svgpbench.speed.meter import Load, Meter, Reading, between, together
 
 SPIN = """
 import os, sys, time
@@ -58,8 +58,15 @@ def test_others_are_what_is_busy_and_not_own() -> None:
     assert load.other_cores == 0.5
 
 
-def test_counters_whose_ticks_disagree_give_no_negative_load() -> None:
-    assert between(Reading(0.0, 0.0, 0.0), Reading(1.0, 0.99, 1.0)).other_s == 0.0
+def test_counters_whose_ticks_disagree_give_no_negative_cores() -> None:
+    assert between(Reading(0.0, 0.0, 0.0), Reading(1.0, 0.99, 1.0)).other_cores == 0.0
+
+
+def test_ticks_of_many_short_intervals_are_no_disturbance() -> None:
+    early, late = Load(0.02, 0.02, -0.01), Load(0.02, 0.02, 0.01)
+    whole = together([early, late] * 50)
+    assert whole == pytest.approx((2.0, 2.0, 0.0), abs=1e-12)
+    assert together([]).other_cores == 0.0
 
 
 class Times(NamedTuple):

@@ -16,10 +16,11 @@ import numpy as np
 from svgpbench.learning.plan import OURS, Plan, Run
 from svgpbench.learning.problems import Prepared, prepare_race
 from svgpbench.learning.records import DIED, DONE, REFUSED, Look, Record
+from svgpbench.numbers_file import save_arrays
 from svgpbench.runner.worker_setup import worker_environment
+from svgpbench.speed.meter import Load, together
 from svgpbench.speed.peers import SERVE, Located
 from svgpbench.speed.process import ProcessFailed, StepRefused, TimedProcess
-from svgpbench.survival.problems import save_arrays
 
 SCRIPT = Path(__file__).with_name("ours.py")
 ENDLESS = 1 << 60
@@ -65,7 +66,8 @@ class Trainer:
         """Train once and say how that went; raises `UserError` for a problem that cannot be made."""
         race = self._prepared(run.problem, run.seed)
         save_arrays(race.of_run(run.rates, run.search), self._file("run"))
-        record, looks, other_s, wall_s = Record(run, DONE), [], 0.0, 0.0
+        record, looks = Record(run, DONE), []
+        loads: list[Load] = []
         with self.place.process(run) as process:
             try:
                 process.wait_until_ready()
@@ -80,7 +82,7 @@ class Trainer:
                     most = self.plan.iterations or ENDLESS
                     request = {"do": "advance", "until_s": until_s, "iterations": most}
                     at, load = process.ask_metered(request)
-                    other_s, wall_s = other_s + load.other_s, wall_s + load.wall_s
+                    loads.append(load)
                     look = self._look(process, at, run.search, race)
                     if not math.isfinite(look.elbo) or not math.isfinite(look.nlpd or 0.0):
                         what = "the bound" if not math.isfinite(look.elbo) else "the NLPD"
@@ -92,8 +94,8 @@ class Trainer:
                 record = record._replace(end=REFUSED, message=str(refusal))
             except ProcessFailed as failure:
                 record = record._replace(end=DIED, message=str(failure))
-        other_cores = other_s / wall_s if wall_s else 0.0
-        return record._replace(looks=tuple(looks), other_cores=round(other_cores, 3))
+        other_cores = round(together(loads).other_cores, 3)
+        return record._replace(looks=tuple(looks), other_cores=other_cores)
 
     def _look(
         self, process: TimedProcess, at: Mapping[str, Any], search: bool, race: Prepared

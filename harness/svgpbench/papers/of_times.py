@@ -1,15 +1,15 @@
 """Predicates of times: of a step, paired by round, and to a quality, paired by seed.
 
-A frame of steps has `problem`, `method`, `round` and `seconds`; where `problem` is categorical, a problem that
-has no times is told. A frame of training has one row per look: `problem`, `method`, `seed`, `seconds`, the
-metrics, and `n_bound`.
+A frame of steps has `problem`, `method`, `round` and `seconds`; where `problem` is categorical, a problem
+that has no times is told. A frame of training has one row per look: `problem`, `method`, `seed`, `seconds`,
+the metrics, and `n_bound`.
 """
 
 from __future__ import annotations
 
 import math
 from statistics import median
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
@@ -177,25 +177,36 @@ class Reaches(Predicate):
         return Judgement(over_cases(effects, [effect.held is False for effect in effects]), effects)
 
     def _on(self, problem: str, looks: pd.DataFrame, rules: Rules) -> Effect:
-        first, second = (dict(list(looks[looks["method"] == x].groupby("seed"))) for x in self.methods)
-        ratios = [self._ratio(first[seed], second[seed], rules) for seed in sorted(first.keys() & second)]
+        first, second = (self._by_seed(looks[looks["method"] == name]) for name in self.methods)
+        seeds = sorted(first.keys() & second.keys())
+        ratios = [self._ratio(first[seed], second[seed], rules) for seed in seeds]
         if len(ratios) < SEEDS:
             return Effect(problem, "", note=f"{len(ratios)} seeds where {SEEDS} are needed")
         low, high = min(ratios), max(ratios)
         region = rules.threshold * math.log(REGION)
-        outcome = says(math.log(low) if low else -math.inf, math.log(high) if high else -math.inf, region)
-        held = {Outcome.better: True, Outcome.worse: False, Outcome.equal: False}.get(outcome)
+        outcome = says(_log(low), _log(high), region)
+        held = None if outcome == Outcome.undecided else outcome == Outcome.better
         note = f"median, least and most of {len(ratios)} seeds"
         return Effect(problem, outcome, median(ratios), low, high, note, held)
 
+    @staticmethod
+    def _by_seed(looks: pd.DataFrame) -> dict[int, pd.DataFrame]:
+        return cast("dict[int, pd.DataFrame]", dict(list(looks.groupby("seed"))))
+
     def _ratio(self, first: pd.DataFrame, second: pd.DataFrame, rules: Rules) -> float:
-        """Return the second method's seconds to the quality over the first's; 0 where the first never is there."""
+        """Return the second method's seconds to the quality over the first's; 0 if the first never has it."""
         measure = MEASURES[self.metric]
         sign = 1.0 if measure.better == "higher" else -1.0
         last = float(second[self.metric].iloc[-1])
         region = rules.threshold * measure.region_at(last, float(second["n_bound"].iloc[-1]))
-        mine, theirs = (_seconds_to(x, sign * x[self.metric], sign * last - region) for x in (first, second))
+        mine, theirs = (
+            _seconds_to(x, sign * x[self.metric], sign * last - region) for x in (first, second)
+        )
         return theirs / mine
+
+
+def _log(ratio: float) -> float:
+    return math.log(ratio) if ratio else -math.inf
 
 
 def _seconds_to(looks: pd.DataFrame, score: pd.Series[float], target: float) -> float:

@@ -309,7 +309,9 @@ def _part(part: AnyPredicate, artefact: Artefact, evidence: dict[str, Evidence])
     if artefact.timing or artefact.learning:
         timed = set(found.frame["method"])
         if without := [name for name in part.compared if name not in timed]:
-            where = artefact.timing.record if artefact.timing else f"the runs of {artefact.learning}"
+            where = (
+                artefact.timing.record if artefact.timing else f"the runs of {artefact.learning}"
+            )
             why = f"no times of {', '.join(without)} in {where}"
             return Part(part.says, _role(part), not_run, why)
     frame = found.of(part.compared)

@@ -1,4 +1,4 @@
-"""Curves against seconds from records of `svgpbench learn`: for pictures, and for claims about time to a quality."""
+"""Curves against seconds of training from records of `svgpbench learn`, for pictures and for claims."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def learned(results: Path, name: str) -> Learned:
 def _rows(name: str, entries: dict[str, list[Entry]]) -> Iterator[dict[str, Any]]:
     plan = read_plan(Path(name))
     for problem, several in entries.items():
-        rows = case_of(name, problem, plan.problems[problem]).rows
+        rows = case_of(name, problem, plan.problems[problem]).n
         for entry in several:
             for record in entry.trained:
                 for look in record.looks:

@@ -6,7 +6,7 @@ With one of two cores taken, a step of 3 ms takes 250: a round that others distu
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -22,7 +22,10 @@ class Reading(NamedTuple):
 
 
 class Load(NamedTuple):
-    """What went on between two readings."""
+    """Seconds of wall clock, of the worker's CPU, and of other processes' CPU, between two readings.
+
+    The counters tick 100 times a second, so that `other_s` of a short interval may be below 0.
+    """
 
     wall_s: float
     own_s: float
@@ -30,14 +33,19 @@ class Load(NamedTuple):
 
     @property
     def other_cores(self) -> float:
-        """How many cores' worth other processes used."""
-        return self.other_s / self.wall_s if self.wall_s > 0 else 0.0
+        """How many cores' worth other processes used; never below 0."""
+        return max(0.0, self.other_s / self.wall_s) if self.wall_s > 0 else 0.0
 
 
 def between(before: Reading, after: Reading) -> Load:
-    """The load from one reading to the next; never below 0, where the counters' ticks disagree."""
+    """Return the load from one reading to the next."""
     wall, busy, own = (b - a for a, b in zip(before, after, strict=True))
-    return Load(wall, own, max(0.0, busy - own))
+    return Load(wall, own, busy - own)
+
+
+def together(loads: Iterable[Load]) -> Load:
+    """Return the load of several intervals, whose errors of ticks cancel."""
+    return Load(*map(sum, zip(Load(0.0, 0.0, 0.0), *loads, strict=True)))
 
 
 class Meter:

@@ -22,6 +22,7 @@ from svgpbench.likelihoods import build_likelihood
 from svgpbench.model import Model, Theta
 from svgpbench.model.bases import Decoupled
 from svgpbench.model.kernels import KernelParameters, kernel
+from svgpbench.numbers_file import save_arrays
 from svgpbench.ops import Tree
 from svgpbench.speed.pathwise import PathwiseSoftmax
 from svgpbench.tree import tree_map
@@ -223,8 +224,7 @@ def problem_of(s: Shape) -> Problem:
 
 def save_problem(problem: Problem, path: Path) -> None:
     """Write the arrays under their field names, for `np.load(path, allow_pickle=False)`."""
-    with path.open("wb") as file:
-        np.savez(file, allow_pickle=False, **problem._asdict())
+    save_arrays(problem._asdict(), path)
 
 
 def fingerprint(problem: Problem) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -100,9 +99,3 @@ def make_arrays(plan: Plan, name: str, seed: int) -> Arrays:
         "variance": theta.kernel.variance[0],
         "noise_variance": getattr(theta.likelihood, "noise_variance", 0.0),
     }
-
-
-def save_arrays(arrays: Arrays, path: Path) -> None:
-    """Write them for `np.load(path, allow_pickle=False)`."""
-    with path.open("wb") as file:
-        np.savez(file, allow_pickle=False, **arrays)

@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from svgpbench.numbers_file import save_arrays
 from svgpbench.runner.line_process import Died, LineProcess
 from svgpbench.runner.worker_setup import worker_environment
 from svgpbench.speed.process import NOT_FOR_PEERS
 from svgpbench.survival import records
 from svgpbench.survival.libraries import LIBRARIES, OURS
 from svgpbench.survival.plan import Cell, Plan, towards_the_largest_rate
-from svgpbench.survival.problems import make_arrays, save_arrays
+from svgpbench.survival.problems import make_arrays
 from svgpbench.survival.records import Record
 
 WALK = Path(__file__).with_name("walk.py")
