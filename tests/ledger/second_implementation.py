@@ -447,9 +447,14 @@ def timed(part: Part) -> Graded:
     if predicate == "as_long":
         words = {"equal": "holds", "undecided": "open"}
         return Graded(combined(words.get(e.outcome, "fails") for e in effects.values()), effects)
+    most = part.of.get("at_most", math.inf)
     grades = (
-        "holds" if low >= part.of["at_least"] else "fails" if low <= RATIO else "direction only"
-        for low, _, _ in ratios.values()
+        "holds"
+        if low >= part.of["at_least"] and high <= most
+        else "fails"
+        if low <= RATIO
+        else "direction only"
+        for low, _, high in ratios.values()
     )
     return Graded(combined(grades), effects)
 

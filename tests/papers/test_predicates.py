@@ -340,6 +340,16 @@ def test_as_long_by_both_quartiles(ratios: tuple[float, ...], verdict: Grade) ->
     assert judged(rounds(*ratios), "as_long", methods=("A", "B")).grade == verdict
 
 
+def test_a_claim_of_a_size_holds_in_direction_where_the_ratio_is_far_larger() -> None:
+    def graded(*ratios: float) -> Grade:
+        frame = on_problems(M25=ratios)
+        return judged(frame, "ratio", methods=("A", "B"), at_least=4.0, at_most=6.25).grade
+
+    assert graded(3.0, 4.1, 5.0, 6.2, 90.0) == YES
+    assert graded(3.0, 4.1, 5.0, 6.3, 90.0) == DIRECTION
+    assert graded(1.0, 1.05, 5.0, 6.3, 90.0) == NO
+
+
 @pytest.mark.parametrize(
     ("ratios", "verdict"),
     [

@@ -81,11 +81,13 @@ class Ratio(OfTimes):
     """The second method takes at least so many times as long as the first, on every problem.
 
     The lower quartile decides: it holds from `at_least` on, fails up to `refuted_at`, and between them it
-    holds in direction only.
+    holds in direction only. With `at_most` the claim is of a size, "about 5 times": where the upper quartile
+    lies above, it holds in direction only.
     """
 
     predicate: Literal["ratio"]
     at_least: PositiveFloat
+    at_most: PositiveFloat | None = None
     refuted_at: PositiveFloat = REGION
 
     def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
@@ -96,7 +98,8 @@ class Ratio(OfTimes):
         if isinstance(ratio, str):
             return Grade.open, Effect(problem, "", note=ratio)
         grade = Grade.direction
-        if ratio.low >= self.at_least * rules.threshold:
+        large = self.at_most is not None and ratio.high > self.at_most / rules.threshold
+        if ratio.low >= self.at_least * rules.threshold and not large:
             grade = Grade.holds
         elif ratio.low <= self.refuted_at:
             grade = Grade.fails

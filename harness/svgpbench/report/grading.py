@@ -181,7 +181,7 @@ def _command(paper: Paper, artefact: Artefact, results: Path) -> str:
     if artefact.id in paper.experiments:
         return command(paper.name, artefact, paper.experiments[artefact.id], results)
     if artefact.timing:
-        return timings.command(artefact.timing, results)
+        return timings.command(paper, artefact.timing, results)
     if artefact.learning:
         return learned.command(artefact.learning, results)
     return walks.command(artefact.walks, results) if artefact.walks else ""

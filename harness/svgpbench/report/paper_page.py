@@ -266,7 +266,7 @@ def _missing(paper: Paper, artefact: Artefact, written: Written, results: Path) 
         elif count := sum(identify(cell).cell_id not in written.statuses for cell in cells):
             yield f"{line}  # {count} of {len(cells)} cells"
     if artefact.timing and timings.timed(results, artefact.timing).why_not:
-        yield timings.command(artefact.timing, results)
+        yield timings.command(paper, artefact.timing, results)
     if artefact.walks and walks.walked(results, artefact.walks).why_not:
         yield walks.command(artefact.walks, results)
     if artefact.learning and not entries_of(artefact.learning, results):

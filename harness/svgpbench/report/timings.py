@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from svgpbench.errors import UserError
+from svgpbench.papers import Paper
 from svgpbench.papers.schema import Timing
 from svgpbench.report.evidence import Evidence
 from svgpbench.speed.report import Cell, SpeedReport
@@ -70,9 +71,18 @@ def _rounds(report: SpeedReport, timing: Timing, problem: str) -> Iterator[dict[
                 yield {"problem": problem, "method": title, "round": turn, "seconds": seconds}
 
 
-def command(timing: Timing, results: Path) -> str:
-    """What makes the record: of every backend and peer, or on JAX of the methods that are named."""
-    problems = " ".join(f"--problem {problem}" for problem in timing.problems)
+def command(paper: Paper, timing: Timing, results: Path) -> str:
+    """Return what makes the record: of every backend and peer, or on JAX of the methods that are named.
+
+    It times the problems of every artefact of the paper that reads the record.
+    """
+    others = [
+        x.timing.problems
+        for x in paper.about.artefacts
+        if x.timing and x.timing.record == timing.record
+    ]
+    names = dict.fromkeys(name for problems in (*others, timing.problems) for name in problems)
+    problems = " ".join(f"--problem {name}" for name in names)
     steps = " ".join(f"--step {step}" for step in timing.steps)
     out = results / timing.record
     methods = " ".join(f"--method '{method}'" for method in timing.methods)
