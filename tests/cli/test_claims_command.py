@@ -14,7 +14,8 @@ from command_line import Cli
 from committed_records import RESULTS
 
 from svgpbench.papers import Claim, load_paper, paper_folders
-from svgpbench.papers.grades import Effect, Grade, Judgement
+from svgpbench.papers.effects import Effect
+from svgpbench.papers.grades import Grade, Judgement
 from svgpbench.papers.rules import VARIANTS
 from svgpbench.report.grading import Judged, judge
 

@@ -91,7 +91,7 @@ def test_every_declared_figure_has_a_frame_with_its_columns() -> None:
     ]  # fmt: skip
     for artefact, entry in declared:
         frame = CLAIMS[f"{artefact.id}/{entry.name}"]()
-        kind = computed_figure(entry, artefact, "adam2021")
+        kind = computed_figure(entry, artefact.figures, f"adam2021/{artefact.id}")
         drawn = kind.draw(frame)
         panels = frame[kind.panel].nunique()
         assert len(drawn.axes) == panels

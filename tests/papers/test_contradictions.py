@@ -8,7 +8,8 @@ from svgpbench.cli.application import exit_code
 from svgpbench.errors import UserError
 from svgpbench.papers import load_paper, paper_folders
 from svgpbench.papers.contradictions import Contradiction, Settles, contradictions
-from svgpbench.papers.grades import Effect, Fidelity, Grade, Judgement
+from svgpbench.papers.effects import Effect
+from svgpbench.papers.grades import Fidelity, Grade, Judgement
 from svgpbench.report.grading import Judged, Part
 from svgpbench.report.settled import settled_as_markdown
 

@@ -12,7 +12,8 @@ from planted_grades import MIXED, NO, OPEN, YES, judged, part
 from pydantic import ValidationError
 from scipy import stats
 
-from svgpbench.papers.grades import Grade, Outcome
+from svgpbench.papers.effects import Outcome
+from svgpbench.papers.grades import Grade
 
 SETS = 8
 

@@ -8,8 +8,8 @@ import pytest
 from hand_records import cell, record
 
 from svgpbench.config import DataConfig, MethodConfig, OnlineConfig, TrainingConfig
-from svgpbench.report.evidence import frame_of, scores_at
-from svgpbench.report.traced import bound_traces
+from svgpbench.report.evidence import scores_at
+from svgpbench.report.traced import bound_traces, frame_of
 from svgpbench.runner.records import Record
 
 SETTLING = [-90.0, -60.0, -70.0, -50.0, -40.0, -30.0, -20.0, -15.0, -12.0, -11.0]

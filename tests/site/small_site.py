@@ -11,7 +11,8 @@ from committed_records import RESULTS, worked
 from svgpbench.cells.cell import identify
 from svgpbench.experiments import Selection, load_experiment, resolve
 from svgpbench.papers import Paper, load_paper
-from svgpbench.papers.grades import Effect, Grade, Judgement, Outcome
+from svgpbench.papers.effects import Effect, Outcome
+from svgpbench.papers.grades import Grade, Judgement
 from svgpbench.papers.rules import VARIANTS
 from svgpbench.report.grading import Judged, Part, judge
 from svgpbench.runner.stored import records_of

@@ -13,7 +13,7 @@ import pytest
 from small_site import Made
 
 from svgpbench.experiments import load_experiment
-from svgpbench.papers.grades import Outcome
+from svgpbench.papers.effects import Outcome
 from svgpbench.report import build_table, collect
 from svgpbench.site.explorer import OUTCOMES
 from svgpbench.site.fields import Field

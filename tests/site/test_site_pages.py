@@ -15,10 +15,11 @@ import pytest
 from small_site import PLANTED, RESPONSE, Made
 
 from svgpbench.papers import convergence, rules
+from svgpbench.papers.effects import with_interval
 from svgpbench.papers.grades import Fidelity, Grade
 from svgpbench.papers.measures import MEASURES
 from svgpbench.papers.pairs import UNLEARNED
-from svgpbench.report.grading import Kind, with_interval
+from svgpbench.report.grading import Kind
 from svgpbench.site import meanings
 
 

@@ -256,7 +256,7 @@ def _scope(paper: Paper, artefact: str) -> str:
 
 def _core(one: Judged) -> Iterator[RenderableType]:
     """Yield each part that decides, with its effects."""
-    from svgpbench.report.grading import with_interval
+    from svgpbench.papers.effects import with_interval
 
     for part in (*one.of("core"), *one.of("erratum")):
         role = "erratum: " if part.role == "erratum" else ""

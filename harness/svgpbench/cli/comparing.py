@@ -133,7 +133,7 @@ def _print(found: Comparison) -> None:
 
 def _table(rows: list[Row], found: Comparison) -> Table:
     """A row a data set, with the columns that tell the rows apart."""
-    from svgpbench.report.grading import with_interval
+    from svgpbench.papers.effects import with_interval
 
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     telling = list(_telling(rows))

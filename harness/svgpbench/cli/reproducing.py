@@ -51,7 +51,7 @@ def reproduce_command(
     from svgpbench.report.asked import judged_and_drawn
     from svgpbench.report.ledger import write_ledger
     from svgpbench.report.reproduction import choose, draws, plan, write, write_computed
-    from svgpbench.runner.pool import check_writable
+    from svgpbench.runner.stored import check_writable
 
     chosen = choose(names or [])
     planned = [one for each in chosen for one in plan(each, preset, backend or ())]

@@ -16,11 +16,12 @@ from svgpbench.config import InducingConfig
 from svgpbench.errors import UserError
 from svgpbench.learning.plan import Plan, Race, RatePair
 from svgpbench.likelihoods import Likelihood
-from svgpbench.plugins import load_backend
+from svgpbench.plugins import load_backend, registry_of
 from svgpbench.speed.problems import SQUASH
 from svgpbench.start.inducing_inputs import initial_bases
 from svgpbench.survival.problems import start_of
 from svgpbench.tree import tree_map
+from svgpbench_datasets import DataError
 
 Floats = npt.NDArray[np.float64]
 Arrays = dict[str, Any]
@@ -136,3 +137,18 @@ def minibatches(n: int, size: int, draws: np.random.Generator) -> npt.NDArray[np
     count = n // size
     epochs = [draws.permutation(n)[: count * size].reshape(count, size) for _ in range(EPOCHS)]
     return np.concatenate(epochs).astype(np.int32)
+
+
+def sizes_of(race: Race) -> tuple[int, int]:
+    """Return the training rows and the inputs of a problem; (1, 1) where its registry is not installed."""
+    name = race.data.name
+    try:
+        entry = registry_of(name).describe(name)
+    except (UserError, DataError):
+        return 1, 1
+    rows = entry.rows
+    if race.split.kind == "fixed" and entry.splits and entry.splits.train_rows:
+        rows = entry.splits.train_rows
+    elif race.split.kind == "random":
+        rows = round(rows * (1 - race.split.test_fraction))
+    return rows, len(entry.features)

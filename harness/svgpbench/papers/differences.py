@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import stdtrit
 
-from svgpbench.papers.grades import Outcome
+from svgpbench.papers.effects import Outcome
 
 Floats: TypeAlias = npt.NDArray[np.floating[Any]]
 

@@ -1,4 +1,4 @@
-"""Grades of claims, the fidelity of what was run, and the numbers that a grade rests on."""
+"""Grades of claims, and the fidelity of what was run."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from svgpbench.papers.effects import Effect, Outcome
 from svgpbench.papers.ranks import Ranks
 
 
@@ -35,30 +36,6 @@ class Fidelity(StrEnum):
     def distance(self) -> int:
         """0 for algebra, larger the further from the paper."""
         return list(Fidelity).index(self)
-
-
-class Outcome(StrEnum):
-    """What a 95 % interval says of a difference against its region of practical equivalence."""
-
-    better = "better"
-    worse = "worse"
-    equal = "equal"
-    no_worse = "no worse"
-    undecided = "undecided"
-    not_learned = "not learned"  # no method does better than the mean of the targets
-
-
-@dataclass(frozen=True)
-class Effect:
-    """One comparison: a number, its 95 % interval (or quartiles, of times) and what they say."""
-
-    of: str  # such as a data set
-    outcome: str
-    value: float | None = None
-    low: float | None = None
-    high: float | None = None
-    note: str = ""
-    held: bool | None = None  # whether it speaks for the claim; None where it says nothing
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,8 @@ from pydantic import Field, model_validator
 
 from svgpbench.metrics import loss
 from svgpbench.papers.differences import TooFewError, sampled, says
-from svgpbench.papers.grades import Effect, Grade, Judgement, Outcome, over_cases
+from svgpbench.papers.effects import Effect, Outcome
+from svgpbench.papers.grades import Grade, Judgement, over_cases
 from svgpbench.papers.measures import MEASURES, MeasureName
 from svgpbench.papers.pairs import is_learned, unconverged
 from svgpbench.papers.predicate import AtTheEnd, Predicate

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 from pydantic import PositiveFloat
 
-from svgpbench.papers.grades import Effect, Grade, Judgement
+from svgpbench.papers.effects import Effect
+from svgpbench.papers.grades import Grade, Judgement
 from svgpbench.papers.predicate import Predicate
 from svgpbench.papers.rules import RULES, Rules
 

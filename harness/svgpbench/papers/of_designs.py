@@ -18,7 +18,8 @@ from pydantic import Field, model_validator
 from scipy.special import stdtrit
 
 from svgpbench.papers.differences import LEVEL
-from svgpbench.papers.grades import Effect, Grade, Judgement, Outcome, over_cases
+from svgpbench.papers.effects import Effect, Outcome
+from svgpbench.papers.grades import Grade, Judgement, over_cases
 from svgpbench.papers.measures import MeasureName
 from svgpbench.papers.of_times import REGION
 from svgpbench.papers.of_traces import RUN, AtTolerances, convergence_times

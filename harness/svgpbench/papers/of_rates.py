@@ -13,7 +13,8 @@ from typing import Literal, NamedTuple
 import pandas as pd
 
 from svgpbench.metrics import loss
-from svgpbench.papers.grades import Effect, Judgement, Outcome, over_cases
+from svgpbench.papers.effects import Effect, Outcome
+from svgpbench.papers.grades import Judgement, over_cases
 from svgpbench.papers.measures import MEASURES, MeasureName
 from svgpbench.papers.predicate import Predicate
 from svgpbench.papers.rules import RULES, Rules

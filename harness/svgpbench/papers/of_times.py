@@ -16,7 +16,8 @@ import pandas as pd
 from pydantic import PositiveFloat
 
 from svgpbench.papers.differences import says
-from svgpbench.papers.grades import Effect, Grade, Judgement, Outcome, combined, over_cases
+from svgpbench.papers.effects import Effect, Outcome
+from svgpbench.papers.grades import Grade, Judgement, combined, over_cases
 from svgpbench.papers.measures import MEASURES
 from svgpbench.papers.predicate import Predicate
 from svgpbench.papers.rules import RULES, Rules

@@ -17,7 +17,8 @@ import numpy as np
 import pandas as pd
 from pydantic import PositiveFloat
 
-from svgpbench.papers.grades import Effect, Grade, Judgement, Outcome, combined, over_cases
+from svgpbench.papers.effects import Effect, Outcome
+from svgpbench.papers.grades import Grade, Judgement, combined, over_cases
 from svgpbench.papers.measures import ColumnName
 from svgpbench.papers.predicate import Predicate
 from svgpbench.papers.rules import RULES, Rules

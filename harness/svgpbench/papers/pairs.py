@@ -27,7 +27,7 @@ from svgpbench.papers.differences import (
     units_that_decide,
     would_decide,
 )
-from svgpbench.papers.grades import Effect, Outcome
+from svgpbench.papers.effects import Effect, Outcome
 from svgpbench.papers.measures import MEASURES, Measure
 from svgpbench.papers.rules import AT, RULES, Rules
 

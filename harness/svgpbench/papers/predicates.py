@@ -14,7 +14,8 @@ import pandas as pd
 from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
 
 from svgpbench.papers.differences import TooFewError, sampled, units_of_width, would_decide
-from svgpbench.papers.grades import Effect, Grade, Judgement, Outcome, combined, over_cases
+from svgpbench.papers.effects import Effect, Outcome
+from svgpbench.papers.grades import Grade, Judgement, combined, over_cases
 from svgpbench.papers.measures import MEASURES, MeasureName
 from svgpbench.papers.of_averages import Average, Leads, Spread
 from svgpbench.papers.of_computations import Differs, Exponent, Identity

@@ -18,7 +18,7 @@ import pandas as pd
 from svgpbench.experiments import Experiment, load_experiment, shipped_experiments
 from svgpbench.experiments.schema import Rates
 from svgpbench.metrics import METRICS, loss
-from svgpbench.papers.grades import Effect, Outcome
+from svgpbench.papers.effects import Effect, Outcome
 from svgpbench.papers.pairs import OneDataSet, data_sets, is_learned, unconverged
 from svgpbench.report.advice_by_time import TimedField, timed_fields
 from svgpbench.report.at_best_rates import at_best_rates
@@ -31,9 +31,9 @@ from svgpbench.report.cases import (
     nearest,
     why_no_advice,
 )
-from svgpbench.report.evidence import frame_of
 from svgpbench.report.means import mean_and_error
 from svgpbench.report.pareto import COSTS, costs_of
+from svgpbench.report.traced import frame_of
 from svgpbench.runner.records import Record
 
 MOST_NAMES: Final = 3

@@ -9,14 +9,12 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
-from svgpbench.errors import UserError
 from svgpbench.learning import records
 from svgpbench.learning.comparison import Entry, compare
 from svgpbench.learning.plan import SHIPPED, Contestant, Plan, Race, read_plan, shipped_plans
-from svgpbench.plugins import registry_of
+from svgpbench.learning.problems import sizes_of
 from svgpbench.report.cases import Case, Question, why_no_advice
 from svgpbench.report.learning_table import seconds_to
-from svgpbench_datasets import DataError
 
 ALIKE: Final = 1.1
 """Times within this ratio do not differ in practice."""
@@ -126,7 +124,7 @@ def _by_likelihood(
 ) -> list[TimedField]:
     of: dict[str, list[Case]] = {}
     for problem in entries:
-        case = case_of(name, problem, plan.problems[problem])
+        case = _case(name, problem, plan.problems[problem])
         if question.distance(case) <= question.within:
             of.setdefault(case.likelihood, []).append(case)
     return [_field(name, plan, entries, cases) for cases in of.values()]
@@ -183,19 +181,11 @@ def is_no_later(
     return 2 * held > len(found)
 
 
-def case_of(plan: str, problem: str, race: Race) -> Case:
+def _case(plan: str, problem: str, race: Race) -> Case:
     """Return a problem as a case, with its training rows as the registry and the split say."""
-    name, rows, dimensions = race.data.name, 1, 1
-    try:
-        entry = registry_of(name).describe(name)
-        rows, dimensions = entry.rows, len(entry.features)
-        if race.split.kind == "fixed" and entry.splits and entry.splits.train_rows:
-            rows = entry.splits.train_rows
-        elif race.split.kind == "random":
-            rows = round(rows * (1 - race.split.test_fraction))
-    except (UserError, DataError):
-        pass  # of a registry that is not installed here
-    counts = race.two_bases or ()
-    inducing = tuple(sorted({race.inducing, *counts}))
+    rows, dimensions = sizes_of(race)
+    inducing = tuple(sorted({race.inducing, *(race.two_bases or ())}))
     likelihood = race.likelihood.name
-    return Case(f"learn {plan}", problem, likelihood, rows, dimensions, inducing, (), name)
+    return Case(
+        f"learn {plan}", problem, likelihood, rows, dimensions, inducing, (), race.data.name
+    )

@@ -9,10 +9,10 @@ from statistics import median
 from typing import Final, NamedTuple
 
 from svgpbench.metrics import METRICS
+from svgpbench.papers.effects import with_interval
 from svgpbench.report.advice import Advice, Field, Ranked, rule
 from svgpbench.report.advice_by_time import TimedField
 from svgpbench.report.cases import LEAST_DATA, NOT_SEARCHED, Case, count
-from svgpbench.report.grading import with_interval
 from svgpbench.report.pareto import scaled
 from svgpbench.report.table_formats import TextTable, markdown
 

@@ -12,12 +12,12 @@ import pandas as pd
 
 from svgpbench.errors import UserError
 from svgpbench.metrics import METRICS, USUAL
-from svgpbench.papers.grades import Effect, Outcome
+from svgpbench.papers.effects import Effect, Outcome
 from svgpbench.papers.measures import MEASURES
 from svgpbench.papers.pairs import OneDataSet
 from svgpbench.report.collect import dotted_settings
-from svgpbench.report.evidence import frame_of
 from svgpbench.report.sides import Sides
+from svgpbench.report.traced import frame_of
 from svgpbench.runner.difference import difference
 from svgpbench.runner.records import Record
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias, cast
+from typing import TypeAlias
 
 import pandas as pd
 
@@ -20,8 +19,7 @@ from svgpbench.papers.rules import AT, SECONDS
 from svgpbench.plugins import COMPUTED, load, plugins
 from svgpbench.report.choosing import why_not_chosen
 from svgpbench.report.collect import collect
-from svgpbench.report.frames import final_frame
-from svgpbench.report.traced import traced_columns
+from svgpbench.report.traced import frame_of
 from svgpbench.runner.records import Record, UnreadableFileError
 
 NO_EVIDENCE = frozenset({"crashed", "error", "skipped"})
@@ -166,35 +164,3 @@ def command(paper: str, artefact: Artefact, experiment: Experiment, results: Pat
         return f"svgpbench reproduce {paper}/{artefact.id}{preset} --results {results}"
     backend = f"--backend {experiment.backends[0]}"
     return f"svgpbench run {artefact.experiment}{preset} {backend} --results {results}"
-
-
-def frame_of(records: Sequence[Record]) -> pd.DataFrame:
-    """A row a cell: its metrics, and what of its data and its trace predicates ask for."""
-    return final_frame(records).assign(
-        **traced_columns(records),
-        e_rate=[_rate(record) for record in records],
-        **_factors(records),
-        bound_gap=[_gap(record) for record in records],
-    )
-
-
-def _factors(records: Sequence[Record]) -> dict[str, list[float]]:
-    """A column a factor of a grid."""
-    levels = [dict(record.config.data.factors) for record in records]
-    names = dict.fromkeys(name for each in levels for name in each)
-    return {name: [each.get(name, math.nan) for each in levels] for name in names}
-
-
-def _rate(record: Record) -> float:
-    """The rate of the E-step, or γ₀ of an online run, where it is one for the whole run."""
-    training = record.config.training
-    if training.kind == "online":
-        return training.online.rates[0] if len(training.online.rates) == 1 else math.nan
-    return training.e_rate if isinstance(training.e_rate, float) else math.nan
-
-
-def _gap(record: Record) -> float:
-    """The bound a datum that was trained on, less the test log density: above 0 where q fits too well."""
-    elbo, nlpd = record.metrics.get("elbo"), record.metrics.get("nlpd")
-    n = record.config.training.rows or record.data.get("n_train")
-    return math.nan if elbo is None or nlpd is None or not n else elbo / cast(float, n) + nlpd

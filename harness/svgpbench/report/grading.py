@@ -12,8 +12,9 @@ import pandas as pd
 
 from svgpbench.cells.outcome import finite
 from svgpbench.papers import Artefact, Claim, Paper
+from svgpbench.papers.effects import Effect, with_interval
 from svgpbench.papers.findings import fill, with_divide
-from svgpbench.papers.grades import Effect, Fidelity, Grade, Judgement, combined
+from svgpbench.papers.grades import Fidelity, Grade, Judgement, combined
 from svgpbench.papers.of_computations import Computed
 from svgpbench.papers.predicates import AnyPredicate
 from svgpbench.papers.rules import AT, VARIANTS
@@ -127,15 +128,6 @@ def effect_of(judgements: Iterable[Judgement]) -> str:
     if not counts and effects and all(effect.low is not None for effect in effects):
         return "; ".join(map(with_interval, effects))
     return ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
-
-
-def with_interval(effect: Effect) -> str:
-    """Return a number and its interval, with as many digits as tell them apart."""
-    if effect.value is None:
-        return ""
-    if effect.low is None or effect.high is None:
-        return f"{effect.value:+.3g}"
-    return f"{effect.value:+.3g} [{effect.low:+.3g}, {effect.high:+.3g}]"
 
 
 Compute: TypeAlias = Callable[[str, str], Computation | None]

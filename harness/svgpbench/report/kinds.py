@@ -17,7 +17,6 @@ from svgpbench.errors import UserError, unknown
 from svgpbench.experiments import ArtefactEntry, Experiment
 from svgpbench.experiments.mistakes import one_line
 from svgpbench.metrics import metric, of_a_trace
-from svgpbench.papers import Artefact
 from svgpbench.plugins import FIGURES, load
 from svgpbench.report.collect import Collected
 from svgpbench.runner.records import Record
@@ -165,10 +164,11 @@ def kind_of(group: str, entry: ArtefactEntry, experiment: Experiment) -> Any:
     return _kind(group, entry, getattr(experiment, part), experiment.name, base)
 
 
-def computed_figure(entry: ArtefactEntry, artefact: Artefact, paper: str) -> ComputedFigure:
-    """The kind that an entry of an artefact names; raises `UserError` as `kind_of` does."""
-    of = f"{paper}/{artefact.id}"
-    kind: ComputedFigure = _kind(FIGURES, entry, artefact.figures, of, ComputedFigure)
+def computed_figure(
+    entry: ArtefactEntry, declared: Sequence[ArtefactEntry], where: str
+) -> ComputedFigure:
+    """Return the kind that an entry of `declared` names; raises `UserError` as `kind_of` does."""
+    kind: ComputedFigure = _kind(FIGURES, entry, declared, where, ComputedFigure)
     return kind
 
 

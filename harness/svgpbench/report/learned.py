@@ -11,8 +11,8 @@ import pandas as pd
 
 from svgpbench.learning.comparison import Entry, compare
 from svgpbench.learning.plan import OURS, Contestant, Plan, read_plan
+from svgpbench.learning.problems import sizes_of
 from svgpbench.learning.records import read
-from svgpbench.report.advice_by_time import case_of
 from svgpbench.report.evidence import Evidence
 
 LEARNING = "learning"
@@ -62,7 +62,7 @@ def learned(results: Path, name: str) -> Learned:
 def _rows(name: str, entries: dict[str, list[Entry]]) -> Iterator[dict[str, Any]]:
     plan = read_plan(Path(name))
     for problem, several in entries.items():
-        rows = case_of(name, problem, plan.problems[problem]).n
+        rows, _ = sizes_of(plan.problems[problem])
         for entry in several:
             for record in entry.trained:
                 for look in record.looks:

@@ -12,8 +12,9 @@ from pathlib import Path
 
 from svgpbench.atomic import write_whole
 from svgpbench.papers import Paper, load_paper
+from svgpbench.papers.effects import with_interval
 from svgpbench.papers.grades import Grade
-from svgpbench.report.grading import Judged, Part, with_interval
+from svgpbench.report.grading import Judged, Part
 from svgpbench.report.table_formats import TextTable, markdown
 
 COLUMNS = (

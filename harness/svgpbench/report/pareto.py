@@ -15,7 +15,7 @@ import pandas as pd
 
 from svgpbench.errors import unknown
 from svgpbench.metrics import METRICS, metric
-from svgpbench.papers.grades import Effect, Outcome
+from svgpbench.papers.effects import Effect, Outcome
 from svgpbench.papers.measures import MEASURES
 from svgpbench.papers.pairs import OneDataSet
 from svgpbench.report.means import mean_and_error

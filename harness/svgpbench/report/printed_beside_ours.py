@@ -22,11 +22,11 @@ from svgpbench.papers.of_averages import Average
 from svgpbench.papers.of_traces import convergence_times
 from svgpbench.papers.pairs import is_learned
 from svgpbench.papers.rules import RULES
-from svgpbench.report.evidence import frame_of
 from svgpbench.report.frames import reference_backend
 from svgpbench.report.grading import Judged
 from svgpbench.report.layout import plus_minus
 from svgpbench.report.table_formats import TextTable
+from svgpbench.report.traced import frame_of
 from svgpbench.report.units_of_print import (
     STATISTICS,
     STEPS,

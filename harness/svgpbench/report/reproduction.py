@@ -189,7 +189,10 @@ def draws(chosen: Chosen) -> list[Computed]:
         Computed(
             chosen.paper,
             artefact,
-            {entry.name: computed_figure(entry, artefact, name) for entry in artefact.figures},
+            {
+                entry.name: computed_figure(entry, artefact.figures, f"{name}/{artefact.id}")
+                for entry in artefact.figures
+            },
         )
         for artefact in chosen.artefacts
         if artefact.figures or (artefact.computed and artefact.printed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -13,6 +13,7 @@ import pandas as pd
 from svgpbench.config import MethodConfig
 from svgpbench.papers.convergence import BoundTrace, bound_trace
 from svgpbench.papers.measures import MEASURES
+from svgpbench.report.frames import final_frame
 from svgpbench.runner.records import Record
 
 SETTLED = 10
@@ -127,3 +128,35 @@ def _largest_drop(record: Record) -> float:
     if len(bound) <= SETTLED + 1:
         return math.nan
     return max(0.0, -float(bound.diff()[SETTLED:].min()))
+
+
+def frame_of(records: Sequence[Record]) -> pd.DataFrame:
+    """A row a cell: its metrics, and what of its data and its trace predicates ask for."""
+    return final_frame(records).assign(
+        **traced_columns(records),
+        e_rate=[_rate(record) for record in records],
+        **_factors(records),
+        bound_gap=[_gap(record) for record in records],
+    )
+
+
+def _factors(records: Sequence[Record]) -> dict[str, list[float]]:
+    """A column a factor of a grid."""
+    levels = [dict(record.config.data.factors) for record in records]
+    names = dict.fromkeys(name for each in levels for name in each)
+    return {name: [each.get(name, math.nan) for each in levels] for name in names}
+
+
+def _rate(record: Record) -> float:
+    """The rate of the E-step, or γ₀ of an online run, where it is one for the whole run."""
+    training = record.config.training
+    if training.kind == "online":
+        return training.online.rates[0] if len(training.online.rates) == 1 else math.nan
+    return training.e_rate if isinstance(training.e_rate, float) else math.nan
+
+
+def _gap(record: Record) -> float:
+    """The bound a datum that was trained on, less the test log density: above 0 where q fits too well."""
+    elbo, nlpd = record.metrics.get("elbo"), record.metrics.get("nlpd")
+    n = record.config.training.rows or record.data.get("n_train")
+    return math.nan if elbo is None or nlpd is None or not n else elbo / cast(float, n) + nlpd

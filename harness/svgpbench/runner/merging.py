@@ -11,9 +11,8 @@ from svgpbench.errors import UserError
 from svgpbench.runner.claims import NAME, Claims
 from svgpbench.runner.duplicates import Stored, one_a_cell
 from svgpbench.runner.kept import write_kept
-from svgpbench.runner.pool import check_writable
 from svgpbench.runner.records import kept_path, record_path, set_aside
-from svgpbench.runner.stored import records_below, records_in
+from svgpbench.runner.stored import check_writable, records_below, records_in
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ record is final (`svgpbench.runner.records.FINAL`) is not run again, so a run st
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from datetime import datetime
@@ -15,7 +14,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from svgpbench.config import CellConfig
-from svgpbench.errors import UserError
 from svgpbench.runner.backlog import PlannedCell, identified, record_for
 from svgpbench.runner.claims import NAME, Claims
 from svgpbench.runner.core_claims import CoreClaims, core_file
@@ -31,6 +29,7 @@ from svgpbench.runner.records import (
     set_aside,
 )
 from svgpbench.runner.seats import Crew, LocalCrew
+from svgpbench.runner.stored import check_writable
 from svgpbench.training.checkpoints import EVERY_S
 
 
@@ -142,14 +141,3 @@ def sweep_drafts(results: Path, plan: Sequence[PlannedCell], claims: Claims) -> 
         if claims.take(cell_id):
             draft.unlink(missing_ok=True)
             claims.drop(cell_id)
-
-
-def check_writable(results: Path) -> None:
-    """Make the folder of records, so that one that cannot be written is known before hours pass."""
-    try:
-        results.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        why = "it is a file; name a folder" if results.is_file() else error.strerror
-        raise UserError(f"cannot write into {results}: {why}") from error
-    if not os.access(results, os.W_OK | os.X_OK):
-        raise UserError(f"cannot write into {results}: permission denied")

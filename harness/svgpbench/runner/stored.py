@@ -6,6 +6,7 @@ counts, else the one that was begun last: a run with `--force` goes before what 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -155,3 +156,14 @@ def _kept_one(folder: Path, experiment: str, cell_id: str) -> list[Stored]:
 
 def _place(one: Stored) -> tuple[str, str]:
     return one.record.config.backend.name, one.record.cell_id
+
+
+def check_writable(results: Path) -> None:
+    """Make the folder of records, so that one that cannot be written is known before hours pass."""
+    try:
+        results.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        why = "it is a file; name a folder" if results.is_file() else error.strerror
+        raise UserError(f"cannot write into {results}: {why}") from error
+    if not os.access(results, os.W_OK | os.X_OK):
+        raise UserError(f"cannot write into {results}: permission denied")

@@ -13,13 +13,13 @@ import pandas as pd
 
 from svgpbench.experiments import load_experiment, shipped_experiments
 from svgpbench.metrics import METRICS, USUAL, Metric
-from svgpbench.papers.grades import Outcome
+from svgpbench.papers.effects import Outcome
 from svgpbench.papers.measures import MEASURES
 from svgpbench.papers.pairs import data_sets
 from svgpbench.papers.ranks import Ranks, average_ranks
 from svgpbench.report.collect import Collected, collected_in
-from svgpbench.report.evidence import frame_of
 from svgpbench.report.frames import reference_backend
+from svgpbench.report.traced import frame_of
 from svgpbench.runner.records import Record
 
 MOST_COMPARED = 1500

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from svgpbench import __version__
-from svgpbench.report.grading import with_interval
+from svgpbench.papers.effects import with_interval
 from svgpbench.site.entries import outcome_of
 from svgpbench.site.meanings import GRADES, class_name
 

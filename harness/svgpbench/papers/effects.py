@@ -1,0 +1,39 @@
+"""A comparison of two methods: its effect, the interval, and what that says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Outcome(StrEnum):
+    """What a 95 % interval says of a difference against its region of practical equivalence."""
+
+    better = "better"
+    worse = "worse"
+    equal = "equal"
+    no_worse = "no worse"
+    undecided = "undecided"
+    not_learned = "not learned"  # no method does better than the mean of the targets
+
+
+@dataclass(frozen=True)
+class Effect:
+    """One comparison: a number, its 95 % interval (or quartiles, of times) and what they say."""
+
+    of: str  # such as a data set
+    outcome: str
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    note: str = ""
+    held: bool | None = None  # whether it speaks for the claim; None where it says nothing
+
+
+def with_interval(effect: Effect) -> str:
+    """Return a number and its interval, with as many digits as tell them apart."""
+    if effect.value is None:
+        return ""
+    if effect.low is None or effect.high is None:
+        return f"{effect.value:+.3g}"
+    return f"{effect.value:+.3g} [{effect.low:+.3g}, {effect.high:+.3g}]"
