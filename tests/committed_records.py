@@ -6,8 +6,8 @@ import functools
 from collections.abc import Iterable
 from pathlib import Path
 
-from svgpbench.runner.records import Record, write_record
-from svgpbench.runner.stored import records_in
+from svgpbench.results.records import Record, write_record
+from svgpbench.results.store import records_in
 
 RESULTS = Path(__file__).parents[1] / "results"
 

@@ -33,7 +33,7 @@ from listed_skips import SkipsAreListed, read_listed
 
 from svgpbench.ops import Ops
 from svgpbench.plugins import framework_missing, load_backend
-from svgpbench.runner.wear import is_worn
+from svgpbench.runs.memory_mappings import is_worn
 
 BACKENDS = ("numpy", "jax", "torch", "tensorflow")
 

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from svgpbench.benchmarks.timing.peers import peer_python
 from svgpbench.plugins import framework_missing
-from svgpbench.runner.cores import usable_cores
-from svgpbench.speed.peers import peer_python
+from svgpbench.runs.cores import usable_cores
 
 Found = re.Match[str]
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from svgpbench.model import Theta
+from svgpbench.kernels import Theta
 from svgpbench.ops import Tree
 from svgpbench.training.em import Trained, Trainer
 from svgpbench.training.place import Place

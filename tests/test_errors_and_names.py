@@ -11,10 +11,10 @@ import pytest
 
 from svgpbench.config import LikelihoodConfig
 from svgpbench.errors import UserError
+from svgpbench.kernels import Theta, unconstrain
+from svgpbench.kernels.kernels import KernelParameters, kernel
 from svgpbench.likelihoods import GaussianParameters, NoParameters, build_likelihood
 from svgpbench.methods import build_method
-from svgpbench.model import Theta, unconstrain
-from svgpbench.model.kernels import KernelParameters, kernel
 from svgpbench.plugins import framework_missing, frameworks, load_backend
 
 

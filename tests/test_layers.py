@@ -48,11 +48,11 @@ def test_every_contract_is_kept(tree: Path) -> None:
     [
         ("harness/svgpbench/methods/dual.py", "import svgpbench_backends", "entry points"),
         ("harness/svgpbench/methods/dual.py", "import svgpbench.training", "Arrows"),
-        ("harness/svgpbench/model/kernels.py", "import svgpbench_datasets", "know no data"),
+        ("harness/svgpbench/kernels/kernels.py", "import svgpbench_datasets", "know no data"),
         ("harness/svgpbench/training/em.py", "import torch", "peer imports"),
         ("harness/svgpbench/new_room.py", "", "Arrows"),
         ("backends/svgpbench_backends/jax_backend.py", "import svgpbench.config", "ops, errors"),
-        ("harness/svgpbench/exchange/whitened.py", "import pandas", "that library alone"),
+        ("harness/svgpbench/libraries/whitened.py", "import pandas", "that library alone"),
         ("datasets/svgpbench_datasets/splits.py", "import svgpbench.ops", "stand alone"),
     ],
 )

@@ -14,7 +14,11 @@ import pandas as pd
 
 from svgpbench.errors import UserError
 from svgpbench.experiments import Selection, TableEntry, load_experiment, resolve
-from svgpbench.fitting import (
+from svgpbench.output.figure_and_table_types import TableKind, entries_of, kind_of
+from svgpbench.papers import load_paper, paper_folders
+from svgpbench.papers.judged_claims import judged_claims
+from svgpbench.plugins import TABLES, known_backends
+from svgpbench.posterior import (
     Posterior,
     export_posterior,
     fit,
@@ -22,16 +26,12 @@ from svgpbench.fitting import (
     load_posterior,
     save_posterior,
 )
-from svgpbench.papers import load_paper, paper_folders
-from svgpbench.plugins import TABLES, known_backends
-from svgpbench.report.asked import judged_claims
-from svgpbench.report.collect import collect
-from svgpbench.report.frames import final_frame, trace_frame
-from svgpbench.report.kinds import TableKind, entries_of, kind_of
-from svgpbench.runner import stored
-from svgpbench.runner.checked import checked_cells
-from svgpbench.runner.pool import run_cells
-from svgpbench.runner.records import Record
+from svgpbench.results import store
+from svgpbench.results.collect import collect
+from svgpbench.results.frames import final_frame, trace_frame
+from svgpbench.results.records import Record
+from svgpbench.runs.planned import checked_cells
+from svgpbench.runs.pool import run_cells
 
 __all__ = [
     "Posterior",
@@ -89,7 +89,7 @@ def run(
     summary = run_cells(cells, results=folder, jobs=jobs, timeout=timeout, force=force)
     if summary.interrupted:
         raise KeyboardInterrupt
-    return stored.records_of(folder, summary.cells).records
+    return store.records_of(folder, summary.cells).records
 
 
 def finals(records: Sequence[Record]) -> pd.DataFrame:

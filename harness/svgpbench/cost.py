@@ -17,12 +17,12 @@ import numpy as np
 
 from svgpbench.config import LEARN, Learnable
 from svgpbench.errors import UserError
+from svgpbench.kernels import Model, Theta
+from svgpbench.kernels.bases import Decoupled
+from svgpbench.kernels.compound import Compound
+from svgpbench.kernels.kernels import Kernel, KernelParameters
 from svgpbench.methods import AnyMethod
 from svgpbench.methods.collapsed import SGPR
-from svgpbench.model import Model, Theta
-from svgpbench.model.bases import Decoupled
-from svgpbench.model.compound import Compound
-from svgpbench.model.kernels import Kernel, KernelParameters
 from svgpbench.numerics.adam import adam_start
 from svgpbench.ops import Array, Ops, Tree
 from svgpbench.plugins import new_backend

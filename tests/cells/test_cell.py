@@ -10,14 +10,6 @@ import numpy as np
 import pytest
 from small_cell import config, own
 
-from svgpbench.cells.cell import (
-    build_trainer,
-    identify,
-    load_data,
-    perturbed,
-    prepare_data,
-    run_cell,
-)
 from svgpbench.config import (
     BackendConfig,
     DataConfig,
@@ -29,6 +21,14 @@ from svgpbench.config import (
     TrainingConfig,
 )
 from svgpbench.errors import UserError
+from svgpbench.experiments.cell import (
+    build_trainer,
+    identify,
+    load_data,
+    perturbed,
+    prepare_data,
+    run_cell,
+)
 from svgpbench_datasets import REGISTRY
 
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from small_cell import config
 
-from svgpbench.cells import cell as cell_module
-from svgpbench.cells.cell import build_trainer, load_data, run_cell
-from svgpbench.cells.outcome import Outcome, columns
 from svgpbench.config import CellConfig, DataConfig, SplitConfig, TrainingConfig
+from svgpbench.experiments import cell as cell_module
+from svgpbench.experiments.cell import build_trainer, load_data, run_cell
+from svgpbench.experiments.outcome import Outcome, columns
 from svgpbench.training.em import Trained
 
 POINTS: list[dict[str, float | int | None]] = [

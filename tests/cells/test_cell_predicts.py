@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from small_cell import config, own
 
-from svgpbench.cells.cell import build_trainer, load_data, prepare_data, run_cell
 from svgpbench.config import (
     CellConfig,
     DataConfig,
@@ -17,6 +16,7 @@ from svgpbench.config import (
     LikelihoodConfig,
     TrainingConfig,
 )
+from svgpbench.experiments.cell import build_trainer, load_data, prepare_data, run_cell
 
 REGRESSION = config(
     kernel=KernelConfig(lengthscale=3.0),

@@ -10,7 +10,6 @@ import pytest
 from pydantic import BaseModel
 from small_cell import config
 
-from svgpbench.cells.cell import build_trainer, load_data, split_rows
 from svgpbench.config import (
     CellConfig,
     DataConfig,
@@ -22,6 +21,7 @@ from svgpbench.config import (
     TrainingConfig,
 )
 from svgpbench.errors import UserError
+from svgpbench.experiments.cell import build_trainer, load_data, split_rows
 from svgpbench.likelihoods import likelihoods
 from svgpbench.ops import Ops
 from svgpbench.options import option_names
@@ -226,7 +226,7 @@ def test_the_backend_is_loaded_with_its_mode_dtype_and_device(
         asked.append(words)
         return load_backend("numpy")
 
-    monkeypatch.setattr("svgpbench.cells.cell.load_backend", load)
+    monkeypatch.setattr("svgpbench.experiments.cell.load_backend", load)
     backend = {"name": "torch", "mode": "compile", "dtype": "float32", "device": "cuda"}
     build_trainer(CellConfig.model_validate(CELLS[""].model_dump() | {"backend": backend}))
     assert ("torch", "compile", "float32", "cuda") in asked

@@ -7,8 +7,6 @@ from typing import Any
 import pytest
 from small_cell import config
 
-from svgpbench.cells.cell import run_cell
-from svgpbench.cells.validation import check_cells
 from svgpbench.config import (
     BackendConfig,
     KernelConfig,
@@ -17,6 +15,8 @@ from svgpbench.config import (
     TrainingConfig,
 )
 from svgpbench.errors import UserError
+from svgpbench.experiments.cell import run_cell
+from svgpbench.experiments.validation import check_cells
 
 ADAM = MethodConfig(name="q-svgp", options={"optimiser": "adam"})
 ONE = {"joint": True, "e_steps": 1}

@@ -11,17 +11,6 @@ from typing import Any, ClassVar
 import pytest
 from pydantic import BaseModel
 
-from svgpbench.cells.cell import identify, load_data
-from svgpbench.cells.identity import (
-    SHOWN_ONLY,
-    cell_id,
-    completed,
-    essential,
-    identity_of,
-    likelihood_keys,
-    method_options,
-    same_cell,
-)
 from svgpbench.config import (
     BackendConfig,
     CellConfig,
@@ -36,11 +25,22 @@ from svgpbench.config import (
     SplitConfig,
     TrainingConfig,
 )
+from svgpbench.experiments.cell import identify, load_data
+from svgpbench.experiments.identity import (
+    SHOWN_ONLY,
+    cell_id,
+    completed,
+    essential,
+    identity_of,
+    likelihood_keys,
+    method_options,
+    same_cell,
+)
+from svgpbench.initialization.inducing_inputs import KMeans
+from svgpbench.kernels.kernels import Matern52
 from svgpbench.likelihoods import build_likelihood, likelihoods
 from svgpbench.methods.dual import DualSVGP
-from svgpbench.model.kernels import Matern52
 from svgpbench.plugins import load_backend
-from svgpbench.start.inducing_inputs import KMeans
 
 METHODS = [
     "t-svgp",
@@ -314,7 +314,7 @@ def test_an_option_of_a_part_that_is_added_later_moves_no_id(
 def test_a_cell_is_named_by_the_version_that_its_method_has_now(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("svgpbench.cells.identity.version_of", lambda cell: 7)
+    monkeypatch.setattr("svgpbench.experiments.identity.version_of", lambda cell: 7)
     found = identity_of(config(), load_data(config().data))
     assert found.method_version == 7
     assert found.cell_id == cell_id(found.config, found.fingerprint, 7)

@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 from small_cell import config
 
-from svgpbench.cells import cell as cell_module
-from svgpbench.cells.cell import build_trainer
 from svgpbench.config import (
     BackendConfig,
     InducingConfig,
@@ -17,12 +15,14 @@ from svgpbench.config import (
     LikelihoodConfig,
     TrainingConfig,
 )
-from svgpbench.model import Theta
-from svgpbench.model.covariance import Covariance
-from svgpbench.model.kernels import kernel
+from svgpbench.experiments import cell as cell_module
+from svgpbench.experiments.cell import build_trainer
+from svgpbench.initialization.hyperparameters import mean_gaps, median_lengthscale
+from svgpbench.initialization.inducing_inputs import greedy_variance
+from svgpbench.kernels import Theta
+from svgpbench.kernels.covariance import Covariance
+from svgpbench.kernels.kernels import kernel
 from svgpbench.plugins import load_backend
-from svgpbench.start.hyperparameters import mean_gaps, median_lengthscale
-from svgpbench.start.inducing_inputs import greedy_variance
 from svgpbench.training.em import Trainer
 
 D = 13

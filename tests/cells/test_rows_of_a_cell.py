@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from small_cell import config
 
-from svgpbench.cells.cell import build_trainer
 from svgpbench.config import InducingConfig, MethodConfig, TrainingConfig
 from svgpbench.errors import UserError
+from svgpbench.experiments.cell import build_trainer
 from svgpbench.methods import build_method
 from svgpbench.plugins import METHODS, whole
 from svgpbench.training.em import Trainer

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from small_cell import config
 
-from svgpbench.cells.cell import build_trainer
 from svgpbench.config import (
     CellConfig,
     DataConfig,
@@ -21,6 +20,7 @@ from svgpbench.config import (
     SplitConfig,
     TrainingConfig,
 )
+from svgpbench.experiments.cell import build_trainer
 from svgpbench.training.em import Trainer
 
 MINIBATCH = TrainingConfig(em_iterations=2, batch_size=50)

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import small_cell
 
-from svgpbench.cells.cell import run_cell
 from svgpbench.config import (
     CellConfig,
     DataConfig,
@@ -19,7 +18,8 @@ from svgpbench.config import (
     TrainingConfig,
 )
 from svgpbench.errors import UserError
-from svgpbench.start.inducing_inputs import initial_bases
+from svgpbench.experiments.cell import run_cell
+from svgpbench.initialization.inducing_inputs import initial_bases
 
 TWO = InducingConfig(count=6, gamma=9, init="random")
 

@@ -118,7 +118,7 @@ class Killer:
 def _workers(runner: int) -> list[int]:
     try:
         children = psutil.Process(runner).children()
-        return [child.pid for child in children if "svgpbench.runner.worker" in child.cmdline()]
+        return [child.pid for child in children if "svgpbench.runs.worker" in child.cmdline()]
     except psutil.Error:
         return []
 

@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 from chaos_kills import PHASES, Commands, Kill, Killer
 
-from svgpbench.runner.records import Record
-from svgpbench.runner.stored import records_in
+from svgpbench.results.records import Record
+from svgpbench.results.store import records_in
 
 NAME = "chaos"
 METHODS, FOLDS = 2, 5

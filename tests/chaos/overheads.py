@@ -17,14 +17,14 @@ from pathlib import Path
 from chaos_run import NAME, command, write_experiment
 
 from svgpbench.api import finals, traces
-from svgpbench.cells.cell import identify
 from svgpbench.environment import describe
 from svgpbench.experiments import load_experiment, resolve
-from svgpbench.runner.events import Event, Finished
-from svgpbench.runner.kept import write_kept
-from svgpbench.runner.pool import run_cells
-from svgpbench.runner.records import Record, WorkerFacts
-from svgpbench.runner.stored import records_in
+from svgpbench.experiments.cell import identify
+from svgpbench.results.parquet_file import write_kept
+from svgpbench.results.records import Record, WorkerFacts
+from svgpbench.results.store import records_in
+from svgpbench.runs.events import Event, Finished
+from svgpbench.runs.pool import run_cells
 
 WARM = 100
 """Cells of which the time each is taken."""
@@ -119,7 +119,7 @@ def plant(folder: Path, results: str, as_json: bool) -> None:
         write_kept(folder / results, records)
         return
     from svgpbench import atomic
-    from svgpbench.runner import records as files
+    from svgpbench.results import records as files
 
     atomic.os.fsync = lambda descriptor: None  # type: ignore[assignment]
     for record in records:

@@ -34,9 +34,9 @@ from svgpbench.checks.run import Share, plan
 from svgpbench.checks.worker import ops_for
 from svgpbench.config import BackendConfig
 from svgpbench.errors import UserError
+from svgpbench.kernels.kernels import kernels
 from svgpbench.likelihoods import likelihoods
 from svgpbench.methods import AnyMethod, build_method
-from svgpbench.model.kernels import kernels
 from svgpbench.ops import Ops
 
 

@@ -14,6 +14,7 @@ from svgpbench.checks.cases import Case, build_model, small_problem
 from svgpbench.checks.dense import dense_arrays
 from svgpbench.checks.evaluate import evaluate
 from svgpbench.checks.matrix import Entry, compare
+from svgpbench.kernels import Model
 from svgpbench.likelihoods import poisson, robust_max, softmax, student_t
 from svgpbench.methods import (
     AnyMethod,
@@ -29,7 +30,6 @@ from svgpbench.methods import (
     orthogonal,
     tying,
 )
-from svgpbench.model import Model
 from svgpbench.plugins import load_backend
 
 PROBLEM = small_problem()

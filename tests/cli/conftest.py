@@ -8,8 +8,8 @@ import pytest
 from command_line import Cli, Outcome
 from synthetic_records import one_adam_fold_fails, quick_cells, write_all
 
-from svgpbench.cells.cell import load_data
 from svgpbench.cli.application import exit_code
+from svgpbench.experiments.cell import load_data
 
 
 @pytest.fixture

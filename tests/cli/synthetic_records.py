@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from svgpbench.cells.cell import identify
 from svgpbench.config import CellConfig
 from svgpbench.experiments import load_experiment, resolve
-from svgpbench.runner.records import Record, WorkerFacts, write_record
+from svgpbench.experiments.cell import identify
+from svgpbench.results.records import Record, WorkerFacts, write_record
 
 GROWTH = {
     "t-SVGP": 3.0,

@@ -14,10 +14,10 @@ from command_line import Cli
 from committed_records import RESULTS
 
 from svgpbench.papers import Claim, load_paper, paper_folders
-from svgpbench.papers.effects import Effect
 from svgpbench.papers.grades import Grade, Judgement
-from svgpbench.papers.rules import VARIANTS
-from svgpbench.report.grading import Judged, judge
+from svgpbench.papers.grading import Judged, judge
+from svgpbench.stats.effects import Effect
+from svgpbench.stats.rules import VARIANTS
 
 
 @pytest.fixture(scope="module")

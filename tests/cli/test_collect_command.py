@@ -11,10 +11,10 @@ import pytest
 from command_line import Cli
 from own_experiment import write_own
 
-from svgpbench.cells.cell import load_data
 from svgpbench.cli.application import exit_code
-from svgpbench.runner.records import record_files
-from svgpbench.runner.stored import records_in
+from svgpbench.experiments.cell import load_data
+from svgpbench.results.records import record_files
+from svgpbench.results.store import records_in
 
 TWO = ('name = "t-svgp"\n', 'name = "t-svgp"\n\n[[methods]]\nlabel = "q"\nname = "q-svgp"\n')
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from own_experiment import write_own
 
-from svgpbench.cells.cell import identify, load_data
 from svgpbench.config import CellConfig, Decay, LogLinear, OnlineConfig, TrainingConfig
 from svgpbench.errors import UserError
 from svgpbench.experiments import (
@@ -19,6 +18,7 @@ from svgpbench.experiments import (
     resolve,
     shipped_experiments,
 )
+from svgpbench.experiments.cell import identify, load_data
 from svgpbench.experiments.resolve import overlay, shown_names
 
 AUTHORS_RAN = {"airfoil", "boston:no-rad", "concrete:5", "sonar", "ionosphere", "pima"}

@@ -10,9 +10,9 @@ from command_line import Cli
 from own_experiment import write_own
 from synthetic_records import one_adam_fold_fails, quick_cells, synthetic_record
 
-from svgpbench.report.curves import Curve, curves, leaves, limits
-from svgpbench.report.frames import trace_frame
-from svgpbench.report.palette import KNOWN, OTHERS, line_styles
+from svgpbench.output.curves import Curve, curves, leaves, limits
+from svgpbench.output.palette import KNOWN, OTHERS, line_styles
+from svgpbench.results.frames import trace_frame
 
 
 def curve(method: str, *values: float) -> Curve:

@@ -9,7 +9,7 @@ from command_line import Cli
 from own_experiment import write_own, write_rows
 
 from svgpbench.errors import UserError
-from svgpbench.runner.stored import check_writable
+from svgpbench.results.store import check_writable
 
 FIG3 = "adam2021-fig3"
 

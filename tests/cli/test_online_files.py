@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from own_experiment import write_own
 
-from svgpbench.cells.cell import run_cell
-from svgpbench.cells.validation import check_cells
 from svgpbench.config import CellConfig, OnlineConfig
 from svgpbench.errors import UserError
 from svgpbench.experiments import load_experiment, resolve
+from svgpbench.experiments.cell import run_cell
+from svgpbench.experiments.validation import check_cells
 
 ONLINE = """m_steps = 2
 kind = "online"

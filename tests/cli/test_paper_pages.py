@@ -9,8 +9,8 @@ from command_line import Cli
 from own_paper import write_package
 from PIL import Image
 
+from svgpbench.papers.page import keep_picture, owner, plain
 from svgpbench.papers.schema import Artefact
-from svgpbench.report.paper_page import keep_picture, owner, plain
 
 
 def test_a_page_has_figures_printed_numbers_grades_and_commands(

@@ -23,7 +23,7 @@ from own_paper import write_package
 from scipy.stats import t as student
 
 from svgpbench.cli.application import exit_code
-from svgpbench.runner.records import Record, read_record, record_files, write_record
+from svgpbench.results.records import Record, read_record, record_files, write_record
 
 
 class Reproduced:

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from own_experiment import write_own
 
-from svgpbench.cells.cell import build_trainer, run_cell
-from svgpbench.cells.validation import check_cells
 from svgpbench.config import CellConfig
 from svgpbench.errors import UserError
 from svgpbench.experiments import load_experiment, resolve
-from svgpbench.model.bases import Features
-from svgpbench.start.hyperparameters import mean_gaps, median_lengthscale
-from svgpbench.start.inducing_inputs import greedy_variance
+from svgpbench.experiments.cell import build_trainer, run_cell
+from svgpbench.experiments.validation import check_cells
+from svgpbench.initialization.hyperparameters import mean_gaps, median_lengthscale
+from svgpbench.initialization.inducing_inputs import greedy_variance
+from svgpbench.kernels.bases import Features
 from svgpbench.training.em import Trainer
 
 

@@ -17,8 +17,8 @@ from synthetic_records import quick_cells, synthetic_record
 from svgpbench.cli.then_and_now import environment_here
 from svgpbench.config import BackendConfig
 from svgpbench.environment import Environment
-from svgpbench.runner.kept import write_kept
-from svgpbench.runner.records import Record, write_record
+from svgpbench.results.parquet_file import write_kept
+from svgpbench.results.records import Record, write_record
 
 RESULTS = Path(__file__).parents[2] / "results"
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from command_line import Cli
 from own_experiment import write_own
 
-from svgpbench.cells.cell import identify
 from svgpbench.experiments import load_experiment, resolve
+from svgpbench.experiments.cell import identify
 
 METHODS = """[[methods]]
 label = "t-SVGP"

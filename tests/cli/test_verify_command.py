@@ -12,13 +12,13 @@ import pytest
 from command_line import Cli
 from own_experiment import write_own
 
-from svgpbench.cells.cell import identify, load_data
 from svgpbench.cli.application import exit_code
 from svgpbench.config import CellConfig
-from svgpbench.runner.difference import difference
-from svgpbench.runner.records import Record, write_record
-from svgpbench.runner.stored import records_in
-from svgpbench.runner.verification import MARGIN, ROUNDING, drawn, judged, verify
+from svgpbench.experiments.cell import identify, load_data
+from svgpbench.results.difference import difference
+from svgpbench.results.records import Record, write_record
+from svgpbench.results.store import records_in
+from svgpbench.runs.verification import MARGIN, ROUNDING, drawn, judged, verify
 
 
 @pytest.fixture(scope="module")
@@ -236,6 +236,6 @@ def test_the_chaos_of_one_cell_does_not_excuse_another(
             made.append(record.model_copy(update=again))
         return SimpleNamespace(interrupted=False, records=made)
 
-    monkeypatch.setattr("svgpbench.runner.verification.run_cells", run_again)
+    monkeypatch.setattr("svgpbench.runs.verification.run_cells", run_again)
     kinds = {verdict.record.cell_id: verdict.kind for verdict in verify(results)}
     assert kinds == {calm.cell_id: "different", wild.cell_id: "chaotic"}

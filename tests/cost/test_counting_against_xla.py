@@ -10,11 +10,11 @@ import pytest
 
 from svgpbench.checks.cases import build_model
 from svgpbench.checks.kit.numbers import numbers
+from svgpbench.kernels import Theta
+from svgpbench.kernels.kernels import KernelParameters, kernel
 from svgpbench.likelihoods import GaussianParameters, NoParameters
 from svgpbench.methods import DataTerm, build_method
 from svgpbench.methods.mean_covariance import MeanCholesky
-from svgpbench.model import Theta
-from svgpbench.model.kernels import KernelParameters, kernel
 from svgpbench.numerics.gaussian import Factor
 from svgpbench.ops import Array, Ops
 from svgpbench.plugins import framework_missing, load_backend, new_backend

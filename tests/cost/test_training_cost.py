@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from svgpbench.cells.cell import initial_theta
 from svgpbench.config import (
     BackendConfig,
     CellConfig,
@@ -20,13 +19,14 @@ from svgpbench.config import (
     SplitConfig,
     TrainingConfig,
 )
+from svgpbench.experiments.cell import initial_theta
+from svgpbench.kernels import Model
+from svgpbench.kernels.bases import Decoupled
+from svgpbench.kernels.kernels import kernel
 from svgpbench.likelihoods import build_likelihood
 from svgpbench.methods import build_method
-from svgpbench.model import Model
-from svgpbench.model.bases import Decoupled
-from svgpbench.model.kernels import kernel
 from svgpbench.plugins import new_backend
-from svgpbench.report.training_cost import ONE_EACH, flops_of
+from svgpbench.results.training_cost import ONE_EACH, flops_of
 from svgpbench.training.batches import TrainingData
 from svgpbench.training.chunked import AccumulatingTrainer, trainer_class
 from svgpbench.training.place import Place

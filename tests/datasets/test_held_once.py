@@ -18,13 +18,13 @@ import sys
 from pathlib import Path
 import numpy as np
 import pandas, pyarrow.parquet  # what they need for themselves is there before
-from svgpbench.runner.worker_setup import peak_memory_bytes as peak
+from svgpbench.runs.worker_setup import peak_memory_bytes as peak
 from svgpbench.training.batches import Batches, TrainingData
-from svgpbench.start.inducing_inputs import initial_inducing_inputs
-from svgpbench.model.kernels import kernel
+from svgpbench.initialization.inducing_inputs import initial_inducing_inputs
+from svgpbench.kernels.kernels import kernel
 from svgpbench.likelihoods import GaussianLikelihood
 from svgpbench.methods import build_method
-from svgpbench.model import Model
+from svgpbench.kernels import Model
 from svgpbench.plugins import load_backend
 from svgpbench_datasets import Registry, prepare, random_split
 from svgpbench_datasets.sources import Sources

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from svgpbench.papers import Claim, Paper, load_paper, paper_folders
-from svgpbench.report.grading import Judged, is_computed, judge
+from svgpbench.papers.grading import Judged, is_computed, judge
 
 DECIDED = Path(__file__).parent / "decided.toml"
 ROUNDING = 1e-7
@@ -61,7 +61,7 @@ def test_a_computed_claim_comes_out_as_it_was_read(claim_id: str, tmp_path: Path
 
 def write() -> None:
     """Write what comes out now."""
-    from svgpbench.report.ahead import ahead
+    from svgpbench.papers.precomputed import ahead
 
     claims = list(computed_claims())
     papers = list({paper.name: paper for paper, _ in claims}.values())

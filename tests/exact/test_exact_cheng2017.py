@@ -6,10 +6,10 @@ import functools
 
 import pytest
 
-from svgpbench.exact.cheng2017 import CLAIMS
 from svgpbench.papers import Claim, load_paper
-from svgpbench.papers.of_computations import Computed
-from svgpbench.report.evidence import Computation, compute
+from svgpbench.papers.cheng2017.algebra import CLAIMS
+from svgpbench.papers.evidence.records import Computation, compute
+from svgpbench.papers.predicates.computations import Computed
 
 COMPUTED = [name for name in CLAIMS if "/" not in name]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from svgpbench.exact.salimbeni2018.surface import Surface, problem
+from svgpbench.papers.salimbeni2018.algebra.surface import Surface, problem
 
 
 def test_hessians_are_the_gaussian_bounds_own_in_the_mean() -> None:

@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from svgpbench.exact.adam2021 import CLAIMS
-from svgpbench.exact.adam2021.figure1 import THETAS, objectives
-from svgpbench.exact.adam2021.figure2 import em_path, fixed_point, iterates
-from svgpbench.exact.adam2021.placed import METHODS, iterations_until
-from svgpbench.exact.adam2021.toy import HIGHEST, LOWEST, ascent, e_step, toy
+from svgpbench.output.figure_and_table_types import computed_figure
 from svgpbench.papers import load_paper
-from svgpbench.report.kinds import computed_figure
+from svgpbench.papers.adam2021.algebra import CLAIMS
+from svgpbench.papers.adam2021.algebra.figure1 import THETAS, objectives
+from svgpbench.papers.adam2021.algebra.figure2 import em_path, fixed_point, iterates
+from svgpbench.papers.adam2021.algebra.placed import METHODS, iterations_until
+from svgpbench.papers.adam2021.algebra.toy import HIGHEST, LOWEST, ascent, e_step, toy
 
 
 def test_the_toy_is_that_of_the_authors() -> None:

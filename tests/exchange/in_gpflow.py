@@ -9,8 +9,8 @@ import numpy as np
 import tensorflow as tf
 
 from svgpbench.errors import UserError
-from svgpbench.exchange.of_gpflow import from_gpflow, to_gpflow
-from svgpbench.exchange.whitened import load_whitened
+from svgpbench.libraries.gpflow import from_gpflow, to_gpflow
+from svgpbench.libraries.whitened import load_whitened
 
 
 def said(model, X):

@@ -13,8 +13,8 @@ import optax
 from gpjax.variational_families import VariationalGaussian
 
 from svgpbench.errors import UserError
-from svgpbench.exchange.of_gpjax import from_gpjax, to_gpjax
-from svgpbench.exchange.whitened import load_whitened
+from svgpbench.libraries.gpjax import from_gpjax, to_gpjax
+from svgpbench.libraries.whitened import load_whitened
 
 JITTER = 1e-5
 TRAINED = ("gaussian", "squashed")  # each takes XLA seconds to compile

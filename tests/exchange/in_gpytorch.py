@@ -9,8 +9,8 @@ import numpy as np
 import torch
 
 from svgpbench.errors import UserError
-from svgpbench.exchange.of_gpytorch import from_gpytorch, to_gpytorch
-from svgpbench.exchange.whitened import load_whitened
+from svgpbench.libraries.gpytorch import from_gpytorch, to_gpytorch
+from svgpbench.libraries.whitened import load_whitened
 
 JITTER = 1e-5
 

@@ -11,8 +11,8 @@ from svgpbench.api import (
     load_posterior,
     save_posterior,
 )
-from svgpbench.exchange.whitened import load_whitened
-from svgpbench.fitting.exchanged import whitened
+from svgpbench.libraries.whitened import load_whitened
+from svgpbench.posterior.exchanged import whitened
 
 
 def correlation(name, r):

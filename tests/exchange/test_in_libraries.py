@@ -11,7 +11,7 @@ import pytest
 
 import svgpbench
 from svgpbench.api import export_posterior, import_posterior
-from svgpbench.speed.peers import peer_python
+from svgpbench.benchmarks.timing.peers import peer_python
 
 HERE = Path(__file__).parent
 HARNESS = Path(svgpbench.__file__).parents[1]

@@ -10,7 +10,7 @@ import pytest
 
 import svgpbench
 from svgpbench.errors import UserError
-from svgpbench.exchange.whitened import (
+from svgpbench.libraries.whitened import (
     Table,
     Whitened,
     load_whitened,
@@ -29,7 +29,7 @@ class Others:
             raise ImportError(name)
 
 sys.meta_path.insert(0, Others())
-from svgpbench.exchange.whitened import load_whitened
+from svgpbench.libraries.whitened import load_whitened
 print(load_whitened(sys.argv[1]).kernel)
 """
 

@@ -7,13 +7,13 @@ from small_fits import QUICK, classes, regression
 
 from svgpbench.api import UserError, fit
 from svgpbench.config import InducingConfig, TrainingConfig
+from svgpbench.initialization.inducing_inputs import initial_bases
+from svgpbench.kernels import Model, Theta
+from svgpbench.kernels.kernels import KernelParameters, Matern52
 from svgpbench.likelihoods.gaussian import GaussianLikelihood
 from svgpbench.likelihoods.softmax import Softmax
 from svgpbench.methods.dual import DualSVGP
-from svgpbench.model import Model, Theta
-from svgpbench.model.kernels import KernelParameters, Matern52
 from svgpbench.plugins import load_backend
-from svgpbench.start.inducing_inputs import initial_bases
 from svgpbench.training.batches import TrainingData
 from svgpbench.training.em import Trainer
 

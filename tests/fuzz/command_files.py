@@ -98,5 +98,5 @@ def lines_reader(name: str) -> Callable[[Path], object]:
     return read
 
 
-LEARNING = ROOT / "harness/svgpbench/learning/plan.toml"
-SURVIVAL = ROOT / "harness/svgpbench/survival/plan.toml"
+LEARNING = ROOT / "harness/svgpbench/benchmarks/time_to_target/plan.toml"
+SURVIVAL = ROOT / "harness/svgpbench/benchmarks/stability/plan.toml"

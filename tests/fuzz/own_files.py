@@ -18,7 +18,7 @@ from mutations import bytes_mutated, mutated
 
 from svgpbench.experiments import load_experiment, shipped_experiments
 from svgpbench.papers import loading as papers
-from svgpbench.runner import kept, records, stored
+from svgpbench.results import parquet_file, records, store
 
 ROOT = Path(__file__).parents[2]
 RESULTS, TEMPLATES = ROOT / "results", ROOT / "harness" / "svgpbench" / "templates"
@@ -87,7 +87,7 @@ def write_experiment(folder: Path, rng: random.Random) -> None:
 @cache
 def some_records() -> list[records.Record]:
     tables = [
-        kept.read_kept(RESULTS / f"{name}.parquet")
+        parquet_file.read_kept(RESULTS / f"{name}.parquet")
         for name in ("kobe2021-fig4.1", "adam2021-rates")
     ]
     found = [one.record(cell_id) for one in tables for cell_id in list(one.rows)[:3]]
@@ -126,7 +126,7 @@ def kept_file() -> bytes:
     """A table of records."""
     few = [x for x in some_records() if x.config.experiment == "kobe2021-fig4.1"]
     with tempfile.TemporaryDirectory() as place:
-        return kept.write_kept(Path(place), few).read_bytes()
+        return parquet_file.write_kept(Path(place), few).read_bytes()
 
 
 def write_kept(folder: Path, rng: random.Random) -> None:
@@ -138,10 +138,10 @@ def write_kept(folder: Path, rng: random.Random) -> None:
         return
     table = pq.read_table(path)
     columns = mutated({name: table[name].to_pylist() for name in table.column_names}, rng)
-    about = json.loads(table.schema.metadata[kept.MARK])
+    about = json.loads(table.schema.metadata[parquet_file.MARK])
     try:
         changed = pa.table(columns) if isinstance(columns, dict) else table
-        about["digest"] = kept._digest(*kept._columns(changed))
+        about["digest"] = parquet_file._digest(*parquet_file._columns(changed))
     except (
         pa.ArrowException,
         ValueError,
@@ -151,15 +151,15 @@ def write_kept(folder: Path, rng: random.Random) -> None:
         RecursionError,
     ):
         changed = table.drop_columns([rng.choice(table.column_names)])  # no table can say that
-        about["digest"] = kept._digest(*kept._columns(changed))
+        about["digest"] = parquet_file._digest(*parquet_file._columns(changed))
     if rng.random() < 0.2:
         about = mutated({"about": about}, rng).get("about", {})
     text = json.dumps(about, default=str)
-    pq.write_table(changed.replace_schema_metadata({kept.MARK: text}), path)
+    pq.write_table(changed.replace_schema_metadata({parquet_file.MARK: text}), path)
 
 
 def read_kept(folder: Path) -> object:
-    return stored.records_in(folder).records
+    return store.records_in(folder).records
 
 
 @cache

@@ -33,12 +33,12 @@ from own_files import (
 )
 from table_files import TABLES
 
+from svgpbench.benchmarks.stability import records as survival_records
+from svgpbench.benchmarks.time_to_target import records as learning_records
+from svgpbench.benchmarks.timing.report import SpeedReport
 from svgpbench.experiments import loading
-from svgpbench.learning import records as learning_records
 from svgpbench.papers import loading as papers
-from svgpbench.runner import kept, records
-from svgpbench.speed.report import SpeedReport
-from svgpbench.survival import records as survival_records
+from svgpbench.results import parquet_file, records
 
 
 class Parser(NamedTuple):
@@ -98,13 +98,19 @@ def _parsers() -> Iterator[tuple[str, Parser]]:
             write_record,
             read_record,
             (records.Record, "model_validate"),
-            ("svgpbench.runner.records",),
+            ("svgpbench.results.records",),
             0.2,
         ),
     )
     yield (
         "records (Parquet)",
-        Parser(write_kept, read_kept, (kept, "_digest"), ("svgpbench.runner.kept",), 0.1),
+        Parser(
+            write_kept,
+            read_kept,
+            (parquet_file, "_digest"),
+            ("svgpbench.results.parquet_file",),
+            0.1,
+        ),
     )
     yield (
         "tables",
@@ -129,7 +135,11 @@ def _parsers() -> Iterator[tuple[str, Parser]]:
     yield (
         "speed records",
         Parser(
-            write_speed, read_speed, (SpeedReport, "from_json"), ("svgpbench.speed.report",), 0.03
+            write_speed,
+            read_speed,
+            (SpeedReport, "from_json"),
+            ("svgpbench.benchmarks.timing.report",),
+            0.03,
         ),
     )
     yield (
@@ -138,7 +148,7 @@ def _parsers() -> Iterator[tuple[str, Parser]]:
             write_scaling,
             read_scaling,
             (SpeedReport, "from_json"),
-            ("svgpbench.speed.scaling",),
+            ("svgpbench.benchmarks.scaling.measure",),
             0.02,
         ),
     )
@@ -148,7 +158,10 @@ def _parsers() -> Iterator[tuple[str, Parser]]:
             lines_writer("learning", LEARNING),
             lines_reader("learn"),
             (learning_records, "_parsed"),
-            ("svgpbench.learning.records", "svgpbench.learning.plan"),
+            (
+                "svgpbench.benchmarks.time_to_target.records",
+                "svgpbench.benchmarks.time_to_target.plan",
+            ),
             0.02,
         ),
     )
@@ -158,7 +171,7 @@ def _parsers() -> Iterator[tuple[str, Parser]]:
             lines_writer("survival", SURVIVAL),
             lines_reader("survive"),
             (survival_records, "_parsed"),
-            ("svgpbench.survival.records", "svgpbench.survival.plan"),
+            ("svgpbench.benchmarks.stability.records", "svgpbench.benchmarks.stability.plan"),
             0.02,
         ),
     )

@@ -14,15 +14,15 @@ import pytest
 from command_files import command, lines_of, read_scaling, read_speed, scaling_record, speed_record
 from own_files import paper_files, some_records
 
+from svgpbench.benchmarks.stability import records as survival_records
+from svgpbench.benchmarks.time_to_target import records as learning_records
+from svgpbench.benchmarks.time_to_target.plan import read_plan
 from svgpbench.errors import UserError
 from svgpbench.experiments import load_experiment
-from svgpbench.learning import records as learning_records
-from svgpbench.learning.plan import read_plan
 from svgpbench.papers.loading import read_paper
-from svgpbench.runner import kept
-from svgpbench.runner.records import UnreadableFileError
-from svgpbench.runner.stored import records_in
-from svgpbench.survival import records as survival_records
+from svgpbench.results import parquet_file
+from svgpbench.results.records import UnreadableFileError
+from svgpbench.results.store import records_in
 
 EXPERIMENT = 'name = "own"\nbackends = ["numpy"]\nmethods = [{ name = "t-svgp" }]\n'
 
@@ -202,10 +202,10 @@ def test_lines_that_cannot_be_read_are_named(tmp_path: Path) -> None:
 def signed(path: Path, change: Callable[[pa.Table], pa.Table]) -> None:
     """Rewrite a table of records with the digest of what it has then."""
     table = pq.read_table(path)
-    about = json.loads(table.schema.metadata[kept.MARK])
+    about = json.loads(table.schema.metadata[parquet_file.MARK])
     table = change(table)
-    about["digest"] = kept._digest(*kept._columns(table))
-    pq.write_table(table.replace_schema_metadata({kept.MARK: json.dumps(about)}), path)
+    about["digest"] = parquet_file._digest(*parquet_file._columns(table))
+    pq.write_table(table.replace_schema_metadata({parquet_file.MARK: json.dumps(about)}), path)
 
 
 def refilled(name: str, value: str) -> Callable[[pa.Table], pa.Table]:
@@ -231,7 +231,7 @@ def test_a_table_of_records_signed_again(
 ) -> None:
     experiment = some_records()[0].config.experiment
     records = [record for record in some_records() if record.config.experiment == experiment]
-    path = kept.write_kept(tmp_path, records)
+    path = parquet_file.write_kept(tmp_path, records)
     signed(path, change)
     with pytest.raises(UnreadableFileError, match=said) as refusal:
         records_in(tmp_path)

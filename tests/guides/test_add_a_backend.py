@@ -9,7 +9,7 @@ import pytest
 from guide import Guide
 
 from svgpbench.plugins import framework_missing
-from svgpbench.runner.records import read_record, record_files
+from svgpbench.results.records import read_record, record_files
 
 pytestmark = pytest.mark.skipif(framework_missing("torch") is not None, reason="needs torch")
 
@@ -55,7 +55,7 @@ def test_the_doctor_imports_its_framework(guide: Guide) -> None:
 
 
 PINNED = """
-from svgpbench.runner.worker_setup import pin, worker_environment
+from svgpbench.runs.worker_setup import pin, worker_environment
 pin("steady", 1, [])
 import torch
 print(torch.get_num_threads(), torch.get_num_interop_threads())

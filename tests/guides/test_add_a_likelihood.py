@@ -10,7 +10,7 @@ import pytest
 from guide import Guide
 
 from svgpbench.plugins import framework_missing
-from svgpbench.runner.records import read_record, record_files
+from svgpbench.results.records import read_record, record_files
 
 PAGES = ("add-a-likelihood.md", "add-a-kernel.md", "add-an-experiment.md")
 FIGURE = '[[figures]]\nname = "cells"\nkind = "shades"\ncolour = "#4477AA"\n[[methods]]'

@@ -10,7 +10,7 @@ import pytest
 from guide import Guide
 
 from svgpbench.plugins import framework_missing
-from svgpbench.runner.records import read_record, record_files
+from svgpbench.results.records import read_record, record_files
 
 needs_torch = pytest.mark.skipif(framework_missing("torch") is not None, reason="needs torch")
 

@@ -52,7 +52,7 @@ def test_a_block_says_what_there_is(kind: str, text: str) -> None:
         for module in modules:
             name = str(module.module)
             if name.startswith("svgpbench") and not name.startswith(
-                "svgpbench.exchange"
+                "svgpbench.libraries"
             ):  # needs a peer
                 there = importlib.import_module(name)
                 assert [one.name for one in module.names if not hasattr(there, one.name)] == []

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from guide import Done, Guide
 
-from svgpbench.runner.records import read_record, record_files
+from svgpbench.results.records import read_record, record_files
 
 LIMIT = "SVGPBENCH_IMPORT_LIMIT"
 FILES = {
@@ -17,7 +17,7 @@ FILES = {
     "leaver": "raise SystemExit(0)\n",
     "liar": """
 from svgpbench.methods.dual import DualSVGP
-from svgpbench.model.kernels import Matern32
+from svgpbench.kernels.kernels import Matern32
 from svgpbench_backends.numpy_backend import NumpyOps
 class Method(DualSVGP):
     name = "t-svgp"

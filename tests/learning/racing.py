@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from svgpbench.learning.plan import OURS, Contestant, Plan, RatePair, Run
-from svgpbench.learning.training import Place, Trainer
-from svgpbench.speed.peers import Located, Peer
+from svgpbench.benchmarks.time_to_target.plan import OURS, Contestant, Plan, RatePair, Run
+from svgpbench.benchmarks.time_to_target.training import Place, Trainer
+from svgpbench.benchmarks.timing.peers import Located, Peer
 
 FAKE = Contestant("fake", "m")
 SCRIPT = """

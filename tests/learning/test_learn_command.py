@@ -13,11 +13,10 @@ from matplotlib.figure import Figure
 from racing import FAKE, run_of, tiny_plan
 from rich.console import Console
 
-from svgpbench.cli.application import exit_code
-from svgpbench.cli.learning import _contestants
-from svgpbench.learning import records, training
-from svgpbench.learning.comparison import Choice, Entry, compare
-from svgpbench.learning.plan import (
+from svgpbench.benchmarks.time_to_target import records, tables, training
+from svgpbench.benchmarks.time_to_target.comparison import Choice, Entry, compare
+from svgpbench.benchmarks.time_to_target.curves import draw_learning
+from svgpbench.benchmarks.time_to_target.plan import (
     OURS,
     Contestant,
     RatePair,
@@ -25,10 +24,10 @@ from svgpbench.learning.plan import (
     read_plan,
     shipped_plans,
 )
-from svgpbench.learning.records import DIED, DONE, REFUSED, Look, Record
-from svgpbench.report import learning_table
-from svgpbench.report.learning_curves import draw_learning
-from svgpbench.speed.problems import shape_of
+from svgpbench.benchmarks.time_to_target.records import DIED, DONE, REFUSED, Look, Record
+from svgpbench.benchmarks.timing.problems import shape_of
+from svgpbench.cli.application import exit_code
+from svgpbench.cli.learning import _contestants
 
 PLAN = """
 seeds = [0, 1]
@@ -221,22 +220,22 @@ def test_a_run_that_does_not_get_there_is_later_than_any_that_does() -> None:
     there, late = record(MINE, (5.0, 1.0), (20.0, 0.9)), record(MINE, (5.0, 2.0), (20.0, 1.3))
     died = record(MINE, (5.0, 2.0), end=DIED, message="NaN")
     of_all = entry(MINE, there, late, died)
-    assert learning_table.seconds_to(of_all, 1.2) == [
+    assert tables.seconds_to(of_all, 1.2) == [
         5.0,
-        learning_table.NEVER,
-        learning_table.NEVER,
+        tables.NEVER,
+        tables.NEVER,
     ]
-    assert learning_table.median(learning_table.seconds_to(of_all, 1.2)) == learning_table.NEVER
-    assert learning_table.iterations_to(of_all, 0.9)[0] == 2000
+    assert tables.median(tables.seconds_to(of_all, 1.2)) == tables.NEVER
+    assert tables.iterations_to(of_all, 0.9)[0] == 2000
     two = entry(MINE, there, late, record(MINE, (10.0, 1.2)))
-    assert learning_table.median(learning_table.seconds_to(two, 1.2)) == 10.0
+    assert tables.median(tables.seconds_to(two, 1.2)) == 10.0
 
 
 def shown(*entries: Entry) -> list[str]:
     """What the tables of targets and of ends say of each contestant."""
     race = tiny_plan(targets=(1.2,)).problems["tiny"]
     page = Console(file=io.StringIO(), width=200)
-    for table in (learning_table.target_table, learning_table.end_table):
+    for table in (tables.target_table, tables.end_table):
         page.print(table("tiny", race, entries))
     assert isinstance(page.file, io.StringIO)
     lines = page.file.getvalue().splitlines()
@@ -262,11 +261,11 @@ def test_the_table_shows_seconds_with_their_spread_and_the_fastest_peer_over_eac
 
 
 def test_ratios_are_bounds_where_a_run_is_cut_off() -> None:
-    never = learning_table.NEVER
-    assert learning_table.ratio(10.0, 5.0, 20.0) == "2.00"
-    assert learning_table.ratio(never, 5.0, 20.0) == "> 4.00"
-    assert learning_table.ratio(10.0, never, 20.0) == "< 0.50"
-    assert learning_table.ratio(never, never, 20.0) == "–"
+    never = tables.NEVER
+    assert tables.ratio(10.0, 5.0, 20.0) == "2.00"
+    assert tables.ratio(never, 5.0, 20.0) == "> 4.00"
+    assert tables.ratio(10.0, never, 20.0) == "< 0.50"
+    assert tables.ratio(never, never, 20.0) == "–"
 
 
 def test_the_search_and_what_went_wrong_are_told() -> None:
@@ -286,11 +285,11 @@ def test_the_search_and_what_went_wrong_are_told() -> None:
         Entry(OTHER, (record(OTHER, end=DIED, message="x"),), None),
     ]
     page = Console(file=io.StringIO(), width=200)
-    page.print(learning_table.search_table("tiny", plan.problems["tiny"], entries))
+    page.print(tables.search_table("tiny", plan.problems["tiny"], entries))
     assert isinstance(page.file, io.StringIO)
     row = next(x for x in page.file.getvalue().splitlines() if "natgrad" in x)
     assert "*-700" in row and "died" in row
-    notes = "\n".join(learning_table.notes("tiny", entries))
+    notes = "\n".join(tables.notes("tiny", entries))
     assert "t-svgp: refused: no several latents" in notes
     assert "natgrad (graph) search: γ=0.3 Adam=0.01: died at once: InvalidArgumentError" in notes
     assert "fake m: no rates of the grid came to the end" in notes

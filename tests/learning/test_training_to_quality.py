@@ -12,15 +12,15 @@ import pytest
 from racing import FAKE, SCRIPT, fake_trainer, run_of, tiny_plan
 from scipy import stats
 
+from svgpbench.benchmarks.time_to_target import records
+from svgpbench.benchmarks.time_to_target.comparison import search
+from svgpbench.benchmarks.time_to_target.plan import OURS, Contestant, RatePair, read_plan
+from svgpbench.benchmarks.time_to_target.problems import Judge, minibatches, prepare_race
+from svgpbench.benchmarks.time_to_target.training import Place, Trainer
+from svgpbench.benchmarks.timing.peers import SERVE, locate_peers, peer_python
 from svgpbench.config import LikelihoodConfig
 from svgpbench.errors import UserError
-from svgpbench.learning import records
-from svgpbench.learning.comparison import search
-from svgpbench.learning.plan import OURS, Contestant, RatePair, read_plan
-from svgpbench.learning.problems import Judge, minibatches, prepare_race
-from svgpbench.learning.training import Place, Trainer
 from svgpbench.likelihoods import build_likelihood
-from svgpbench.speed.peers import SERVE, locate_peers, peer_python
 
 RESULTS = Path(__file__).parents[2] / "results" / "learning"
 

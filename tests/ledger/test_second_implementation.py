@@ -19,13 +19,13 @@ from second_implementation import Graded, core_parts, grade_part, grade_runs
 from second_statistics import Rules, interval
 
 from svgpbench.papers import Paper, load_paper
-from svgpbench.papers.convergence import bound_trace
-from svgpbench.papers.differences import Sample
+from svgpbench.papers.evidence.records import Evidence
 from svgpbench.papers.grades import Grade, Judgement
-from svgpbench.papers.of_traces import Sooner
-from svgpbench.papers.predicates import AnyPredicate, Ordering
-from svgpbench.report.evidence import Evidence
-from svgpbench.report.grading import evidence_of
+from svgpbench.papers.grading import evidence_of
+from svgpbench.papers.predicates.all_predicates import AnyPredicate, Ordering
+from svgpbench.papers.predicates.traces import Sooner
+from svgpbench.stats.convergence import bound_trace
+from svgpbench.stats.differences import Sample
 
 RESULTS = Path(__file__).parents[2] / "results"
 PARTS = {(claim, place): (paper, part) for paper, claim, place, part in core_parts()}

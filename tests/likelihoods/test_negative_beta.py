@@ -14,6 +14,8 @@ from svgpbench.checks.cases import VARIANTS, Case, build_model, small_problem
 from svgpbench.checks.dense.gaussians import Dense
 from svgpbench.config import TrainingConfig
 from svgpbench.errors import UserError
+from svgpbench.kernels import Model
+from svgpbench.kernels.kernels import kernel
 from svgpbench.likelihoods import (
     BernoulliLogit,
     BernoulliProbit,
@@ -23,8 +25,6 @@ from svgpbench.likelihoods import (
     StudentT,
 )
 from svgpbench.methods import build_method
-from svgpbench.model import Model
-from svgpbench.model.kernels import kernel
 from svgpbench.ops import Array, Ops, Tree
 from svgpbench.plugins import frameworks, load_backend
 from svgpbench.training.batches import TrainingData

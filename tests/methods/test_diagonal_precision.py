@@ -19,11 +19,11 @@ from svgpbench.checks.dense.diagonal import moments
 from svgpbench.checks.dense.gaussians import Dense
 from svgpbench.config import TrainingConfig
 from svgpbench.errors import UserError
+from svgpbench.kernels import Model, Theta
+from svgpbench.kernels.kernels import KernelParameters, kernel
 from svgpbench.likelihoods import GaussianLikelihood, GaussianParameters
 from svgpbench.methods import build_method
 from svgpbench.methods.diagonal_precision import DiagonalPrecision, DiagonalState
-from svgpbench.model import Model, Theta
-from svgpbench.model.kernels import KernelParameters, kernel
 from svgpbench.ops import Ops
 from svgpbench.plugins import load_backend
 from svgpbench.training.batches import TrainingData

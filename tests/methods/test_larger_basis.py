@@ -12,12 +12,12 @@ from svgpbench.checks.cases import USUAL, VARIANTS, build_model, small_problem
 from svgpbench.checks.evaluate import RATE
 from svgpbench.checks.identities_of_bases import growth_gap
 from svgpbench.errors import UserError
+from svgpbench.kernels.bases import Decoupled
 from svgpbench.methods import AnyMethod, build_method, decoupled
 from svgpbench.methods.dual import DualSVGP
 from svgpbench.methods.larger_basis import grown_moments, padded
 from svgpbench.methods.mean_covariance import MeanCholeskySVGP
 from svgpbench.methods.tying import DualState
-from svgpbench.model.bases import Decoupled
 from svgpbench.numerics.adam import adam_ascent, adam_start
 from svgpbench.ops import Array, Ops
 from svgpbench.plugins import load_backend

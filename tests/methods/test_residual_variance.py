@@ -12,9 +12,9 @@ from svgpbench.checks.cases import build_model, small_problem
 from svgpbench.checks.dense import sgpr_bound
 from svgpbench.checks.matrix import difference
 from svgpbench.errors import UserError
+from svgpbench.kernels import unconstrain
 from svgpbench.methods import build_method
 from svgpbench.methods.residual_variance import RESIDUAL_VARIANCES
-from svgpbench.model import unconstrain
 from svgpbench.ops import Ops
 from svgpbench.plugins import load_backend
 from svgpbench.tree import leaves, tree_map

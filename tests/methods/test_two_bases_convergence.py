@@ -20,12 +20,12 @@ from svgpbench.checks.cases import Case, build_model
 from svgpbench.checks.dense.decoupled import Union
 from svgpbench.checks.dense.two_part import TwoPart
 from svgpbench.config import InducingConfig
+from svgpbench.initialization.inducing_inputs import initial_bases
+from svgpbench.kernels import Theta, unconstrain
+from svgpbench.kernels.kernels import KernelParameters
 from svgpbench.likelihoods import GaussianParameters
 from svgpbench.methods import build_method
-from svgpbench.model import Theta, unconstrain
-from svgpbench.model.kernels import KernelParameters
 from svgpbench.plugins import load_backend
-from svgpbench.start.inducing_inputs import initial_bases
 from svgpbench.training.blocks import Batch
 from svgpbench.training.steps import compile_steps
 from svgpbench.tree import tree_map

@@ -9,13 +9,13 @@ GAMMA, BETA, BATCH, DIMENSIONS, SUBSET = 16384, 128, 1024, 20, 1024
 
 STEP = f"""
 import numpy as np
-from svgpbench.model.bases import Decoupled
+from svgpbench.kernels.bases import Decoupled
 from svgpbench.checks.cases import build_model
-from svgpbench.runner.worker_setup import peak_memory_bytes
-from svgpbench.model.kernels import KernelParameters
+from svgpbench.runs.worker_setup import peak_memory_bytes
+from svgpbench.kernels.kernels import KernelParameters
 from svgpbench.likelihoods import GaussianParameters
 from svgpbench.methods import build_method
-from svgpbench.model import Theta, unconstrain
+from svgpbench.kernels import Theta, unconstrain
 from svgpbench.plugins import load_backend
 from svgpbench.training.blocks import Batch
 from svgpbench.training.steps import compile_steps

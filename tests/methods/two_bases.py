@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from svgpbench.checks.cases import build_model, small_problem
+from svgpbench.kernels import constrain, unconstrain
 from svgpbench.methods import AnyMethod, DataTerm
-from svgpbench.model import constrain, unconstrain
 from svgpbench.ops import Array, Ops, Tree
 from svgpbench.training.blocks import factor_at, prior_at
 from svgpbench.tree import tree_map

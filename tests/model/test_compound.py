@@ -10,8 +10,8 @@ from svgpbench.api import fit, load_posterior, save_posterior
 from svgpbench.config import KernelConfig
 from svgpbench.errors import UserError
 from svgpbench.experiments import load_experiment, resolve
-from svgpbench.model.compound import build_kernel, differentiable
-from svgpbench.model.kernels import KernelParameters
+from svgpbench.kernels.compound import build_kernel, differentiable
+from svgpbench.kernels.kernels import KernelParameters
 from svgpbench.ops import Ops
 from svgpbench.tree import leaves, tree_map
 

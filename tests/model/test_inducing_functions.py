@@ -18,10 +18,10 @@ from svgpbench.checks.identities_of_bases import functions_without_width_are_poi
 from svgpbench.checks.matrix import FLOAT64, difference
 from svgpbench.config import TrainingConfig
 from svgpbench.errors import UserError
+from svgpbench.kernels import constrain, inducing_functions, unconstrain
+from svgpbench.kernels.bases import Decoupled, Features
+from svgpbench.kernels.kernels import KernelParameters, kernel, kernels
 from svgpbench.methods import build_method
-from svgpbench.model import constrain, inducing_functions, unconstrain
-from svgpbench.model.bases import Decoupled, Features
-from svgpbench.model.kernels import KernelParameters, kernel, kernels
 from svgpbench.ops import Array, Ops, Tree
 from svgpbench.plugins import load_backend
 from svgpbench.training.batches import TrainingData

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pytest
 from finite_differences import gradient
 
-from svgpbench.model.kernels import KernelParameters, kernel, kernels, lengthscale_count
+from svgpbench.kernels.kernels import KernelParameters, kernel, kernels, lengthscale_count
 from svgpbench.ops import Array, Ops
 
 Floats = npt.NDArray[np.float64]

@@ -12,14 +12,14 @@ from scipy.optimize import rosen, rosen_der
 from svgpbench.checks.cases import VARIANTS, build_model, small_problem
 from svgpbench.checks.dense import gpr_bound
 from svgpbench.config import TrainingConfig
+from svgpbench.initialization.inducing_inputs import initial_inducing_inputs
+from svgpbench.kernels import Theta
+from svgpbench.kernels.kernels import KernelParameters
 from svgpbench.likelihoods import GaussianParameters
 from svgpbench.methods import build_method
-from svgpbench.model import Theta
-from svgpbench.model.kernels import KernelParameters
 from svgpbench.numerics.lbfgs import flatten, lbfgs_ascent, unflatten
 from svgpbench.ops import Ops
 from svgpbench.plugins import load_backend
-from svgpbench.start.inducing_inputs import initial_inducing_inputs
 from svgpbench.training.batches import TrainingData
 from svgpbench.training.chunked import trainer_class
 from svgpbench.training.em import Trainer

@@ -10,6 +10,9 @@ from oracle_problem import (
     mean_cholesky_state,
 )
 
+from svgpbench.kernels import Model, Theta
+from svgpbench.kernels.bases import Decoupled
+from svgpbench.kernels.kernels import KernelParameters, kernel, kernels
 from svgpbench.likelihoods import (
     GaussianLikelihood,
     NoParameters,
@@ -17,9 +20,6 @@ from svgpbench.likelihoods import (
 from svgpbench.methods import AnyMethod
 from svgpbench.methods.decoupled import DecoupledState, DecoupledSVGP, MeanPrecision
 from svgpbench.methods.gamma_steps import TwoPartState
-from svgpbench.model import Model, Theta
-from svgpbench.model.bases import Decoupled
-from svgpbench.model.kernels import KernelParameters, kernel, kernels
 from svgpbench.ops import Ops, Tree
 from svgpbench.training.blocks import factor_at, prior_at
 

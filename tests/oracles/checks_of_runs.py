@@ -12,10 +12,10 @@ from oracle_files import Oracle, OracleError
 from oracle_problem import build_likelihood, likelihood_parameters
 
 from svgpbench.config import LogLinear, TrainingConfig
+from svgpbench.kernels import SMALLEST_POSITIVE, Model, Theta
+from svgpbench.kernels.bases import Decoupled
+from svgpbench.kernels.kernels import KernelParameters, kernel
 from svgpbench.methods import AnyMethod, build_method
-from svgpbench.model import SMALLEST_POSITIVE, Model, Theta
-from svgpbench.model.bases import Decoupled
-from svgpbench.model.kernels import KernelParameters, kernel
 from svgpbench.ops import Ops
 from svgpbench.training.batches import TrainingData
 from svgpbench.training.em import Trainer

@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from oracle_files import Oracle, OracleError
 
+from svgpbench.kernels import Model, Theta
+from svgpbench.kernels.kernels import KernelParameters, kernel, kernels
 from svgpbench.likelihoods import (
     BernoulliLogit,
     BernoulliProbit,
@@ -27,8 +29,6 @@ from svgpbench.likelihoods import (
 from svgpbench.methods import AnyMethod, DataTerm
 from svgpbench.methods.dual import DualSVGP
 from svgpbench.methods.mean_covariance import MeanCholesky, MeanCholeskySVGP, QState
-from svgpbench.model import Model, Theta
-from svgpbench.model.kernels import KernelParameters, kernel, kernels
 from svgpbench.numerics.gaussian import Factor, Prior
 from svgpbench.ops import Array, Ops, Tree
 from svgpbench.training.blocks import factor_at, prior_at

@@ -8,8 +8,8 @@ import pandas as pd
 from pydantic import TypeAdapter
 
 from svgpbench.papers.grades import Grade, Judgement
-from svgpbench.papers.predicates import AnyPredicate
-from svgpbench.papers.rules import RULES, Rules
+from svgpbench.papers.predicates.all_predicates import AnyPredicate
+from svgpbench.stats.rules import RULES, Rules
 
 YES: Final = Grade.holds
 NO: Final = Grade.fails

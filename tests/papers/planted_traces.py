@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from planted_frames import planted, together
 
-from svgpbench.papers.convergence import BoundTrace
+from svgpbench.stats.convergence import BoundTrace
 
 NEVER: Final = math.inf
 STEPS: Final = (0.96, 0.995, 1.0)

@@ -8,10 +8,10 @@ from svgpbench.cli.application import exit_code
 from svgpbench.errors import UserError
 from svgpbench.papers import load_paper, paper_folders
 from svgpbench.papers.contradictions import Contradiction, Settles, contradictions
-from svgpbench.papers.effects import Effect
+from svgpbench.papers.contradictions_page import settled_as_markdown
 from svgpbench.papers.grades import Fidelity, Grade, Judgement
-from svgpbench.report.grading import Judged, Part
-from svgpbench.report.settled import settled_as_markdown
+from svgpbench.papers.grading import Judged, Part
+from svgpbench.stats.effects import Effect
 
 
 def test_every_claim_and_part_that_is_named_is_in_the_ledger() -> None:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from svgpbench.papers.convergence import BoundTrace, bound_trace
+from svgpbench.stats.convergence import BoundTrace, bound_trace
 
 RISING = [0.0, 50.0, 90.0, 96.0, 99.5, 100.0]
 LOOKS = [1, 2, 3, 4, 5, 6]

@@ -10,9 +10,9 @@ import pytest
 from planted_frames import around, planted, reversed_around, together
 from scipy import stats
 
-from svgpbench.papers.differences import Sample, says, units_that_decide
-from svgpbench.papers.effects import Effect, Outcome
-from svgpbench.papers.pairs import compare
+from svgpbench.stats.differences import Sample, says, units_that_decide
+from svgpbench.stats.effects import Effect, Outcome
+from svgpbench.stats.pairs import compare
 
 FOLDS = [0.5, 0.61, 0.48, 0.55, 0.52]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from svgpbench.papers.effects import Effect
 from svgpbench.papers.findings import fill, placeholders, with_divide
 from svgpbench.papers.grades import Grade, Judgement
+from svgpbench.stats.effects import Effect
 
 NLPD = Judgement(
     Grade.mixed,

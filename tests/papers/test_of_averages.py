@@ -12,8 +12,8 @@ from planted_grades import MIXED, NO, OPEN, YES, judged, part
 from pydantic import ValidationError
 from scipy import stats
 
-from svgpbench.papers.effects import Outcome
 from svgpbench.papers.grades import Grade
+from svgpbench.stats.effects import Outcome
 
 SETS = 8
 

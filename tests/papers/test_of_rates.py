@@ -11,7 +11,7 @@ import pytest
 from planted_grades import MIXED, NO, OPEN, YES
 
 from svgpbench.papers.grades import Grade, Judgement
-from svgpbench.papers.of_rates import Band, Stands
+from svgpbench.papers.predicates.rates import Band, Stands
 
 RATES = (0.1, 0.3, 1.0)
 Walks = Sequence[str]

@@ -14,7 +14,7 @@ from planted_grades import DIRECTION, MIXED, NO, OPEN, YES, judged
 from scipy import stats
 
 from svgpbench.papers.grades import Grade, combined
-from svgpbench.papers.rules import Rules
+from svgpbench.stats.rules import Rules
 
 WIDE = [0.1, 0.9, 0.2, 0.8, 0.5]  # decides nothing
 

@@ -12,7 +12,7 @@ from planted_grades import DIRECTION, MIXED, NO, OPEN, YES, judged
 from planted_traces import NEVER, When, converging, on_sets
 
 from svgpbench.papers.grades import Grade
-from svgpbench.papers.rules import Rules
+from svgpbench.stats.rules import Rules
 
 
 @pytest.mark.parametrize(

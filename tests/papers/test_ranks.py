@@ -8,7 +8,7 @@ import pytest
 from planted_frames import Values, planted, together
 from scipy.stats import binom
 
-from svgpbench.papers.ranks import Ranks, average_ranks, critical_difference
+from svgpbench.stats.ranks import Ranks, average_ranks, critical_difference
 
 FIELD = ("A", "B", "C")
 

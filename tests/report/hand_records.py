@@ -18,8 +18,8 @@ from svgpbench.config import (
     TrainingConfig,
 )
 from svgpbench.environment import Environment
-from svgpbench.report.collect import Collected
-from svgpbench.runner.records import Record, WorkerFacts
+from svgpbench.results.collect import Collected
+from svgpbench.results.records import Record, WorkerFacts
 
 
 def cell(

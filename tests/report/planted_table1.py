@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from svgpbench.cells.cell import identify
 from svgpbench.config import CellConfig
 from svgpbench.experiments import load_experiment, resolve
-from svgpbench.runner.records import Record, WorkerFacts, write_record
+from svgpbench.experiments.cell import identify
+from svgpbench.results.records import Record, WorkerFacts, write_record
 
 TABLE1 = load_experiment("adam2021-table1")
 SPREAD = 1e-3

@@ -13,13 +13,13 @@ from committed_records import RESULTS
 from hand_records import cell, collected, record
 
 from svgpbench.cli.application import exit_code
+from svgpbench.comparison.advice import Advice, Field, field_of
+from svgpbench.comparison.advice_by_time import Timed, TimedField, is_no_later
+from svgpbench.comparison.advice_text import advice_as_markdown
+from svgpbench.comparison.cases import Case, Question, cases_in, near, nearest
 from svgpbench.config import InducingConfig, MethodConfig, TrainingConfig
 from svgpbench.experiments.schema import Rates
-from svgpbench.report.advice import Advice, Field, field_of
-from svgpbench.report.advice_by_time import Timed, TimedField, is_no_later
-from svgpbench.report.advice_text import advice_as_markdown
-from svgpbench.report.cases import Case, Question, cases_in, near, nearest
-from svgpbench.runner.records import Record
+from svgpbench.results.records import Record
 
 GAUSSIAN = Question(("gaussian",), 1000, 8)
 OTHER = MethodConfig(name="q-svgp", label="b")
@@ -208,7 +208,7 @@ def test_variants_and_outputs_of_a_table_are_one_data_set() -> None:
 
 def test_a_variant_that_gives_the_target_away_is_no_case(monkeypatch: pytest.MonkeyPatch) -> None:
     both = collected(*records("magic", a=0.3), *records("magic:row-number", a=0.1))
-    monkeypatch.setattr("svgpbench.report.cases.collected_in", lambda _: ([both], []))
+    monkeypatch.setattr("svgpbench.comparison.cases.collected_in", lambda _: ([both], []))
     cases, notes = cases_in(Path())
     assert [case.data for case in cases] == ["magic"]
     assert notes == ["left out, since an input gives the target away: magic:row-number"]

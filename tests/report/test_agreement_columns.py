@@ -9,9 +9,9 @@ import pytest
 from hand_records import cell, record
 
 from svgpbench.config import BackendConfig, SplitConfig
-from svgpbench.report.agreement import between_backends, by_rounding, on_some_cells
-from svgpbench.report.frames import final_frame
-from svgpbench.runner.records import Record
+from svgpbench.results.backend_agreement import between_backends, by_rounding, on_some_cells
+from svgpbench.results.frames import final_frame
+from svgpbench.results.records import Record
 
 
 def backends_differ(*records: Record) -> float:

@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 
 from svgpbench.papers import Paper, load_paper
-from svgpbench.report import ahead as module
-from svgpbench.report.ahead import ahead
-from svgpbench.report.evidence import Computation, compute, computed_frame
-from svgpbench.report.grading import judge
+from svgpbench.papers import precomputed as module
+from svgpbench.papers.evidence.records import Computation, compute, computed_frame
+from svgpbench.papers.grading import judge
+from svgpbench.papers.precomputed import ahead
 
 QUICK = ("kobe2021-02", "kobe2021-07")
 

@@ -10,8 +10,8 @@ from hand_records import cell, collected, record
 
 from svgpbench.config import SplitConfig
 from svgpbench.errors import UserError
-from svgpbench.report import draw_figure
-from svgpbench.runner.records import Record
+from svgpbench.output.figure import draw_figure
+from svgpbench.results.records import Record
 
 TRACE = {"iteration": [1, 2], "elbo": [-2.0, -1.0], "nlpd": [2.0, 1.0]}
 

@@ -12,7 +12,7 @@ from planted_table1 import TABLE1, Levels, plant
 from svgpbench.cli.application import exit_code
 from svgpbench.errors import UserError
 from svgpbench.experiments import Experiment, load_experiment
-from svgpbench.report.choosing import choices
+from svgpbench.results.tuned_methods import choices
 
 BEST: Levels = {
     "": -20_000.0,

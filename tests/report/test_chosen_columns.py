@@ -9,9 +9,9 @@ from hand_records import cell, collected, record
 
 from svgpbench.errors import UserError
 from svgpbench.metrics import METRICS, USUAL, loss, metric
-from svgpbench.report.layout import ResultTable, footnotes, lay_out
-from svgpbench.report.table import Finals
-from svgpbench.runner.records import Record
+from svgpbench.output.layout import ResultTable, footnotes, lay_out
+from svgpbench.output.result_table import Finals
+from svgpbench.results.records import Record
 
 
 def built(*records: Record, **keys: object) -> ResultTable:

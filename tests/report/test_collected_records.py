@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 from hand_records import cell, record
 
-from svgpbench.cells.cell import identify
 from svgpbench.config import CellConfig, MethodConfig, SplitConfig
 from svgpbench.errors import UserError
 from svgpbench.experiments import Experiment
-from svgpbench.report import Collected, build_table, collect
-from svgpbench.runner.records import Record, write_record
+from svgpbench.experiments.cell import identify
+from svgpbench.output.result_table import build_table
+from svgpbench.results.collect import Collected, collect
+from svgpbench.results.records import Record, write_record
 
 METHODS = {"A": "t-svgp", "B": "sgpr", "Z": "q-svgp"}
 EXPERIMENT = Experiment.model_validate(

@@ -14,13 +14,13 @@ import pytest
 from committed_records import RESULTS, committed
 from scipy import stats
 
+from svgpbench.comparison.comparison import Comparison, Row, compared
+from svgpbench.comparison.inputs import folders, within
 from svgpbench.errors import UserError
 from svgpbench.experiments import Selection, load_experiment, resolve
 from svgpbench.methods.dual import DualSVGP
-from svgpbench.report import Collected, collect
-from svgpbench.report.comparison import Comparison, Row, compared
-from svgpbench.report.sides import folders, within
-from svgpbench.runner.records import Record, read_record, record_files, write_record
+from svgpbench.results.collect import Collected, collect
+from svgpbench.results.records import Record, read_record, record_files, write_record
 
 FIG3 = load_experiment("adam2021-fig3")
 ONE, OTHER = "t-SVGP", "q-SVGP natgrad"
@@ -271,7 +271,7 @@ def test_what_a_later_version_of_a_method_made_replaces_the_earlier_in_its_folde
 ) -> None:
     before, after = pair(worse)
     monkeypatch.setattr(DualSVGP, "version", 2)
-    from svgpbench.cells.cell import identify
+    from svgpbench.experiments.cell import identify
 
     for path in record_files(after):  # version 1 stays there
         record = read_record(path)

@@ -11,7 +11,7 @@ from another_paper import FIFTH, fifth_paper
 from svgpbench.errors import UserError
 from svgpbench.papers import load_paper
 from svgpbench.papers.grades import Grade
-from svgpbench.report.grading import Judged, judge
+from svgpbench.papers.grading import Judged, judge
 
 CODE = """
 import pandas as pd

@@ -14,13 +14,13 @@ from matplotlib.figure import Figure
 
 from svgpbench.errors import UserError
 from svgpbench.experiments import FigureEntry, load_experiment
+from svgpbench.output.figure import draw_computed
+from svgpbench.output.figure_and_table_types import ComputedFigure, computed_figure, kind_of
+from svgpbench.output.figures.contours import Contours
+from svgpbench.output.figures.lines import Lines
+from svgpbench.output.palette import KNOWN
 from svgpbench.papers import load_paper
 from svgpbench.plugins import FIGURES
-from svgpbench.report.figure import draw_computed
-from svgpbench.report.figures.contours import Contours
-from svgpbench.report.figures.lines import Lines
-from svgpbench.report.kinds import ComputedFigure, computed_figure, kind_of
-from svgpbench.report.palette import KNOWN
 
 Draw = Callable[[ComputedFigure, pd.DataFrame], tuple[Figure, str]]
 COMMON = {"shows": "What there is.", "x_label": "across", "y_label": "up"}

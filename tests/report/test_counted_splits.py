@@ -8,9 +8,9 @@ import pytest
 from hand_records import cell, collected, record
 
 from svgpbench.config import SplitConfig
-from svgpbench.report.collect import Collected
-from svgpbench.report.front_table import ParetoTable
-from svgpbench.report.table import build_table
+from svgpbench.output.pareto_table import ParetoTable
+from svgpbench.output.result_table import build_table
+from svgpbench.results.collect import Collected
 from svgpbench.site.explorer import explored
 from svgpbench.site.fields import Field
 

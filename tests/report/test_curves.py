@@ -11,9 +11,9 @@ import pytest
 from hand_records import cell, record
 
 from svgpbench.config import SplitConfig, TrainingConfig
-from svgpbench.report.curves import Curve, curves, leaves, limits
-from svgpbench.report.frames import trace_frame
-from svgpbench.runner.records import Record
+from svgpbench.output.curves import Curve, curves, leaves, limits
+from svgpbench.results.frames import trace_frame
+from svgpbench.results.records import Record
 
 
 def traced(

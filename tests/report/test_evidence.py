@@ -8,9 +8,9 @@ import pytest
 from hand_records import cell, record
 
 from svgpbench.config import DataConfig, MethodConfig, OnlineConfig, TrainingConfig
-from svgpbench.report.evidence import scores_at
-from svgpbench.report.traced import bound_traces, frame_of
-from svgpbench.runner.records import Record
+from svgpbench.papers.evidence.records import scores_at
+from svgpbench.results.records import Record
+from svgpbench.results.trace_measures import bound_traces, frame_of
 
 SETTLING = [-90.0, -60.0, -70.0, -50.0, -40.0, -30.0, -20.0, -15.0, -12.0, -11.0]
 """Ten EM iterations of which one falls by ten."""

@@ -18,15 +18,15 @@ from svgpbench.config import InducingConfig, TrainingConfig
 from svgpbench.errors import UserError
 from svgpbench.experiments import load_experiment, shipped_experiments
 from svgpbench.metrics import PIT_LEVELS, pit_column
+from svgpbench.output.figure import draw_figure
+from svgpbench.output.figure_and_table_types import FigureKind, kind_of
+from svgpbench.output.figures.against import Against
+from svgpbench.output.figures.calibration import Calibration
+from svgpbench.output.figures.convergence import Convergence
+from svgpbench.output.figures.finals import Finals
+from svgpbench.output.panel import STEP
 from svgpbench.plugins import FIGURES, TABLES
-from svgpbench.report import draw_figure
-from svgpbench.report.figures.against import Against
-from svgpbench.report.figures.calibration import Calibration
-from svgpbench.report.figures.convergence import Convergence
-from svgpbench.report.figures.finals import Finals
-from svgpbench.report.kinds import FigureKind, kind_of
-from svgpbench.report.panel import STEP
-from svgpbench.runner.records import Record
+from svgpbench.results.records import Record
 
 Draw = Callable[..., tuple[Figure, str]]
 

@@ -14,9 +14,9 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from svgpbench.report import draw_figure
-from svgpbench.report.palette import KNOWN, OTHERS
-from svgpbench.runner.records import Record
+from svgpbench.output.figure import draw_figure
+from svgpbench.output.palette import KNOWN, OTHERS
+from svgpbench.results.records import Record
 
 Draw = Callable[..., Figure]
 DATA, METHODS = ("airfoil", "boston", "concrete"), ("t-SVGP", "q-SVGP Adam", "theirs")

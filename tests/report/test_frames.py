@@ -10,8 +10,8 @@ from hand_records import cell, record
 
 from svgpbench.config import BackendConfig, OnlineConfig, SplitConfig, TrainingConfig
 from svgpbench.errors import UserError
-from svgpbench.report.frames import METRICS, count_by, final_frame, reference_backend, trace_frame
-from svgpbench.runner.records import Record
+from svgpbench.results.frames import METRICS, count_by, final_frame, reference_backend, trace_frame
+from svgpbench.results.records import Record
 
 
 def test_final_values_are_those_of_the_metrics_and_not_of_the_trace() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hand_records import record
 from test_pareto import table, timed, with_options
 
-from svgpbench.report.pareto import scaled
+from svgpbench.results.pareto import scaled
 
 
 def test_each_number_of_a_row_stands_under_its_own_heading() -> None:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from svgpbench.learning.plan import OURS, Contestant, Run, read_plan
-from svgpbench.learning.records import DONE, Look, Record, append
+from svgpbench.benchmarks.time_to_target.plan import OURS, Contestant, Run, read_plan
+from svgpbench.benchmarks.time_to_target.records import DONE, Look, Record, append
 from svgpbench.papers import load_paper
+from svgpbench.papers.evidence.curves import command, learned
 from svgpbench.papers.grades import Grade
-from svgpbench.report.grading import judge
-from svgpbench.report.learned import command, learned
+from svgpbench.papers.grading import judge
 
 NAME = "adam2021-fig4"
 PLAN = read_plan(Path(NAME))

@@ -11,10 +11,10 @@ import pytest
 from hand_records import cell, collected, record
 
 from svgpbench.errors import UserError
-from svgpbench.report import build_table
-from svgpbench.report.frames import METRICS
-from svgpbench.report.means import mean_and_error
-from svgpbench.runner.records import Record
+from svgpbench.output.result_table import build_table
+from svgpbench.results.frames import METRICS
+from svgpbench.results.records import Record
+from svgpbench.stats.means import mean_and_error
 
 
 def row(*records: Record, **which: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import pytest
 from hand_records import cell, collected, record
 from rich.console import Console
 
-from svgpbench.report.layout import (
+from svgpbench.output.layout import (
     ResultTable,
     TerminalTable,
     difference,
@@ -18,7 +18,7 @@ from svgpbench.report.layout import (
     plus_minus,
     to_markdown,
 )
-from svgpbench.report.table import build_table
+from svgpbench.output.result_table import build_table
 
 REGRESSION = {"elbo": -210.0, "nlpd": 1.5, "nlpd_original": 3.5, "rmse": 0.25, "rmse_original": 8.0}
 CLASSES = {"elbo": -65.0, "nlpd": 0.75, "error_rate": 0.125}

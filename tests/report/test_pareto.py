@@ -15,13 +15,14 @@ from matplotlib.figure import Figure
 from svgpbench.cli.application import exit_code
 from svgpbench.errors import UserError
 from svgpbench.experiments import FigureEntry, TableEntry, load_experiment
+from svgpbench.output.figure import draw_figure
+from svgpbench.output.figure_and_table_types import kind_of
+from svgpbench.output.figures.pareto import Pareto
+from svgpbench.output.pareto_table import FrontTable, ParetoTable
 from svgpbench.plugins import FIGURES, TABLES
-from svgpbench.report import draw_figure, pareto
-from svgpbench.report.figures.pareto import Pareto
-from svgpbench.report.front_table import FrontTable, ParetoTable
-from svgpbench.report.kinds import kind_of
-from svgpbench.report.pareto import scaled
-from svgpbench.runner.records import Record
+from svgpbench.results import pareto
+from svgpbench.results.pareto import scaled
+from svgpbench.results.records import Record
 
 Scores = tuple[float, float]
 """Mean NLPD, and seconds."""

@@ -12,8 +12,8 @@ from hand_records import cell, record
 
 from svgpbench.config import SplitConfig
 from svgpbench.papers import PrintedFigure
-from svgpbench.report.printed_beside_ours import Beside, as_text, beside
-from svgpbench.runner.records import Record
+from svgpbench.papers.published_values import Beside, as_text, beside
+from svgpbench.results.records import Record
 
 SIZES = {"n_train": 90, "n_test": 10}
 

@@ -10,9 +10,9 @@ from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 
 from svgpbench.errors import UserError
-from svgpbench.report import draw_figure
-from svgpbench.report.figures.ranks import CriticalDifference
-from svgpbench.runner.records import Record
+from svgpbench.output.figure import draw_figure
+from svgpbench.output.figures.ranks import CriticalDifference
+from svgpbench.results.records import Record
 
 
 def on_sets(count: int, *methods: str) -> list[Record]:

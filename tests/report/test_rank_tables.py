@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from hand_records import cell, collected, record
 
-from svgpbench.report.layout import ResultTable, footnotes, rank_table, to_latex, to_markdown
-from svgpbench.report.table import Finals
-from svgpbench.runner.records import Record
+from svgpbench.output.layout import ResultTable, footnotes, rank_table, to_latex, to_markdown
+from svgpbench.output.result_table import Finals
+from svgpbench.results.records import Record
 
 
 def on_set(at: int) -> list[Record]:

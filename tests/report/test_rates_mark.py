@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from svgpbench.comparison.advice import marks
 from svgpbench.experiments import Experiment, resolve, shipped_experiments
-from svgpbench.report.advice import marks
 
 
 def file_of(name: str, **changes: Any) -> Experiment:

@@ -11,8 +11,8 @@ from pydantic import BaseModel, ValidationError
 
 from svgpbench.config import CellConfig, DataConfig, SplitConfig
 from svgpbench.errors import UserError
-from svgpbench.report.collect import refuse_mixture
-from svgpbench.runner.records import Record
+from svgpbench.results.collect import refuse_mixture
+from svgpbench.results.records import Record
 
 REPLICATES = {
     "experiment",

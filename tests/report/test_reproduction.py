@@ -9,9 +9,9 @@ from hand_records import cell
 
 from svgpbench.config import InducingConfig, MethodConfig, SplitConfig
 from svgpbench.papers import load_paper, paper_folders
+from svgpbench.papers.reductions import scope
+from svgpbench.papers.reproduction import choose
 from svgpbench.papers.schema import Artefact
-from svgpbench.report.reproduction import choose
-from svgpbench.report.scope import scope
 
 OF_FIGURE_3 = [claim.id for claim in load_paper("adam2021").claims if "fig3" in claim.artefacts]
 

@@ -9,9 +9,9 @@ from planted_table1 import TABLE1, Levels, plant, plant_choice
 
 from svgpbench.experiments import resolve
 from svgpbench.papers import load_paper
-from svgpbench.report.collect import collect
-from svgpbench.report.grading import Judged, Part, judge
-from svgpbench.report.printed_beside_ours import as_text, beside
+from svgpbench.papers.grading import Judged, Part, judge
+from svgpbench.papers.published_values import as_text, beside
+from svgpbench.results.collect import collect
 
 PAPER = load_paper("adam2021")
 PRINTED = [figure for figure in PAPER.printed if figure.artefact == "table1"]

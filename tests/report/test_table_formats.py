@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from svgpbench.report.table_formats import TextTable, latex, latex_text, markdown
+from svgpbench.output.table_formats import TextTable, latex, latex_text, markdown
 
 TABLE = TextTable(("method", "n", "ELBO"), [("|γ| = 5", "3", "-1.5±0.2"), ("a_b", "2", "–")], 1)
 

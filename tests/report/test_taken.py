@@ -9,9 +9,9 @@ from committed_records import RESULTS, committed
 
 from svgpbench.cli.application import exit_code
 from svgpbench.papers import load_paper
+from svgpbench.papers.artefact_costs import taken_as_markdown
 from svgpbench.papers.grades import Fidelity, Grade
-from svgpbench.report.grading import Judged
-from svgpbench.report.taken import taken_as_markdown
+from svgpbench.papers.grading import Judged
 
 
 def row(page: str, artefact: str) -> list[str]:

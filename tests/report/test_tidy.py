@@ -15,10 +15,10 @@ from committed_records import committed, worked
 from svgpbench.errors import UserError
 from svgpbench.methods.mean_covariance import MeanCholeskySVGP
 from svgpbench.metrics import METRICS
-from svgpbench.report import tidy
-from svgpbench.runner.duplicates import Stored
-from svgpbench.runner.records import write_record
-from svgpbench.runner.stored import records_below
+from svgpbench.results import tidy
+from svgpbench.results.duplicates import Stored
+from svgpbench.results.records import write_record
+from svgpbench.results.store import records_below
 
 ROOT = Path(__file__).parents[2]
 SOME = committed("adam2021-fig3")[::50]

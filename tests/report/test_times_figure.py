@@ -10,12 +10,11 @@ import pytest
 from matplotlib.figure import Figure
 
 from svgpbench.errors import UserError
-from svgpbench.papers import load_paper
+from svgpbench.papers import load_paper, times_figure
+from svgpbench.papers.evidence.timings import Timed
+from svgpbench.papers.reproduction import write_times
 from svgpbench.papers.schema import Timing
-from svgpbench.report import times_figure
-from svgpbench.report.reproduction import write_times
-from svgpbench.report.times_figure import draw_times, styles_of
-from svgpbench.report.timings import Timed
+from svgpbench.papers.times_figure import draw_times, styles_of
 
 TIMING = Timing(
     record="speed/mine.json",

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from svgpbench.benchmarks.timing.report import Cell, SpeedReport
+from svgpbench.benchmarks.timing.rounds import Round
 from svgpbench.errors import UserError
 from svgpbench.papers import load_paper
+from svgpbench.papers.evidence.timings import command, timed
 from svgpbench.papers.grades import Grade
-from svgpbench.papers.of_times import Gain, Ratio
+from svgpbench.papers.grading import judge
+from svgpbench.papers.predicates.times import Gain, Ratio
 from svgpbench.papers.schema import Timing
-from svgpbench.report.grading import judge
-from svgpbench.report.timings import command, timed
-from svgpbench.speed.report import Cell, SpeedReport
-from svgpbench.speed.rounds import Round
 
 TIMING = Timing(record="speed/fig4.json", problems=("softmax10-M100",), steps=("e_step", "m_step"))
 PAPER = load_paper("adam2021")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hand_records import cell, record
 
-from svgpbench.report.traced import traced_columns
+from svgpbench.results.trace_measures import traced_columns
 
 Trace = dict[str, Sequence[float | None]]
 

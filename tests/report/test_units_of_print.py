@@ -10,9 +10,9 @@ from hand_records import cell, record
 
 from svgpbench.papers import PrintedFigure
 from svgpbench.papers.grades import Grade
-from svgpbench.report.printed_beside_ours import Beside, beside, without_ours
-from svgpbench.report.units_of_print import STEPS, Quantity, read_quantity
-from svgpbench.runner.records import Record
+from svgpbench.papers.printed_units import STEPS, Quantity, read_quantity
+from svgpbench.papers.published_values import Beside, beside, without_ours
+from svgpbench.results.records import Record
 
 SIZES = {"n_train": 90, "n_test": 10}
 ERRORS = {

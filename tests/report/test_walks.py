@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from svgpbench.benchmarks.stability import records
+from svgpbench.benchmarks.stability.plan import Cell, read_plan
+from svgpbench.benchmarks.stability.records import Record, append
 from svgpbench.papers import load_paper
-from svgpbench.papers.of_rates import Stands
-from svgpbench.report.grading import judge
-from svgpbench.report.walks import walked
-from svgpbench.survival import records
-from svgpbench.survival.plan import Cell, read_plan
-from svgpbench.survival.records import Record, append
+from svgpbench.papers.evidence.stability import walked
+from svgpbench.papers.grading import judge
+from svgpbench.papers.predicates.rates import Stands
 
 PLAN = read_plan()
 

@@ -11,7 +11,7 @@ from committed_records import RESULTS
 from svgpbench.cli.application import exit_code
 from svgpbench.papers import load_paper, paper_folders
 from svgpbench.papers.grades import Grade
-from svgpbench.report.ledger import COLUMNS, released
+from svgpbench.papers.ledger import COLUMNS, released
 
 
 def test_the_committed_records_give_figure_3_and_its_grade(

@@ -10,13 +10,13 @@ import pyarrow.parquet as pq
 import pytest
 from committed_records import RESULTS
 
-from svgpbench.cells.cell import identify
 from svgpbench.experiments import Selection, resolve
+from svgpbench.experiments.cell import identify
 from svgpbench.papers import Artefact, Paper, load_paper
-from svgpbench.report.collect import collect
-from svgpbench.report.paper_page import PAGE, is_shown
-from svgpbench.report.printed_beside_ours import as_text, beside
-from svgpbench.report.reproduction import all_of, plan
+from svgpbench.papers.page import PAGE, is_shown
+from svgpbench.papers.published_values import as_text, beside
+from svgpbench.papers.reproduction import all_of, plan
+from svgpbench.results.collect import collect
 
 PAPERS = ("adam2021", "kobe2021", "salimbeni2018", "cheng2017", "titsias2025")
 LIMIT = 8e6

@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 from committed_records import RESULTS, committed
 
-from svgpbench.cells.cell import identify
-from svgpbench.cells.validation import check_cells
 from svgpbench.config import CellConfig
 from svgpbench.experiments import load_experiment, resolve
+from svgpbench.experiments.cell import identify
+from svgpbench.experiments.validation import check_cells
 from svgpbench.plugins import framework_missing, registry_of
-from svgpbench.runner.difference import difference
-from svgpbench.runner.pool import run_cells
-from svgpbench.runner.records import Record
-from svgpbench.runner.standing import why_superseded
-from svgpbench.runner.stored import experiments
-from svgpbench.runner.verification import ROUNDING
+from svgpbench.results.difference import difference
+from svgpbench.results.records import Record
+from svgpbench.results.store import experiments
+from svgpbench.results.validity import why_superseded
+from svgpbench.runs.pool import run_cells
+from svgpbench.runs.verification import ROUNDING
 
 LEFT_THE_CONE = {("pima", f"{method} 2", "not_pd") for method in ("t-SVGP", "q-SVGP natgrad")}
 """Of a band of rates, the ends."""

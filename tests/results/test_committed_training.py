@@ -6,9 +6,9 @@ from collections import Counter
 
 from committed_records import RESULTS
 
-from svgpbench.learning import records
-from svgpbench.learning.plan import read_plan
-from svgpbench.learning.records import REFUSED
+from svgpbench.benchmarks.time_to_target import records
+from svgpbench.benchmarks.time_to_target.plan import read_plan
+from svgpbench.benchmarks.time_to_target.records import REFUSED
 
 
 def test_committed_runs_are_of_the_shipped_plan_and_whole() -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from svgpbench.config import CellConfig
-from svgpbench.runner import pool
-from svgpbench.runner.events import Summary
-from svgpbench.runner.pool import run_cells
-from svgpbench.runner.records import Record
+from svgpbench.results.records import Record
+from svgpbench.runs import pool
+from svgpbench.runs.events import Summary
+from svgpbench.runs.pool import run_cells
 
 
 @pytest.fixture(autouse=True)

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from svgpbench.cells.identity import Identity, digest
-from svgpbench.cells.outcome import Outcome, columns
 from svgpbench.config import CellConfig
 from svgpbench.errors import UserError
+from svgpbench.experiments.identity import Identity, digest
+from svgpbench.experiments.outcome import Outcome, columns
 
 OK = Outcome(status="ok")
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from svgpbench.errors import UserError
-from svgpbench.runner import cores
-from svgpbench.runner.cores import cpu_quota, job_cores, usable_cores
+from svgpbench.runs import cores
+from svgpbench.runs.cores import cpu_quota, job_cores, usable_cores
 
 Machine = Callable[..., None]
 

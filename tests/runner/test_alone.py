@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from fake_cells import make_config
 
-from svgpbench.cells.identity import Identity
 from svgpbench.config import CellConfig
-from svgpbench.runner import pool
-from svgpbench.runner.backlog import PlannedCell
-from svgpbench.runner.cores import usable_cores
-from svgpbench.runner.events import Event, Finished, Planned, Started, Summary
-from svgpbench.runner.process import WorkerKind
-from svgpbench.runner.records import Record
+from svgpbench.experiments.identity import Identity
+from svgpbench.results.records import Record
+from svgpbench.runs import pool
+from svgpbench.runs.cores import usable_cores
+from svgpbench.runs.events import Event, Finished, Planned, Started, Summary
+from svgpbench.runs.process import WorkerKind
+from svgpbench.runs.queue import PlannedCell
 
 Run = Callable[..., Summary]
 CUDA = {

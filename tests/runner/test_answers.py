@@ -7,15 +7,15 @@ from datetime import UTC, datetime
 import pytest
 from fake_cells import make_config
 
-from svgpbench.cells.identity import Identity
-from svgpbench.cells.outcome import columns
 from svgpbench.environment import describe
-from svgpbench.runner.backlog import PlannedCell
-from svgpbench.runner.foreman import make_record
-from svgpbench.runner.protocol import Answer, Request
-from svgpbench.runner.records import Record, WorkerFacts
-from svgpbench.runner.seats import KEEPS_WORKER
-from svgpbench.runner.worker import OUT_OF_MEMORY, answer_cell, one_line, ran_out_of_memory
+from svgpbench.experiments.identity import Identity
+from svgpbench.experiments.outcome import columns
+from svgpbench.results.records import Record, WorkerFacts
+from svgpbench.runs.protocol import Answer, Request
+from svgpbench.runs.queue import PlannedCell
+from svgpbench.runs.scheduler import make_record
+from svgpbench.runs.slots import KEEPS_WORKER
+from svgpbench.runs.worker import OUT_OF_MEMORY, answer_cell, one_line, ran_out_of_memory
 
 
 def answered(do: str) -> Answer:

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from fake_cells import make_config
 
-from svgpbench.runner.core_claims import CoreClaims
-from svgpbench.runner.cores import usable_cores
-from svgpbench.runner.records import Record
+from svgpbench.results.records import Record
+from svgpbench.runs.core_locks import CoreClaims
+from svgpbench.runs.cores import usable_cores
 
 OTHER = """
 import sys
 from pathlib import Path
-from svgpbench.runner.core_claims import CoreClaims
+from svgpbench.runs.core_locks import CoreClaims
 print(CoreClaims(Path(sys.argv[1])).choose(tuple(map(int, sys.argv[2:])), 1), flush=True)
 sys.stdin.read()
 """

@@ -23,16 +23,16 @@ from fake_cells import make_config
 from process_watch import until_gone
 from test_killed_cell import CELL
 
-from svgpbench.cells.identity import Identity
 from svgpbench.errors import UserError
-from svgpbench.runner import cluster_task
-from svgpbench.runner.cluster_task import Order, Reply, claimed_cores
-from svgpbench.runner.cores import usable_cores
-from svgpbench.runner.dask_crew import DaskCrew
-from svgpbench.runner.events import Event, Noticed, Started, Summary
-from svgpbench.runner.pool import run_cells
-from svgpbench.runner.process import Stopped
-from svgpbench.runner.protocol import Request
+from svgpbench.experiments.identity import Identity
+from svgpbench.runs import dask_task
+from svgpbench.runs.cores import usable_cores
+from svgpbench.runs.dask_slots import DaskCrew
+from svgpbench.runs.dask_task import Order, Reply, claimed_cores
+from svgpbench.runs.events import Event, Noticed, Started, Summary
+from svgpbench.runs.pool import run_cells
+from svgpbench.runs.process import Stopped
+from svgpbench.runs.protocol import Request
 
 Run = Callable[..., Summary]
 
@@ -178,7 +178,7 @@ def test_an_order_for_a_worker_whose_place_another_took_is_not_carried_out() -> 
         memory=None,
         target="fake_cells",
     )
-    assert cluster_task.compute(order.model_dump_json()) == Reply(answer=None).model_dump_json()
+    assert dask_task.compute(order.model_dump_json()) == Reply(answer=None).model_dump_json()
 
 
 def test_a_worker_without_what_is_run_is_not_used_and_named(
@@ -196,8 +196,8 @@ import signal, sys
 from pathlib import Path
 from distributed import Client
 from fake_cells import make_config
-from svgpbench.runner.dask_crew import DaskCrew
-from svgpbench.runner.pool import run_cells
+from svgpbench.runs.dask_slots import DaskCrew
+from svgpbench.runs.pool import run_cells
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 folder = Path(sys.argv[1])
@@ -249,8 +249,8 @@ def test_cores_are_claimed_between_cells_and_all_of_them_for_one_that_measures(
         def is_set(self) -> bool:
             return True
 
-    monkeypatch.setattr(cluster_task.tempfile, "gettempdir", lambda: str(tmp_path))
-    cluster_task._core_claims.cache_clear()
+    monkeypatch.setattr(dask_task.tempfile, "gettempdir", lambda: str(tmp_path))
+    dask_task._core_claims.cache_clear()
     cores, stop = usable_cores(), Stop()
     try:
         with claimed_cores(1, False, stop) as mine:
@@ -266,4 +266,4 @@ def test_cores_are_claimed_between_cells_and_all_of_them_for_one_that_measures(
         with claimed_cores(len(cores), False, stop) as mine:
             assert mine == cores
     finally:
-        cluster_task._core_claims.cache_clear()
+        dask_task._core_claims.cache_clear()

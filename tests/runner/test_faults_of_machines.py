@@ -21,11 +21,11 @@ from fake_cells import identify, make_config
 from process_watch import until_gone
 
 from svgpbench.config import CellConfig
-from svgpbench.runner import foreman
-from svgpbench.runner.events import Event, Finished, Noticed, Summary
-from svgpbench.runner.kept import write_kept
-from svgpbench.runner.records import Record, record_path
-from svgpbench.runner.stored import record_of, records_in
+from svgpbench.results.parquet_file import write_kept
+from svgpbench.results.records import Record, record_path
+from svgpbench.results.store import record_of, records_in
+from svgpbench.runs import scheduler
+from svgpbench.runs.events import Event, Finished, Noticed, Summary
 
 Run = Callable[..., Summary]
 RUNNER = """
@@ -33,7 +33,7 @@ import os, signal, sys, time
 from pathlib import Path
 from fake_cells import make_config
 from svgpbench.errors import UserError
-from svgpbench.runner.pool import run_cells
+from svgpbench.runs.pool import run_cells
 
 folder, how = Path(sys.argv[1]), sys.argv[2]
 cells = [make_config("note", seed, options={"notes": str(folder / "notes")}) for seed in range(8)]
@@ -182,7 +182,7 @@ def test_the_cells_of_a_run_that_is_killed_go_to_the_other(tmp_path: Path, run: 
     slow = make_config("sleep_with_child", options={"pids": str(tmp_path / "pids")})
     script = (
         "import sys; from pathlib import Path; from fake_cells import make_config\n"
-        "from svgpbench.runner.pool import run_cells\n"
+        "from svgpbench.runs.pool import run_cells\n"
         "slow = make_config('sleep_with_child', options={'pids': sys.argv[1] + '/pids'})\n"
         "run_cells([slow], results=Path(sys.argv[1]) / 'results', jobs=1, target='fake_cells')\n"
     )
@@ -221,7 +221,7 @@ def test_a_clock_that_was_put_back_makes_no_new_record_the_older(
         def now(cls, tz: object = None) -> datetime:  # type: ignore[override]
             return first.started - timedelta(days=400)
 
-    monkeypatch.setattr(foreman, "datetime", Back)
+    monkeypatch.setattr(scheduler, "datetime", Back)
     (again,) = run(cell, force=True).records
     assert again.started > first.started
     assert 0.0 < again.wall_s < 60.0
@@ -254,7 +254,7 @@ def test_drafts_of_killed_runs_are_removed_but_not_those_of_a_run_that_goes_on(
     holder = subprocess.Popen(
         [
             *(sys.executable, "-c"),
-            "import sys; from pathlib import Path; from svgpbench.runner.claims import Claims\n"
+            "import sys; from pathlib import Path; from svgpbench.results.cell_locks import Claims\n"
             "claims = Claims(Path(sys.argv[1])); print(claims.take(sys.argv[2]), flush=True)\n"
             "sys.stdin.read()",
             *(str(tmp_path / "results" / ".claims"), identify(other).cell_id),
@@ -298,7 +298,7 @@ def test_a_cell_that_another_run_failed_at_meanwhile_is_not_run_again(
                     "started": datetime(2030, 1, 1, tzinfo=UTC),
                 }
             )
-            foreman.write_record(tmp_path / "results", made)
+            scheduler.write_record(tmp_path / "results", made)
 
     slow = make_config("sleep", options={"seconds": 1.0})
     summary = run(cells[0], slow, cells[1], on_event=on_event)

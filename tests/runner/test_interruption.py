@@ -14,15 +14,15 @@ import pytest
 from fake_cells import make_config
 from process_watch import running, until_gone
 
-from svgpbench.runner.events import Summary
-from svgpbench.runner.stored import records_in
+from svgpbench.results.store import records_in
+from svgpbench.runs.events import Summary
 
 RUN = """
 import signal
 import sys
 from pathlib import Path
 from fake_cells import make_config
-from svgpbench.runner.pool import run_cells
+from svgpbench.runs.pool import run_cells
 
 # a shell that runs the tests in the background has turned Ctrl-C off
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -79,7 +79,7 @@ def test_a_worker_ends_when_its_requests_do(parent_is_known: bool) -> None:
     parent = ["--parent", str(os.getpid())] if parent_is_known else []
     arguments = ["--backend", "numpy", "--target", "fake_cells", *parent]
     worker = subprocess.Popen(
-        [sys.executable, "-m", "svgpbench.runner.worker", *arguments],
+        [sys.executable, "-m", "svgpbench.runs.worker", *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )

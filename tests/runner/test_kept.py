@@ -18,11 +18,11 @@ from fake_cells import identify, make_config
 from test_record_files import make_record
 
 from svgpbench.errors import UserError
-from svgpbench.runner.backlog import PlannedCell, record_for
-from svgpbench.runner.kept import MARK, read_kept, write_kept
-from svgpbench.runner.pool import run_cells
-from svgpbench.runner.records import Record, kept_path, record_files, write_record
-from svgpbench.runner.stored import experiments, record_of, records_below, records_in, records_of
+from svgpbench.results.parquet_file import MARK, read_kept, write_kept
+from svgpbench.results.records import Record, kept_path, record_files, write_record
+from svgpbench.results.store import experiments, record_of, records_below, records_in, records_of
+from svgpbench.runs.pool import run_cells
+from svgpbench.runs.queue import PlannedCell, record_for
 
 
 def exactly(value: Any) -> str:

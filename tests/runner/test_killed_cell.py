@@ -10,10 +10,10 @@ from pathlib import Path
 
 import psutil
 
-from svgpbench.cells.cell import identify
 from svgpbench.config import CellConfig
-from svgpbench.runner.pool import run_cells
-from svgpbench.runner.records import checkpoint_path
+from svgpbench.experiments.cell import identify
+from svgpbench.results.records import checkpoint_path
+from svgpbench.runs.pool import run_cells
 
 CELL = CellConfig.model_validate(
     {
@@ -37,7 +37,7 @@ def kill_worker_when(place: Path) -> None:
         assert time.monotonic() < end
         time.sleep(0.01)
     for process in psutil.Process().children():
-        if "svgpbench.runner.worker" in process.cmdline():
+        if "svgpbench.runs.worker" in process.cmdline():
             os.kill(process.pid, signal.SIGKILL)
 
 

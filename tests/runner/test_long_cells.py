@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 from fake_cells import identify, make_config
 
-from svgpbench.runner.cores import SHARE, job_memory, memory_limit
-from svgpbench.runner.events import Event, SetAside, Summary
-from svgpbench.runner.records import (
+from svgpbench.results.records import (
     Record,
     checkpoint_path,
     record_files,
     record_path,
 )
-from svgpbench.runner.stored import records_in
+from svgpbench.results.store import records_in
+from svgpbench.runs.cores import SHARE, job_memory, memory_limit
+from svgpbench.runs.events import Event, SetAside, Summary
 
 RunOne = Callable[..., Record]
 Run = Callable[..., Summary]
@@ -74,7 +74,7 @@ def test_the_memory_of_the_machine_is_shared_out(
     assert memory_limit(file) is None
     file.write_text("4096\n")
     assert memory_limit(file) == 4096
-    monkeypatch.setattr("svgpbench.runner.cores.memory_limit", lambda path: 4096)
+    monkeypatch.setattr("svgpbench.runs.cores.memory_limit", lambda path: 4096)
     assert job_memory(2) == SHARE * 2048
 
 

@@ -13,11 +13,11 @@ import pytest
 from committed_records import committed, worked
 
 from svgpbench.errors import UserError
-from svgpbench.runner.duplicates import one_a_cell
-from svgpbench.runner.kept import write_kept
-from svgpbench.runner.merging import merge
-from svgpbench.runner.records import Record, record_files, record_path, write_record
-from svgpbench.runner.stored import records_below, records_in
+from svgpbench.results.duplicates import one_a_cell
+from svgpbench.results.merging import merge
+from svgpbench.results.parquet_file import write_kept
+from svgpbench.results.records import Record, record_files, record_path, write_record
+from svgpbench.results.store import records_below, records_in
 
 TEN = list(committed("adam2021-fig3")[::120])
 """Ten records of Figure 3, of three backends."""
@@ -191,7 +191,7 @@ def test_two_merges_into_one_folder_do_not_lose_what_the_other_adds(tmp_path: Pa
     merge([tmp_path / "a"], results)
     (results / ".adam2021-fig3.1.tmp").write_text("half")
     code = (
-        "import sys; from pathlib import Path; from svgpbench.runner.merging import alone_in\n"
+        "import sys; from pathlib import Path; from svgpbench.results.merging import alone_in\n"
         "with alone_in(Path(sys.argv[1])): print(flush=True); sys.stdin.read()"
     )
     pipe = subprocess.PIPE

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from svgpbench.cells.cell import identify
 from svgpbench.errors import UserError
-from svgpbench.runner.migration import migrate
-from svgpbench.runner.records import read_record, record_files
-from svgpbench.runner.standing import why_superseded
+from svgpbench.experiments.cell import identify
+from svgpbench.results.migration import migrate
+from svgpbench.results.records import read_record, record_files
+from svgpbench.results.validity import why_superseded
 
 NUMBERS = ("trace", "metrics", "timing", "data", "environment", "started", "wall_s", "status")
 
@@ -68,8 +68,8 @@ def written(folder: Path, content: dict[str, Any]) -> Path:
 
 
 def of_boston(content: dict[str, Any]) -> dict[str, Any]:
-    from svgpbench.cells.cell import load_data
     from svgpbench.config import DataConfig
+    from svgpbench.experiments.cell import load_data
 
     fingerprint = load_data(DataConfig(name="boston")).fingerprint
     return content | {"data": content["data"] | {"fingerprint": fingerprint}}

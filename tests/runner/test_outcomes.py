@@ -9,9 +9,9 @@ import pytest
 from fake_cells import make_config
 from process_watch import until_gone
 
-from svgpbench.runner.events import Summary
-from svgpbench.runner.records import Record
-from svgpbench.runner.stored import records_in
+from svgpbench.results.records import Record
+from svgpbench.results.store import records_in
+from svgpbench.runs.events import Summary
 
 RunOne = Callable[..., Record]
 Run = Callable[..., Summary]

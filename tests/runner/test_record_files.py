@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from fake_cells import identify, make_config
 
-from svgpbench.cells.outcome import columns, finite
 from svgpbench.environment import describe, source_revision
 from svgpbench.errors import UserError
-from svgpbench.runner.records import (
+from svgpbench.experiments.outcome import columns, finite
+from svgpbench.results.records import (
     FINAL,
     DamagedRecordError,
     Record,
@@ -27,8 +27,8 @@ from svgpbench.runner.records import (
     record_path,
     write_record,
 )
-from svgpbench.runner.stored import records_in
-from svgpbench.runner.worker_setup import peak_memory_bytes, worker_environment
+from svgpbench.results.store import records_in
+from svgpbench.runs.worker_setup import peak_memory_bytes, worker_environment
 
 
 def make_record(seed: int = 0, **changes: object) -> Record:

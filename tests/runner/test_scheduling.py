@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from fake_cells import make_config
 
-from svgpbench.cells.identity import Identity
 from svgpbench.errors import UserError
-from svgpbench.runner.backlog import Backlog, PlannedCell
-from svgpbench.runner.cores import cpu_quota, job_cores, usable_cores
-from svgpbench.runner.events import Event, Finished, Planned, Started, Summary
-from svgpbench.runner.records import Record
-from svgpbench.runner.stored import records_in
+from svgpbench.experiments.identity import Identity
+from svgpbench.results.records import Record
+from svgpbench.results.store import records_in
+from svgpbench.runs.cores import cpu_quota, job_cores, usable_cores
+from svgpbench.runs.events import Event, Finished, Planned, Started, Summary
+from svgpbench.runs.queue import Backlog, PlannedCell
 
 Run = Callable[..., Summary]
 

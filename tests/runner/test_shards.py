@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from svgpbench.errors import UserError
 from svgpbench.experiments import load_experiment, resolve
-from svgpbench.runner.shards import Shard
+from svgpbench.runs.shards import Shard
 
 IDS = st.lists(st.integers(0, 2**64 - 1).map("{:016x}".format), unique=True)
 

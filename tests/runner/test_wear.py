@@ -9,12 +9,14 @@ from collections.abc import Callable, Iterator
 import pytest
 from fake_cells import make_config
 
-from svgpbench.runner import wear
-from svgpbench.runner.events import Summary
+from svgpbench.runs import memory_mappings
+from svgpbench.runs.events import Summary
 
 Run = Callable[..., Summary]
 
-pytestmark = pytest.mark.skipif(wear.mappings_allowed() is None, reason="Linux counts mappings")
+pytestmark = pytest.mark.skipif(
+    memory_mappings.mappings_allowed() is None, reason="Linux counts mappings"
+)
 
 HOLDS = """
 import mmap, sys
@@ -37,22 +39,22 @@ def holder(request: pytest.FixtureRequest) -> Iterator[tuple[int, int]]:
 
 def test_mappings_are_counted_and_more_than_a_share_is_worn(holder: tuple[int, int]) -> None:
     pid, count = holder
-    held, allowed = wear.mappings(pid), wear.mappings_allowed()
+    held, allowed = memory_mappings.mappings(pid), memory_mappings.mappings_allowed()
     assert held is not None
     assert allowed is not None
     assert count <= held < count + 1_000
-    assert wear.is_worn(pid, 10) is (held > allowed / 2)
-    assert not wear.is_worn(pid, 11)  # it is not looked at
+    assert memory_mappings.is_worn(pid, 10) is (held > allowed / 2)
+    assert not memory_mappings.is_worn(pid, 11)  # it is not looked at
 
 
 def test_a_process_that_has_ended_is_not_worn() -> None:
     with subprocess.Popen([sys.executable, "-c", ""]) as process:
         process.wait()
-    assert not wear.is_worn(process.pid, 10)
+    assert not memory_mappings.is_worn(process.pid, 10)
 
 
 def test_a_worn_worker_is_replaced(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wear, "SHARE", 0.0)
-    monkeypatch.setattr(wear, "EVERY", 2)
+    monkeypatch.setattr(memory_mappings, "SHARE", 0.0)
+    monkeypatch.setattr(memory_mappings, "EVERY", 2)
     records = run(*(make_config("finish", seed) for seed in range(5))).records
     assert [record.worker.cells_before for record in records] == [0, 1, 0, 1, 0]

@@ -13,9 +13,9 @@ from fake_cells import make_config
 
 from svgpbench import environment
 from svgpbench.environment import describe
-from svgpbench.runner import worker_setup
-from svgpbench.runner.records import Record
-from svgpbench.runner.worker_setup import peak_memory_bytes, pin, worker_environment
+from svgpbench.results.records import Record
+from svgpbench.runs import worker_setup
+from svgpbench.runs.worker_setup import peak_memory_bytes, pin, worker_environment
 
 THREAD_VARIABLES = {
     "OMP_NUM_THREADS",

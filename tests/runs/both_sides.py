@@ -27,11 +27,11 @@ from program.loop import Loop, Plan, Point
 from program.schedules import Schedule, constant, falling, rising
 
 from svgpbench.config import Decay, LikelihoodConfig, LogLinear, TrainingConfig
+from svgpbench.kernels import Model, Theta
+from svgpbench.kernels.bases import Decoupled, Features
+from svgpbench.kernels.kernels import KernelParameters, kernel
 from svgpbench.likelihoods import Likelihood, build_likelihood
 from svgpbench.methods import build_method
-from svgpbench.model import Model, Theta
-from svgpbench.model.bases import Decoupled, Features
-from svgpbench.model.kernels import KernelParameters, kernel
 from svgpbench.ops import Ops
 from svgpbench.training.batches import TrainingData
 from svgpbench.training.chunked import trainer_class

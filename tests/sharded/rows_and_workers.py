@@ -28,8 +28,8 @@ from rich.console import Console
 from rich.table import Table
 
 from svgpbench.environment import describe
-from svgpbench.runner.cores import usable_cores
-from svgpbench.runner.worker_setup import worker_environment
+from svgpbench.runs.cores import usable_cores
+from svgpbench.runs.worker_setup import worker_environment
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "runner"))
 from dask_cluster import dask_cluster

@@ -21,16 +21,16 @@ from svgpbench.config import (
     TrainingConfig,
 )
 from svgpbench.errors import UserError
+from svgpbench.kernels import Model
+from svgpbench.kernels.kernels import Matern52
 from svgpbench.likelihoods import build_likelihood
 from svgpbench.methods.collapsed import SGPR
 from svgpbench.methods.dual import DualSVGP
-from svgpbench.model import Model
-from svgpbench.model.kernels import Matern52
 from svgpbench.plugins import framework_missing, load_backend
-from svgpbench.sharded import climb, shards_of
-from svgpbench.sharded.part import Work, sums
-from svgpbench.sharded.shards import columns_of, merged, moments, read
-from svgpbench.sharded.workers import OnDask, Workers, in_pairs
+from svgpbench.runs.sharded import climb, shards_of
+from svgpbench.runs.sharded.part import Work, sums
+from svgpbench.runs.sharded.shards import columns_of, merged, moments, read
+from svgpbench.runs.sharded.workers import OnDask, Workers, in_pairs
 from svgpbench.training.batches import TrainingData
 from svgpbench.training.chunked import AccumulatingTrainer
 from svgpbench.training.em import Trainer

@@ -8,15 +8,15 @@ from pathlib import Path
 
 from committed_records import RESULTS, worked
 
-from svgpbench.cells.cell import identify
 from svgpbench.experiments import Selection, load_experiment, resolve
+from svgpbench.experiments.cell import identify
 from svgpbench.papers import Paper, load_paper
-from svgpbench.papers.effects import Effect, Outcome
 from svgpbench.papers.grades import Grade, Judgement
-from svgpbench.papers.rules import VARIANTS
-from svgpbench.report.grading import Judged, Part, judge
-from svgpbench.runner.stored import records_of
+from svgpbench.papers.grading import Judged, Part, judge
+from svgpbench.results.store import records_of
 from svgpbench.site.building import Built, build_site
+from svgpbench.stats.effects import Effect, Outcome
+from svgpbench.stats.rules import VARIANTS
 
 KEPT = ("adam2021-rates.parquet", "speed/adam2021-fig4.json", "speed/adam2021-fig5.json")
 OTHERS = ("survival", "scaling")

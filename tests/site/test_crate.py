@@ -8,7 +8,7 @@ from rocrate.model.file import File
 from rocrate.rocrate import ROCrate
 from small_site import Made
 
-from svgpbench.runner.stored import records_in
+from svgpbench.results.store import records_in
 
 
 def test_every_download_is_a_file_of_the_crate_with_its_size_and_digest(made: Made) -> None:

@@ -13,10 +13,11 @@ import pytest
 from small_site import Made
 
 from svgpbench.experiments import load_experiment
-from svgpbench.papers.effects import Outcome
-from svgpbench.report import build_table, collect
+from svgpbench.output.result_table import build_table
+from svgpbench.results.collect import collect
 from svgpbench.site.explorer import OUTCOMES
 from svgpbench.site.fields import Field
+from svgpbench.stats.effects import Outcome
 
 
 @pytest.fixture(scope="module")

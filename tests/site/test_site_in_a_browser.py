@@ -192,7 +192,7 @@ def test_the_explorer_ranks_as_tables_do(browser: Chrome, made: Made, field: Fie
 def test_the_explorer_has_the_fronts_of_the_tables(
     browser: Chrome, made: Made, field: Field
 ) -> None:
-    from svgpbench.report.front_table import ParetoTable
+    from svgpbench.output.pareto_table import ParetoTable
 
     table = ParetoTable().build(field.collected)
     ((by_flops, by_seconds),) = table.scores.values()

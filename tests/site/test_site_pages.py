@@ -14,13 +14,13 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from small_site import PLANTED, RESPONSE, Made
 
-from svgpbench.papers import convergence, rules
-from svgpbench.papers.effects import with_interval
 from svgpbench.papers.grades import Fidelity, Grade
-from svgpbench.papers.measures import MEASURES
-from svgpbench.papers.pairs import UNLEARNED
-from svgpbench.report.grading import Kind
+from svgpbench.papers.grading import Kind
 from svgpbench.site import meanings
+from svgpbench.stats import convergence, rules
+from svgpbench.stats.effects import with_interval
+from svgpbench.stats.measures import MEASURES
+from svgpbench.stats.pairs import UNLEARNED
 
 
 class Elements(HTMLParser):
@@ -259,7 +259,7 @@ def test_a_figure_leads_to_its_experiment_its_records_and_its_code(
     assert {
         "../downloads/experiments/adam2021-fig3.toml",
         "../downloads/tidy/adam2021-fig3.csv",
-        "../downloads/code/svgpbench.report.figures.convergence.py",
+        "../downloads/code/svgpbench.output.figures.convergence.py",
     } <= linked
 
 

@@ -9,7 +9,7 @@ import json
 from rich.table import Table
 from rich.text import Text
 
-from svgpbench.report.table_formats import TextTable, markdown
+from svgpbench.output.table_formats import TextTable, markdown
 from svgpbench.site.pages import packed, slug
 from svgpbench.site.tables import of_markdown, of_rich
 

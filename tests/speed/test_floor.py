@@ -9,17 +9,14 @@ from typing import Any
 
 import pytest
 
-from svgpbench.errors import UserError
-from svgpbench.ops import Ops
-from svgpbench.plugins import load_backend, new_backend
-from svgpbench.speed import SpeedReport, run_speed
-from svgpbench.speed.cases import HELD
-from svgpbench.speed.floor import Work, least_seconds, spend, work_of
-from svgpbench.speed.floor_run import BLAS, add_floor, tiny_problem
-from svgpbench.speed.floor_table import floor_table, rates_table
-from svgpbench.speed.problems import SHAPES, make_problem
-from svgpbench.speed.process import ProcessFailed, TimedProcess
-from svgpbench.speed.rates import (
+from svgpbench.benchmarks.timing import SpeedReport, run_speed
+from svgpbench.benchmarks.timing.cases import HELD
+from svgpbench.benchmarks.timing.floor import Work, least_seconds, spend, work_of
+from svgpbench.benchmarks.timing.floor_run import BLAS, add_floor, tiny_problem
+from svgpbench.benchmarks.timing.floor_table import floor_table, rates_table
+from svgpbench.benchmarks.timing.problems import SHAPES, make_problem
+from svgpbench.benchmarks.timing.process import ProcessFailed, TimedProcess
+from svgpbench.benchmarks.timing.rates import (
     CHAIN,
     Rates,
     Sizes,
@@ -29,8 +26,11 @@ from svgpbench.speed.rates import (
     measure_blas,
     measure_ops,
 )
-from svgpbench.speed.report import Cell
-from svgpbench.speed.rounds import Round
+from svgpbench.benchmarks.timing.report import Cell
+from svgpbench.benchmarks.timing.rounds import Round
+from svgpbench.errors import UserError
+from svgpbench.ops import Ops
+from svgpbench.plugins import load_backend, new_backend
 
 M, b, D = SHAPES["tiny"].M, SHAPES["tiny"].b, SHAPES["tiny"].D
 NUMBER = 8  # bytes
@@ -137,7 +137,7 @@ def test_every_timed_problem_has_a_tiny_one_of_its_likelihood() -> None:
 def small_run() -> SpeedReport:
     """Really timed and really measured."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("svgpbench.speed.compare.ROUND_S", 0.01)
+        patch.setattr("svgpbench.benchmarks.timing.compare.ROUND_S", 0.01)
         report = run_speed(
             ["tiny", "reg-M100"],
             ["numpy"],
@@ -175,7 +175,7 @@ def test_what_has_no_floor_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     def die(self: TimedProcess) -> None:
         raise ProcessFailed("the process ended")
 
-    monkeypatch.setattr("svgpbench.speed.floor_run.work_of", refuse)
+    monkeypatch.setattr("svgpbench.benchmarks.timing.floor_run.work_of", refuse)
     monkeypatch.setattr(TimedProcess, "wait_until_ready", die)
     cell = Cell("tiny", "e_step", "numpy", "t-svgp", "t-svgp", False)
     report = SpeedReport([cell], {"threads": 1, "device": "cpu", "max_other_cores": 0.1}, {})

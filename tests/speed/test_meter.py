@@ -11,7 +11,7 @@ from typing import NamedTuple
 import psutil
 import pytest
 
-from svgpbench.speed.meter import Load, Meter, Reading, between, together
+from svgpbench.benchmarks.timing.meter import Load, Meter, Reading, between, together
 
 SPIN = """
 import os, sys, time

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from svgpbench.benchmarks.timing import locate_peers
+from svgpbench.benchmarks.timing.peers import environments, peer_python
+from svgpbench.benchmarks.timing.peers.environments import find_environment, make_environment
 from svgpbench.errors import UserError
-from svgpbench.speed import locate_peers
-from svgpbench.speed.peers import environments, peer_python
-from svgpbench.speed.peers.environments import find_environment, make_environment
 
 PLUGIN = """
 from pathlib import Path
-from svgpbench.speed.peers import Peer
+from svgpbench.benchmarks.timing.peers import Peer
 PEER = Peer("Little-Peer", "littlepeer", ("little_peer==1.0",), Path("script.py"), {}, "LITTLE_PYTHON")
 STANDARD = Peer("standard", "json", (), Path("script.py"), {}, "STANDARD_PYTHON")
 """

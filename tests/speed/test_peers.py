@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from svgpbench.benchmarks.timing import locate_peers, run_speed
+from svgpbench.benchmarks.timing.cases import STEPS
+from svgpbench.benchmarks.timing.peers import SERVE, known_peers, peer_python
+from svgpbench.benchmarks.timing.problems import make_problem, save_problem
 from svgpbench.errors import UserError
 from svgpbench.plugins import PEERS, plugins
-from svgpbench.speed import locate_peers, run_speed
-from svgpbench.speed.cases import STEPS
-from svgpbench.speed.peers import SERVE, known_peers, peer_python
-from svgpbench.speed.problems import make_problem, save_problem
 
 REFUSED = {
     ("gpflow", "natgrad retraced"): {"e_step_held", "predict"},
@@ -39,7 +39,7 @@ def test_a_peer_computes_the_same_numbers(
 ) -> None:
     if peer_python(name) is None:
         pytest.skip(f"no environment of peer {name!r}: make peers makes it")
-    monkeypatch.setattr("svgpbench.speed.compare.ROUND_S", 0.01)
+    monkeypatch.setattr("svgpbench.benchmarks.timing.compare.ROUND_S", 0.01)
     report = run_speed(
         [problem], ["numpy"], peers=locate_peers([name]), repeats=1, max_other_cores=1e9
     )

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from svgpbench.speed import compare, run_speed
-from svgpbench.speed.cases import HELD
-from svgpbench.speed.meter import Load
-from svgpbench.speed.peers import Located
-from svgpbench.speed.peers.libraries import GPFLOW
-from svgpbench.speed.process import ProcessFailed, StepRefused
-from svgpbench.speed.report import Cell, SpeedReport
+from svgpbench.benchmarks.timing import compare, run_speed
+from svgpbench.benchmarks.timing.cases import HELD
+from svgpbench.benchmarks.timing.meter import Load
+from svgpbench.benchmarks.timing.peers import Located
+from svgpbench.benchmarks.timing.peers.libraries import GPFLOW
+from svgpbench.benchmarks.timing.process import ProcessFailed, StepRefused
+from svgpbench.benchmarks.timing.report import Cell, SpeedReport
 
 Script = dict[str, Any]
 SCRIPT: Script = {

@@ -10,13 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from svgpbench.cli.application import exit_code
-from svgpbench.cost import Size, count
-from svgpbench.errors import UserError
-from svgpbench.methods import build_method
-from svgpbench.report.scaling_figure import draw_scaling
-from svgpbench.speed.floor import Work, work_of
-from svgpbench.speed.laws import (
+from svgpbench.benchmarks.scaling.figure import draw_scaling
+from svgpbench.benchmarks.scaling.laws import (
     Affine,
     Check,
     Law,
@@ -26,10 +21,15 @@ from svgpbench.speed.laws import (
     laws_of,
     predict,
 )
-from svgpbench.speed.problems import Shape, problem_of
-from svgpbench.speed.report import Cell, SpeedReport
-from svgpbench.speed.rounds import Round
-from svgpbench.speed.scaling import Memory, ScalingReport, run_scaling, rungs, title_of
+from svgpbench.benchmarks.scaling.measure import Memory, ScalingReport, run_scaling, rungs, title_of
+from svgpbench.benchmarks.timing.floor import Work, work_of
+from svgpbench.benchmarks.timing.problems import Shape, problem_of
+from svgpbench.benchmarks.timing.report import Cell, SpeedReport
+from svgpbench.benchmarks.timing.rounds import Round
+from svgpbench.cli.application import exit_code
+from svgpbench.cost import Size, count
+from svgpbench.errors import UserError
+from svgpbench.methods import build_method
 
 CENTRE = Shape("gaussian", 4000, 4, 64, 256, 16)
 MIB = 2**20
@@ -169,7 +169,7 @@ def test_a_prediction_by_hand() -> None:
 
 
 def test_cells_run_each_in_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("svgpbench.speed.compare.ROUND_S", 0.01)
+    monkeypatch.setattr("svgpbench.benchmarks.timing.compare.ROUND_S", 0.01)
     centre = Shape("gaussian", 60, 3, 6, 12, 16)
     report = run_scaling(centre, "numpy", "t-svgp", ["b"], 3, 1, max_other_cores=1e9)
     assert report.speed.ok

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from svgpbench.speed.peers import Located, Peer
-from svgpbench.speed.problems import make_problem, save_problem
-from svgpbench.speed.process import ProcessFailed, StepRefused, TimedProcess
+from svgpbench.benchmarks.timing.peers import Located, Peer
+from svgpbench.benchmarks.timing.problems import make_problem, save_problem
+from svgpbench.benchmarks.timing.process import ProcessFailed, StepRefused, TimedProcess
 
 SCRIPT = """
 import time

@@ -7,17 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from svgpbench.checks.cases import VARIANTS, likelihoods_of
-from svgpbench.config import LEARN, TrainingConfig
-from svgpbench.errors import UserError
-from svgpbench.model import unconstrain
-from svgpbench.numerics.adam import adam_start
-from svgpbench.ops import Ops
-from svgpbench.plugins import load_backend
-from svgpbench.speed import run_speed
-from svgpbench.speed.cases import HELD, STEPS, build_case, timed_method, usual_methods
-from svgpbench.speed.compilations import compilations
-from svgpbench.speed.problems import (
+from svgpbench.benchmarks.timing import run_speed
+from svgpbench.benchmarks.timing.cases import HELD, STEPS, build_case, timed_method, usual_methods
+from svgpbench.benchmarks.timing.compilations import compilations
+from svgpbench.benchmarks.timing.problems import (
     LATER,
     SHAPES,
     Problem,
@@ -26,6 +19,13 @@ from svgpbench.speed.problems import (
     problem_of,
     shape_of,
 )
+from svgpbench.checks.cases import VARIANTS, likelihoods_of
+from svgpbench.config import LEARN, TrainingConfig
+from svgpbench.errors import UserError
+from svgpbench.kernels import unconstrain
+from svgpbench.numerics.adam import adam_start
+from svgpbench.ops import Ops
+from svgpbench.plugins import load_backend
 from svgpbench.training.batches import TrainingData
 from svgpbench.training.blocks import Batch, learned
 from svgpbench.training.em import Trainer

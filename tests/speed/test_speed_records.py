@@ -9,13 +9,13 @@ import pytest
 from committed_records import RESULTS
 from matplotlib.image import imread
 
+from svgpbench.benchmarks.timing.floor import Work
+from svgpbench.benchmarks.timing.rates import Rates
+from svgpbench.benchmarks.timing.report import Cell, SpeedReport
+from svgpbench.benchmarks.timing.roofline import draw_roofline
+from svgpbench.benchmarks.timing.rounds import Round
 from svgpbench.cli.application import exit_code
 from svgpbench.errors import UserError
-from svgpbench.report.roofline import draw_roofline
-from svgpbench.speed.floor import Work
-from svgpbench.speed.rates import Rates
-from svgpbench.speed.report import Cell, SpeedReport
-from svgpbench.speed.rounds import Round
 
 
 def stored(tmp_path: Path, name: str = "a.json", *, rates: bool = True) -> Path:

@@ -7,14 +7,14 @@ import io
 import pytest
 from rich.console import Console
 
-from svgpbench.speed.report import (
+from svgpbench.benchmarks.timing.report import (
     M_TOLERANCE,
     TOLERANCE,
     Cell,
     SpeedReport,
     check_agreement,
 )
-from svgpbench.speed.rounds import Round, spread
+from svgpbench.benchmarks.timing.rounds import Round, spread
 
 
 def cell(

@@ -8,15 +8,15 @@ import sys
 
 import pytest
 
-from svgpbench.speed import run_speed
-from svgpbench.speed.report import Cell, SpeedReport, check_agreement
-from svgpbench.speed.rounds import Round
+from svgpbench.benchmarks.timing import run_speed
+from svgpbench.benchmarks.timing.report import Cell, SpeedReport, check_agreement
+from svgpbench.benchmarks.timing.rounds import Round
 
 
 @pytest.fixture
 def short_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("svgpbench.speed.compare.ROUND_S", 0.01)
-    monkeypatch.setattr("svgpbench.speed.compare.SETTLE_S", 0.0)
+    monkeypatch.setattr("svgpbench.benchmarks.timing.compare.ROUND_S", 0.01)
+    monkeypatch.setattr("svgpbench.benchmarks.timing.compare.SETTLE_S", 0.0)
 
 
 def cell(source: str, figure: float, *, peer: bool = False, step: str = "e_step") -> Cell:

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from svgpbench.benchmarks.asv_suite import equivalence
+from svgpbench.benchmarks.asv_suite.axes import VARIABLE, axes, full
+from svgpbench.benchmarks.asv_suite.equivalence import TOLERANCES, reference, why_not_timed
+from svgpbench.benchmarks.timing.cases import STEPS, timed_method
+from svgpbench.benchmarks.timing.memory import main, step_memory
+from svgpbench.benchmarks.timing.problems import SHAPES
 from svgpbench.errors import UserError
 from svgpbench.plugins import BACKENDS, frameworks, load
-from svgpbench.speed.asv_suite import equivalence
-from svgpbench.speed.asv_suite.axes import VARIABLE, axes, full
-from svgpbench.speed.asv_suite.equivalence import TOLERANCES, reference, why_not_timed
-from svgpbench.speed.cases import STEPS, timed_method
-from svgpbench.speed.memory import main, step_memory
-from svgpbench.speed.problems import SHAPES
 
 SUITE = Path(equivalence.__file__).parent
 

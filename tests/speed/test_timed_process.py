@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from svgpbench.speed.meter import Load
-from svgpbench.speed.peers import Located
-from svgpbench.speed.peers.libraries import GPFLOW
-from svgpbench.speed.process import TimedProcess
+from svgpbench.benchmarks.timing.meter import Load
+from svgpbench.benchmarks.timing.peers import Located
+from svgpbench.benchmarks.timing.peers.libraries import GPFLOW
+from svgpbench.benchmarks.timing.process import TimedProcess
 
 
 def test_a_process_of_a_backend_has_its_threads_from_the_start(

@@ -10,12 +10,12 @@ import pytest
 
 from svgpbench.checks.dense import kernel_matrix
 from svgpbench.errors import UserError
-from svgpbench.model import Theta
-from svgpbench.model.covariance import Covariance
-from svgpbench.model.kernels import KernelParameters, kernel
+from svgpbench.initialization.hyperparameters import mean_gaps, median_lengthscale
+from svgpbench.initialization.inducing_inputs import greedy_variance, initial_inducing_inputs
+from svgpbench.kernels import Theta
+from svgpbench.kernels.covariance import Covariance
+from svgpbench.kernels.kernels import KernelParameters, kernel
 from svgpbench.plugins import load_backend
-from svgpbench.start.hyperparameters import mean_gaps, median_lengthscale
-from svgpbench.start.inducing_inputs import greedy_variance, initial_inducing_inputs
 
 Floats = npt.NDArray[np.float64]
 X = np.random.default_rng(0).uniform(-2.0, 2.0, (60, 2))

@@ -8,16 +8,16 @@ from scipy.cluster.vq import kmeans2
 from scipy.spatial.distance import cdist
 
 from svgpbench.config import InducingConfig
-from svgpbench.model.bases import Decoupled
-from svgpbench.model.covariance import Covariance
-from svgpbench.model.kernels import KernelParameters, kernel
-from svgpbench.plugins import load_backend
-from svgpbench.start.inducing_inputs import (
+from svgpbench.initialization.inducing_inputs import (
     greedy_variance,
     initial_bases,
     initial_inducing_inputs,
     plus_plus,
 )
+from svgpbench.kernels.bases import Decoupled
+from svgpbench.kernels.covariance import Covariance
+from svgpbench.kernels.kernels import KernelParameters, kernel
+from svgpbench.plugins import load_backend
 
 X = np.random.default_rng(0).uniform(-2.0, 2.0, (200, 2))
 LINE = np.arange(1000.0)[:, None]
@@ -63,7 +63,7 @@ def test_a_random_subset_is_of_distinct_rows_of_the_whole() -> None:
 
 @pytest.mark.parametrize("init", ["k-means", "greedy-variance"])
 def test_of_many_rows_random_ones_are_looked_at(monkeypatch: pytest.MonkeyPatch, init: str) -> None:
-    monkeypatch.setattr("svgpbench.start.inducing_inputs.MOST_ROWS", 60)
+    monkeypatch.setattr("svgpbench.initialization.inducing_inputs.MOST_ROWS", 60)
     Z = initial_inducing_inputs(LINE, 20, init, 0, covariance(30.0))[:, 0]
     # as a sample of all: in each quarter some
     assert set(np.digitize(Z, [250.0, 500.0, 750.0])) == {0, 1, 2, 3}
@@ -73,7 +73,7 @@ def test_of_many_rows_random_ones_are_looked_at(monkeypatch: pytest.MonkeyPatch,
 
 
 def test_up_to_that_many_rows_are_all_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("svgpbench.start.inducing_inputs.MOST_ROWS", 200)
+    monkeypatch.setattr("svgpbench.initialization.inducing_inputs.MOST_ROWS", 200)
     Z = [initial_inducing_inputs(X, 12, "greedy-variance", seed, covariance()) for seed in (0, 1)]
     assert np.array_equal(Z[0], X[greedy_variance(covariance(), X, 12)])
     assert np.array_equal(Z[0], Z[1])  # nothing is drawn

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from installed import HERE, Place
 
-from svgpbench.runner.records import Record, read_record, record_files
+from svgpbench.results.records import Record, read_record, record_files
 
 WAVES = """
 name = "waves"

@@ -10,11 +10,17 @@ import numpy as np
 import pytest
 from surviving import Survive
 
-from svgpbench.speed.peers import peer_python
-from svgpbench.survival import records, run
-from svgpbench.survival.libraries import LIBRARIES, Library
-from svgpbench.survival.plan import Cell, Plan, cells_of, read_plan, towards_the_largest_rate
-from svgpbench.survival.walk import walk
+from svgpbench.benchmarks.stability import records, run
+from svgpbench.benchmarks.stability.libraries import LIBRARIES, Library
+from svgpbench.benchmarks.stability.plan import (
+    Cell,
+    Plan,
+    cells_of,
+    read_plan,
+    towards_the_largest_rate,
+)
+from svgpbench.benchmarks.stability.walk import walk
+from svgpbench.benchmarks.timing.peers import peer_python
 
 OURS = ("--library", "svgpbench")
 

@@ -10,10 +10,10 @@ import pytest
 from svgpbench.checks.cases import VARIANTS, build_model, likelihoods_of, small_problem
 from svgpbench.checks.matrix import difference
 from svgpbench.config import LEARN
+from svgpbench.kernels import Model, Theta, constrain, unconstrain
+from svgpbench.kernels.bases import Features
+from svgpbench.kernels.kernels import Kernel, KernelParameters, Matern52, kernel, squared_distance
 from svgpbench.methods import build_method
-from svgpbench.model import Model, Theta, constrain, unconstrain
-from svgpbench.model.bases import Features
-from svgpbench.model.kernels import Kernel, KernelParameters, Matern52, kernel, squared_distance
 from svgpbench.ops import Array, Ops, Tree
 from svgpbench.plugins import load_backend
 from svgpbench.training.blocks import Batch, data_term, factor_at, prior_at

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from svgpbench.checks.cases import small_problem
+from svgpbench.kernels import Model
+from svgpbench.kernels.kernels import kernel
 from svgpbench.likelihoods import GaussianLikelihood
 from svgpbench.methods.dual import DualSVGP
-from svgpbench.model import Model
-from svgpbench.model.kernels import kernel
 from svgpbench.ops import Ops
 from svgpbench.plugins import load_backend
 from svgpbench.training.batches import Batches, TrainingData

@@ -15,13 +15,13 @@ import pytest
 from small_cell import config
 
 from svgpbench.atomic import write_whole
-from svgpbench.cells.cell import run_cell
 from svgpbench.checks.cases import VARIANTS, build_model, small_problem
 from svgpbench.config import OnlineConfig, TrainingConfig
+from svgpbench.experiments.cell import run_cell
+from svgpbench.initialization.growing_basis import Growth
 from svgpbench.methods import build_method
 from svgpbench.ops import Ops
 from svgpbench.plugins import load_backend
-from svgpbench.start.growing_basis import Growth
 from svgpbench.training.batches import TrainingData
 from svgpbench.training.checkpoints import Checkpoint
 from svgpbench.training.chunked import trainer_class
@@ -249,8 +249,8 @@ def test_a_cell_keeps_a_place_of_its_configuration_its_data_and_its_software(
 
     def cell(data: str = "a", version: str = "1", **changes: Any) -> str:
         made = SimpleNamespace(run=run), SimpleNamespace(fingerprint=data)
-        monkeypatch.setattr("svgpbench.cells.cell.build_trainer", lambda config: made)
-        monkeypatch.setattr("svgpbench.cells.cell.software", lambda: {"numpy": version})
+        monkeypatch.setattr("svgpbench.experiments.cell.build_trainer", lambda config: made)
+        monkeypatch.setattr("svgpbench.experiments.cell.software", lambda: {"numpy": version})
         with pytest.raises(Stopped):
             run_cell(config(**changes), tmp_path / "place.npz", 7.0)
         return kept[-1].key

@@ -11,11 +11,11 @@ from test_training import PROBLEM, trainer
 
 from svgpbench.checks.dense import sgpr_bound
 from svgpbench.config import Decay, InducingConfig, LogLinear
+from svgpbench.initialization.growing_basis import Growth
 from svgpbench.methods.mean_covariance import MeanCholesky
 from svgpbench.numerics.adam import adam_ascent, adam_start
 from svgpbench.ops import Ops
 from svgpbench.plugins import load_backend
-from svgpbench.start.growing_basis import Growth
 from svgpbench.training.batches import Batches
 from svgpbench.training.blocks import Batch, learned, with_learned
 from svgpbench.training.em import Trainer

@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from svgpbench.cells.cell import run_cell
-from svgpbench.cells.validation import check_cells
 from svgpbench.checks.cases import build_model
 from svgpbench.checks.matrix import difference
 from svgpbench.config import (
@@ -24,16 +22,18 @@ from svgpbench.config import (
     TrainingConfig,
 )
 from svgpbench.errors import UserError
+from svgpbench.experiments.cell import run_cell
+from svgpbench.experiments.validation import check_cells
+from svgpbench.initialization.growing_basis import CLOSEST, Growth, new_points
+from svgpbench.kernels import Theta
+from svgpbench.kernels.bases import Decoupled, Features
+from svgpbench.kernels.kernels import KernelParameters
 from svgpbench.likelihoods import GaussianParameters
 from svgpbench.methods import build_method
 from svgpbench.methods.dual import DualSVGP
 from svgpbench.methods.tying import DualState
-from svgpbench.model import Theta
-from svgpbench.model.bases import Decoupled, Features
-from svgpbench.model.kernels import KernelParameters
 from svgpbench.ops import Ops
 from svgpbench.plugins import load_backend
-from svgpbench.start.growing_basis import CLOSEST, Growth, new_points
 from svgpbench.training.batches import TrainingData
 from svgpbench.training.em import Trained
 from svgpbench.training.online import OnlineTrainer

@@ -9,12 +9,12 @@ import pytest
 from fake_time import Clock, LazyOps, install
 from small_cell import config
 
-from svgpbench.cells import cell as cell_module
-from svgpbench.cells.cell import run_cell
 from svgpbench.checks.cases import VARIANTS, build_model, small_problem
 from svgpbench.config import OnlineConfig, TrainingConfig
+from svgpbench.experiments import cell as cell_module
+from svgpbench.experiments.cell import run_cell
+from svgpbench.initialization.growing_basis import Growth
 from svgpbench.methods import build_method
-from svgpbench.start.growing_basis import Growth
 from svgpbench.training.batches import TrainingData
 from svgpbench.training.em import Trained, Trainer
 from svgpbench.training.online import OnlineTrainer

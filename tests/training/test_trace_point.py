@@ -11,11 +11,11 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
+from svgpbench.kernels import Theta
+from svgpbench.kernels.kernels import KernelParameters
 from svgpbench.likelihoods import GaussianParameters
 from svgpbench.likelihoods.likelihood import Predicted
 from svgpbench.metrics import METRICS
-from svgpbench.model import Theta
-from svgpbench.model.kernels import KernelParameters
 from svgpbench.training.trace_point import hyperparameters
 from svgpbench.training.trace_point import scores as scores_of
 

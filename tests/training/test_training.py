@@ -13,10 +13,10 @@ from svgpbench.checks.dense import kernel_matrix, sgpr_bound
 from svgpbench.checks.dense.gaussians import Dense
 from svgpbench.config import TrainingConfig
 from svgpbench.errors import UserError
+from svgpbench.initialization.inducing_inputs import initial_inducing_inputs
 from svgpbench.methods import build_method
 from svgpbench.ops import Ops
 from svgpbench.plugins import frameworks, load_backend
-from svgpbench.start.inducing_inputs import initial_inducing_inputs
 from svgpbench.training.batches import TrainingData
 from svgpbench.training.em import Trainer
 from svgpbench.training.place import Place

@@ -14,8 +14,8 @@ from svgpbench.checks.cases import (
 from svgpbench.checks.evaluate import RATE
 from svgpbench.checks.matrix import difference
 from svgpbench.config import LEARN
+from svgpbench.kernels import Model, Theta, constrain, unconstrain
 from svgpbench.methods import AnyMethod, build_method
-from svgpbench.model import Model, Theta, constrain, unconstrain
 from svgpbench.ops import Array, Ops, Tree
 from svgpbench.training.blocks import Batch
 from svgpbench.training.m_step import MStep

@@ -11,14 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from svgpbench.config import LikelihoodConfig
+from svgpbench.kernels import Model, Theta
+from svgpbench.kernels.bases import Decoupled
+from svgpbench.kernels.compound import COMPOUNDS, Compound
+from svgpbench.kernels.kernels import Kernel, KernelParameters, kernel, kernels
 from svgpbench.likelihoods import build_likelihood, likelihoods
 from svgpbench.likelihoods.multiclass import MulticlassLikelihood
 from svgpbench.methods import AnyMethod, build_method
 from svgpbench.methods.capabilities import refusals
-from svgpbench.model import Model, Theta
-from svgpbench.model.bases import Decoupled
-from svgpbench.model.compound import COMPOUNDS, Compound
-from svgpbench.model.kernels import Kernel, KernelParameters, kernel, kernels
 from svgpbench.ops import Ops
 from svgpbench.plugins import METHODS, whole
 from svgpbench.tree import tree_map

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from svgpbench.checks.cases import Problem
 from svgpbench.config import LEARN
 from svgpbench.errors import NoAutodiffError
+from svgpbench.kernels import Model, Theta, constrain, unconstrain
 from svgpbench.methods import AnyMethod
-from svgpbench.model import Model, Theta, constrain, unconstrain
 from svgpbench.numerics.adam import adam_start
 from svgpbench.ops import Array, Ops, Tree
 from svgpbench.plugins import load_backend

@@ -32,7 +32,7 @@ from svgpbench.checks.identities_of_steps import (
 )
 from svgpbench.errors import NoAutodiffError
 from svgpbench.ops import Ops
-from svgpbench.runner.worker import one_line
+from svgpbench.runs.worker import one_line
 
 
 @dataclass(frozen=True)

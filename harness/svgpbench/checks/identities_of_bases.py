@@ -17,9 +17,9 @@ from svgpbench.checks.cases import (
 )
 from svgpbench.checks.evaluate import RATE
 from svgpbench.checks.matrix import difference
+from svgpbench.kernels import Theta, constrain
+from svgpbench.kernels.bases import Features
 from svgpbench.methods import build_method
-from svgpbench.model import Theta, constrain
-from svgpbench.model.bases import Features
 from svgpbench.ops import Ops, Tree
 from svgpbench.tree import rebuild, tree_map
 

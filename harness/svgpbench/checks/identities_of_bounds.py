@@ -17,8 +17,8 @@ from svgpbench.checks.cases import (
 from svgpbench.checks.dense import gpr_bound, sgpr_bound
 from svgpbench.checks.evaluate import RATE
 from svgpbench.checks.matrix import difference
+from svgpbench.kernels import unconstrain
 from svgpbench.methods import build_method
-from svgpbench.model import unconstrain
 from svgpbench.ops import Ops
 from svgpbench.tree import tree_map
 

@@ -14,8 +14,8 @@ from svgpbench.checks.bench import Bench, Names, bench
 from svgpbench.checks.cases import build_model, small_problem
 from svgpbench.checks.dense import gpr_bound, sgpr_bound
 from svgpbench.checks.matrix import difference
+from svgpbench.kernels import unconstrain
 from svgpbench.methods import build_method
-from svgpbench.model import unconstrain
 from svgpbench.ops import Ops
 from svgpbench.tree import leaves, tree_map
 

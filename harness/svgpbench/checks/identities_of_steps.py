@@ -14,8 +14,8 @@ from svgpbench.checks.cases import (
 )
 from svgpbench.checks.dense import sgpr_bound
 from svgpbench.checks.matrix import SMALLEST_SLOPE, difference
+from svgpbench.kernels import Theta, constrain
 from svgpbench.methods.diagonal_precision import DiagonalState
-from svgpbench.model import Theta, constrain
 from svgpbench.ops import Array, Ops, Tree
 from svgpbench.training.blocks import Batch, data_term, factor_at, prior_at
 from svgpbench.tree import leaves

@@ -11,15 +11,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from svgpbench.cells.cell import perturbed
 from svgpbench.checks.cases import build_model
 from svgpbench.config import TrainingConfig
+from svgpbench.experiments.cell import perturbed
+from svgpbench.initialization.inducing_inputs import initial_inducing_inputs
+from svgpbench.kernels import Theta
+from svgpbench.kernels.kernels import KernelParameters
 from svgpbench.likelihoods import GaussianParameters
 from svgpbench.methods import build_method
-from svgpbench.model import Theta
-from svgpbench.model.kernels import KernelParameters
 from svgpbench.ops import Ops
-from svgpbench.start.inducing_inputs import initial_inducing_inputs
 from svgpbench.training.batches import TrainingData
 from svgpbench.training.em import Trainer
 from svgpbench_datasets import REGISTRY, k_fold, prepare

@@ -37,8 +37,8 @@ from svgpbench.plugins import (
     frameworks,
     left_out,
 )
-from svgpbench.runner.cores import usable_cores
-from svgpbench.runner.worker_setup import worker_environment
+from svgpbench.runs.cores import usable_cores
+from svgpbench.runs.worker_setup import worker_environment
 
 CHUNK = 48
 """Cases a process. An eager run compiles every operation at its first shape, and later cases find most of

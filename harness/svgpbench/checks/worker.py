@@ -25,8 +25,8 @@ from svgpbench.checks.rounding import trajectory
 from svgpbench.errors import NoAutodiffError
 from svgpbench.ops import Ops
 from svgpbench.plugins import BACKENDS, load, load_backend
-from svgpbench.runner.worker import one_line
-from svgpbench.runner.worker_setup import pin
+from svgpbench.runs.worker import one_line
+from svgpbench.runs.worker_setup import pin
 
 Place = tuple[str, str, str]
 """Backend, mode and device."""

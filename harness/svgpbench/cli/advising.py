@@ -8,12 +8,12 @@ from typing import Annotated
 
 import typer
 
-from svgpbench.cells.cell import load_data
-from svgpbench.cells.data_errors import data_errors_are_the_users
 from svgpbench.cli.auditing import OwnTask, Task
 from svgpbench.cli.options import RESULTS, AsJson, ResultsFolder
 from svgpbench.config import DataConfig
 from svgpbench.errors import UserError
+from svgpbench.experiments.cell import load_data
+from svgpbench.experiments.data_errors import data_errors_are_the_users
 from svgpbench.metrics import METRICS
 from svgpbench.plugins import LIKELIHOODS, find, load, registry_of
 from svgpbench_datasets.user_table import is_table_file
@@ -71,10 +71,10 @@ def advise_command(
     as_json: AsJson = False,
 ) -> None:
     """Recommend a method for data such as yours, where records of data sets near yours support one."""
-    from svgpbench.report.advice import advise
-    from svgpbench.report.advice_text import advice_as_markdown
-    from svgpbench.report.cases import Question
-    from svgpbench.report.pareto import known_score
+    from svgpbench.comparison.advice import advise
+    from svgpbench.comparison.advice_text import advice_as_markdown
+    from svgpbench.comparison.cases import Question
+    from svgpbench.results.pareto import known_score
 
     known_score(metric)
     if not 1 <= within < float("inf"):

@@ -15,11 +15,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from svgpbench.cells.data_errors import data_errors_are_the_users
 from svgpbench.cli.data_card import Lines, card, declared_card, layout_in_words
 from svgpbench.cli.options import AsJson
 from svgpbench.cli.printing import printer
 from svgpbench.errors import UserError
+from svgpbench.experiments.data_errors import data_errors_are_the_users
 from svgpbench.plugins import registries, registry_of
 from svgpbench_datasets import Dataset, DatasetEntry, Registry, load_user_table
 from svgpbench_datasets.audit.report import Audit, audit, audit_dataset

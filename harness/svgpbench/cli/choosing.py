@@ -14,7 +14,7 @@ from svgpbench.experiments import load_experiment
 
 def choose_command(experiment: ExperimentName, *, results: ResultsFolder = RESULTS) -> None:
     """Show which rates the records choose, and whether the preset names them; 1 where it does not."""
-    from svgpbench.report.choosing import choices, choosing_preset
+    from svgpbench.results.tuned_methods import choices, choosing_preset
 
     declared = load_experiment(experiment)
     found = choices(results, declared)

@@ -20,7 +20,7 @@ from svgpbench.errors import UserError
 
 if TYPE_CHECKING:
     from svgpbench.papers import Paper
-    from svgpbench.report.grading import Judged
+    from svgpbench.papers.grading import Judged
 
 WIDTH = 100
 LEDGER = ("id", "claim", "grade", "fidelity", "effect, 95 %")
@@ -83,17 +83,17 @@ def claims_command(
         typer.echo(_contradictions(results))
         return
     from svgpbench.papers import load_paper, paper_folders
-    from svgpbench.report.asked import judged_claims
+    from svgpbench.papers.judged_claims import judged_claims
 
     papers = [load_paper(name) for name in ([paper] if paper else paper_folders())]
     with _progress() as on_done:
         judged = judged_claims(papers, results, ids or [], on_done)
     if page == "artefacts":
-        from svgpbench.report.taken import taken_as_markdown
+        from svgpbench.papers.artefact_costs import taken_as_markdown
 
         typer.echo(taken_as_markdown(papers, judged, results))
     elif as_markdown:
-        from svgpbench.report.ledger import as_row, grades_page
+        from svgpbench.papers.ledger import as_row, grades_page
 
         typer.echo(grades_page([as_row(one) for _, one in judged]))
     elif as_json:
@@ -120,7 +120,7 @@ def _page(asked: dict[str, bool], narrowed: bool, of_a_paper: bool) -> str:
 def _print_released(paper: str | None, as_markdown: bool) -> None:
     from importlib.metadata import version
 
-    from svgpbench.report.ledger import grades_page, released
+    from svgpbench.papers.ledger import grades_page, released
 
     rows = released(paper)
     if as_markdown:
@@ -140,8 +140,8 @@ def _contradictions(results: Path) -> str:
     """Each contradiction of the papers, and what the claims that settle it come to."""
     from svgpbench.papers import load_paper, paper_folders
     from svgpbench.papers.contradictions import contradictions
-    from svgpbench.report.asked import judged_claims
-    from svgpbench.report.settled import settled_as_markdown
+    from svgpbench.papers.contradictions_page import settled_as_markdown
+    from svgpbench.papers.judged_claims import judged_claims
 
     several = contradictions()
     papers = [load_paper(name) for name in paper_folders()]
@@ -256,7 +256,7 @@ def _scope(paper: Paper, artefact: str) -> str:
 
 def _core(one: Judged) -> Iterator[RenderableType]:
     """Yield each part that decides, with its effects."""
-    from svgpbench.papers.effects import with_interval
+    from svgpbench.stats.effects import with_interval
 
     for part in (*one.of("core"), *one.of("erratum")):
         role = "erratum: " if part.role == "erratum" else ""
@@ -279,7 +279,7 @@ def _core(one: Judged) -> Iterator[RenderableType]:
 
 def _conditions(one: Judged) -> Iterator[RenderableType]:
     """Yield a line for each condition: what was tried beside the claim, and how it came out."""
-    from svgpbench.report.grading import effect_of
+    from svgpbench.papers.grading import effect_of
 
     conditions = one.of("condition")
     if not conditions:

@@ -11,7 +11,7 @@ import typer
 from svgpbench.errors import UserError
 
 if TYPE_CHECKING:
-    from svgpbench.runner.seats import Crew
+    from svgpbench.runs.slots import Crew
 
 CONNECT_S = 20.0
 WORKERS_COME_S = 60.0
@@ -68,7 +68,7 @@ def crew_at(
     elif where.queue is not None:
         from distributed import Client
 
-        from svgpbench.runner.job_queues import JobOptions, job_cluster
+        from svgpbench.runs.job_queues import JobOptions, job_cluster
 
         options = JobOptions.parse(where.cluster)
         with job_cluster(where.queue, options) as cluster:
@@ -87,7 +87,7 @@ def _crew(
     patience_s: float | None,
     on_notice: Callable[[str], None],
 ) -> Crew:
-    from svgpbench.runner.dask_crew import DaskCrew
+    from svgpbench.runs.dask_slots import DaskCrew
 
     return DaskCrew(
         client, timeout=timeout, memory=memory, patience_s=patience_s, on_notice=on_notice
@@ -115,7 +115,7 @@ def dask_client(address: str) -> Iterator[object]:
 
 def print_job_script(where: Where) -> None:
     """Print what `--slurm` or `--pbs` would submit; raises `UserError` without one of them."""
-    from svgpbench.runner.job_queues import JobOptions, job_cluster
+    from svgpbench.runs.job_queues import JobOptions, job_cluster
 
     if where.queue is None:
         raise UserError("--job-script prints the job of a queue; give --slurm or --pbs with it")

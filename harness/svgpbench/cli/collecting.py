@@ -40,7 +40,7 @@ def collect_command(
     ] = None,
 ) -> None:
     """Put the records of several folders into one table, or into one folder."""
-    from svgpbench.runner.merging import merge
+    from svgpbench.results.merging import merge
 
     if out is None and into is None:
         raise UserError("give --out FILE for a table or --into RESULTS for a folder of records")
@@ -58,9 +58,9 @@ def collect_command(
 
 def _write(folders: list[Path], out: Path, traces: bool, newest: bool) -> Iterable[str]:
     """Write the table and say what is in it; returns what a reader of it must know."""
-    from svgpbench.report import tidy
-    from svgpbench.runner.duplicates import one_a_cell
-    from svgpbench.runner.stored import records_below
+    from svgpbench.results import tidy
+    from svgpbench.results.duplicates import one_a_cell
+    from svgpbench.results.store import records_below
 
     tidy.check_table_path(out)
     found = records_below(folders)

@@ -21,8 +21,8 @@ from svgpbench.errors import UserError
 from svgpbench.experiments import Experiment, load_experiment, resolve, shipped_experiments
 
 if TYPE_CHECKING:
-    from svgpbench.report.comparison import Comparison, Row
-    from svgpbench.report.sides import Sides
+    from svgpbench.comparison.comparison import Comparison, Row
+    from svgpbench.comparison.inputs import Sides
 
 WIDTH = 140
 
@@ -44,8 +44,8 @@ def compare_command(
     as_json: AsJson = False,
 ) -> None:
     """Compare two methods, backends or folders of records by paired differences."""
-    from svgpbench.papers.measures import known_measure
-    from svgpbench.report.comparison import compared
+    from svgpbench.comparison.comparison import compared
+    from svgpbench.stats.measures import known_measure
 
     for name in metric or ():
         known_measure(name)
@@ -70,7 +70,7 @@ def _folders(
     preset: str | None,
     backends: list[str] | None,
 ) -> Sides:
-    from svgpbench.report.sides import folders
+    from svgpbench.comparison.inputs import folders
 
     for folder in (first, second):
         if not folder.is_dir():
@@ -89,8 +89,8 @@ def _within(
     results: Path,
     backends: list[str] | None,
 ) -> Sides:
-    from svgpbench.report import collect
-    from svgpbench.report.sides import within
+    from svgpbench.comparison.inputs import within
+    from svgpbench.results.collect import collect
 
     cells = resolve(declared, preset) if preset else None
     found = collect(results, declared, cells, backends)
@@ -99,7 +99,7 @@ def _within(
 
 def _only(results: Path) -> Experiment:
     """The experiment that the records are of; raises `UserError` where that leaves a choice."""
-    from svgpbench.runner.stored import experiments
+    from svgpbench.results.store import experiments
 
     names = experiments(results)
     if len(names) == 1 and names[0] in shipped_experiments():
@@ -111,7 +111,7 @@ def _only(results: Path) -> Experiment:
 
 
 def _print(found: Comparison) -> None:
-    from svgpbench.report.comparison import title
+    from svgpbench.comparison.comparison import title
 
     out = printer(WIDTH)
     out.print(Text(found.what, style="bold"))
@@ -133,7 +133,7 @@ def _print(found: Comparison) -> None:
 
 def _table(rows: list[Row], found: Comparison) -> Table:
     """A row a data set, with the columns that tell the rows apart."""
-    from svgpbench.papers.effects import with_interval
+    from svgpbench.stats.effects import with_interval
 
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     telling = list(_telling(rows))

@@ -17,11 +17,11 @@ from svgpbench.cli.printing import printer
 from svgpbench.config import LikelihoodConfig
 from svgpbench.cost import Cost, Size, Tally, count, exponents
 from svgpbench.errors import UserError
+from svgpbench.kernels import Model
+from svgpbench.kernels.kernels import kernel
 from svgpbench.likelihoods import Likelihood, build_likelihood
 from svgpbench.likelihoods.multiclass import MulticlassLikelihood
 from svgpbench.methods import build_method
-from svgpbench.model import Model
-from svgpbench.model.kernels import kernel
 
 TITLES = {"e_step": "E-step from θ", "m_step": "M-step", "prediction": "prediction"}
 PREFIXES = ("", "k", "M", "G", "T", "P", "E", "Z", "Y", "µ", "m")  # 1000⁰ … 1000⁸, 1000⁻², 1000⁻¹

@@ -8,12 +8,12 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from svgpbench.cells.data_errors import data_errors_are_the_users
 from svgpbench.cli.auditing import audit_command, show_command
 from svgpbench.cli.exporting import croissant_command
 from svgpbench.cli.making import make_command
 from svgpbench.cli.splitting import split_command
 from svgpbench.errors import UserError
+from svgpbench.experiments.data_errors import data_errors_are_the_users
 from svgpbench.plugins import registries, registry_of
 from svgpbench_datasets import DataError, DatasetEntry
 

@@ -27,7 +27,7 @@ from svgpbench.plugins import (
     plugins,
     registries,
 )
-from svgpbench.runner.cores import usable_cores
+from svgpbench.runs.cores import usable_cores
 from svgpbench_datasets import DataError, Registry
 from svgpbench_datasets.fetch.cache import cache_folder
 from svgpbench_datasets.fetch.places import mirrors_from_environment

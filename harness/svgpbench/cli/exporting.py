@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from svgpbench.cells.data_errors import data_errors_are_the_users
+from svgpbench.experiments.data_errors import data_errors_are_the_users
 from svgpbench.plugins import registry_of
 
 

@@ -11,12 +11,12 @@ from typing import Annotated, Any
 
 import typer
 
-from svgpbench.cells.data_errors import data_errors_are_the_users
 from svgpbench.cli.download_progress import reporter
 from svgpbench.cli.fetched_files import Row, State, print_table, rows_of, wanted, without_files
 from svgpbench.cli.options import AsJson
 from svgpbench.errors import UserError
 from svgpbench.experiments import load_experiment
+from svgpbench.experiments.data_errors import data_errors_are_the_users
 from svgpbench.plugins import registries, registry_of
 from svgpbench_datasets.files import File
 

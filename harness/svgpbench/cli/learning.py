@@ -8,13 +8,11 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from svgpbench.cli.options import RESULTS, Backends, ResultsFolder
-from svgpbench.cli.printing import printer
-from svgpbench.cli.timed import MaxOtherCores, Threads, default_threads, tell
-from svgpbench.errors import UserError
-from svgpbench.learning import records
-from svgpbench.learning.comparison import Entry, compare
-from svgpbench.learning.plan import (
+from svgpbench.benchmarks.stability.libraries import chosen
+from svgpbench.benchmarks.time_to_target import records
+from svgpbench.benchmarks.time_to_target.comparison import Entry, compare
+from svgpbench.benchmarks.time_to_target.curves import draw_learning
+from svgpbench.benchmarks.time_to_target.plan import (
     OURS,
     SHIPPED,
     Contestant,
@@ -23,17 +21,19 @@ from svgpbench.learning.plan import (
     read_plan,
     shipped_plans,
 )
-from svgpbench.learning.records import Record
-from svgpbench.learning.training import Place, Trainer
+from svgpbench.benchmarks.time_to_target.records import Record
+from svgpbench.benchmarks.time_to_target.tables import end_table, notes, search_table, target_table
+from svgpbench.benchmarks.time_to_target.training import Place, Trainer
+from svgpbench.benchmarks.timing.cases import timed_method
+from svgpbench.benchmarks.timing.compare import MAX_OTHER_CORES
+from svgpbench.benchmarks.timing.peers import known_peers, locate_peers, peer_python
+from svgpbench.cli.options import RESULTS, Backends, ResultsFolder
+from svgpbench.cli.printing import printer
+from svgpbench.cli.timed import MaxOtherCores, Threads, default_threads, tell
+from svgpbench.errors import UserError
+from svgpbench.output.figure import check_figure_path
 from svgpbench.plugins import PEERS, check_backend, plugins
-from svgpbench.report.figure import check_figure_path
-from svgpbench.report.learning_curves import draw_learning
-from svgpbench.report.learning_table import end_table, notes, search_table, target_table
-from svgpbench.runner.cores import job_cores
-from svgpbench.speed.cases import timed_method
-from svgpbench.speed.compare import MAX_OTHER_CORES
-from svgpbench.speed.peers import known_peers, locate_peers, peer_python
-from svgpbench.survival.libraries import chosen
+from svgpbench.runs.cores import job_cores
 
 TRIES = 3  # of a run that others disturb, a call
 

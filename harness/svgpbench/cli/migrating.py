@@ -9,7 +9,7 @@ from svgpbench.cli.options import RESULTS, ResultsFolder
 
 def migrate_command(results: ResultsFolder = RESULTS) -> None:
     """Rewrite records of an older schema; no number changes."""
-    from svgpbench.runner.migration import migrate
+    from svgpbench.results.migration import migrate
 
     done = migrate(results)
     typer.echo(f"{done.rewritten} records rewritten, {done.current} were current")

@@ -21,8 +21,8 @@ from svgpbench.metrics import METRICS, USUAL
 from svgpbench.plugins import LIKELIHOODS, load
 
 if TYPE_CHECKING:
-    from svgpbench.runner.events import Event
-    from svgpbench.runner.records import Record
+    from svgpbench.results.records import Record
+    from svgpbench.runs.events import Event
 
 
 def cell_title(config: CellConfig) -> str:
@@ -57,7 +57,7 @@ def reporter() -> Iterator[Callable[[Event], None]]:
         bar = progress.add_task("starting", total=None)
 
         def show(event: Event) -> None:
-            from svgpbench.runner.events import Finished, Noticed, Planned, SetAside
+            from svgpbench.runs.events import Finished, Noticed, Planned, SetAside
 
             if isinstance(event, SetAside | Noticed):
                 _print_line(progress.console, event)
@@ -81,7 +81,7 @@ def _usual_metrics(record: Record) -> Iterator[str]:
 
 
 def _print_line(console: Console, event: Event) -> None:
-    from svgpbench.runner.events import Finished, Noticed, Planned, SetAside
+    from svgpbench.runs.events import Finished, Noticed, Planned, SetAside
 
     text = None
     if isinstance(event, SetAside):

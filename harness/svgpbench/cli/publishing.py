@@ -30,8 +30,8 @@ def report_command(
 
     check_site_folder(out)
     from svgpbench.papers import load_paper, paper_folders
-    from svgpbench.report.asked import judged_and_drawn
-    from svgpbench.report.reproduction import all_of
+    from svgpbench.papers.judged_claims import judged_and_drawn
+    from svgpbench.papers.reproduction import all_of
     from svgpbench.site.building import build_site
     from svgpbench.site.pages import in_bytes
 

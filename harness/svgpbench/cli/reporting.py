@@ -23,8 +23,8 @@ from svgpbench.metrics import metric as find_metric
 from svgpbench.plugins import FIGURES, TABLES
 
 if TYPE_CHECKING:
-    from svgpbench.report import Collected
-    from svgpbench.report.kinds import BuiltTable
+    from svgpbench.output.figure_and_table_types import BuiltTable
+    from svgpbench.results.collect import Collected
 
 
 OfKind: TypeAlias = Annotated[
@@ -54,7 +54,7 @@ def table_command(
     """Print the final numbers of an experiment, in the tables that it declares."""
     if as_json + as_csv + as_markdown > 1:
         raise UserError("--json, --csv and --markdown exclude each other; give one")
-    from svgpbench.report.kinds import TableKind, entries_of, kind_of
+    from svgpbench.output.figure_and_table_types import TableKind, entries_of, kind_of
 
     declared = load_experiment(experiment)
     default = TableEntry(name="finals")
@@ -107,8 +107,8 @@ def plot_command(
     ] = None,
 ) -> None:
     """Draw the figures that an experiment declares; print their captions."""
-    from svgpbench.report.figure import check_figure_path, draw_figure
-    from svgpbench.report.kinds import FigureKind, entries_of, kind_of
+    from svgpbench.output.figure import check_figure_path, draw_figure
+    from svgpbench.output.figure_and_table_types import FigureKind, entries_of, kind_of
 
     declared = load_experiment(experiment)
     default = FigureEntry(name="convergence")
@@ -138,7 +138,7 @@ def _check_one(what: str, name: str | None, kind: str | None) -> None:
 def _collected(
     declared: Experiment, preset: str | None, results: Path, backends: list[str] | None
 ) -> Collected:
-    from svgpbench.report import collect
+    from svgpbench.results.collect import collect
 
     cells = resolve(declared, preset) if preset else None
     return collect(results, declared, cells, backends)

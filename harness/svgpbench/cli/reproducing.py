@@ -15,7 +15,7 @@ from svgpbench.errors import UserError
 
 if TYPE_CHECKING:
     from svgpbench.papers import Artefact, Paper
-    from svgpbench.report.reproduction import Chosen, Planned, Written
+    from svgpbench.papers.reproduction import Chosen, Planned, Written
 
 OUT = RESULTS / "reproduced"
 
@@ -48,10 +48,10 @@ def reproduce_command(
     ] = None,
 ) -> None:
     """Run what is missing of papers' artefacts; make their figures, tables and grades from the records."""
-    from svgpbench.report.asked import judged_and_drawn
-    from svgpbench.report.ledger import write_ledger
-    from svgpbench.report.reproduction import choose, draws, plan, write, write_computed
-    from svgpbench.runner.stored import check_writable
+    from svgpbench.papers.judged_claims import judged_and_drawn
+    from svgpbench.papers.ledger import write_ledger
+    from svgpbench.papers.reproduction import choose, draws, plan, write, write_computed
+    from svgpbench.results.store import check_writable
 
     chosen = choose(names or [])
     planned = [one for each in chosen for one in plan(each, preset, backend or ())]
@@ -86,8 +86,8 @@ def reproduce_command(
 
 def _write_pages(chosen: Sequence[Chosen], results: Path, folder: Path) -> None:
     """Write the page of each paper; claims that no figure or table shows are not graded."""
-    from svgpbench.report.asked import judged_and_drawn
-    from svgpbench.report.paper_page import shown_of, write_page
+    from svgpbench.papers.judged_claims import judged_and_drawn
+    from svgpbench.papers.page import shown_of, write_page
 
     shown = [shown_of(each) for each in chosen]
     with judged_and_drawn(shown, results) as (judged, frame_of):
@@ -99,8 +99,8 @@ def _write_pages(chosen: Sequence[Chosen], results: Path, folder: Path) -> None:
 
 def _run(planned: Sequence[Planned], results: Path) -> Collection[str]:
     """Run the cells that have no final record; returns the ids of those that ran."""
-    from svgpbench.cells.validation import check_cells
-    from svgpbench.runner.pool import run_cells
+    from svgpbench.experiments.validation import check_cells
+    from svgpbench.runs.pool import run_cells
 
     cells = [cell for one in planned for cell in one.cells]
     if not cells:
@@ -143,7 +143,7 @@ def _without_cells(paper: Paper, artefact: Artefact, results: Path, out: Path) -
 
 def _of_times(paper: Paper, artefact: Artefact, record: str, results: Path, out: Path) -> str:
     """What was drawn of a record of `svgpbench speed`, or why nothing was."""
-    from svgpbench.report.reproduction import write_times
+    from svgpbench.papers.reproduction import write_times
 
     try:
         files = write_times(paper, artefact, results, out)

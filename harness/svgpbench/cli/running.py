@@ -12,7 +12,6 @@ from typing import Annotated
 
 import typer
 
-from svgpbench.cells.identity import Identity
 from svgpbench.cli.clusters import Where, crew_at, print_job_script
 from svgpbench.cli.options import (
     RESULTS,
@@ -27,9 +26,10 @@ from svgpbench.cli.options import (
 from svgpbench.cli.progress import cell_title, reporter
 from svgpbench.errors import UserError
 from svgpbench.experiments import Experiment, Selection, load_experiment
+from svgpbench.experiments.identity import Identity
 from svgpbench.experiments.resolve import DEFAULT_PRESET
-from svgpbench.runner.checked import checked_cells
-from svgpbench.runner.records import Record
+from svgpbench.results.records import Record
+from svgpbench.runs.planned import checked_cells
 from svgpbench.training.checkpoints import EVERY_S
 
 FAILED, INTERRUPTED = 1, 130
@@ -90,9 +90,9 @@ def run_command(
     as_json: AsJson = False,
 ) -> None:
     """Run an experiment; finished cells are kept."""
-    from svgpbench.runner.events import Noticed
-    from svgpbench.runner.pool import run_cells
-    from svgpbench.runner.shards import Shard
+    from svgpbench.runs.events import Noticed
+    from svgpbench.runs.pool import run_cells
+    from svgpbench.runs.shards import Shard
 
     where = Where(dask, slurm, pbs, cluster or ())
     where.check(jobs)
@@ -157,9 +157,9 @@ def failed(records: Sequence[Record]) -> bool:
 
 def records_of(cells: Sequence[Identity], results: Path) -> list[Record]:
     """The records there are of these cells, from this run or an earlier one."""
-    from svgpbench.runner import stored
+    from svgpbench.results import store
 
-    return stored.records_of(results, cells).records
+    return store.records_of(results, cells).records
 
 
 def _check_writable(results: Path) -> None:

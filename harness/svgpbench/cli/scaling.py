@@ -8,6 +8,11 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from svgpbench.benchmarks.scaling.laws import exponents_of, laws_of, predict
+from svgpbench.benchmarks.scaling.measure import AXES, ScalingReport, run_scaling, title_of
+from svgpbench.benchmarks.timing.compare import MAX_OTHER_CORES
+from svgpbench.benchmarks.timing.problems import Shape
+from svgpbench.benchmarks.timing.report import milliseconds
 from svgpbench.cli.options import AsJson, Device, OnDevice
 from svgpbench.cli.printing import printer
 from svgpbench.cli.timed import (
@@ -25,11 +30,6 @@ from svgpbench.cli.timed import (
 )
 from svgpbench.errors import UserError
 from svgpbench.plugins import framework_missing, frameworks
-from svgpbench.speed.compare import MAX_OTHER_CORES
-from svgpbench.speed.laws import exponents_of, laws_of, predict
-from svgpbench.speed.problems import Shape
-from svgpbench.speed.report import milliseconds
-from svgpbench.speed.scaling import AXES, ScalingReport, run_scaling, title_of
 
 SAMPLES = 100
 """Of a Monte Carlo likelihood."""
@@ -102,7 +102,7 @@ def scaling_command(
     if not as_json:
         _print(report, rows, workers or [1, 64, 1024], network)
     if figure is not None:
-        from svgpbench.report.scaling_figure import draw_scaling
+        from svgpbench.benchmarks.scaling.figure import draw_scaling
 
         typer.echo(f"{figure}\n{draw_scaling(report, figure)}")
     if report.speed.interrupted:

@@ -16,8 +16,8 @@ from svgpbench.cli.options import AsJson
 from svgpbench.errors import UserError
 
 if TYPE_CHECKING:
-    from svgpbench.sharded.climb import Step
-    from svgpbench.sharded.workers import Workers
+    from svgpbench.runs.sharded.climb import Step
+    from svgpbench.runs.sharded.workers import Workers
 
 
 def sharded_command(
@@ -48,12 +48,12 @@ def sharded_command(
 ) -> None:
     """Take E-steps of t-SVGP on all rows of a table, a shard at a time, and say the bound after each."""
     from svgpbench.config import BackendConfig, InducingConfig, KernelConfig, LikelihoodConfig
+    from svgpbench.kernels import Model
+    from svgpbench.kernels.kernels import kernel as find_kernel
     from svgpbench.likelihoods import build_likelihood
-    from svgpbench.model import Model
-    from svgpbench.model.kernels import kernel as find_kernel
     from svgpbench.plugins import check_backend
-    from svgpbench.sharded import climb, shards_of
-    from svgpbench.sharded.shards import columns_of
+    from svgpbench.runs.sharded import climb, shards_of
+    from svgpbench.runs.sharded.shards import columns_of
 
     if not lengthscale > 0 or not rate > 0:
         raise UserError("--lengthscale and --rate: give numbers above 0")
@@ -90,7 +90,7 @@ def _say(step: Step) -> None:
 
 @contextmanager
 def _workers(dask: str | None, devices: int) -> Iterator[Workers]:
-    from svgpbench.sharded import workers
+    from svgpbench.runs.sharded import workers
 
     if dask is None:
         yield workers.OnDevices(devices) if devices > 1 else workers.Workers()

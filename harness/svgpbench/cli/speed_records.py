@@ -7,10 +7,10 @@ from pathlib import Path
 
 import typer
 
+from svgpbench.benchmarks.timing import SpeedReport
+from svgpbench.benchmarks.timing.floor_table import CONVENTION, floor_table, rates_table
 from svgpbench.cli.printing import printer
 from svgpbench.cli.timed import read_record
-from svgpbench.speed import SpeedReport
-from svgpbench.speed.floor_table import CONVENTION, floor_table, rates_table
 
 
 def print_report(report: SpeedReport) -> None:
@@ -46,6 +46,6 @@ def show_records(paths: Sequence[Path], roofline: Path | None) -> None:
 
 def draw_roofline(reports: Sequence[SpeedReport], path: Path) -> None:
     """Write the figure and print its caption."""
-    from svgpbench.report.roofline import draw_roofline as draw
+    from svgpbench.benchmarks.timing.roofline import draw_roofline as draw
 
     typer.echo(f"{path}\n{draw(reports, path)}")

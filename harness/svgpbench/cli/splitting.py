@@ -10,11 +10,11 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from svgpbench.cells.cell import split_rows
-from svgpbench.cells.data_errors import data_errors_are_the_users
 from svgpbench.cli.options import AsJson
 from svgpbench.cli.printing import printer
 from svgpbench.config import DataConfig, SplitConfig
+from svgpbench.experiments.cell import split_rows
+from svgpbench.experiments.data_errors import data_errors_are_the_users
 from svgpbench.plugins import registry_of
 from svgpbench_datasets import Split
 from svgpbench_datasets.masks import write_masks

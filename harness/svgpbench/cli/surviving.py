@@ -7,17 +7,17 @@ from typing import Annotated
 
 import typer
 
+from svgpbench.benchmarks.stability import records
+from svgpbench.benchmarks.stability.libraries import LIBRARIES, chosen, locate_libraries
+from svgpbench.benchmarks.stability.map import draw_map, tables
+from svgpbench.benchmarks.stability.plan import SHIPPED, cells_of, read_plan
+from svgpbench.benchmarks.stability.records import Record
+from svgpbench.benchmarks.stability.run import run_cells
 from svgpbench.cli.options import RESULTS, ResultsFolder
 from svgpbench.cli.printing import printer
 from svgpbench.cli.timed import tell
 from svgpbench.errors import UserError
-from svgpbench.report.figure import check_figure_path
-from svgpbench.report.survival_map import draw_map, tables
-from svgpbench.survival import records
-from svgpbench.survival.libraries import LIBRARIES, chosen, locate_libraries
-from svgpbench.survival.plan import SHIPPED, cells_of, read_plan
-from svgpbench.survival.records import Record
-from svgpbench.survival.run import run_cells
+from svgpbench.output.figure import check_figure_path
 
 NO_VERDICT = 1
 

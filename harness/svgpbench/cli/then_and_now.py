@@ -12,9 +12,9 @@ from pathlib import Path
 from svgpbench.config import BackendConfig, Strict
 from svgpbench.environment import Environment, ThreadPool
 from svgpbench.errors import UserError
-from svgpbench.runner.records import Record, is_record_name, read_record
-from svgpbench.runner.stored import records_called
-from svgpbench.runner.worker_setup import worker_environment
+from svgpbench.results.records import Record, is_record_name, read_record
+from svgpbench.results.store import records_called
+from svgpbench.runs.worker_setup import worker_environment
 
 LIMIT_S = 120.0
 ABSENT = "not here"
@@ -23,8 +23,8 @@ ASK_WORKER = """
 import contextlib, importlib, sys
 from svgpbench.environment import describe
 from svgpbench.plugins import load_backend
-from svgpbench.runner.protocol import TARGET
-from svgpbench.runner.worker_setup import pin
+from svgpbench.runs.protocol import TARGET
+from svgpbench.runs.worker_setup import pin
 backend, mode, dtype, device, threads = sys.argv[1:]
 pin(backend, int(threads), [])
 importlib.import_module(TARGET)

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from svgpbench.errors import UserError
-from svgpbench.runner.cores import usable_cores
+from svgpbench.runs.cores import usable_cores
 
 FAILED, INTERRUPTED = 1, 130
 

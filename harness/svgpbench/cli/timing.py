@@ -7,6 +7,11 @@ from typing import Annotated
 
 import typer
 
+from svgpbench.benchmarks.timing.cases import STEPS
+from svgpbench.benchmarks.timing.compare import MAX_OTHER_CORES, run_speed
+from svgpbench.benchmarks.timing.floor_run import add_floor
+from svgpbench.benchmarks.timing.peers import locate_peers
+from svgpbench.benchmarks.timing.problems import FAMILIES, TIMED
 from svgpbench.cli.options import AsJson, Backends, Device, OnDevice
 from svgpbench.cli.speed_records import draw_roofline, print_report, show_records
 from svgpbench.cli.timed import (
@@ -23,11 +28,6 @@ from svgpbench.cli.timed import (
 )
 from svgpbench.errors import UserError
 from svgpbench.plugins import PEERS, framework_missing, frameworks, plugins
-from svgpbench.speed.cases import STEPS
-from svgpbench.speed.compare import MAX_OTHER_CORES, run_speed
-from svgpbench.speed.floor_run import add_floor
-from svgpbench.speed.peers import locate_peers
-from svgpbench.speed.problems import FAMILIES, TIMED
 
 ANY_M = f"any M of {', '.join(FAMILIES)}, such as reg-M2048"
 

@@ -17,7 +17,7 @@ from svgpbench.errors import UserError
 from svgpbench.experiments import load_experiment
 
 if TYPE_CHECKING:
-    from svgpbench.runner.verification import Verdict
+    from svgpbench.runs.verification import Verdict
 
 FAILED = 1
 
@@ -41,7 +41,7 @@ def verify_command(
     as_json: AsJson = False,
 ) -> None:
     """Run records again from themselves and compare."""
-    from svgpbench.runner.verification import verify
+    from svgpbench.runs.verification import verify
 
     name = None if experiment is None else load_experiment(experiment).name
     if not results.is_dir():

@@ -12,8 +12,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from svgpbench.errors import UserError, unknown
-from svgpbench.experiments.mistakes import one_line
-from svgpbench.experiments.own_options import refuse_unknown_options
+from svgpbench.experiments.error_messages import one_line
+from svgpbench.experiments.plugin_options import refuse_unknown_options
 from svgpbench.experiments.schema import Experiment
 
 

@@ -27,8 +27,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from svgpbench.kernels.pullback import DifferentiableCovariance, total
 from svgpbench.methods.data_term import DataTerm
-from svgpbench.model.pullback import DifferentiableCovariance, total
 from svgpbench.numerics.gaussian import (
     matvec,
     symmetric_product,

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from svgpbench.errors import UserError, unknown
+from svgpbench.kernels.bases import Decoupled
+from svgpbench.kernels.covariance import Covariance
 from svgpbench.methods.data_term import DataTerm
 from svgpbench.methods.facts import Facts
 from svgpbench.methods.gram_columns import Columns, all_columns, drawn_columns, no_columns, product
 from svgpbench.methods.larger_basis import grown_moments, padded, with_diagonal
 from svgpbench.methods.method import Method
-from svgpbench.model.bases import Decoupled
-from svgpbench.model.covariance import Covariance
 from svgpbench.numerics.adam import AdamState, adam_ascent, adam_start
 from svgpbench.numerics.gaussian import log_determinant, matvec, vecmat
 from svgpbench.ops import Array, Ops, Tree

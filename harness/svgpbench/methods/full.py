@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
+from svgpbench.kernels.covariance import Covariance
 from svgpbench.likelihoods import Conditional, Likelihood
 from svgpbench.methods.data_term import DataTerm
 from svgpbench.methods.facts import Facts
@@ -22,7 +23,6 @@ from svgpbench.methods.mean_covariance import MeanCholeskySVGP
 from svgpbench.methods.method import Method
 from svgpbench.methods.step_control import halve_until_positive
 from svgpbench.methods.tying import Sites, at_precision, moved_sites, per_unit_precision
-from svgpbench.model.covariance import Covariance
 from svgpbench.numerics.gaussian import (
     LOG_2PI,
     cholesky_solve,

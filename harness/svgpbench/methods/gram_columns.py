@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from svgpbench.model.covariance import Covariance
+from svgpbench.kernels.covariance import Covariance
 from svgpbench.numerics.gaussian import matvec
 from svgpbench.ops import Array, Ops, Tree
 from svgpbench.tree import tree_map

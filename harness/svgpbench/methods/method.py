@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from svgpbench.errors import UserError
+from svgpbench.kernels.covariance import Covariance
+from svgpbench.kernels.pullback import DifferentiableCovariance
 from svgpbench.likelihoods import Conditional, Likelihood
 from svgpbench.methods.adjoint import (
     BoundGradient,
@@ -23,8 +25,6 @@ from svgpbench.methods.adjoint import (
 )
 from svgpbench.methods.data_term import DataTerm
 from svgpbench.methods.facts import Facts
-from svgpbench.model.covariance import Covariance
-from svgpbench.model.pullback import DifferentiableCovariance
 from svgpbench.numerics import gaussian
 from svgpbench.numerics.gaussian import Factor, Prior
 from svgpbench.ops import Array, Ops, Tree

@@ -22,6 +22,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from svgpbench.errors import UserError, unknown
+from svgpbench.kernels.bases import Decoupled
+from svgpbench.kernels.covariance import Covariance
+from svgpbench.kernels.pullback import DifferentiableCovariance, total
 from svgpbench.likelihoods import Conditional, Likelihood
 from svgpbench.methods.adjoint import (
     BoundGradient,
@@ -48,9 +51,6 @@ from svgpbench.methods.method import CoupledMethod, Method
 from svgpbench.methods.registry import build_named
 from svgpbench.methods.residual import shifted
 from svgpbench.methods.residual_variance import BoundedMethod
-from svgpbench.model.bases import Decoupled
-from svgpbench.model.covariance import Covariance
-from svgpbench.model.pullback import DifferentiableCovariance, total
 from svgpbench.numerics.adam import adam_start
 from svgpbench.numerics.gaussian import Factor, matvec, vecmat
 from svgpbench.numerics.latents import outer, over_latents, paired

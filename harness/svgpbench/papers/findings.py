@@ -21,8 +21,8 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 from typing import Final
 
-from svgpbench.papers.effects import Effect, Outcome
 from svgpbench.papers.grades import Grade, Judgement
+from svgpbench.stats.effects import Effect, Outcome
 
 FIELD: Final = re.compile(r"\{([a-z][a-z0-9_]*)\.([a-z_]+)(?:@([^{}:]+))?(?::([^{}]+))?\}")
 MOST_NAMES: Final = 4

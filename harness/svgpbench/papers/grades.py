@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from svgpbench.papers.effects import Effect, Outcome
-from svgpbench.papers.ranks import Ranks
+from svgpbench.stats.effects import Effect, Outcome
+from svgpbench.stats.ranks import Ranks
 
 
 class Grade(StrEnum):

@@ -19,15 +19,15 @@ from pydantic import ValidationError
 from svgpbench.config import Strict
 from svgpbench.errors import UserError, unknown
 from svgpbench.experiments import Experiment, load_experiment, resolve
+from svgpbench.experiments.error_messages import one_line
 from svgpbench.experiments.loading import is_file_name, parse_toml
-from svgpbench.experiments.mistakes import one_line
 from svgpbench.experiments.resolve import shown_names
-from svgpbench.papers.of_computations import Computed
-from svgpbench.papers.of_times import Gain
-from svgpbench.papers.predicates import AnyPredicate
-from svgpbench.papers.rules import AT, SECONDS
+from svgpbench.papers.predicates.all_predicates import AnyPredicate
+from svgpbench.papers.predicates.computations import Computed
+from svgpbench.papers.predicates.times import Gain
 from svgpbench.papers.schema import Artefact, Claim, ClaimsFile, PaperFile
 from svgpbench.plugins import GROUPS, PAPERS, whole
+from svgpbench.stats.rules import AT, SECONDS
 
 F = TypeVar("F", bound=Strict)
 

@@ -12,7 +12,7 @@ from svgpbench.config import Strict
 from svgpbench.experiments.schema import FigureEntry
 from svgpbench.papers.findings import placeholders
 from svgpbench.papers.grades import Fidelity
-from svgpbench.papers.predicates import AnyPredicate
+from svgpbench.papers.predicates.all_predicates import AnyPredicate
 
 Text = Annotated[str, Field(min_length=1)]
 

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from svgpbench.errors import UserError
-from svgpbench.papers import Artefact, Paper
-from svgpbench.report import times_figure
-from svgpbench.report.evidence import ComputedFrame
-from svgpbench.report.grading import Judged
-from svgpbench.report.reproduction import (
+from svgpbench.papers import Artefact, Paper, times_figure
+from svgpbench.papers.evidence.records import ComputedFrame
+from svgpbench.papers.grading import Judged
+from svgpbench.papers.reproduction import (
     Written,
     all_of,
     draws,

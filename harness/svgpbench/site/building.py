@@ -9,10 +9,10 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 from svgpbench.papers import Paper
+from svgpbench.papers.evidence.records import ComputedFrame, computed_frame
 from svgpbench.papers.grades import Fidelity, Grade
-from svgpbench.report.evidence import ComputedFrame, computed_frame
-from svgpbench.report.grading import Judged
-from svgpbench.runner.stored import records_in
+from svgpbench.papers.grading import Judged
+from svgpbench.results.store import records_in
 from svgpbench.site.artefacts import shown
 from svgpbench.site.crate import write_crate
 from svgpbench.site.datasets import DataFacts, data_facts

@@ -12,9 +12,9 @@ from types import ModuleType
 
 from svgpbench.experiments import shipped_experiments
 from svgpbench.papers import Artefact, Paper, paper_folders
-from svgpbench.report import tidy
-from svgpbench.runner.records import kept_path
-from svgpbench.runner.stored import experiments, records_in
+from svgpbench.results import tidy
+from svgpbench.results.records import kept_path
+from svgpbench.results.store import experiments, records_in
 from svgpbench.site.pages import Link
 
 FOLDER = "downloads"

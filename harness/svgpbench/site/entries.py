@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from svgpbench.papers import Paper
-from svgpbench.report.grading import Judged, Kind, Part, effect_of
+from svgpbench.papers.grading import Judged, Kind, Part, effect_of
 from svgpbench.site.meanings import KINDS
 
 

@@ -15,12 +15,12 @@ import numpy.typing as npt
 import pandas as pd
 
 from svgpbench.metrics import METRICS
-from svgpbench.papers.differences import REPLICATE
-from svgpbench.report.means import error_of_mean, overlap
-from svgpbench.report.palette import line_styles
-from svgpbench.report.pareto import ALIKE, COSTS, costs_of
-from svgpbench.runner.records import Record
+from svgpbench.output.palette import line_styles
+from svgpbench.results.pareto import ALIKE, COSTS, costs_of
+from svgpbench.results.records import Record
 from svgpbench.site.fields import Field
+from svgpbench.stats.differences import REPLICATE
+from svgpbench.stats.means import error_of_mean, overlap
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 

@@ -13,14 +13,14 @@ import pandas as pd
 
 from svgpbench.experiments import load_experiment, shipped_experiments
 from svgpbench.metrics import METRICS, USUAL, Metric
-from svgpbench.papers.effects import Outcome
-from svgpbench.papers.measures import MEASURES
-from svgpbench.papers.pairs import data_sets
-from svgpbench.papers.ranks import Ranks, average_ranks
-from svgpbench.report.collect import Collected, collected_in
-from svgpbench.report.frames import reference_backend
-from svgpbench.report.traced import frame_of
-from svgpbench.runner.records import Record
+from svgpbench.results.collect import Collected, collected_in
+from svgpbench.results.frames import reference_backend
+from svgpbench.results.records import Record
+from svgpbench.results.trace_measures import frame_of
+from svgpbench.stats.effects import Outcome
+from svgpbench.stats.measures import MEASURES
+from svgpbench.stats.pairs import data_sets
+from svgpbench.stats.ranks import Ranks, average_ranks
 
 MOST_COMPARED = 1500
 """Differences with an interval, above which those of an experiment are not computed."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from svgpbench.environment import Environment
-from svgpbench.runner.records import Record
+from svgpbench.results.records import Record
 from svgpbench.site.pages import in_bytes
 
 

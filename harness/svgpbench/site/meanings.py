@@ -6,14 +6,15 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from svgpbench.papers import convergence, differences, of_averages, of_rates, of_times, ranks
 from svgpbench.papers.grades import Fidelity, Grade
-from svgpbench.papers.measures import MEASURES, Measure
-from svgpbench.papers.of_computations import Exponent, Identity
-from svgpbench.papers.pairs import UNLEARNED
-from svgpbench.papers.rules import RULES
-from svgpbench.report.grading import Kind
+from svgpbench.papers.grading import Kind
+from svgpbench.papers.predicates import averages, rates, times
+from svgpbench.papers.predicates.computations import Exponent, Identity
 from svgpbench.site.tables import Grid
+from svgpbench.stats import convergence, differences, ranks
+from svgpbench.stats.measures import MEASURES, Measure
+from svgpbench.stats.pairs import UNLEARNED
+from svgpbench.stats.rules import RULES
 
 GRADES: Final[Mapping[Grade, str]] = {
     Grade.holds: "the core test passes at the claim’s own settings",
@@ -64,10 +65,10 @@ def numbers() -> dict[str, Any]:
         "starts": differences.STARTS,
         "level": f"{100 * differences.LEVEL:g} %",
         "unlearned": UNLEARNED,
-        "seeds": of_rates.SEEDS,
-        "rounds": of_times.ROUNDS,
-        "times": of_times.REGION,
-        "spread": of_averages.SPREAD_REGION,
+        "seeds": rates.SEEDS,
+        "rounds": times.ROUNDS,
+        "times": times.REGION,
+        "spread": averages.SPREAD_REGION,
         "fewest_sets": ranks.FEWEST,
         "resamples": f"{ranks.RESAMPLES:,}",
         "residual": f"{Identity.model_fields['tolerance'].default:.0e}".replace("e-0", "e-"),

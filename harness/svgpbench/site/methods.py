@@ -10,14 +10,14 @@ from typing import Any
 from svgpbench.config import LikelihoodConfig
 from svgpbench.cost import Cost, Size, count, exponents
 from svgpbench.errors import UserError
+from svgpbench.kernels import Model
+from svgpbench.kernels.kernels import kernel
 from svgpbench.likelihoods import build_likelihood, likelihoods
 from svgpbench.methods import AnyMethod
 from svgpbench.methods.capabilities import refusals
 from svgpbench.methods.facts import Facts
-from svgpbench.model import Model
-from svgpbench.model.kernels import kernel
 from svgpbench.plugins import METHODS, whole
-from svgpbench.report.pareto import scaled
+from svgpbench.results.pareto import scaled
 from svgpbench.site.fields import Field, Standing
 from svgpbench.site.formulas import FORMULAS, Formula
 from svgpbench.site.tables import Grid

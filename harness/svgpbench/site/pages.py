@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from svgpbench import __version__
-from svgpbench.papers.effects import with_interval
 from svgpbench.site.entries import outcome_of
 from svgpbench.site.meanings import GRADES, class_name
+from svgpbench.stats.effects import with_interval
 
 FILES = ("style.css", "site.js", "explorer.js")
 """What lies beside the pages, as it is in the package."""

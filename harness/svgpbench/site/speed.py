@@ -8,24 +8,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from svgpbench.benchmarks.scaling.figure import draw_scaling
+from svgpbench.benchmarks.scaling.laws import exponents_of
+from svgpbench.benchmarks.scaling.measure import ScalingReport
+from svgpbench.benchmarks.stability import records as survival_records
+from svgpbench.benchmarks.stability.map import draw_map, tables
+from svgpbench.benchmarks.stability.plan import read_plan
+from svgpbench.benchmarks.time_to_target import plan as learning_plan
+from svgpbench.benchmarks.time_to_target import records as learning_records
+from svgpbench.benchmarks.time_to_target.comparison import compare
+from svgpbench.benchmarks.time_to_target.curves import draw_learning
+from svgpbench.benchmarks.time_to_target.tables import end_table, notes, target_table
+from svgpbench.benchmarks.timing.floor_table import CONVENTION, floor_table, rates_table
+from svgpbench.benchmarks.timing.report import SpeedReport
+from svgpbench.benchmarks.timing.roofline import draw_roofline
 from svgpbench.errors import UserError
-from svgpbench.learning import plan as learning_plan
-from svgpbench.learning import records as learning_records
-from svgpbench.learning.comparison import compare
-from svgpbench.report.learning_curves import draw_learning
-from svgpbench.report.learning_table import end_table, notes, target_table
-from svgpbench.report.roofline import draw_roofline
-from svgpbench.report.scaling_figure import draw_scaling
-from svgpbench.report.survival_map import draw_map, tables
 from svgpbench.site.downloads import FOLDER
 from svgpbench.site.pages import Link, slug
 from svgpbench.site.tables import Grid, of_rich
-from svgpbench.speed.floor_table import CONVENTION, floor_table, rates_table
-from svgpbench.speed.laws import exponents_of
-from svgpbench.speed.report import SpeedReport
-from svgpbench.speed.scaling import ScalingReport
-from svgpbench.survival import records as survival_records
-from svgpbench.survival.plan import read_plan
 
 PICTURES = "speed"
 Report = TypeVar("Report")

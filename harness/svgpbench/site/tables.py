@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from rich.table import Table as RichTable
 
-from svgpbench.report.table_formats import TextTable
+from svgpbench.output.table_formats import TextTable
 
 RULE = re.compile(r"\|( ?-+:? ?\|)+")
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from svgpbench.kernels import Model
 from svgpbench.methods.method import AnyMethod
-from svgpbench.model import Model
 from svgpbench.ops import Ops
 from svgpbench.training.blocks import Batch
 from svgpbench.tree import leaves

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from svgpbench.config import Learnable
+from svgpbench.kernels import Model, Theta
 from svgpbench.methods.data_term import DataTerm
 from svgpbench.methods.method import AnyMethod, BatchBlocks, Method, PriorBlocks
-from svgpbench.model import Model, Theta
 from svgpbench.ops import Array, Ops
 
 

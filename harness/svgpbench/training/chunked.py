@@ -12,10 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from svgpbench.kernels import Model, Theta, constrain
 from svgpbench.methods.collapsed import SGPR, Sums
 from svgpbench.methods.method import AnyMethod
 from svgpbench.methods.tying import DualState
-from svgpbench.model import Model, Theta, constrain
 from svgpbench.ops import Array, Ops, Tree
 from svgpbench.training.blocks import Batch, factor_at, learned, prior_at, with_learned
 from svgpbench.training.em import Trainer

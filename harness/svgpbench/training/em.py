@@ -16,8 +16,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from svgpbench.config import TrainingConfig
+from svgpbench.kernels import Model, Theta, constrain, unconstrain
 from svgpbench.methods.method import AnyMethod
-from svgpbench.model import Model, Theta, constrain, unconstrain
 from svgpbench.numerics.adam import adam_start
 from svgpbench.numerics.lbfgs import Evaluations, lbfgs_ascent
 from svgpbench.ops import Array, Ops, Tree

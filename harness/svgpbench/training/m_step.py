@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from svgpbench.kernels import Model, Theta, constrain, pull_constrain
 from svgpbench.methods.method import AnyMethod
-from svgpbench.model import Model, Theta, constrain, pull_constrain
 from svgpbench.ops import Array, Ops, Tree
 from svgpbench.training.blocks import (
     Batch,

@@ -25,12 +25,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from svgpbench.config import Decay, TrainingConfig
+from svgpbench.initialization.growing_basis import Growth
+from svgpbench.kernels import Model, Theta
+from svgpbench.kernels.bases import Decoupled, centres
 from svgpbench.methods.larger_basis import grown_moments
 from svgpbench.methods.method import AnyMethod
-from svgpbench.model import Model, Theta
-from svgpbench.model.bases import Decoupled, centres
 from svgpbench.ops import Ops
-from svgpbench.start.growing_basis import Growth
 from svgpbench.training.batches import Batches, TrainingData
 from svgpbench.training.blocks import learned
 from svgpbench.training.checkpoints import NO_CHECKPOINT, Checkpoint

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple
 
-from svgpbench.model import Theta
+from svgpbench.kernels import Theta
 from svgpbench.numerics.adam import AdamState
 from svgpbench.ops import Tree
 

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from svgpbench.kernels import Model, Theta, constrain
 from svgpbench.likelihoods.likelihood import Predicted
 from svgpbench.methods.method import AnyMethod
-from svgpbench.model import Model, Theta, constrain
 from svgpbench.numerics.adam import AdamState, adam_ascent
 from svgpbench.ops import Array, Ops, S, Tree
 from svgpbench.training.blocks import (

@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
+from svgpbench.kernels import Theta
 from svgpbench.likelihoods.likelihood import Predicted
 from svgpbench.metrics import CALIBRATION_BINS, PIT_LEVELS, pit_column
-from svgpbench.model import Theta
 from svgpbench.tree import leaves
 
 Floats = npt.NDArray[np.float64]

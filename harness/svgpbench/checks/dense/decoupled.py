@@ -8,7 +8,7 @@ import numpy.typing as npt
 from svgpbench.checks.cases import Case, Problem
 from svgpbench.checks.dense.gaussians import NO_NOISE, Dense
 from svgpbench.checks.evaluate import ADAM_RATE, Arrays
-from svgpbench.model import Theta
+from svgpbench.kernels import Theta
 from svgpbench.numerics.adam import BETA1, BETA2, EPSILON
 from svgpbench.plugins import load_backend
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from svgpbench.checks.cases import Case, Problem
 from svgpbench.checks.dense.gaussians import Dense, times
 from svgpbench.checks.evaluate import ADAM_RATE, RATE, Arrays
-from svgpbench.model import Theta
+from svgpbench.kernels import Theta
 
 Floats = npt.NDArray[np.float64]
 

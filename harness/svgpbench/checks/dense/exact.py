@@ -8,7 +8,7 @@ import numpy.typing as npt
 from svgpbench.checks.cases import Case, Problem, residual_variance_of
 from svgpbench.checks.dense.gaussians import JITTER, Dense, kernel_matrix, log_normal, sgpr_bound
 from svgpbench.checks.evaluate import Arrays
-from svgpbench.model import Theta
+from svgpbench.kernels import Theta
 
 Floats = npt.NDArray[np.float64]
 

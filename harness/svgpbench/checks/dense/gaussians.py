@@ -11,7 +11,7 @@ import numpy.typing as npt
 from svgpbench.checks.cases import COMPOUND_KERNELS, Case
 from svgpbench.checks.dense.expectations import expectations
 from svgpbench.checks.evaluate import Arrays
-from svgpbench.model import Theta
+from svgpbench.kernels import Theta
 
 Floats = npt.NDArray[np.float64]
 JITTER = 1e-6

@@ -27,7 +27,7 @@ from svgpbench.plugins import (
     load,
     load_backend,
 )
-from svgpbench.runner.worker_setup import pin, worker_environment
+from svgpbench.runs.worker_setup import pin, worker_environment
 
 HERE = Path(__file__).parent
 OF_METHODS = "test_method.py"
@@ -176,6 +176,6 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
 def framework_module(ops: Ops) -> Any:
     """The imported module that a backend stands on; None where there is none."""
-    from svgpbench.runner.worker_setup import load_framework
+    from svgpbench.runs.worker_setup import load_framework
 
     return load_framework(ops.name) if framework_of(ops.name) else None

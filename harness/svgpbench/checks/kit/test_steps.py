@@ -18,7 +18,7 @@ from svgpbench.checks.kit.options import framework_module
 from svgpbench.checks.matrix import compare
 from svgpbench.ops import Array, Ops
 from svgpbench.plugins import framework_of, load_backend, new_backend
-from svgpbench.runner.worker_setup import worker_environment
+from svgpbench.runs.worker_setup import worker_environment
 
 A, B = positive_definite(3, 40, 40), numbers(3, 40, 7)
 
@@ -80,7 +80,7 @@ def test_two_methods_have_the_reference_s_numbers(typed: Ops, case: Case) -> Non
 
 IN_A_PROCESS = """
 import json, sys
-from svgpbench.runner.worker_setup import pin
+from svgpbench.runs.worker_setup import pin
 backend, mode, threads = sys.argv[1], sys.argv[2], int(sys.argv[3])
 pin(backend, threads, [])
 from svgpbench.checks.kit.test_steps import solved

@@ -1,0 +1,74 @@
+"""What the suites run over: minutes by default; SVGPBENCH_AXES says what else.
+
+SVGPBENCH_AXES="full", or values of some axes and the default of the others:
+
+    SVGPBENCH_AXES="backend=torch,torch:compile; problem=reg-M500,softmax10-M100; dtype=float32"
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+
+from svgpbench.benchmarks.timing.cases import STEPS, usual_methods
+from svgpbench.benchmarks.timing.problems import SHAPES, TIMED
+from svgpbench.errors import UserError, unknown
+from svgpbench.plugins import METHODS, frameworks, whole
+
+Axes = Mapping[str, Sequence[str]]
+
+VARIABLE = "SVGPBENCH_AXES"
+MODES = {"jax": ("eager",), "torch": ("compile",), "tensorflow": ("xla", "eager")}
+"""Modes beside the default one; said here because a backend that is asked imports its framework."""
+
+
+def small() -> Axes:
+    """The axes of a run that names none."""
+    return {
+        "backend": tuple(frameworks()),
+        "method": ("t-svgp", "q-svgp"),
+        "problem": ("reg-M100",),
+        "step": ("em_step",),  # of what is not timed: times have a benchmark a step
+        "dtype": ("float64",),
+        "device": ("cpu",),
+    }
+
+
+def full() -> Axes:
+    """Everything there is; what cannot run is skipped with the reason."""
+    variants = (
+        f"{name} {variant}".strip()
+        for name, method in whole(METHODS).items()
+        for variant in method.facts.variants
+    )
+    modes = (f"{name}:{mode}" for name in frameworks() for mode in MODES.get(name, ()))
+    return {
+        "backend": (*frameworks(), *modes, "numpy"),
+        "method": tuple(dict.fromkeys((*usual_methods(), *variants))),
+        "problem": TIMED,
+        "step": tuple(STEPS),
+        "dtype": ("float64", "float32"),
+        "device": ("cpu", "cuda"),
+    }
+
+
+def axes() -> dict[str, list[str]]:
+    """Those that SVGPBENCH_AXES asks for; raises `UserError` for an axis or a value that there is not."""
+    asked = os.environ.get(VARIABLE, "").strip()
+    if asked == "full":
+        return {name: list(values) for name, values in full().items()}
+    known = {**full(), "problem": tuple(SHAPES)}
+    out = {name: list(values) for name, values in small().items()}
+    for part in filter(None, map(str.strip, asked.split(";"))):
+        name, equals, values = (word.strip() for word in part.partition("="))
+        if not equals:
+            raise UserError(
+                f"{VARIABLE}: {part!r} is not AXIS=VALUE,VALUE; or write {VARIABLE}=full"
+            )
+        if name not in known:
+            raise unknown(f"axis of {VARIABLE}", name, known)
+        out[name] = [value.strip() for value in values.split(",")]
+        for value in out[name]:
+            if value not in known[name]:
+                raise unknown(f"{name} of {VARIABLE}", value, known[name])
+    return out

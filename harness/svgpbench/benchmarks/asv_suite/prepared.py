@@ -1,0 +1,96 @@
+"""A case in the process that asv gives it: set up as a worker is, compared with NumPy, compiled and warm.
+
+What cannot be timed raises `NotImplementedError`, asv's word for a benchmark to be skipped; `asv run
+--show-stderr` prints the reason.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import sys
+
+from svgpbench.benchmarks.timing import timing
+from svgpbench.benchmarks.timing.cases import STEPS, Case, build_case
+from svgpbench.benchmarks.timing.floor import least_seconds, work_of
+from svgpbench.benchmarks.timing.problems import make_problem
+from svgpbench.benchmarks.timing.rates import Sizes, best_of, measure_blas, measure_ops
+from svgpbench.errors import UserError
+from svgpbench.plugins import framework_missing, load_backend
+from svgpbench.runs.cores import usable_cores
+from svgpbench.runs.worker_setup import pin, worker_environment
+
+from .equivalence import reference_elsewhere, why_not_timed
+
+M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # of malloc.h
+
+
+def threads() -> int:
+    """SVGPBENCH_SPEED_THREADS; 2 where there are 2 cores."""
+    return int(os.environ.get("SVGPBENCH_SPEED_THREADS", min(2, len(usable_cores()))))
+
+
+def set_up(backend: str, device: str) -> None:
+    """Variables, memory, cores and threads of this process as a worker has them."""
+    os.environ.update(worker_environment(device, threads()))
+    if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "mallopt"):
+        # glibc read its variables when this process began
+        libc.mallopt(M_MMAP_MAX, int(os.environ["MALLOC_MMAP_MAX_"]))
+        libc.mallopt(M_TRIM_THRESHOLD, int(os.environ["MALLOC_TRIM_THRESHOLD_"]))
+    pin(backend, threads(), usable_cores()[: threads()])
+
+
+def build(step: str, backend: str, method: str, problem: str, dtype: str, device: str) -> Case:
+    """The case, not called yet, in this process."""
+    name, _, mode = backend.partition(":")
+    try:
+        if missing := framework_missing(name):
+            raise UserError(missing)
+        set_up(name, device)
+        return build_case(
+            load_backend(name, mode, dtype, device), make_problem(problem), method, step
+        )
+    except UserError as error:
+        raise NotImplementedError(str(error)) from None
+
+
+@functools.cache
+def first_call(
+    step: str, backend: str, method: str, problem: str, dtype: str, device: str
+) -> tuple[float, Case]:
+    """Seconds of the case's first call, and the case, whose figure is NumPy's.
+
+    Once a process: asv calls `setup` before each sample.
+    """
+    case = build(step, backend, method, problem, dtype, device)
+    seconds, result = timing.first_call(case.call)
+    expected = reference_elsewhere(problem, method, step)
+    if why := why_not_timed(case.figure(result), expected, dtype):
+        raise NotImplementedError(why)
+    return seconds, case
+
+
+@functools.cache
+def floor_ratio(
+    step: str, backend: str, method: str, problem: str, dtype: str, device: str
+) -> float:
+    """The fastest call over the least time of its arithmetic, at the best rates of backend and BLAS."""
+    _, case = first_call(step, backend, method, problem, dtype, device)
+    made = make_problem(problem)
+    try:
+        work = work_of(made, method, step)
+    except (UserError, NotImplementedError) as error:
+        raise NotImplementedError(f"no floor: {error}") from None
+    rows = max(len(made.y), len(made.y_new))
+    sizes = Sizes(len(made.Z), rows, made.model().latents)
+    rates = best_of([measure_ops(case.ops, sizes), measure_blas(sizes, threads())])
+    return timing.warm_up(case.call) / STEPS[step] / least_seconds(work, rates)
+
+
+@functools.cache
+def warm(step: str, backend: str, method: str, problem: str, dtype: str, device: str) -> Case:
+    """The same, called for a while."""
+    _, case = first_call(step, backend, method, problem, dtype, device)
+    timing.warm_up(case.call)
+    return case

@@ -1,0 +1,92 @@
+"""What else a step costs: its first call, compilations that should not be, memory."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from svgpbench.benchmarks.timing.compilations import compilations
+from svgpbench.benchmarks.timing.memory import step_memory
+
+from .axes import axes
+from .prepared import first_call, floor_ratio, threads
+
+AXES = axes()
+
+
+class Tracked:
+    """A step's numbers, from a process that does nothing else."""
+
+    param_names: ClassVar = ["backend", "method", "problem", "step", "dtype", "device"]
+    params: ClassVar = [AXES[name] for name in param_names]
+    timeout = 600
+    unit = ""
+
+    def setup_cache(self) -> None:
+        """Nothing; but benchmarks that have one run in one folder, where NumPy's figures are kept."""
+
+    def setup(
+        self, backend: str, method: str, problem: str, step: str, dtype: str, device: str
+    ) -> None:
+        """Build, call once, and compare with NumPy."""
+        self.seconds, case = first_call(step, backend, method, problem, dtype, device)
+        self.case: Any = case
+
+
+class FirstCall(Tracked):
+    """What a short run waits for."""
+
+    unit = "seconds"
+
+    def track_first_call(self, *_: str) -> float:
+        """Tracing and compiling included, the import of the framework not."""
+        return self.seconds
+
+
+class Recompiles(Tracked):
+    """A step whose shapes stay is compiled at its first call."""
+
+    unit = "compilations"
+
+    def track_recompiles(self, *unused: str) -> int:
+        """Programs compiled after the second call, in three more; 0 is wanted."""
+        self.case.call()
+        before = compilations(self.case.ops, self.case.compiled)
+        for _ in range(3):
+            self.case.call()
+        return compilations(self.case.ops, self.case.compiled) - before
+
+
+class Peak(Tracked):
+    """Memory of the whole process, imports included."""
+
+    def peakmem_step(self, *_: str) -> None:
+        """Calls of the step."""
+        self.case.call()
+
+
+class BeyondImport(Tracked):
+    """Memory of the step alone."""
+
+    unit = "bytes"
+
+    def track_memory_beyond_import(
+        self, backend: str, method: str, problem: str, step: str, dtype: str, device: str
+    ) -> int:
+        """Peak of a fresh process less what it holds once the framework is imported."""
+        return step_memory(backend, method, problem, step, threads(), dtype, device).beyond
+
+
+class FloorRatio(Tracked):
+    """How far above its arithmetic a step is, on this machine: less than a time depends on the machine."""
+
+    unit = "times the floor"
+
+    def setup(
+        self, backend: str, method: str, problem: str, step: str, dtype: str, device: str
+    ) -> None:
+        """Compare with NumPy, measure the rates and the step; what has no floor is skipped."""
+        self.ratio = floor_ratio(step, backend, method, problem, dtype, device)
+
+    def track_floor_ratio(self, *_: str) -> float:
+        """The fastest call over its floor."""
+        return self.ratio

@@ -1,0 +1,1 @@
+"""How the time and memory of a step grow with each size: `svgpbench scaling`."""

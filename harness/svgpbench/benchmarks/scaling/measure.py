@@ -1,0 +1,217 @@
+"""How the time and memory of a step grow with each size: geometric ladders around one shape.
+
+Every cell, a step at a shape, is timed in a fresh pinned process as `svgpbench speed` times. A ladder
+varies one size and keeps the others at the centre's; the centre is a rung of every ladder.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from pydantic import BaseModel, NonNegativeInt
+
+from svgpbench.benchmarks.timing.cases import timed_method
+from svgpbench.benchmarks.timing.compare import MAX_OTHER_CORES, time_step
+from svgpbench.benchmarks.timing.floor import work_of
+from svgpbench.benchmarks.timing.problems import SHAPES, Shape, problem_of, save_problem
+from svgpbench.benchmarks.timing.process import ProcessFailed, TimedProcess
+from svgpbench.benchmarks.timing.report import Cell, SpeedReport
+from svgpbench.environment import describe
+from svgpbench.errors import UserError, unknown
+from svgpbench.plugins import check_backend
+from svgpbench.runs.cores import job_cores
+
+AXES = {"N": "n", "M": "M", "b": "b", "P": "classes", "D": "D"}
+"""Sizes that a ladder may vary, and the field of `Shape` that each is."""
+
+STEPS = ("e_step", "m_step")
+RATIO = 2.0
+"""Between the rungs of a ladder."""
+
+
+class Memory(NamedTuple):
+    """Resident bytes of a cell's process."""
+
+    before: NonNegativeInt  # once its framework is imported
+    peak: NonNegativeInt
+
+    @property
+    def growth(self) -> int:
+        """What the data, the step and its compilation took."""
+        return self.peak - self.before
+
+
+@dataclass
+class ScalingReport:
+    """The cells of all ladders; each shape is a problem of the speed report, by its title."""
+
+    centre: Shape
+    shapes: dict[str, Shape]
+    speed: SpeedReport
+    memory: dict[str, dict[str, Memory]] = field(default_factory=dict)  # title -> step
+
+    def ladder(self, axis: str, step: str) -> list[tuple[Shape, Cell]]:
+        """The cells with a time on a ladder, from the smallest shape to the largest."""
+        name, ladder = AXES[axis], []
+        for cell in self.speed.cells:
+            shape = self.shapes[cell.problem]
+            at_centre = shape._replace(**{name: getattr(self.centre, name)}) == self.centre
+            if cell.step == step and at_centre and not cell.error and cell.times() is not None:
+                ladder.append((shape, cell))
+        return sorted(ladder, key=lambda rung: int(getattr(rung[0], name)))
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything that `svgpbench speed` keeps, and the shapes and bytes."""
+        return {
+            "centre": self.centre._asdict(),
+            "shapes": {title: shape._asdict() for title, shape in self.shapes.items()},
+            "memory": {
+                title: {step: m._asdict() for step, m in of.items()}
+                for title, of in self.memory.items()
+            },
+            "speed": self.speed.to_json(),
+        }
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> ScalingReport:
+        """The report that `to_json` wrote; `ValueError`, `TypeError` or `KeyError` for anything else."""
+        said = {**record, **record["speed"]["settings"]}
+        kept = _Kept.model_validate_json(json.dumps(said, allow_nan=False), strict=True)
+        report = cls(kept.centre, kept.shapes, SpeedReport.from_json(record["speed"]), kept.memory)
+        _refuse_gaps(report)
+        return report
+
+
+class _Kept(BaseModel, extra="ignore"):
+    """The form of a record, but for the report of times."""
+
+    centre: Shape
+    shapes: dict[str, Shape]
+    memory: dict[str, dict[str, Memory]]
+    axes: tuple[Literal["N", "M", "b", "P", "D"], ...]
+    backend: str
+    method: str
+
+
+def _refuse_gaps(report: ScalingReport) -> None:
+    """Raise `ValueError` where a cell with a time lacks what a law is fitted to."""
+    if any(title_of(shape) != title for title, shape in report.shapes.items()):
+        raise ValueError("a shape under another title")
+    cells = report.speed.cells
+    if len({(cell.problem, cell.step) for cell in cells}) < len(cells):
+        raise ValueError("a cell twice")
+    for cell in cells:
+        if cell.error or cell.times() is None:
+            continue
+        of = report.memory.get(cell.problem, {})
+        if cell.problem not in report.shapes or cell.step not in of or cell.work is None:
+            raise ValueError("a time without its shape, its memory or its work")
+
+
+def rungs(centre: Shape, axes: Sequence[str], count: int) -> dict[str, Shape]:
+    """The shapes of all ladders by title, the centre first.
+
+    Raises `UserError` for an unknown axis or likelihood, fewer than three rungs, a size below 1, more rows
+    in a batch than in the data, and an axis P where a likelihood has one latent function.
+    """
+    if count < 3:
+        raise UserError(f"--rungs {count}: a slope and its interval need at least 3")
+    known = {shape.likelihood for shape in SHAPES.values()}
+    if centre.likelihood not in known:
+        raise unknown("likelihood of scaling", centre.likelihood, known)
+    found = {title_of(centre): centre}
+    for axis in axes:
+        if axis not in AXES:
+            raise unknown("axis of scaling", axis, AXES)
+        if axis == "P" and centre.classes == 1:
+            raise UserError(f"axis P: {centre.likelihood} has one latent function; take softmax")
+        middle = getattr(centre, AXES[axis])
+        for place in range(count):
+            size = round(middle * RATIO ** (place - count // 2))
+            shape = centre._replace(**{AXES[axis]: size})
+            if size < 1 or shape.b > shape.n:
+                raise UserError(
+                    f"axis {axis} from {middle}: {title_of(shape)} cannot be; "
+                    "a size is at least 1 and a batch no more than the data"
+                )
+            found.setdefault(title_of(shape), shape)
+    return found
+
+
+def title_of(shape: Shape) -> str:
+    """The sizes of a shape."""
+    return " ".join(f"{axis}={getattr(shape, name)}" for axis, name in AXES.items())
+
+
+def run_scaling(
+    centre: Shape,
+    backend: str,
+    method: str,
+    axes: Sequence[str],
+    count: int = 5,
+    repeats: int = 5,
+    threads: int = 1,
+    on_progress: Callable[[str], None] = lambda text: None,
+    *,
+    max_other_cores: float = MAX_OTHER_CORES,
+    device: str = "cpu",
+) -> ScalingReport:
+    """Time an E-step and an M-step on every rung, each in a fresh process.
+
+    Raises `UserError` as `rungs`, and for a name that does not exist or a likelihood that is refused.
+    After Ctrl-C the report is marked `interrupted` and holds what had been timed.
+    """
+    shapes = rungs(centre, axes, count)
+    check_backend(backend.partition(":")[0])
+    timed_method(method).refuse(method, problem_of(centre).model().likelihood)
+    settings = {
+        "backend": backend,
+        "method": method,
+        "axes": list(axes),
+        "repeats": repeats,
+        "threads": threads,
+        "device": device,
+        "max_other_cores": max_other_cores,
+    }
+    environment = {"parent": describe(threads).model_dump(mode="json")}
+    report = ScalingReport(centre, shapes, SpeedReport([], settings, environment))
+    try:
+        for title in shapes:
+            for step in STEPS:
+                _run_cell(report, title, step, on_progress)
+    except KeyboardInterrupt:
+        report.speed.interrupted = True
+    return report
+
+
+def _run_cell(
+    report: ScalingReport, title: str, step: str, on_progress: Callable[[str], None]
+) -> None:
+    settings, problem = report.speed.settings, problem_of(report.shapes[title])
+    backend, method = settings["backend"], settings["method"]
+    device, threads = settings["device"], settings["threads"]
+    family = timed_method(method).family
+    cell = Cell(title, step, backend, method, family, peer=False)
+    cell.work = work_of(problem, method, step)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        TimedProcess.of_backend(backend, device, threads, job_cores(1, threads)[0]) as process,
+    ):
+        path = Path(folder) / "problem.npz"
+        save_problem(problem, path)
+        try:
+            process.wait_until_ready()
+            report.speed.environment[backend] = process.environment
+            before = process.ask({"do": "memory"})["peak_bytes"]
+            repeats, others = settings["repeats"], settings["max_other_cores"]
+            time_step([(process, cell)], path, repeats, others, on_progress)
+            peak = process.ask({"do": "memory"})["peak_bytes"]
+            report.memory.setdefault(title, {})[step] = Memory(before, peak)
+        except ProcessFailed as failure:
+            cell.error = cell.error or str(failure)
+    report.speed.cells.append(cell)

@@ -1,0 +1,74 @@
+"""The libraries of a survival map: their methods, their walkers, and the Python that each runs with."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from svgpbench.benchmarks.timing.peers import check_python, locate_peers, peer_python
+from svgpbench.errors import unknown
+from svgpbench.plugins import PEERS, check_backend, load
+
+FOLDER = Path(__file__).parent / "walkers"
+OURS = "svgpbench"
+
+
+class Library(NamedTuple):
+    """A library, its natural gradients with their titles, and likelihoods that it has none for."""
+
+    walker: Path
+    methods: dict[str, str]
+    lacks: tuple[str, ...] = ()
+
+
+LIBRARIES: dict[str, Library] = {
+    OURS: Library(FOLDER / "ours.py", {"t-svgp": "t-SVGP", "q-svgp": "q-SVGP"}),
+    "gpflow": Library(FOLDER / "gpflow_walker.py", {"natgrad": "GPflow"}),
+    "gpytorch": Library(
+        FOLDER / "gpytorch_walker.py",
+        {"ngd": "GPyTorch", "ngd-tril": "GPyTorch tril"},
+    ),
+    "gpjax": Library(
+        FOLDER / "gpjax_walker.py",
+        {"natgrad": "GPJax", "dual": "GPJax dual"},
+        lacks=("softmax",),
+    ),
+}
+
+
+def title(library: str, method: str) -> str:
+    """What tables and pictures call a method."""
+    return LIBRARIES[library].methods[method]
+
+
+def chosen(kind: str, wanted: Iterable[str] | None, known: Iterable[str]) -> list[str]:
+    """The names asked for, all of them where none is; raises `UserError` for an unknown one."""
+    names = list(known)
+    for name in wanted or ():
+        if name not in names:
+            raise unknown(kind, name, names)
+    return list(dict.fromkeys(wanted)) if wanted else names
+
+
+def locate_libraries(
+    wanted: Iterable[str] | None, pythons: Mapping[str, str], backend: str
+) -> dict[str, Path]:
+    """The Python of each library, checked; None means ours and the peers that are at hand.
+
+    A peer that is asked for by name, and is not, gets an environment. Raises `UserError` for an unknown
+    library, a Python that is missing or lacks its library, and a backend of ours that cannot run.
+    """
+    for name in pythons:
+        chosen("library", [name], LIBRARIES)
+    found = {}
+    for name in chosen("library", wanted, LIBRARIES):
+        if name == OURS:
+            check_backend(backend)
+            found[name] = Path(sys.executable)
+        elif name in pythons:
+            found[name] = check_python(load(PEERS, name), pythons[name], "--python")
+        elif wanted or peer_python(name):
+            found[name] = locate_peers([name])[name].python
+    return found

@@ -1,0 +1,149 @@
+"""The survival map: methods down, cuts across, every cell lived or died, where and of what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from svgpbench.benchmarks.stability import records
+from svgpbench.benchmarks.stability.libraries import title
+from svgpbench.benchmarks.stability.plan import Cell, Plan, Point
+from svgpbench.benchmarks.stability.records import Record
+from svgpbench.errors import UserError
+
+AXES = {"rate": "rate γ", "dtype": "dtype", "jitter": "jitter", "inducing": "M"}
+# Okabe and Ito: told apart by colour-blind readers, and every cell has its letters too
+COLOURS = {
+    records.LIVED: "#56B4E9",
+    records.NOT_PD: "#D55E00",
+    records.VARIANCE: "#E69F00",
+    records.NAN: "#CC79A7",
+    records.DIVERGED: "#F0E442",
+}
+NO_VERDICT = "#BBBBBB"
+SHORT = {
+    records.NOT_PD: "not PD",
+    records.VARIANCE: "v < 0",
+    records.NAN: "NaN",
+    records.DIVERGED: "diverged",
+}
+Row = tuple[str, str]
+"""A library and its method."""
+
+
+def columns(plan: Plan) -> Iterator[tuple[str, str, Point]]:
+    """Axis, value in words, and point of every column; the centre stands in each axis."""
+    for axis in AXES:
+        for value in plan.along(axis):
+            text = value if isinstance(value, str) else f"{value:g}"
+            yield axis, text, plan.centre.model_copy(update={axis: value})
+
+
+def rows(ended: Mapping[Cell, Record], problem: str) -> list[Row]:
+    """The methods that have records of a problem, in the order of the cells."""
+    return list(dict.fromkeys((c.library, c.method) for c in ended if c.problem == problem))
+
+
+def words(record: Record | None) -> str:
+    """How a cell ended, in few letters: nothing where it lived."""
+    if record is None:
+        return "–"
+    if record.lived:
+        return "lived"
+    return f"{record.step}: {SHORT.get(record.end, record.end)}"
+
+
+def tables(plan: Plan, ended: Mapping[Cell, Record]) -> Iterator[Table]:
+    """A table a problem: `lived`, or the step of the death and its cause."""
+    for problem in plan.problems:
+        found = rows(ended, problem)
+        if not found:
+            continue
+        table = Table(title=f"{problem}, {plan.steps} steps", title_justify="left")
+        table.add_column("method", no_wrap=True)
+        for axis, text, _ in columns(plan):
+            table.add_column(f"{AXES[axis]}\n{text}")
+        for row in found:
+            cells = [words(_at(plan, ended, problem, row, p)) for _, _, p in columns(plan)]
+            table.add_row(title(*row), *cells)
+        yield table
+
+
+def _at(
+    plan: Plan, ended: Mapping[Cell, Record], problem: str, row: Row, point: Point
+) -> Record | None:
+    return ended.get(Cell(problem, *row, point, plan.steps, plan.seed))
+
+
+def draw_map(plan: Plan, ended: Mapping[Cell, Record], out: Path) -> None:
+    """Draw it; a cell that lived shows its bound at the end in nats a datum.
+
+    Raises `UserError` for a file that cannot be written.
+    """
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Patch
+
+    found = {problem: rows(ended, problem) for problem in plan.problems}
+    found = {problem: names for problem, names in found.items() if names}
+    heights = [len(names) for names in found.values()]
+    width, height = 0.72 * len(list(columns(plan))) + 2.2, 0.42 * sum(heights) + 1.1 * len(found)
+    figure = Figure((width, height), layout="constrained")
+    axes = figure.subplots(len(found), 1, height_ratios=heights, squeeze=False)[:, 0]
+    for ax, (problem, names) in zip(axes, found.items(), strict=True):
+        ax.set_title(problem, loc="left", fontsize=10, pad=26)
+        _draw_rows(
+            ax, plan, [[_at(plan, ended, problem, row, p) for p in _points(plan)] for row in names]
+        )
+        ax.set_yticks(range(len(names)), [title(*row) for row in names], fontsize=8)
+    ends = {record.end for record in ended.values()}
+    handles = [Patch(color=colour, label=end) for end, colour in COLOURS.items() if end in ends]
+    figure.legend(
+        handles=handles, loc="outside lower center", ncols=len(handles), frameon=False, fontsize=8
+    )
+    try:
+        figure.savefig(out, dpi=150, metadata={"Software": None} if out.suffix == ".png" else None)
+    except OSError as error:
+        raise UserError(f"--out {out} cannot be written ({error.strerror})") from None
+
+
+def _points(plan: Plan) -> list[Point]:
+    return [point for _, _, point in columns(plan)]
+
+
+def _draw_rows(ax: Any, plan: Plan, grid: list[list[Record | None]]) -> None:
+    """The cells of one problem: a box each, and the axes' names and values above and below."""
+    from matplotlib.patches import Rectangle
+
+    places, last = [-1.35], ""
+    for axis, _, _ in columns(plan):
+        places.append(places[-1] + (1.0 if axis == last else 1.35))  # a gap before a new axis
+        if axis != last:
+            ax.text(places[-1] - 0.45, -0.95, AXES[axis], fontsize=8, va="bottom", weight="bold")
+        last = axis
+    places = places[1:]
+    for y, line in enumerate(grid):
+        for x, point, record in zip(places, _points(plan), line, strict=True):
+            if record is None:
+                continue
+            colour, edge = COLOURS.get(record.end, NO_VERDICT), "white"
+            if point == plan.centre:
+                edge = "black"
+            ax.add_patch(
+                Rectangle((x - 0.47, y - 0.45), 0.94, 0.9, facecolor=colour, edgecolor=edge)
+            )
+            ax.text(x, y, _letters(record), ha="center", va="center", fontsize=6.5)
+    ax.set_xlim(-0.8, places[-1] + 0.6)
+    ax.set_ylim(len(grid) - 0.4, -0.6)
+    ax.set_xticks(places, [text for _, text, _ in columns(plan)], fontsize=7)
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+
+
+def _letters(record: Record) -> str:
+    """What stands in a cell: the bound a datum where it lived, else the step and the cause."""
+    if record.lived:
+        return f"{record.bound_a_datum:.3g}"
+    return f"step {record.step}\n{SHORT.get(record.end, record.end)}"

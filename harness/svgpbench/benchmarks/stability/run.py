@@ -1,0 +1,158 @@
+"""Run the cells of a map, each in a fresh process of its library's Python, and record how each ends."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from svgpbench.benchmarks.stability import records
+from svgpbench.benchmarks.stability.libraries import LIBRARIES, OURS
+from svgpbench.benchmarks.stability.plan import Cell, Plan, towards_the_largest_rate
+from svgpbench.benchmarks.stability.problems import make_arrays
+from svgpbench.benchmarks.stability.records import Record
+from svgpbench.benchmarks.timing.process import NOT_FOR_PEERS
+from svgpbench.numbers_file import save_arrays
+from svgpbench.runs.line_process import Died, LineProcess
+from svgpbench.runs.worker_setup import worker_environment
+
+WALK = Path(__file__).with_name("walk.py")
+STDERR_TAIL = 4000
+NOT_PD_WORDS = (
+    "cholesky",
+    "positive definite",
+    "positive-definite",
+    "notpsd",
+    "not psd",
+    "negative-definite",  # GPyTorch of a precision
+    "singular",
+)
+STORED_NAN = "nan or inf"  # GPflow's parameters refuse a value that is not finite
+
+
+def run_cells(
+    plan: Plan,
+    cells: Iterable[Cell],
+    pythons: Mapping[str, Path],
+    results: Path,
+    limit_s: float,
+    threads: int = 1,
+    on_end: Callable[[Record], None] = lambda record: None,
+) -> None:
+    """Run the cells that have no record in `results` yet; Ctrl-C loses the cell that is on.
+
+    A cell that a shorter limit stopped runs again. After all, each method walks with the plan's other seeds,
+    from the largest rate down to one that all live with. A problem's arrays are made once a seed.
+    Raises `UserError` for a problem that cannot be made and for a record that cannot be written.
+    """
+    cells = list(cells)
+    known = {
+        c: r for c, r in records.read(results).items() if not records.stopped_short(r, limit_s)
+    }
+    with tempfile.TemporaryDirectory() as folder:
+
+        def run(cell: Cell) -> None:
+            path = Path(folder) / f"{cell.problem}-{cell.seed}.npz"
+            if not path.exists():
+                save_arrays(make_arrays(plan, cell.problem, cell.seed), path)
+            record = run_cell(plan, cell, pythons[cell.library], path, limit_s, threads)
+            records.append(results, record)
+            known[cell] = record
+            on_end(record)
+
+        for cell in cells:
+            if cell not in known:
+                run(cell)
+        for row in dict.fromkeys((cell.problem, cell.library, cell.method) for cell in cells):
+            while another := towards_the_largest_rate(
+                plan, row, {walked: record.lived for walked, record in known.items()}
+            ):
+                run(another)
+
+
+def run_cell(
+    plan: Plan, cell: Cell, python: Path, arrays: Path, limit_s: float, threads: int = 1
+) -> Record:
+    """Walk one cell in a process of its own and say how that ended."""
+    request = {
+        "arrays": str(arrays),
+        "method": cell.method,
+        "backend": plan.backend,
+        "threads": threads,
+        "seed": cell.seed,
+        "steps": cell.steps,
+        "check_every": plan.check_every,
+        **cell.point.model_dump(),
+    }
+    process = LineProcess(
+        "the walk", command(cell.library, python), environment(cell.library, threads)
+    )
+    last: dict[str, Any] = {"step": 0}
+    began = time.monotonic()
+    try:
+        process.send(json.dumps(request))
+        while not last.keys() & {"lived", "died"}:
+            left = limit_s - (time.monotonic() - began)
+            last |= json.loads(process.line(max(left, 0.0)))
+        end, message = cause(last)
+    except TimeoutError:
+        process.kill()
+        end, message = records.TIME, f"no end within {limit_s:g} s"
+    except Died as death:
+        lines = process.errors(STDERR_TAIL).splitlines()
+        end, message = records.KILLED, f"{death}: {lines[-1]}" if lines else str(death)
+    finally:
+        process.close()
+    variance = last.get("smallest_variance")
+    return Record(
+        cell,
+        end,
+        last.get("lived", last.get("died", last["step"])),
+        " ".join(message.split())[:300],
+        tuple(last.get("bounds", ())),
+        variance if variance is not None and math.isfinite(variance) else None,
+        round(time.monotonic() - began, 1),
+        last.get("n", 0),
+        last.get("versions"),
+    )
+
+
+def command(library: str, python: Path) -> list[str]:
+    """What a walk is started by."""
+    return [str(python), str(WALK), str(LIBRARIES[library].walker)]
+
+
+def environment(library: str, threads: int) -> dict[str, str]:
+    """The variables of a walk: a peer's Python sees nothing of ours, nor its own folder's modules."""
+    kept = os.environ if library == OURS else without(os.environ, NOT_FOR_PEERS)
+    return {**kept, **worker_environment("cpu", threads), "PYTHONSAFEPATH": "1"}
+
+
+def without(variables: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
+    """Variables but for some."""
+    return {k: v for k, v in variables.items() if k not in names}
+
+
+def cause(answer: Mapping[str, Any]) -> tuple[str, str]:
+    """What a walk's last answer says that its q died of, and the message.
+
+    A q that is not finite has come from a precision without a Cholesky factor, unless the library had
+    negative variances before: their roots are NaN. Some libraries raise where such a q is stored.
+    """
+    message = str(answer.get("message", ""))
+    of, words = answer.get("of", records.LIVED), message.lower()
+    if of == "start":
+        return records.NOT_PD, "no bound at q = p: K(Z, Z)"
+    if of in (records.LIVED, records.DIVERGED):
+        return of, message
+    if of == "error" and STORED_NAN not in words:
+        of_cholesky = any(word in words for word in NOT_PD_WORDS)
+        return (records.NOT_PD if of_cholesky else records.ERROR), message
+    if (answer.get("smallest_variance") or 0.0) < 0.0:
+        return records.VARIANCE, message
+    return (records.NAN if of == "bound" else records.NOT_PD), message

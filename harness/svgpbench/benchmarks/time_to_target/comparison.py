@@ -1,0 +1,104 @@
+"""The runs of a comparison in their order: each contestant's search for rates, then every seed with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple, TypeAlias
+
+from svgpbench.benchmarks.time_to_target.plan import OURS, Contestant, Plan, RatePair, Run
+from svgpbench.benchmarks.time_to_target.records import DONE, REFUSED, Record
+
+Execute: TypeAlias = Callable[[Run], Record | None]
+"""Makes a run or finds its record; None where there is none and none is to be made."""
+
+
+class Choice(NamedTuple):
+    """How a contestant trains."""
+
+    mode: str
+    rates: RatePair
+
+
+class Entry(NamedTuple):
+    """A contestant on a problem."""
+
+    contestant: Contestant
+    search: tuple[Record, ...]
+    choice: Choice | None  # None where it was refused, and where no rates lived
+    trained: tuple[Record, ...] = ()  # a seed each
+
+    @property
+    def refusal(self) -> str:
+        """Why its library cannot train on the problem; empty where it can."""
+        return next((x.message for x in self.search if x.end == REFUSED), "")
+
+
+def compare(
+    plan: Plan, problem: str, contestants: Sequence[Contestant], execute: Execute
+) -> list[Entry]:
+    """All entries of a problem; seeds are the outer loop, so that contestants run side by side."""
+    entries = [search(plan, problem, contestant, execute) for contestant in contestants]
+    for seed in plan.seeds:
+        entries = [_trained(plan, problem, entry, seed, execute) for entry in entries]
+    return entries
+
+
+def search(plan: Plan, problem: str, contestant: Contestant, execute: Execute) -> Entry:
+    """The search of one contestant: its modes at the grid's first rates, the other rates in the fastest."""
+    first, *others = plan.problems[problem].grid
+    asked = plan.backends if contestant.library == OURS else ("",)
+
+    def made(runs: Iterable[tuple[str, RatePair]]) -> list[Record]:
+        found = [execute(_run(plan, problem, contestant, *one, search=True)) for one in runs]
+        return [record for record in found if record is not None]
+
+    tried = made((mode, first) for mode in asked)
+    if not tried or any(record.end == REFUSED for record in tried):
+        return Entry(contestant, tuple(tried), None)
+    mode = fastest(tried)
+    rest = made((mode, rates) for rates in others)
+    rates = best_rates([x for x in (*tried, *rest) if x.mode == mode])
+    choice = Choice(mode, rates) if rates else None
+    return Entry(contestant, (*tried, *rest), choice)
+
+
+def fastest(records: Sequence[Record]) -> str:
+    """The mode of the record with the shortest iterations; the first one's where none trained."""
+    timed = [(ms, x.mode) for x in records if (ms := x.ms_an_iteration) is not None]
+    return min(timed)[1] if timed else records[0].mode
+
+
+def best_rates(records: Iterable[Record]) -> RatePair | None:
+    """The rates of the highest ELBO at the end of a search; None where no run came to its end."""
+    ended = [(x.last.elbo, x.run.rates) for x in records if x.end == DONE and x.last]
+    return max(ended)[1] if ended else None
+
+
+def _trained(plan: Plan, problem: str, entry: Entry, seed: int, execute: Execute) -> Entry:
+    if entry.choice is None:
+        return entry
+    record = execute(_run(plan, problem, entry.contestant, *entry.choice, seed=seed))
+    return entry if record is None else entry._replace(trained=(*entry.trained, record))
+
+
+def _run(
+    plan: Plan,
+    problem: str,
+    contestant: Contestant,
+    mode: str,
+    rates: RatePair,
+    *,
+    search: bool = False,
+    seed: int | None = None,
+) -> Run:
+    race = plan.problems[problem]
+    return Run(
+        plan.digest(problem),
+        problem,
+        contestant,
+        search,
+        mode,
+        rates,
+        plan.seeds[0] if seed is None else seed,
+        race.search_s if search else race.seconds,
+    )

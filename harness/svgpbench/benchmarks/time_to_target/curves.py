@@ -1,0 +1,83 @@
+"""Bound and test NLPD against seconds of training: a curve a seed, a line a target, a cross for a death."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import cycle
+from pathlib import Path
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from svgpbench.benchmarks.time_to_target.comparison import Entry
+from svgpbench.benchmarks.time_to_target.plan import Plan, Race
+from svgpbench.benchmarks.time_to_target.records import DIED
+from svgpbench.errors import UserError
+from svgpbench.output.palette import KNOWN, OTHERS, LineStyle
+from svgpbench.output.panel import STYLE, finish, legend
+
+AXES = {"nlpd": "test NLPD", "elbo": "ELBO"}
+
+
+def draw_learning(plan: Plan, entries: Mapping[str, Sequence[Entry]], out: Path) -> None:
+    """Draw a column a problem and a row for each of the plan's `curves`.
+
+    Raises `UserError` for a file that cannot be written.
+    """
+    trained = (x for found in entries.values() for x in found if x.trained)
+    titles = dict.fromkeys(x.contestant.title for x in trained)
+    each = dict.fromkeys((*KNOWN.values(), *OTHERS))  # no style twice
+    styles = dict(zip(titles, cycle(each), strict=False))
+    with matplotlib.rc_context(STYLE):
+        size = (max(4.6, 3.6 * len(entries)), 0.4 + 2.8 * len(plan.curves))
+        figure = Figure(size, layout="constrained")
+        panels = figure.subplots(len(plan.curves), len(entries), squeeze=False, sharex="col")
+        for row, curve in zip(panels, plan.curves, strict=True):
+            for ax, (problem, found) in zip(row, entries.items(), strict=True):
+                _draw(ax, curve, plan.problems[problem], found, styles)
+            row[0].set_ylabel(AXES[curve])
+        for ax, problem in zip(panels[0], entries, strict=True):
+            ax.set_title(problem, loc="left")
+        for ax in panels[-1]:
+            ax.set_xlabel("seconds of training")
+        legend(figure, styles)
+        try:
+            figure.savefig(out, dpi=200)
+        except OSError as error:
+            raise UserError(f"--out {out} cannot be written ({error.strerror})") from None
+
+
+def _draw(
+    ax: Axes, curve: str, race: Race, entries: Sequence[Entry], styles: Mapping[str, LineStyle]
+) -> None:
+    ended: list[float] = []
+    for entry in entries:
+        for record in entry.trained:
+            style = styles[entry.contestant.title]
+            x = [look.seconds for look in record.looks]
+            y = [look.elbo if curve == "elbo" else look.nlpd or 0.0 for look in record.looks]
+            ax.plot(x, y, color=style.colour, linestyle=style.dash, linewidth=1.0)
+            if record.end == DIED and x:
+                ax.plot(x[-1:], y[-1:], "x", color=style.colour)
+            else:
+                ended += y
+    ax.set_xscale("log")
+    ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+    ax.xaxis.set_minor_formatter(NullFormatter())
+    # what diverges spoils no panel
+    if curve == "elbo":
+        finish(ax)
+        if ended:
+            low, high = min(ended), max(ended)
+            ax.set_ylim(low, high + 0.05 * (high - low))
+        return
+    for target in race.targets:
+        ax.axhline(target, color="#999999", linewidth=0.6)
+    lows = [look.nlpd or 0.0 for e in entries for r in e.trained for look in r.looks]
+    if lows:
+        low, high = min((*lows, *race.targets)), max(race.targets)
+        room = max(high - low, 0.1)
+        ax.set_ylim(low - 0.1 * room, high + 3.0 * room)

@@ -1,0 +1,93 @@
+"""Records of training to quality: a line of JSON a run, a file a library, only ever added to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import Field, TypeAdapter
+
+from svgpbench.benchmarks.stability.records import append_line, read_lines
+from svgpbench.benchmarks.time_to_target.plan import Contestant, RatePair, Run
+
+DONE = "done"
+REFUSED = "refused"
+DIED = "died"
+ENDS = (DONE, REFUSED, DIED)
+
+
+class Look(NamedTuple):
+    """What a run had reached when its clock stood still."""
+
+    seconds: float  # of training
+    iterations: Annotated[int, Field(ge=0, lt=2**63)]
+    elbo: float
+    nlpd: float | None  # of test rows; a run of the search has none
+
+
+class Record(NamedTuple):
+    """How a run went and ended."""
+
+    run: Run
+    end: str  # one of `ENDS`
+    message: str = ""  # why it was refused or of what it died, in one line
+    mode: str = ""  # in which it ran
+    modes: dict[str, float | str] | None = None  # seconds a call of each, where several were tried
+    first_call_s: float | None = None  # with what compiles
+    looks: tuple[Look, ...] = ()
+    other_cores: float = 0.0  # CPU of other processes while it trained
+    versions: dict[str, str] | None = None
+
+    @property
+    def last(self) -> Look | None:
+        """The last look, None where it died before any."""
+        return self.looks[-1] if self.looks else None
+
+    @property
+    def ms_an_iteration(self) -> float | None:
+        """Of training; None where there was none."""
+        last = self.last
+        return 1e3 * last.seconds / last.iterations if last and last.iterations else None
+
+    def reached(self, target: float) -> Look | None:
+        """The first look at which the NLPD is at a target or below; None: not within the run."""
+        return next((x for x in self.looks if x.nlpd is not None and x.nlpd <= target), None)
+
+
+def append(folder: Path, record: Record) -> None:
+    """Add a record to its library's file; raises `UserError` where it cannot be written."""
+    facts = record._asdict()
+    del facts["run"]
+    facts["looks"] = [list(look) for look in record.looks]
+    kept = {k: v for k, v in facts.items() if v not in (None, "", [])}
+    append_line(folder / f"{record.run.contestant.library}.jsonl", record.run.key() | kept)
+
+
+def read(folder: Path) -> dict[Run, Record]:
+    """The records in a folder by run, of each the least disturbed; a line never finished is none."""
+    found: dict[Run, Record] = {}
+    for facts in read_lines(folder):
+        for record in _parsed(facts):
+            found[record.run] = least_disturbed(found.get(record.run), record)
+    return found
+
+
+def least_disturbed(earlier: Record | None, later: Record) -> Record:
+    """Of two records of one run that which lost less CPU to others, the later where both lost the same."""
+    return earlier if earlier and earlier.other_cores < later.other_cores else later
+
+
+_FORM = TypeAdapter(Record)
+
+
+def _parsed(facts: dict[str, Any]) -> Iterator[Record]:
+    try:
+        contestant = Contestant(facts.pop("library"), facts.pop("method"))
+        rates = RatePair(facts.pop("e_rate"), facts.pop("m_rate"))
+        own = {name: facts.pop(name) for name in ("plan", "problem", "search", "seed", "seconds")}
+        run = Run(contestant=contestant, rates=rates, mode=facts.pop("asked", ""), **own)
+        looks = tuple(Look(*values) for values in facts.pop("looks", ()))
+        yield _FORM.validate_python(Record(run, looks=looks, **facts), strict=True)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return

@@ -1,0 +1,124 @@
+"""One run: a fresh process trains until a look, stands still while it is judged, and goes on."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from svgpbench.benchmarks.time_to_target.plan import OURS, Plan, Run
+from svgpbench.benchmarks.time_to_target.problems import Prepared, prepare_race
+from svgpbench.benchmarks.time_to_target.records import DIED, DONE, REFUSED, Look, Record
+from svgpbench.benchmarks.timing.meter import Load, together
+from svgpbench.benchmarks.timing.peers import SERVE, Located
+from svgpbench.benchmarks.timing.process import ProcessFailed, StepRefused, TimedProcess
+from svgpbench.numbers_file import save_arrays
+from svgpbench.runs.worker_setup import worker_environment
+
+SCRIPT = Path(__file__).with_name("ours.py")
+ENDLESS = 1 << 60
+
+
+class Place(NamedTuple):
+    """Where runs take place: the peers at hand, and what each process may use."""
+
+    peers: Mapping[str, Located]
+    threads: int
+    cores: Sequence[int]
+
+    def process(self, run: Run) -> TimedProcess:
+        """A fresh process of the run's library."""
+        name, pinned = run.contestant.library, (self.threads, self.cores)
+        if name != OURS:
+            return TimedProcess.of_peer(name, self.peers[name], "cpu", *pinned)
+        environment = os.environ | worker_environment("cpu", self.threads)
+        command = (sys.executable, "-P", str(SERVE), str(SCRIPT))
+        return TimedProcess(name, command, environment, *pinned)
+
+
+class Trainer:
+    """Runs of a plan, one at a time; a context manager that removes the files it hands to them."""
+
+    def __init__(self, plan: Plan, place: Place) -> None:
+        self.plan, self.place = plan, place
+        self._folder = tempfile.TemporaryDirectory()
+        self._ready: tuple[str, int, Prepared] | None = None
+
+    def __enter__(self) -> Trainer:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._folder.cleanup()
+
+    def run(self, run: Run) -> Record:
+        """Train once and say how that went; raises `UserError` for a problem that cannot be made."""
+        race = self._prepared(run.problem, run.seed)
+        save_arrays(race.of_run(run.rates, run.search), self._file("run"))
+        record, looks = Record(run, DONE), []
+        loads: list[Load] = []
+        with self.place.process(run) as process:
+            try:
+                process.wait_until_ready()
+                begun = process.ask(self._request(run))
+                record = record._replace(
+                    mode=begun["mode"],
+                    modes=begun.get("modes"),
+                    first_call_s=begun["first_call_s"],
+                    versions=process.environment["versions"],
+                )
+                for until_s in [run.seconds] if run.search else self.plan.looks(run.seconds):
+                    most = self.plan.iterations or ENDLESS
+                    request = {"do": "advance", "until_s": until_s, "iterations": most}
+                    at, load = process.ask_metered(request)
+                    loads.append(load)
+                    look = self._look(process, at, run.search, race)
+                    if not math.isfinite(look.elbo) or not math.isfinite(look.nlpd or 0.0):
+                        what = "the bound" if not math.isfinite(look.elbo) else "the NLPD"
+                        raise ProcessFailed(f"{what} is not finite by iteration {look.iterations}")
+                    looks.append(look)
+                    if look.iterations == most:
+                        break
+            except StepRefused as refusal:
+                record = record._replace(end=REFUSED, message=str(refusal))
+            except ProcessFailed as failure:
+                record = record._replace(end=DIED, message=str(failure))
+        other_cores = round(together(loads).other_cores, 3)
+        return record._replace(looks=tuple(looks), other_cores=other_cores)
+
+    def _look(
+        self, process: TimedProcess, at: Mapping[str, Any], search: bool, race: Prepared
+    ) -> Look:
+        into = "" if search else str(self._file("predicted"))
+        elbo = process.ask({"do": "look", "into": into})["elbo"]
+        nlpd = None
+        if into:
+            with np.load(into, allow_pickle=False) as predicted:
+                nlpd = race.judge.nlpd(predicted)
+        return Look(at["seconds"], at["iterations"], elbo, nlpd)
+
+    def _request(self, run: Run) -> dict[str, Any]:
+        files = {name: str(self._file(name)) for name in ("problem", "run")}
+        return {"do": "learn", "method": run.contestant.method, "mode": run.mode, **files}
+
+    def _prepared(self, problem: str, seed: int) -> Prepared:
+        """The problem at a seed; its file is written where it is not that of the last run."""
+        if self._ready is None or self._ready[:2] != (problem, seed):
+            prepared = prepare_race(self.plan, problem, seed)
+            save_arrays(prepared.arrays, self._file("problem"))
+            self._ready = (problem, seed, prepared)
+        return self._ready[2]
+
+    def _file(self, name: str) -> Path:
+        return Path(self._folder.name) / f"{name}.npz"

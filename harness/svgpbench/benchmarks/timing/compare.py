@@ -1,0 +1,216 @@
+"""Time backends and peers side by side: fresh pinned processes, rounds in turn, equivalence first.
+
+Each problem gets a process a backend and a process a peer. Every cell of a step is prepared and its
+figure compared before any is timed; then the rounds go A B C A B C …, so that drift hits all alike,
+and a ratio is taken round by round. A round during which other processes used the cores is discarded.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from time import sleep
+from typing import Any
+
+from svgpbench.benchmarks.timing.cases import STEPS, timed_method, usual_methods
+from svgpbench.benchmarks.timing.peers import Located
+from svgpbench.benchmarks.timing.problems import make_problem, save_problem
+from svgpbench.benchmarks.timing.process import ProcessFailed, StepRefused, TimedProcess
+from svgpbench.benchmarks.timing.report import Cell, SpeedReport, check_agreement
+from svgpbench.benchmarks.timing.rounds import Round
+from svgpbench.environment import describe
+from svgpbench.errors import unknown
+from svgpbench.plugins import check_backend
+from svgpbench.runs.cores import job_cores
+
+ROUND_S = 0.4
+FEWEST_CALLS, MOST_CALLS = 3, 1000
+MAX_OTHER_CORES = 0.1
+"""A round is discarded where other processes used more than this many cores' worth of CPU."""
+
+SETTLE_S = 0.2
+"""Waited before another process's round: XLA's threads spin for 0.1 s after their last step."""
+
+MORE_ROUNDS = 2
+"""Disturbed rounds are replaced, up to this many times the rounds asked for."""
+
+
+def run_speed(
+    problems: Sequence[str],
+    backends: Sequence[str],
+    steps: Sequence[str] = tuple(STEPS),
+    peers: Mapping[str, Located] | None = None,
+    repeats: int = 9,
+    threads: int = 1,
+    on_progress: Callable[[str], None] = lambda text: None,
+    *,
+    methods: Sequence[str] = (),
+    max_other_cores: float = MAX_OTHER_CORES,
+    device: str = "cpu",
+) -> SpeedReport:
+    """Time every step of every method on every problem.
+
+    Args:
+        problems: names that `make_problem` knows.
+        backends: `NAME[:MODE]`, each in processes of its own.
+        steps: names of `STEPS`.
+        peers: by the names that tables show, from `locate_peers`.
+        repeats: clean rounds wanted of each cell.
+        threads: of each process, pinned to as many cores.
+        on_progress: called with a line of text a step.
+        methods: names of methods, with a variant after a space; by default those of `usual_methods`.
+        max_other_cores: what a round may lose to other processes before it is discarded.
+        device: of every backend; a peer takes the best that it finds there.
+
+    Returns:
+        A report; after Ctrl-C it is marked `interrupted` and holds what had been timed.
+
+    Raises:
+        UserError: for a name that does not exist, a missing framework, or more threads than cores.
+    """
+    peers, methods = peers or {}, methods or tuple(usual_methods())
+    check_names(problems, backends, steps, methods)
+    cores = job_cores(1, threads)[0]
+    report = SpeedReport(
+        cells=[],
+        settings={
+            "problems": list(problems),
+            "backends": list(backends),
+            "methods": list(methods),
+            "steps": list(steps),
+            "peers": list(peers),
+            "repeats": repeats,
+            "threads": threads,
+            "device": device,
+            "round_s": ROUND_S,
+            "max_other_cores": max_other_cores,
+        },
+        environment={"parent": describe(threads).model_dump(mode="json")},
+    )
+    try:
+        for problem in problems:
+            with ExitStack() as stack:
+                folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+                path = folder / f"{problem}.npz"
+                save_problem(make_problem(problem), path)
+                processes = [
+                    stack.enter_context(TimedProcess.of_backend(backend, device, threads, cores))
+                    for backend in backends
+                ] + [
+                    stack.enter_context(TimedProcess.of_peer(name, located, device, threads, cores))
+                    for name, located in peers.items()
+                ]
+                dead = _wait(processes, report.environment)
+                for step in steps:
+                    cells = [
+                        (process, cell)
+                        for process in processes
+                        for cell in _cells(problem, step, process.name, methods, peers)
+                    ]
+                    for process, cell in cells:
+                        cell.error = dead.get(process.name, "")
+                    report.cells += [cell for _, cell in cells]
+                    time_step(cells, path, repeats, max_other_cores, on_progress)
+    except KeyboardInterrupt:
+        report.interrupted = True
+    return report
+
+
+def check_names(
+    problems: Sequence[str], backends: Sequence[str], steps: Sequence[str], methods: Sequence[str]
+) -> None:
+    """Refuse what does not exist before anything starts."""
+    for step in steps:
+        if step not in STEPS:
+            raise unknown("speed step", step, STEPS)
+    for problem in problems:
+        likelihood = make_problem(problem).model().likelihood
+        for method in methods:
+            timed_method(method).refuse(method, likelihood)
+    for backend in backends:
+        check_backend(backend.partition(":")[0])
+
+
+def _cells(
+    problem: str,
+    step: str,
+    source: str,
+    methods: Sequence[str],
+    peers: Mapping[str, Located],
+) -> list[Cell]:
+    if source in peers:
+        families = peers[source].peer.methods
+        return [Cell(problem, step, source, m, family, True) for m, family in families.items()]
+    timed = {title: timed_method(title) for title in methods}
+    return [
+        Cell(problem, step, source, title, method.family, False, alone=method.alone)
+        for title, method in timed.items()
+    ]
+
+
+def _wait(processes: Sequence[TimedProcess], environment: dict[str, Any]) -> dict[str, str]:
+    """Wait for all; why, for those that did not start."""
+    dead = {}
+    for process in processes:
+        try:
+            process.wait_until_ready()
+            environment[process.name] = process.environment
+        except ProcessFailed as failure:
+            dead[process.name] = str(failure)
+    return dead
+
+
+def time_step(
+    cells: Sequence[tuple[TimedProcess, Cell]],
+    path: Path,
+    repeats: int,
+    max_other_cores: float,
+    on_progress: Callable[[str], None],
+) -> None:
+    """Prepare, compare, then time in turn."""
+    what = f"{cells[0][1].problem} {cells[0][1].step}"
+    on_progress(f"{what}: preparing")
+    calls: dict[int, int] = {}
+    for index, (process, cell) in enumerate(cells):
+        if cell.error:
+            continue
+        try:
+            answer = process.ask(_request("prepare", cell, problem=str(path)))
+        except ProcessFailed as failure:
+            cell.error = str(failure)
+            continue
+        except StepRefused as refusal:
+            cell.refused = str(refusal)
+            continue
+        cell.first_call_s, cell.figure = answer["first_call_s"], answer["figure"]
+        cell.mode, cell.modes = answer.get("mode", ""), answer.get("modes", {})
+        cell.as_peers = answer.get("as_peers")
+        wanted = round(ROUND_S / answer["call_s"])
+        calls[index] = min(max(wanted, FEWEST_CALLS), MOST_CALLS)
+    check_agreement([cell for _, cell in cells])
+    complete, before = 0, None
+    for turn in range(MORE_ROUNDS * repeats):
+        on_progress(f"{what}: round {turn + 1}, {complete} of {repeats} undisturbed so far")
+        timed = [(i, *pair) for i, pair in enumerate(cells) if not pair[1].untimed]
+        for index, process, cell in timed:
+            if process is not before:
+                sleep(SETTLE_S)
+            before = process
+            try:
+                answer, load = process.ask_metered(_request("round", cell, calls=calls[index]))
+            except ProcessFailed as failure:
+                cell.error = str(failure)
+                continue
+            steps_per_call = STEPS[cell.step]
+            seconds = tuple(s / steps_per_call for s in answer["seconds"])
+            clean = load.other_cores <= max_other_cores
+            cell.rounds.append(Round(seconds, load.other_cores, clean))
+        complete += all(cell.rounds[-1].clean for _, _, cell in timed if not cell.error)
+        if complete == repeats:
+            break
+
+
+def _request(do: str, cell: Cell, **more: Any) -> dict[str, Any]:
+    return {"do": do, "method": cell.method, "step": cell.step, **more}

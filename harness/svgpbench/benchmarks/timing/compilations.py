@@ -1,0 +1,16 @@
+"""How many programs a framework has compiled: a step that is compiled again and again is not a fast one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from svgpbench.ops import Ops
+from svgpbench.plugins import framework_of
+from svgpbench.runs.worker_setup import load_framework
+
+
+def compilations(ops: Ops, functions: Sequence[Callable[..., Any]]) -> int:
+    """Programs compiled so far for functions of `ops.jit`; 0 on a backend that compiles none."""
+    framework = framework_of(ops.name)
+    return framework.compilations(load_framework(ops.name), functions) if framework else 0

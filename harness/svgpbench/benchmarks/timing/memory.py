@@ -1,0 +1,119 @@
+"""Peak memory of a step's process beyond the import of its framework.
+
+    python -m svgpbench.benchmarks.timing.memory --problem reg-M500 --step e_step --step m_step
+
+Each case has a process of its own, set up as a worker. What the import takes is what the process holds
+after it; everything else is the step's: the framework's start, tracing, compiling, and the calls.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+import psutil
+
+from svgpbench.benchmarks.timing.cases import STEPS, build_case, usual_methods
+from svgpbench.benchmarks.timing.problems import make_problem, save_problem
+from svgpbench.benchmarks.timing.worker import load_problem
+from svgpbench.errors import UserError
+from svgpbench.plugins import framework_missing, frameworks, load_backend
+from svgpbench.runs.worker_setup import peak_memory_bytes, pin, worker_environment
+
+CALLS = 5
+
+
+class Memory(NamedTuple):
+    """Resident bytes of a step's process."""
+
+    imported: int
+    peak: int
+
+    @property
+    def beyond(self) -> int:
+        """What the step adds to the import."""
+        return self.peak - self.imported
+
+
+def memory_here(
+    backend: str, method: str, problem: str, step: str, threads: str, dtype: str, device: str
+) -> Memory:
+    """Of this process, which has just begun; `problem` is a file."""
+    name, _, mode = backend.partition(":")
+    pin(name, int(threads), [])
+    imported = psutil.Process().memory_info().rss
+    case = build_case(
+        load_backend(name, mode, dtype, device), load_problem(Path(problem)), method, step
+    )
+    for _ in range(CALLS):
+        case.call()
+    return Memory(imported, peak_memory_bytes())
+
+
+def step_memory(
+    backend: str,
+    method: str,
+    problem: str,
+    step: str,
+    threads: int = 1,
+    dtype: str = "float64",
+    device: str = "cpu",
+) -> Memory:
+    """Of a fresh process.
+
+    Raises `UserError` for what does not exist, and `CalledProcessError` where the process fails.
+    """
+    if missing := framework_missing(backend.partition(":")[0]):
+        raise UserError(missing)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "problem.npz")
+        save_problem(make_problem(problem), path)
+        program = "from svgpbench.benchmarks.timing.memory import main_of_one; main_of_one()"
+        where = (backend, method, str(path), step, str(threads), dtype, device)
+        done = subprocess.run(
+            (sys.executable, "-P", "-c", program, *where),
+            check=True,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ | worker_environment(device, threads),
+        )
+    return Memory(*json.loads(done.stdout.splitlines()[-1]))
+
+
+def main_of_one() -> None:
+    """What the fresh process does."""
+    print(json.dumps(memory_here(*sys.argv[1:])))
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Print a line a case."""
+    parser = argparse.ArgumentParser(prog="svgpbench.benchmarks.timing.memory")
+    usual = {
+        "backend": [name for name in frameworks() if framework_missing(name) is None],
+        "problem": ["reg-M500", "bern-M500"],
+        "method": list(usual_methods()),
+        "step": list(STEPS),
+    }
+    for name, values in usual.items():
+        parser.add_argument(f"--{name}", action="append", help=f"by default {', '.join(values)}")
+    parser.add_argument("--threads", type=int, default=1)
+    asked = vars(parser.parse_args(arguments))
+    axes = [asked[name] or values for name, values in usual.items()]
+    print(
+        f"{'backend':18}{'problem':16}{'method':18}{'step':13}{'import, MB':>12}{'beyond, MB':>12}"
+    )
+    for backend, problem, method, step in itertools.product(*axes):
+        found = step_memory(backend, method, problem, step, asked["threads"])
+        numbers = f"{found.imported / 1e6:12.0f}{found.beyond / 1e6:12.0f}"
+        print(f"{backend:18}{problem:16}{method:18}{step:13}{numbers}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

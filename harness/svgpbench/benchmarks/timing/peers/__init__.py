@@ -1,0 +1,132 @@
+"""Peer libraries that steps are compared with, each run by the Python of its own environment.
+
+They come through entry points, ours by the same door. A peer's script speaks the protocol of
+`svgpbench.benchmarks.timing.worker` through `serve.py`, and imports nothing of svgpbench.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+
+from svgpbench.benchmarks.timing.peers.candidates import make_candidate
+from svgpbench.benchmarks.timing.peers.environments import Tell, find_environment, make_environment
+from svgpbench.benchmarks.timing.peers.peer import Located, Peer
+from svgpbench.errors import UserError
+from svgpbench.plugins import PEERS, load, whole
+
+__all__ = ["SERVE", "Located", "Peer", "known_peers", "locate_peers"]
+
+SERVE = Path(__file__).with_name("serve.py")
+"""What a peer's Python runs, with the peer's script as its first argument."""
+
+
+def known_peers() -> dict[str, Peer]:
+    """Every peer that can be loaded, by name."""
+    return whole(PEERS)
+
+
+def locate_peers(
+    names: Iterable[str] | None, python: str | None = None, tell: Tell = lambda text: None
+) -> dict[str, Located]:
+    """The peers that are timed, by the names that tables show, each with a Python that has it.
+
+    Args:
+        names: `NAME`, or `NAME@PATH` for a candidate beside the release; None means those that a
+            variable or `python` provides.
+        python: one that has the releases; by default that of a peer's variable, or of an environment
+            that is made on demand.
+        tell: called with a line of text a step of making an environment.
+
+    Raises:
+        UserError: for an unknown peer, a Python that is missing or lacks the peer, an environment that
+            cannot be made, and two candidates of one version.
+    """
+    found: dict[str, Located] = {}
+    for given in _provided(python) if names is None else names:
+        name, _, candidate = given.partition("@")
+        peer: Peer = load(PEERS, name)
+        if name not in found:
+            found[name] = Located(peer, _python_of(name, peer, python, tell))
+        if candidate:
+            made = make_candidate(name, peer, candidate, tell)
+            label = f"{name}@{_version(peer, made, f'--peer {given}')}"
+            if label in found:
+                raise UserError(
+                    f"--peer {given}: another candidate is {label} too; give it a version"
+                )
+            found[label] = Located(peer, made)
+    return found
+
+
+def peer_python(name: str) -> str | None:
+    """A Python that a peer's variable names, or of an environment that is there; makes nothing."""
+    peer: Peer = load(PEERS, name)
+    made = find_environment(name, peer.requirements)
+    return os.environ.get(peer.variable) or (str(made) if made else None)
+
+
+def _provided(python: str | None) -> list[str]:
+    peers = known_peers()
+    if python is None:
+        return [name for name, peer in peers.items() if os.environ.get(peer.variable)]
+    names = [n for n, p in peers.items() if _has(p.module, python, "--peer-python")]
+    if not names:
+        raise UserError(f"--peer-python {python}: has none of the peers ({', '.join(peers)})")
+    return names
+
+
+def _python_of(name: str, peer: Peer, python: str | None, tell: Tell) -> Path:
+    given = python or os.environ.get(peer.variable)
+    if not given:
+        return make_environment(name, peer.requirements, tell)
+    return check_python(peer, given, "--peer-python" if python else peer.variable)
+
+
+def check_python(peer: Peer, given: str, origin: str) -> Path:
+    """The interpreter at `given`, once it says that it has the peer; `origin` is who named it."""
+    if not _has(peer.module, given, origin):
+        raise UserError(
+            f"{origin} {given}: has no {peer.module}; install it there: "
+            f"{given} -m pip install {peer.distribution}"
+        )
+    path = shutil.which(given)
+    assert path is not None
+    return Path(path)
+
+
+def _has(module: str, python: str, origin: str) -> bool:
+    question = f"import importlib.util as u; print(u.find_spec({module!r}) is not None)"
+    answer = _ask(question, python, origin)
+    if answer not in ("True", "False"):
+        raise UserError(f"{origin} {python}: is not a python that runs")
+    return answer == "True"
+
+
+def _version(peer: Peer, python: Path, origin: str) -> str:
+    check_python(peer, str(python), origin)
+    return _ask(
+        f"import importlib.metadata as m; print(m.version({peer.distribution!r}))",
+        str(python),
+        origin,
+    )
+
+
+def _ask(question: str, python: str, origin: str) -> str:
+    path = shutil.which(python)
+    if path is None:
+        raise UserError(f"{origin} {python}: no such program; give the path of a python")
+    try:
+        return subprocess.run(
+            [path, "-I", "-c", question],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+            stdin=subprocess.DEVNULL,
+        ).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        raise UserError(f"{origin} {python}: is not a python that runs") from None

@@ -1,0 +1,50 @@
+"""A candidate of a peer, `NAME@PATH`: a wheel or a source folder, timed beside the release."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+
+from svgpbench.benchmarks.timing.peers.environments import Tell, make_environment
+from svgpbench.benchmarks.timing.peers.peer import Peer
+from svgpbench.errors import UserError
+
+NOT_SOURCE = {".git", "__pycache__", "build", "dist", ".venv", ".tox", ".mypy_cache"}
+
+
+def make_candidate(name: str, peer: Peer, given: str, tell: Tell) -> Path:
+    """The Python of an environment with a candidate in the release's place.
+
+    Raises `UserError` where there is no such wheel or folder, and where it cannot be installed.
+    """
+    path = Path(given).expanduser().absolute()
+    if not (path.is_dir() or (path.is_file() and path.suffix == ".whl")):
+        raise UserError(f"--peer {name}@{given}: no such wheel or source folder")
+    others = [r for r in peer.requirements if _distribution(r) != _normal(peer.distribution)]
+    return make_environment(name, [str(path), *others], tell, contents=_digest(path))
+
+
+def _digest(path: Path) -> str:
+    """Of a wheel's bytes; of a folder's names, sizes and times, as it may hold gigabytes."""
+    if path.is_file():
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    told = []
+    for file in sorted(path.rglob("*")):
+        inside = file.relative_to(path)
+        if (
+            file.is_file()
+            and NOT_SOURCE.isdisjoint(inside.parts)
+            and ".egg-info" not in str(inside)
+        ):
+            status = file.stat()
+            told.append(f"{inside} {status.st_size} {status.st_mtime_ns}")
+    return hashlib.sha256("\n".join(told).encode()).hexdigest()
+
+
+def _distribution(requirement: str) -> str:
+    return _normal(re.split(r"[^\w.-]", requirement, maxsplit=1)[0])
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()

@@ -1,0 +1,58 @@
+"""The peers that come with svgpbench."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from svgpbench.benchmarks.timing.peers.peer import Peer
+
+HERE = Path(__file__).parent
+
+GPFLOW = Peer(
+    distribution="gpflow",
+    module="gpflow",
+    requirements=(
+        "gpflow==2.11.2",
+        "tensorflow==2.21.0",
+        "tensorflow-cpu==2.21.0",
+        "tensorflow-probability==0.25.0",
+        "tf-keras==2.21.0",
+        "numpy==1.26.4",
+        "setuptools<81",  # it imports pkg_resources
+    ),
+    script=HERE / "gpflow_peer.py",
+    methods={"natgrad": "q-svgp", "natgrad retraced": "q-svgp"},
+    variable="SVGPBENCH_GPFLOW_PYTHON",
+)
+
+GPYTORCH = Peer(
+    distribution="gpytorch",
+    module="gpytorch",
+    requirements=(
+        "gpytorch==1.15.2",
+        "linear_operator==0.6.1",
+        "torch==2.13.0",
+        "numpy==2.4.6",
+    ),
+    script=HERE / "gpytorch_peer.py",
+    methods={"ngd": "q-svgp", "tril-ngd": "q-svgp"},
+    variable="SVGPBENCH_GPYTORCH_PYTHON",
+)
+
+GPJAX = Peer(
+    distribution="gpjax",
+    module="gpjax",
+    requirements=(
+        "gpjax==1.0.0",
+        "jax==0.10.2",
+        "jaxlib==0.10.2",
+        "equinox==0.13.8",
+        "lineax==0.1.1",
+        "numpyro==0.22.0",
+        "optax==0.2.8",
+        "numpy==2.4.6",
+    ),
+    script=HERE / "gpjax_peer.py",
+    methods={"whitened": "q-svgp", "dual": "t-svgp"},
+    variable="SVGPBENCH_GPJAX_PYTHON",
+)

@@ -1,0 +1,241 @@
+"""The process of a peer: loads the peer's script and answers requests, a line of JSON a message.
+
+    python serve.py SCRIPT --threads 1 --cores 0
+
+Run by the Python of the peer's own environment; it and the scripts import nothing of svgpbench. The
+protocol is that of `benchmarks/timing/worker.py`, and an answer may be `refused` too. A script offers
+
+* `VERSIONS`, the packages whose versions are recorded;
+* `start(threads)`, called once before any other work;
+* `build(problem, method, step)`, a `Step` from the arrays of a problem. It raises
+  `NotImplementedError` with the reason where the library has no step with the same result;
+* `learner(problem, method, mode)`, a `Learner` that goes on and on, in one mode or, where that is empty, in
+  all; it raises the same. A script without one trains in no run of `svgpbench learn`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import importlib.util
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import version
+from typing import Any, Protocol
+
+import numpy as np
+
+WARM_CALLS, WARM_S = 3, 0.3
+
+Rows = tuple[Any, Any]  # X [b, D], y [b]
+
+
+class Step(Protocol):
+    """A step of training at its start."""
+
+    modes: Mapping[str, Callable[[], Any]]
+    """Ways to run the step that end when it has been computed; the fastest is timed."""
+
+    def figure(self, result: Any) -> float:
+        """The number that must agree after a call from the start."""
+
+    def reset(self) -> None:
+        """Go back to the start."""
+
+
+class Learner(Step, Protocol):
+    """A model that trains: a call of a mode is an EM iteration on the rows that it was fed last."""
+
+    def feed(self, batches: Sequence[Rows], noise: Any) -> None:
+        """Rows of each E-step and then of the M-step, and the draws [S, P] of them all."""
+
+    def elbo(self) -> float:
+        """The library's own bound for all data, from the rows `checked` and the draws `noise`."""
+
+    def predict(self) -> tuple[Any, Any, Any]:
+        """Mean and variance [P, t] of q(f) at `X_new`, and the variance of Gaussian noise [], or 0."""
+
+
+def main() -> None:
+    """Serve requests until stdin ends."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("script")
+    parser.add_argument("--threads", type=int, required=True)
+    parser.add_argument("--cores", default="")
+    parser.add_argument("--parent", type=int, default=0)
+    options = parser.parse_args()
+    requests, answers = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # whatever a library prints goes to stderr
+    cores = [int(core) for core in options.cores.split(",") if core]
+    if cores and hasattr(os, "sched_setaffinity"):
+        for thread in os.listdir("/proc/self/task"):  # NumPy's BLAS has started some already
+            os.sched_setaffinity(int(thread), cores)
+
+    peer = load_script(options.script)
+    peer.start(options.threads)
+
+    def say(message: dict[str, Any]) -> None:
+        answers.write(json.dumps(message) + "\n")
+        answers.flush()
+
+    say({"environment": describe(options.threads, peer.VERSIONS)})
+    prepared: dict[tuple[str, str], tuple[Step, Callable[[], Any]]] = {}
+    for line in requests:
+        request = json.loads(line)
+        key = (request.get("method"), request.get("step"))
+        try:
+            if request["do"] == "prepare":
+                step = peer.build(load_arrays(request["problem"]), *key)
+                answer = prepare(step)
+                prepared[key] = (step, step.modes[answer["mode"]])
+                say(answer)
+            elif request["do"] == "learn":
+                arrays = load_arrays(request["problem"]) | load_arrays(request["run"])
+                training = Training(peer, arrays, key[0], request["mode"])
+                say(training.prepared)
+            elif request["do"] == "advance":
+                say(training.advance(request["until_s"], request["iterations"]))
+            elif request["do"] == "look":
+                say(training.look(request["into"]))
+            else:
+                say({"seconds": time_calls(*prepared[key], request["calls"])})
+        except NotImplementedError as reason:
+            say({"refused": str(reason)})
+        except Exception as error:
+            say({"error": one_line(error)})
+
+
+def load_script(path: str) -> Any:
+    """The peer's script as a module."""
+    spec = importlib.util.spec_from_file_location("peer", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["peer"] = module  # torch.compile looks there for what it traces
+    spec.loader.exec_module(module)
+    return module
+
+
+def load_arrays(path: str) -> dict[str, Any]:
+    """The arrays of a problem by name."""
+    with np.load(path, allow_pickle=False) as arrays:
+        return dict(arrays)
+
+
+def one_line(error: Exception) -> str:
+    """An exception's type and first line."""
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0] if lines else ''}"[:300]
+
+
+def describe(threads: int, packages: tuple[str, ...]) -> dict[str, Any]:
+    """Versions and threads of this process."""
+    return {
+        "python": sys.version.split()[0],
+        "versions": {package: version(package) for package in packages},
+        "threads": threads,
+        "affinity": sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
+    }
+
+
+def prepare(step: Step) -> dict[str, Any]:
+    """First call, figure and fastest warm call of the fastest mode, and what the others took."""
+    answers: list[dict[str, Any]] = []
+    modes: dict[str, float | str] = {}
+    for mode, call in step.modes.items():
+        step.reset()
+        try:
+            first_s, result = timed(call)
+            figure = step.figure(result)
+            modes[mode] = warm_up(call)
+        except NotImplementedError:
+            raise
+        except Exception as error:  # a compiler that cannot take the library is a result
+            modes[mode] = one_line(error)
+            if len(modes) == len(step.modes) and not answers:
+                raise
+        else:
+            answers.append(
+                {"mode": mode, "first_call_s": first_s, "figure": figure, "call_s": modes[mode]}
+            )
+    return min(answers, key=lambda answer: float(answer["call_s"])) | {"modes": modes}
+
+
+def warm_up(call: Callable[[], Any]) -> float:
+    """Call for a while; seconds of the fastest call."""
+    seconds: list[float] = []
+    end = time.perf_counter() + WARM_S
+    while len(seconds) < WARM_CALLS or time.perf_counter() < end:
+        seconds.append(timed(call)[0])
+    return min(seconds)
+
+
+def time_calls(step: Step, call: Callable[[], Any], count: int) -> list[float]:
+    """Seconds of each of `count` calls from the start, without garbage collection."""
+    step.reset()
+    gc.collect()
+    gc.disable()
+    try:
+        return [timed(call)[0] for _ in range(count)]
+    finally:
+        gc.enable()
+
+
+class Training:
+    """A learner on its minibatches, in its fastest mode; the clock runs while it trains and no longer.
+
+    Iteration k takes the next `e_steps` + 1 of `rows` [minibatches, b], which begin again where they end.
+    """
+
+    def __init__(self, peer: Any, arrays: dict[str, Any], method: str, mode: str) -> None:
+        if not hasattr(peer, "learner"):
+            raise NotImplementedError("its script offers no learner")
+        self.arrays, self.iterations, self.seconds = arrays, 0, 0.0
+        self.learner: Learner = peer.learner(arrays, method, mode)
+        self.feed()
+        modes = self.learner.modes
+        if len(modes) == 1:  # nothing to choose
+            ((name, call),) = modes.items()
+            # two: a state may come back of other types than it went in with, and be compiled for
+            self.prepared = {"mode": name, "first_call_s": timed(call)[0] + timed(call)[0]}
+        else:
+            self.prepared = prepare(self.learner)
+        self.call = modes[self.prepared["mode"]]
+        self.learner.reset()
+
+    def feed(self) -> None:
+        """Hand over the rows and draws of the next iteration."""
+        a, count = self.arrays, int(self.arrays["e_steps"]) + 1
+        taken = [a["rows"][(count * self.iterations + i) % len(a["rows"])] for i in range(count)]
+        noise = a["draws"][self.iterations % len(a["draws"])]
+        self.learner.feed([(a["X"][rows], a["y"][rows]) for rows in taken], noise)
+
+    def advance(self, until_s: float, iterations: int) -> dict[str, Any]:
+        """Train until the clock or the count of iterations is there."""
+        began, before = time.perf_counter(), self.seconds
+        while self.seconds < until_s and self.iterations < iterations:
+            self.feed()
+            self.call()
+            self.iterations += 1
+            self.seconds = before + (time.perf_counter() - began)
+        return {"seconds": self.seconds, "iterations": self.iterations}
+
+    def look(self, into: str) -> dict[str, float]:
+        """The bound, and predictions in a file where one is named; the clock stands still."""
+        if into:
+            mean, variance, noise_variance = self.learner.predict()
+            np.savez(into, mean=mean, variance=variance, noise_variance=noise_variance)
+        return {"elbo": self.learner.elbo()}
+
+
+def timed(call: Callable[[], Any]) -> tuple[float, Any]:
+    """Seconds of a call and its result."""
+    start = time.perf_counter()
+    result = call()
+    return time.perf_counter() - start, result
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,243 @@
+"""The problems that steps are timed on: seeded inputs, the same numbers for every backend and peer.
+
+A step's cost depends on shapes alone, so the inputs are synthetic. A peer gets them as an `.npz`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import NonNegativeInt, PositiveInt
+
+from svgpbench.benchmarks.timing.pathwise import PathwiseSoftmax
+from svgpbench.config import LikelihoodConfig
+from svgpbench.errors import UserError, unknown
+from svgpbench.kernels import Model, Theta
+from svgpbench.kernels.bases import Decoupled
+from svgpbench.kernels.kernels import KernelParameters, kernel
+from svgpbench.likelihoods import build_likelihood
+from svgpbench.numbers_file import save_arrays
+from svgpbench.ops import Tree
+from svgpbench.tree import tree_map
+
+Floats = npt.NDArray[np.float64]
+
+LATER = 4
+"""Minibatches beside the first: an EM iteration takes E-steps on four, its M-step on a fifth."""
+
+JITTER = 1e-6
+SQUASH = 1e-3
+"""The probit link is ε + (1 − 2ε) Φ with the ε that GPflow's link has built in."""
+
+
+class Shape(NamedTuple):
+    """Size of a problem: n data of D inputs, M inducing inputs, b rows a batch, t rows to predict."""
+
+    likelihood: str
+    n: PositiveInt
+    D: PositiveInt
+    M: PositiveInt
+    b: PositiveInt
+    t: PositiveInt = 1024
+    classes: PositiveInt = 1
+    samples: NonNegativeInt = 0  # of a Monte Carlo likelihood
+    e_rate: float = 0.5  # of natural gradients
+    two_bases: tuple[int, int] | None = None  # |γ| and |β| of methods that have both; None: M each
+
+    @property
+    def pool(self) -> int:
+        """Rows that batches and inducing inputs are drawn from: no more are made."""
+        return min(self.n, max(self.b, 12_000))
+
+
+SHAPES: dict[str, Shape] = {
+    "reg-M100": Shape("gaussian", 11934, 16, 100, 256),
+    "reg-M500": Shape("gaussian", 11934, 16, 500, 1024),
+    "bern-M100": Shape("bernoulli-probit", 7400, 20, 100, 1024),
+    "bern-M500": Shape("bernoulli-probit", 7400, 20, 500, 1024),
+    # at a rate of 0.5 the sampled β of four minibatches leave the cone, in every library
+    "softmax10-M100": Shape("softmax", 60000, 784, 100, 200, classes=10, samples=100, e_rate=0.03),
+    # a tenth of salimbeni2018's Fig. 2c: 3droad's n and D, |γ| + |β| beside M
+    "roads-M200": Shape("gaussian", 434874, 3, 200, 1024, two_bases=(350, 150)),
+    # salimbeni2018's Fig. 2c at its printed size; its batch size is not printed
+    "roads-M2000": Shape("gaussian", 434874, 3, 2000, 1024, 3500, two_bases=(3500, 1500)),
+    "tiny": Shape("gaussian", 60, 3, 7, 16, 20),
+    "tiny-bern": Shape("bernoulli-probit", 60, 3, 7, 16, 20),
+    "tiny-softmax": Shape("softmax", 60, 3, 7, 16, 20, classes=3, samples=12),
+}
+FAMILIES = {
+    "reg": SHAPES["reg-M500"],
+    "bern": SHAPES["bern-M500"],
+    "softmax10": SHAPES["softmax10-M100"],
+}
+"""Problems at any M, `FAMILY-M` and a number: one of those above but for M, where it is not above itself."""
+
+TIMED = ("reg-M100", "reg-M500", "bern-M100", "bern-M500", "softmax10-M100")
+"""The problems of a speed run that names none."""
+
+
+class Problem(NamedTuple):
+    """Minibatches of the data, rows to predict, inducing inputs and θ: float64, on the host."""
+
+    likelihood: npt.NDArray[np.str_]  # []
+    n: npt.NDArray[np.int64]  # [], number of data
+    X: Floats  # [b, D]
+    y: Floats  # [b]; class numbers where there are several
+    rows: npt.NDArray[np.int64]  # [b], row numbers
+    X_later: Floats  # [LATER, b, D]
+    y_later: Floats  # [LATER, b]
+    rows_later: npt.NDArray[np.int64]  # [LATER, b]
+    X_new: Floats  # [t, D]
+    y_new: Floats  # [t]
+    Z: Floats  # [M, D]
+    variance: Floats  # []
+    lengthscales: Floats  # [D]
+    noise_variance: Floats  # [], Gaussian only
+    jitter: Floats  # []
+    squash: Floats  # [], Bernoulli only
+    classes: npt.NDArray[np.int64]  # [], latent functions
+    noise: Floats  # [S, classes], standard normal draws of every batch, where a likelihood samples
+    e_rate: Floats  # []
+    m_rate: Floats  # []
+    two_bases: npt.NDArray[np.int64] = np.zeros(
+        0, dtype=np.int64
+    )  # |γ| and |β|, where M is not both
+
+    @property
+    def sampled(self) -> bool:
+        """Whether the likelihood draws."""
+        return len(self.noise) > 0
+
+    def model(self) -> Model:
+        """Matérn-5/2 with a lengthscale a dimension, and the likelihood."""
+        return model_of(self._asdict())
+
+    def model_of_peers(self) -> Model:
+        """The same with the peers' estimates of sampled expectations."""
+        likelihood = PathwiseSoftmax(classes=int(self.classes), samples=len(self.noise))
+        return replace(self.model(), likelihood=likelihood)
+
+    def theta(self, model: Model, basis: str = "inducing") -> Theta:
+        """θ of the model on the host, with the bases of the kind that a method has."""
+        return theta_of(self._asdict(), model)._replace(inducing=self._bases(basis))
+
+    def _bases(self, basis: str) -> Tree:
+        if basis == "data":
+            return self.X
+        if basis != "decoupled":
+            return self.Z
+        gamma, beta = self.two_bases if len(self.two_bases) else (len(self.Z), len(self.Z))
+        return Decoupled(self.X_new[:gamma], self.Z[:beta])
+
+
+def shape_of(name: str) -> Shape:
+    """The size of a problem: one of `SHAPES`, or of a family at any M, such as `reg-M2048`.
+
+    Raises `UserError` with the nearest known name, and for an M larger than the rows that Z is drawn from.
+    """
+    if name in SHAPES:
+        return SHAPES[name]
+    family, _, number = name.partition("-M")
+    if family not in FAMILIES or not re.fullmatch("[1-9][0-9]*", number):
+        raise unknown("speed problem", name, [*SHAPES, *(f"{x}-M<number>" for x in FAMILIES)])
+    shape, M = FAMILIES[family], int(number)
+    if shape.pool < M:
+        raise UserError(
+            f"speed problem {name!r}: inducing inputs are {family}'s rows; take an M up to {shape.pool}"
+        )
+    return shape._replace(M=M, t=max(shape.t, M))  # a second basis is of the rows to predict
+
+
+def model_of(p: Mapping[str, Any]) -> Model:
+    """The model of a problem's arrays, by name: those of `Problem` but for its rows."""
+    name = str(p["likelihood"])
+    options: dict[str, dict[str, float]] = {
+        "gaussian": {"noise_variance": float(p["noise_variance"])},
+        "bernoulli-probit": {"squash": float(p["squash"])},
+        "softmax": {"classes": int(p["classes"]), "samples": len(p["noise"])},
+    }
+    keys = {"name": name} | options[name]
+    likelihood = build_likelihood(LikelihoodConfig.model_validate(keys))
+    return Model(kernel("matern52"), likelihood, float(p["jitter"]))
+
+
+def theta_of(p: Mapping[str, Any], model: Model) -> Theta:
+    """θ at the start on the host, from the same arrays."""
+    likelihood = tree_map(np.float64, model.likelihood.initial_parameters())
+    scales = KernelParameters(p["variance"][None], p["lengthscales"][None])
+    return Theta(scales, likelihood, p["Z"])
+
+
+def make_problem(name: str) -> Problem:
+    """A problem by name, as `shape_of` knows it."""
+    return problem_of(shape_of(name))
+
+
+def problem_of(s: Shape) -> Problem:
+    """The problem of a size."""
+    rng = np.random.default_rng([2021, s.n, s.D, s.M, s.b])
+    X = rng.standard_normal((s.pool + s.t, s.D))
+    direction = rng.standard_normal(s.D) / np.sqrt(s.D)
+    noise = rng.standard_normal(s.pool + s.t)
+    rows = rng.choice(s.pool, s.b, replace=False)
+    Z = X[rng.choice(s.pool, s.M, replace=False)]
+    rows_later = np.stack([rng.choice(s.pool, s.b, replace=False) for _ in range(LATER)])
+    f = np.sin(2.0 * (X @ direction)) + 0.5 * X[:, 0] + 0.4 * noise
+    if s.likelihood == "bernoulli-probit":
+        y = (f > 0).astype(np.float64)
+    elif s.likelihood == "softmax":
+        y = np.argmax(X @ rng.standard_normal((s.D, s.classes)), axis=1).astype(np.float64)
+    else:
+        y = f
+    new = slice(s.pool, None)
+    return Problem(
+        likelihood=np.array(s.likelihood),
+        n=np.array(s.n),
+        X=X[rows],
+        y=y[rows],
+        rows=rows,
+        X_later=X[rows_later],
+        y_later=y[rows_later],
+        rows_later=rows_later,
+        X_new=X[new],
+        y_new=y[new],
+        Z=Z,
+        variance=np.array(1.3),
+        lengthscales=np.geomspace(2.0, 6.0, s.D) * max(1.0, np.sqrt(s.D / 20)),
+        noise_variance=np.array(0.2),
+        jitter=np.array(JITTER),
+        squash=np.array(SQUASH),
+        classes=np.array(s.classes),
+        noise=rng.standard_normal((s.samples, s.classes)),
+        e_rate=np.array(s.e_rate),
+        m_rate=np.array(0.01),
+        two_bases=np.array(s.two_bases or (), dtype=np.int64),
+    )
+
+
+def save_problem(problem: Problem, path: Path) -> None:
+    """Write the arrays under their field names, for `np.load(path, allow_pickle=False)`."""
+    save_arrays(problem._asdict(), path)
+
+
+def fingerprint(problem: Problem) -> str:
+    """A hash of the numbers to six decimals: a sum's last digit is its machine's own.
+
+    Sizes of two bases count where there are any, so that records of problems without them stay.
+    """
+    digest = hashlib.sha256()
+    for name, array in problem._asdict().items():
+        if name == "two_bases" and not len(array):
+            continue
+        text = name if array.dtype.kind == "U" else f"{name} {array.shape}"
+        digest.update(text.encode())
+        rounded = array if array.dtype.kind == "U" else np.round(array.astype(np.float64), 6) + 0.0
+        digest.update(str(array).encode() if array.dtype.kind == "U" else rounded.tobytes())
+    return digest.hexdigest()[:16]

@@ -1,0 +1,171 @@
+"""How fast products, Choleskys, triangular solves and copies run at the shapes of a problem.
+
+A step cannot be faster than its arithmetic at the best rates that any library reaches on the machine,
+so each timed backend measures its own through its `Ops`, and one process measures BLAS and LAPACK as
+NumPy and SciPy call them. A rate is that of the fastest call. Through `Ops` a call is a chain of
+operations, each on the result of the one before: what starting a compiled function costs is no part of
+a rate, and no two of them run side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import blas, lapack
+
+from svgpbench.benchmarks.timing.timing import first_call, warm_up
+from svgpbench.config import Positive
+from svgpbench.ops import Array, Ops
+
+Floats = npt.NDArray[np.floating[Any]]
+
+CHAIN = 8
+"""Operations in a call through `Ops`."""
+
+LARGE = 1 << 23
+"""Numbers in an array that no cache holds."""
+
+
+class Rates(NamedTuple):
+    """FLOP/s of each kind of arithmetic, and bytes/s read and written by a copy."""
+
+    products: Positive
+    choleskys: Positive
+    solves: Positive
+    cached: Positive  # of arrays as large as the problem's, where they lie
+    memory: Positive  # of arrays that no cache holds
+
+
+class Sizes(NamedTuple):
+    """What the shapes of a problem's arithmetic are made of."""
+
+    M: int  # inducing points
+    b: int  # rows of a batch
+    P: int = 1  # latents
+
+
+class _Operands(NamedTuple):
+    """Matrices whose products, factors and solves stay near 1."""
+
+    A: Floats  # [M, M], symmetric, near the identity
+    L: Floats  # [M, M], its Cholesky factor
+    W: Floats  # [M, b]
+    V: Floats  # [b, M]
+
+
+def _operands(sizes: Sizes) -> _Operands:
+    M, b, _ = sizes
+    rng = np.random.default_rng(0)
+    noise = rng.uniform(-0.1, 0.1, (M, M)) / M
+    A = np.eye(M) + noise + noise.T
+    W = rng.standard_normal((M, b)) / np.sqrt(b)
+    return _Operands(A, np.linalg.cholesky(A), W, np.ascontiguousarray(W.T))
+
+
+class _Work(NamedTuple):
+    """A call to be timed, and the FLOPs or bytes that it does."""
+
+    kind: str  # a field of `Rates`
+    amount: float
+    call: Callable[[], Any]
+
+
+def measure_ops(ops: Ops, sizes: Sizes) -> Rates:
+    """The rates that a backend reaches through its `Ops`."""
+    return _best(_through_ops(ops, sizes))
+
+
+def measure_blas(sizes: Sizes, threads: int) -> Rates:
+    """The rates that BLAS, LAPACK and NumPy's copies reach, float64."""
+    return _best(_through_blas(sizes, threads))
+
+
+def best_of(rates: Sequence[Rates]) -> Rates:
+    """The best of each kind."""
+    return Rates(*map(max, zip(*rates, strict=True)))
+
+
+def _best(all_work: Iterator[_Work]) -> Rates:
+    found = dict.fromkeys(Rates._fields, 0.0)
+    for work in all_work:
+        first_call(work.call)
+        found[work.kind] = max(found[work.kind], work.amount / warm_up(work.call))
+    return Rates(**found)
+
+
+def _through_ops(ops: Ops, sizes: Sizes) -> Iterator[_Work]:
+    M, b, P = sizes
+    A, L, W, V = (ops.asarray(x) for x in _operands(sizes))
+
+    def work(kind: str, amount: float, f: Callable[..., Array], *given: Array) -> _Work:
+        run = ops.jit(f)
+
+        def call() -> Array:
+            result = run(*given)
+            ops.sync(result)
+            return result
+
+        return _Work(kind, amount, call)
+
+    def chained(kind: str, amount: float, step: Callable[..., Array], *given: Array) -> _Work:
+        """`amount` is of one step; the last of `given` is what the chain starts from."""
+
+        def chain(*arrays: Array) -> Array:
+            *held, start = arrays
+            return ops.scan(lambda c, _: step(*held, c), start, (), length=CHAIN)
+
+        return work(kind, CHAIN * amount, chain, *given)
+
+    for leading in dict.fromkeys(((), (P,) if P > 1 else ())):
+        copies = P if leading else 1
+        square, wide = (ops.asarray(np.tile(x, (*leading, 1, 1))) for x in _operands(sizes)[1:3])
+        yield chained("products", 2 * copies * M * M * b, lambda a, c: a @ c, A, wide)
+        yield chained("products", 2 * copies * M**3, lambda a, c: a @ c, A, square)
+        yield chained("products", 4 * copies * M * M * b, lambda w, v, c: (c @ w) @ v, W, V, square)
+        # a factor read as the lower half of a symmetric matrix has a factor again
+        yield chained("choleskys", copies * M**3 / 3, ops.cholesky, square)
+        for right, columns in ((wide, b), (square, M)):
+            for transpose in (False, True):
+
+                def solve(a: Array, c: Array, transpose: bool = transpose) -> Array:
+                    return ops.solve_triangular(a, c, transpose=transpose)
+
+                yield chained("solves", copies * M * M * columns, solve, L, right)
+    for kind, x in (("cached", W), ("memory", ops.zeros((LARGE,)))):
+        entries = M * b if kind == "cached" else LARGE
+        moved = 2 * entries * np.dtype(ops.dtype).itemsize
+        yield work(kind, moved, lambda c: c + 1.0, x)  # a chain might be fused into one pass
+
+
+def _through_blas(sizes: Sizes, threads: int) -> Iterator[_Work]:
+    M = sizes.M
+    A, L, W, V = map(np.asfortranarray, _operands(sizes))
+    for left, right in ((A, W), (W, V), (A, A)):
+        flops = 2 * left.size * right.shape[1]
+        yield _Work("products", flops, lambda x=left, y=right: blas.dgemm(1.0, x, y))  # type: ignore[misc]
+    yield _Work("choleskys", M**3 / 3, lambda: lapack.dpotrf(A, lower=1, clean=0))
+    for right in (W, A):
+        for transpose in (0, 1):
+            yield _Work(
+                "solves",
+                M * right.size,
+                lambda x=right, t=transpose: blas.dtrsm(1.0, L, x, lower=1, trans_a=t),  # type: ignore[misc]
+            )
+    to = np.empty_like(W)
+    yield _Work("cached", 2 * W.nbytes, lambda: np.copyto(to, W))
+    source, target = (
+        np.zeros(LARGE),
+        np.ones(LARGE),
+    )  # zeros alone are one page, read again and again
+    source += 1.0
+    parts = [slice(i * LARGE // threads, (i + 1) * LARGE // threads) for i in range(threads)]
+    with ThreadPoolExecutor(threads) as pool:
+
+        def copy() -> None:
+            list(pool.map(lambda part: np.copyto(target[part], source[part]), parts))
+
+        yield _Work("memory", 2 * source.nbytes, copy)

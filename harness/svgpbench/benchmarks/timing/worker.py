@@ -1,0 +1,99 @@
+"""A timed process of one backend: prepares cases and times rounds of calls, a line of JSON a message.
+
+    python -m svgpbench.benchmarks.timing.worker --backend torch --threads 1 --cores 0
+
+Requests: `{"do": "prepare", "problem": FILE, "method": NAME, "step": NAME}` answers `first_call_s`,
+`call_s`, `figure` and, where a likelihood samples, the figure `as_peers` estimate it;
+`{"do": "round", "calls": K}` answers `seconds`, one a call, of the case prepared under that `method`
+and `step`. A failure answers `error`, a step that needs the autodiff which a backend has not `refused`.
+The peers speak the same, by `svgpbench/benchmarks/timing/peers/serve.py`; a backend also answers
+`{"do": "rates", "through": "ops" or "blas", "sizes": [M, b, P]}` with `rates` and `{"do": "memory"}`
+with `peak_bytes`, resident since the process started.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from svgpbench.benchmarks.timing.cases import Case, build_case
+from svgpbench.benchmarks.timing.problems import Problem
+from svgpbench.benchmarks.timing.rates import Sizes, measure_blas, measure_ops
+from svgpbench.benchmarks.timing.timing import first_call, time_calls, warm_up
+from svgpbench.environment import describe
+from svgpbench.errors import NoAutodiffError
+from svgpbench.plugins import BACKENDS, load, load_backend
+from svgpbench.runs.worker import die_with, listen, one_line, take_pipes
+from svgpbench.runs.worker_setup import peak_memory_bytes, pin
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Serve requests until stdin ends."""
+    parser = argparse.ArgumentParser(prog="svgpbench.benchmarks.timing.worker")
+    parser.add_argument("--backend", required=True, help="NAME[:MODE]")
+    parser.add_argument("--device", default="cpu", help="where it keeps its arrays")
+    parser.add_argument("--threads", type=int, required=True)
+    parser.add_argument("--cores", default="", help="logical cores, as in 0,1; empty: any")
+    parser.add_argument("--parent", type=int, default=0, help="process id to live no longer than")
+    options = parser.parse_args(arguments)
+
+    requests, answers = take_pipes()
+    die_with(options.parent)
+    name, _, mode = options.backend.partition(":")
+    place = (name, mode, "float64", options.device)
+    pin(name, options.threads, [int(core) for core in options.cores.split(",") if core])
+    cases: dict[tuple[Any, Any], Case] = {}
+
+    def say(message: dict[str, Any]) -> None:
+        answers.write(json.dumps(message) + "\n")
+        answers.flush()
+
+    say({"environment": describe(options.threads).model_dump(mode="json")})
+    for line in listen(requests):
+        request = json.loads(line)
+        key = (request.get("method"), request.get("step"))
+        try:
+            if request["do"] == "memory":
+                say({"peak_bytes": peak_memory_bytes()})
+            elif request["do"] == "rates":
+                sizes = Sizes(*request["sizes"])
+                if request["through"] == "ops":
+                    rates = measure_ops(load_backend(*place), sizes)
+                else:
+                    rates = measure_blas(sizes, options.threads)
+                say({"rates": rates._asdict()})
+            elif request["do"] == "prepare":
+                problem = load_problem(Path(request["problem"]))
+                cases[key] = build_case(load_backend(*place), problem, *key)
+                say(prepare(cases[key]))
+            else:
+                say({"seconds": time_calls(cases[key].call, request["calls"])})
+        except NoAutodiffError as error:
+            say({"error" if load(BACKENDS, name).capabilities.autodiff else "refused": str(error)})
+        except Exception as error:
+            say({"error": one_line(error)})
+
+
+def prepare(case: Case) -> dict[str, float]:
+    """First call, figure, and the fastest warm call."""
+    first_s, result = first_call(case.call)
+    answer = {
+        "first_call_s": first_s,
+        "figure": case.figure(result),
+        "call_s": warm_up(case.call),
+    }
+    return answer | ({"as_peers": case.as_peers()} if case.as_peers else {})
+
+
+def load_problem(path: Path) -> Problem:
+    """The problem that `save_problem` wrote."""
+    with np.load(path, allow_pickle=False) as arrays:
+        return Problem(**arrays)
+
+
+if __name__ == "__main__":
+    main()

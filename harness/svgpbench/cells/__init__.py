@@ -1,1 +1,0 @@
-"""A cell: a configuration that has been checked, and what comes of running it."""

@@ -1,0 +1,336 @@
+"""Advice as Markdown, which a terminal shows as it stands: a short table, or all of the evidence."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from statistics import median
+from typing import Final, NamedTuple
+
+from svgpbench.comparison.advice import Advice, Field, Ranked, rule
+from svgpbench.comparison.advice_by_time import TimedField
+from svgpbench.comparison.cases import LEAST_DATA, NOT_SEARCHED, Case, count
+from svgpbench.metrics import METRICS
+from svgpbench.output.table_formats import TextTable, markdown
+from svgpbench.results.pareto import scaled
+from svgpbench.stats.effects import with_interval
+
+MOST_ROWS: Final = 10
+"""Rows of the first table."""
+MOST_DATA: Final = 8
+"""Data sets whose differences are listed one by one."""
+MOST_METHODS: Final = 12
+"""Methods that are listed; a sweep of rates has more."""
+MOST_NAMES: Final = 3
+SEARCHES: Final = 6
+"""Pairs of rates that a search tries, as in the shipped plan of `svgpbench learn`."""
+HEADER: Final = ("likelihood", "N", "M", "judged by", "the records support", "cost", "what fails")
+
+
+class Row(NamedTuple):
+    """A line of the first table, and what would make advice of it."""
+
+    cells: Sequence[str]
+    needed: str = ""
+
+
+def advice_as_markdown(advice: Advice, evidence: bool = False) -> str:
+    """Return the question, a row for each likelihood and judge, what is missing, and the rule.
+
+    Args:
+        advice: what the records say.
+        evidence: add the comparison of each experiment.
+    """
+    text = advice.question.text
+    parts = [f"## {text[0].upper()}{text[1:]}"]
+    rows = list(_rows(advice))
+    if rows:
+        parts.append(markdown(TextTable(HEADER, [row.cells for row in rows[:MOST_ROWS]], words=7)))
+        needed = [row.needed for row in rows[:MOST_ROWS] if row.needed]
+        if needed:
+            parts += ["What would be needed:", "\n".join(f"- {line}" for line in needed)]
+    else:
+        parts.append(_no_evidence(advice))
+    notes = [rule(advice.question.within), *advice.notes]
+    if len(rows) > MOST_ROWS:
+        notes.append(f"{len(rows) - MOST_ROWS} more rows are left out: name a --likelihood")
+    if rows and not evidence:
+        notes.append("`--evidence` has the comparison of each experiment, `--json` every number")
+    if evidence:
+        parts += [part for field in advice.timed for part in _timed(field)]
+        parts += [part for field in advice.fields for part in _field(field)]
+    return "\n\n".join([*parts, "\n".join(f"- {note}" for note in notes)])
+
+
+def _no_evidence(advice: Advice) -> str:
+    said = "**No evidence**: no records here are near, and nothing is extrapolated."
+    if not advice.nearest:
+        return f"{said} No record has that likelihood."
+    listed = "; ".join(f"{case.experiment}, {case.text}" for case in advice.nearest)
+    return f"{said} The nearest: {listed}."
+
+
+def _rows(advice: Advice) -> Iterator[Row]:
+    """A row for each likelihood at the end of training, and one by time."""
+    names = [field.cases[0].likelihood for field in advice.fields]
+    names += [field.likelihood for field in advice.timed]
+    for name in dict.fromkeys(names):
+        fields = [field for field in advice.fields if field.cases[0].likelihood == name]
+        if fields:
+            yield _at_the_end(name, fields, METRICS[advice.metric].title)
+        for field in advice.timed:
+            if field.likelihood == name:
+                yield _by_time(field)
+
+
+def _at_the_end(likelihood: str, fields: Sequence[Field], title: str) -> Row:
+    """The advice of the experiments that give some, or why none does."""
+    advising = [field for field in fields if field.recommended]
+    shown = advising or fields
+    cases = [case for field in shown for case in field.cases]
+    said = "; ".join(f"{field.answer} ({field.experiment})" for field in advising)
+    cells = (
+        likelihood,
+        _span([case.n for case in cases]),
+        _span([size for case in cases for size in case.inducing]),
+        f"{title} at the end of training",
+        said or _no_advice(fields),
+        _cost(shown),
+        _fails(shown),
+    )
+    return Row(cells, "" if advising else _to_decide(likelihood, fields))
+
+
+def _no_advice(fields: Sequence[Field]) -> str:
+    """Why none of several experiments recommends a method, each reason once with what it is of."""
+    of: dict[str, list[str]] = {}
+    for field in fields:
+        printed = NOT_SEARCHED in field.why_not
+        reason = NOT_SEARCHED if printed else "; ".join(field.why_not)
+        of.setdefault(reason, []).append(field.experiment)
+    if len(fields) == 1 or len(of.get(NOT_SEARCHED, ())) == len(fields):
+        return f"**no advice**: {next(iter(of))}"
+    said = [
+        f"{reason} in {len(names)} of {len(fields)} experiments"
+        if reason == NOT_SEARCHED
+        else f"{reason} ({', '.join(names)})"
+        for reason, names in of.items()
+    ]
+    return f"**no advice**: {'; '.join(said)}"
+
+
+def _cost(fields: Sequence[Field]) -> str:
+    """The cost of the cheapest method that is recommended, else what a run took."""
+    if fields[0].recommended:
+        cheapest = fields[0].cheapest or fields[0].recommended[0]
+        return (
+            f"{cheapest.method}: {scaled(cheapest.flops)} FLOPs, {scaled(cheapest.seconds)} s a run"
+        )
+    seconds = [
+        float(x)
+        for field in fields
+        for case in field.cases
+        for record in case.records
+        if (x := record.timing.get("train_s")) is not None
+    ]
+    if not seconds:
+        return "–"
+    return f"{median(seconds):.2g} s a run, at most {max(seconds):.0f} s"
+
+
+def _fails(fields: Sequence[Field]) -> str:
+    """How many methods are not compared, which are unstable and which failed."""
+    still = {(field.experiment, one.method) for field in fields for one in field.unsettled}
+    unstable = [
+        one.method for field in fields for one in field.unsettled if "is unstable" in one.why
+    ]
+    failed = [name for field in fields for name in field.failed]
+    parts = []
+    if still:
+        tried = sum(field.tried for field in fields)
+        parts.append(f"not known to have converged: {len(still)} of {tried} methods")
+    if unstable:
+        parts.append(f"unstable: {_few(unstable)}")
+    if failed:
+        parts.append(f"failed runs: {_few(failed)}")
+    return "; ".join(parts) or "–"
+
+
+def _to_decide(likelihood: str, fields: Sequence[Field]) -> str:
+    """What would make advice of the experiment that is the closest to it, and how long it would take."""
+    best = max(fields, key=_closeness)
+    missing = max(0, LEAST_DATA - best.sources)
+    searched = best.rates != "as printed"
+    hours = best.hours * (missing if searched else LEAST_DATA * SEARCHES)
+    what = (
+        f"{count(missing, 'more data set')} with converged runs"
+        if searched
+        else f'{LEAST_DATA} data sets, {SEARCHES} pairs of rates each, and `rates = "searched"`'
+    )
+    longer = ", longer where runs have not converged" if best.unsettled else ""
+    return (
+        f"{likelihood}, at the end of training: a file of your own such as {best.experiment} with {what}: "
+        "`svgpbench run FILE.toml`, then `svgpbench advise --experiment FILE.toml`; "
+        f"about {_hours(hours)} of one core by its recorded times{longer}"
+    )
+
+
+def _closeness(field: Field) -> tuple[bool, int]:
+    """How close an experiment is to advice: rates and convergence first, then how many data sets it has."""
+    return field.rates != "as printed" and len(field.methods) > 1, len(_sources(field.cases))
+
+
+def _by_time(field: TimedField) -> Row:
+    targets = ", ".join(f"{target:g}" for target in dict.fromkeys(field.targets.values()))
+    said = field.answer if field.recommended else f"**{field.answer[:9]}**{field.answer[9:]}"
+    if len(field.targets) == 1 and not field.recommended:
+        said += f" (there {_seconds_of_each(field)})"
+    never = [
+        one.contestant
+        for one in field.methods
+        if any(math.isinf(x) for seconds in one.seconds.values() for x in seconds)
+    ]
+    cells = (
+        field.likelihood,
+        _span([case.n for case in field.cases]),
+        _span([size for case in field.cases for size in case.inducing]),
+        f"seconds to an NLPD of {targets}",
+        said,
+        _budget(field),
+        f"not there in time: {_few(never)}" if never else "–",
+    )
+    missing = LEAST_DATA - field.sources
+    if field.recommended or missing <= 0:
+        return Row(cells)
+    hours = field.hours * missing
+    needed = (
+        f"{field.likelihood}, by time: a plan with {count(missing, 'more problem')}, "
+        f"`svgpbench learn --plan FILE.toml`; about {_hours(hours)} of one core by the recorded times of the "
+        f"plan `{field.plan}`"
+    )
+    return Row(cells, needed)
+
+
+def _seconds_of_each(field: TimedField) -> str:
+    """`t-svgp 22.1 s, q-svgp not within the run`, of the soonest."""
+    (problem,) = field.targets
+    found = [one for one in field.methods if math.isfinite(one.typical(problem))]
+    shown = [f"{one.contestant} {one.typical(problem):.3g} s" for one in found[:MOST_NAMES]]
+    return ", ".join(shown) or "no method got to it"
+
+
+def _budget(field: TimedField) -> str:
+    return f"{field.hours * 60:.0f} min a problem, search and all methods"
+
+
+def _field(field: Field) -> Iterator[str]:
+    """The heading, the answer, the comparison, what is not compared and what it rests on."""
+    likelihood = field.cases[0].likelihood
+    yield f"### {field.experiment}, {likelihood}"
+    yield f"**{field.answer[0].upper()}{field.answer[1:]}.**"
+    if len(field.methods) > 1:
+        yield markdown(_ranking(field))
+    if len(field.counted) <= MOST_DATA and len(field.methods) > 1:
+        title = METRICS[field.metric].title
+        yield (
+            f"By how much {field.methods[0].method} is better in {title}, paired by split and start, "
+            "with 95 % intervals:"
+        )
+        yield markdown(_differences(field))
+    yield "\n".join(_evidence(field))
+
+
+def _ranking(field: Field) -> TextTable:
+    header = ("method", "beaten on", "open on", "average rank", "FLOPs", "seconds")
+    rows = [
+        (
+            one.method,
+            f"{len(one.beaten)} of {field.sources}",
+            str(one.undecided),
+            f"{one.rank:.2f}",
+            scaled(one.flops),
+            scaled(one.seconds),
+        )
+        for one in field.methods[:MOST_METHODS]
+    ]
+    return TextTable(header, rows, words=1)
+
+
+def _differences(field: Field) -> TextTable:
+    header = ("method", *(case.data for case in field.counted))
+    rows = [[one.method, *_by_data(field, one)] for one in field.methods[1:MOST_METHODS]]
+    return TextTable(header, rows, words=1)
+
+
+def _by_data(field: Field, one: Ranked) -> Iterator[str]:
+    effects = {effect.of: effect for effect in one.against}
+    for case in field.counted:
+        effect = effects[case.data]
+        chaotic = " (chaotic)" if effect.note.startswith("chaotic") else ""
+        yield f"{with_interval(effect)} {effect.outcome}{chaotic}".strip()
+
+
+def _evidence(field: Field) -> Iterator[str]:
+    cases = [case.text for case in field.cases]
+    shown = cases if len(cases) <= MOST_DATA else [*cases[:2], f"... {len(cases) - 2} more"]
+    sets = count(len(_sources(field.cases)), "data set")
+    yield f"- evidence: {field.records} records of `{field.experiment}` on {sets}"
+    yield f"- rates: {field.rates}"
+    yield f"- data: {'; '.join(shown)}"
+    if len(field.methods) > MOST_METHODS:
+        yield f"- the first {MOST_METHODS} of {len(field.methods)} methods are listed"
+    if any(math.isnan(one.flops) for one in field.methods):
+        yield "- –: not counted"
+    of: dict[str, list[str]] = {}
+    for one in field.unsettled:
+        of.setdefault(one.method, []).append(
+            f"{one.data}: {one.why.removeprefix(one.method).lstrip(' :')}"
+        )
+    yield from (
+        f"- not compared: {method}, on {count(len(why), 'data set')} ({why[0]})"
+        for method, why in of.items()
+    )
+    if field.failed:
+        yield f"- failed runs: {', '.join(field.failed)}"
+    yield from (f"- {note}" for note in field.notes)
+
+
+def _timed(field: TimedField) -> Iterator[str]:
+    """Seconds of each contestant to the target of each problem."""
+    yield f"### svgpbench learn, plan `{field.plan}`, {field.likelihood}"
+    yield f"**{field.answer[0].upper()}{field.answer[1:]}.**"
+    header = ("method", *(f"{x}, to {target:g}" for x, target in field.targets.items()))
+    rows = [
+        (one.contestant, *(_seconds(one.typical(problem)) for problem in field.targets))
+        for one in field.methods
+    ]
+    yield markdown(TextTable(header, rows, words=1))
+    yield "Seconds of training, the median over seeds."
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.3g}" if math.isfinite(value) else "not within the run"
+
+
+def _sources(cases: Sequence[Case]) -> set[str]:
+    return {case.source for case in cases}
+
+
+def _span(values: Sequence[int]) -> str:
+    """`405–1202`."""
+    least, most = min(values), max(values)
+    return str(least) if least == most else f"{least}–{most}"
+
+
+def _few(names: Sequence[str]) -> str:
+    """The first names, the most frequent ones first, as code: some have commas."""
+    ordered = [f"`{name}`" for name, _ in Counter(names).most_common()]
+    more = f" and {len(ordered) - MOST_NAMES} more" if len(ordered) > MOST_NAMES else ""
+    return f"{', '.join(ordered[:MOST_NAMES])}{more}"
+
+
+def _hours(hours: float) -> str:
+    if hours < 0.1:
+        return "0.1 hours or less"
+    return f"{hours:.2g} hours" if hours < 10 else f"{hours:.0f} hours"

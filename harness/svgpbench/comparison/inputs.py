@@ -1,0 +1,171 @@
+"""What a user names to compare: two methods or backends of an experiment, or two folders of records."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from svgpbench.config import CellConfig
+from svgpbench.errors import UserError, unknown
+from svgpbench.experiments.cell import identify
+from svgpbench.experiments.identity import essential
+from svgpbench.results.collect import Collected, refuse_mixture
+from svgpbench.results.frames import final_frame, reference_backend
+from svgpbench.results.records import Record
+from svgpbench.results.store import records_in
+from svgpbench.results.validity import why_superseded
+
+
+@dataclass(frozen=True)
+class Side:
+    """What is compared, and its records."""
+
+    name: str
+    records: tuple[Record, ...]
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Two sides, and how their cells pair."""
+
+    what: str  # in a heading
+    first: Side
+    second: Side
+    share: Callable[[Record], dict[str, str]]  # beside experiment, data, split, seed, perturbation
+    same_setup: bool  # whether paired cells should give the same numbers
+    notes: tuple[str, ...]
+
+
+def within(collected: Collected, first: str, second: str, *, each_backend: bool = False) -> Sides:
+    """Two methods by label, or two backends by name, among the records of an experiment.
+
+    Methods are compared on the backend that stands for all, or on each.
+
+    Raises `UserError` for a name that no record has.
+    """
+    records = collected.records
+    labels = {_method(record).casefold(): _method(record) for record in records}
+    titles = {record.config.backend.name: _backend(record) for record in records}
+    titles |= {title: title for title in titles.values()}
+    if {first.casefold(), second.casefold()} <= labels.keys():
+        sides = [_side(records, _method, labels[name.casefold()]) for name in (first, second)]
+        if not each_backend:
+            sides = _on_the_reference(sides)
+        return _sides(collected, sides, _on, same_setup=False)
+    if {first, second} <= titles.keys():
+        sides = [_side(records, _backend, titles[name]) for name in (first, second)]
+        return _sides(collected, sides, _by, same_setup=True)
+    for name in (first, second):
+        if name.casefold() not in labels and name not in titles:
+            known = {*labels.values(), *titles}
+            raise unknown(f"method or backend in records of {collected.experiment}", name, known)
+    raise UserError(f"{first!r} and {second!r}: give two methods or two backends, not one of each")
+
+
+def _sides(
+    collected: Collected,
+    sides: Sequence[Side],
+    share: Callable[[Record], dict[str, str]],
+    same_setup: bool,
+) -> Sides:
+    first, second = sides
+    what = f"{collected.experiment}: {first.name} against {second.name}"
+    return Sides(what, first, second, share, same_setup, collected.notes)
+
+
+def _method(record: Record) -> str:
+    return record.config.method.title
+
+
+def _backend(record: Record) -> str:
+    return record.config.backend.title
+
+
+def _on(record: Record) -> dict[str, str]:
+    return {"backend": _backend(record)}
+
+
+def _by(record: Record) -> dict[str, str]:
+    return {"method": _method(record)}
+
+
+def _on_by(record: Record) -> dict[str, str]:
+    return _by(record) | _on(record)
+
+
+def _side(records: Iterable[Record], of: Callable[[Record], str], name: str) -> Side:
+    return Side(name, tuple(record for record in records if of(record) == name))
+
+
+def _on_the_reference(sides: Sequence[Side]) -> list[Side]:
+    """The sides' records of the backend that stands for all."""
+    backend = reference_backend(final_frame([x for side in sides for x in side.records]))
+    return [Side(side.name, _side(side.records, _backend, backend).records) for side in sides]
+
+
+def folders(
+    first: Path,
+    second: Path,
+    experiment: str | None = None,
+    cells: Sequence[CellConfig] | None = None,
+    backends: Sequence[str] | None = None,
+) -> Sides:
+    """Two folders of records: of one experiment or of all, of `cells` alone where they are given.
+
+    What an older version of a method made counts, for that may be what is compared, unless the same
+    folder has the cell of the present one too.
+
+    Raises `UserError` for a folder without such records, or with some that do not fit together.
+    """
+    read = [_read(folder, experiment, cells, backends) for folder in (first, second)]
+    ours, theirs = (
+        Side(str(folder), records)
+        for folder, (records, _) in zip((first, second), read, strict=True)
+    )
+    notes = tuple(line for _, lines in read for line in lines)
+    what = f"{experiment or 'all experiments'}: {first} against {second}"
+    return Sides(what, ours, theirs, _on_by, True, notes)
+
+
+def _read(
+    folder: Path,
+    experiment: str | None,
+    cells: Sequence[CellConfig] | None,
+    backends: Sequence[str] | None,
+) -> tuple[tuple[Record, ...], tuple[str, ...]]:
+    found = records_in(folder, experiment)
+    records = found.records
+    if cells is not None:
+        wanted = {_says(identify(cell).config) for cell in cells}
+        records = [record for record in records if _says(record.config) in wanted]
+    if backends:
+        records = [r for r in records if {r.config.backend.name, _backend(r)} & set(backends)]
+    if not records:
+        of = f" of {experiment}" if experiment else ""
+        on = f" on {' or '.join(backends)}" if backends else ""
+        raise UserError(f"no records{of}{on} in {folder}")
+    records = _of_one_version(records)
+    for name in {record.config.experiment for record in records}:
+        refuse_mixture([record for record in records if record.config.experiment == name])
+    return tuple(records), tuple(f"left out: {line}" for line in found.damaged)
+
+
+def _says(config: CellConfig) -> str:
+    """All of a configuration that determines numbers, but what is at its default or came later."""
+    return json.dumps(essential(config), sort_keys=True)
+
+
+def _of_one_version(records: Sequence[Record]) -> list[Record]:
+    """The records without those that are superseded by another one here."""
+    cells: defaultdict[str, list[Record]] = defaultdict(list)
+    for record in records:
+        cells[_says(record.config)].append(record)
+    return [
+        record
+        for several in cells.values()
+        for record in several
+        if len(several) == 1 or not why_superseded(record)
+    ]

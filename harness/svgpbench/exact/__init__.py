@@ -1,1 +1,0 @@
-"""Exact and counted claims of the papers, computed afresh: algebra and counting, no record."""

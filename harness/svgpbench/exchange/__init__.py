@@ -1,1 +1,0 @@
-"""Posteriors that go to and come from other libraries, by a file that both sides read."""

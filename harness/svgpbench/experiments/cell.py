@@ -1,0 +1,267 @@
+"""One cell: from its configuration to its outcome, inside a worker."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from svgpbench.config import CellConfig, DataConfig, KernelConfig, SplitConfig
+from svgpbench.environment import software
+from svgpbench.errors import UserError
+from svgpbench.experiments.compatibility import refuse_incompatible
+from svgpbench.experiments.data_errors import data_errors_are_the_users
+from svgpbench.experiments.identity import DataFacts, Identity, digest, identity_of
+from svgpbench.experiments.likelihood_of_data import likelihood_for
+from svgpbench.experiments.outcome import Outcome, columns
+from svgpbench.initialization.growing_basis import Growth
+from svgpbench.initialization.hyperparameters import MEDIAN_ROWS, mean_gaps, median_lengthscale
+from svgpbench.initialization.inducing_inputs import Inputs, initial_bases, windows
+from svgpbench.kernels import Model, Theta
+from svgpbench.kernels.compound import build_kernel
+from svgpbench.kernels.kernels import KernelParameters, lengthscale_count
+from svgpbench.methods import AnyMethod, build_method
+from svgpbench.ops import Tree
+from svgpbench.plugins import load_backend, registry_of
+from svgpbench.training.batches import TrainingData
+from svgpbench.training.checkpoints import EVERY_S, Checkpoint
+from svgpbench.training.chunked import trainer_class
+from svgpbench.training.em import Trained, Trainer
+from svgpbench.training.online import OnlineTrainer
+from svgpbench.tree import tree_map
+from svgpbench_datasets import (
+    Dataset,
+    Prepared,
+    Split,
+    k_fold,
+    load_user_table,
+    prepare,
+    prepare_whole,
+    random_split,
+)
+
+Floats = npt.NDArray[np.float64]
+
+
+@functools.lru_cache
+def load_data(config: DataConfig) -> Dataset:
+    """The data set of a configuration; raises `UserError` for a mistake in the file or the name."""
+    with data_errors_are_the_users():
+        if config.path is not None:
+            return load_user_table(
+                config.path,
+                target=str(config.target),
+                task=config.task or "regression",
+                features=config.features,
+                name=config.name,
+                outputs=config.outputs or (),
+                arrays=config.arrays or (),
+            )
+        dataset: Dataset = registry_of(config.name).load(config.name)
+        return dataset
+
+
+def identify(config: CellConfig) -> Identity:
+    """What a configuration says, spelled out, and its cell's id; imports no framework."""
+    return identity_of(config, _declared(config.data) or load_data(config.data))
+
+
+@functools.lru_cache
+def _declared(config: DataConfig) -> DataFacts | None:
+    """What a registry pins of a data set, so that its records can be read where its files are not."""
+    if config.path is not None:
+        return None
+    with data_errors_are_the_users():
+        entry = registry_of(config.name).describe(config.name)
+    return DataFacts(entry.fingerprint, entry.class_labels) if entry.fingerprint else None
+
+
+def prepare_data(config: CellConfig, dataset: Dataset) -> Prepared:
+    """Split and standardise with the training part's statistics."""
+    with data_errors_are_the_users():
+        if config.split.kind == "none":
+            make = functools.partial(prepare_whole, dataset)
+        else:
+            rows = split_rows(config.data, config.split, len(dataset.y))
+            make = functools.partial(prepare, dataset, rows)
+        return make(
+            standardise_x=config.data.standardise_x,
+            standardise_y=config.data.standardise_y,
+        )
+
+
+def drawn_rows(config: CellConfig, ready: Prepared) -> tuple[Inputs, Floats]:
+    """Inputs and targets of as many rows of the training part as are asked for, in its units.
+
+    Raises `UserError` where it has fewer.
+    """
+    rows, n = config.training.rows, len(ready.y_train)
+    if rows is None:
+        return ready.X_train, ready.y_train
+    if rows > n:
+        raise UserError(f"training.rows {rows} exceeds {n} rows")
+    drawn = np.random.default_rng([config.seed, 9]).choice(n, rows, replace=False)
+    return np.asarray(ready.X_train[drawn]), ready.y_train[drawn]
+
+
+def split_rows(data: DataConfig, how: SplitConfig, rows: int) -> Split:
+    """Which of the rows of a data set train and which test.
+
+    Raises:
+        DataError: a fraction or a fold that cannot be.
+        UserError: a data set without published splits.
+    """
+    if how.kind == "k-fold":
+        return k_fold(rows, how.folds, how.fold, how.seed)
+    if how.kind == "random":
+        return random_split(rows, how.test_fraction, how.seed)
+    return _fixed_split(data, how.fold)
+
+
+def _fixed_split(data: DataConfig, fold: int) -> Split:
+    if data.path is not None:
+        raise UserError(
+            f"data set {data.name!r} is a file of your own and has no fixed splits; "
+            "use split kind 'k-fold' or 'random'"
+        )
+    registry = registry_of(data.name)
+    if not hasattr(registry, "fixed_split"):
+        raise UserError(f"the registry of data set {data.name!r} has no fixed splits")
+    split: Split = registry.fixed_split(data.name, fold)
+    return split
+
+
+def build_model(config: CellConfig, dataset: Dataset) -> Model:
+    """Kernel, likelihood and jitter; raises `UserError` for what the data or the kernel do not fit."""
+    chosen = build_kernel(config.kernel)
+    if config.inducing.functions == "features" and not chosen.has_features:
+        raise chosen.no_features()
+    return Model(chosen, likelihood_for(config, dataset), config.jitter)
+
+
+def initial_kernel(config: CellConfig, X: Inputs, y: Floats) -> Tree:
+    """Hyperparameters of the kernel at the start, from training data X [n, D], y [n]."""
+    return _of_kernel(config.kernel, config, X, y)
+
+
+def _of_kernel(start: KernelConfig, config: CellConfig, X: Inputs, y: Floats) -> Tree:
+    if start.parts:
+        return tuple(_of_kernel(part, config, X, y) for part in start.parts)
+    count = lengthscale_count(start.ard, X.shape[1])
+    given, variance = start.lengthscale, start.variance
+    if start.init == "median":
+        rows = min(config.training.batch_size or len(X), len(X), MEDIAN_ROWS)
+        rng = np.random.default_rng([config.seed, 5])
+        given = median_lengthscale(X[rng.choice(len(X), rows, replace=False)])
+    elif start.init in ("ulapane", "mean-gaps"):
+        given, sigma = mean_gaps(np.asarray(X), y)
+        variance = sigma**2 if start.init == "ulapane" else sigma
+    elif isinstance(given, tuple) and len(given) != count:
+        raise UserError(f"kernel.lengthscale has {len(given)} values for {count} lengthscales")
+    lengthscales = np.broadcast_to(np.asarray(given, dtype=np.float64), (count,))
+    if start.init == "root-dimension":
+        lengthscales = lengthscales * np.sqrt(X.shape[1])
+    return KernelParameters(np.array([variance]), lengthscales[None].copy())
+
+
+def initial_theta(config: CellConfig, model: Model, X: Inputs, y: Floats) -> Theta:
+    """θ at the start but for its basis, from training data X [n, D], y [n]."""
+    likelihood = tree_map(np.float64, model.likelihood.initial_parameters())
+    return Theta(initial_kernel(config, X, y), likelihood, ())
+
+
+def initial_inducing(
+    config: CellConfig, model: Model, method: AnyMethod, theta: Theta, X: Inputs
+) -> Tree:
+    """The bases at the start, from training inputs X [n, D] and the kernel of θ."""
+    if method.basis == "data":
+        return np.asarray(X)
+    # with NumPy whatever the cell's backend: all of them start alike
+    covariance = model.covariance(load_backend("numpy"), theta)
+    bases = initial_bases(X, config.inducing, config.seed, covariance)
+    width = config.inducing.window
+    if width is None:
+        return bases
+    return tree_map(lambda Z: windows(Z, width, theta.kernel.lengthscales), bases)
+
+
+def perturbed(X: Inputs, size: float, seed: int) -> Inputs:
+    """X · (1 + size·ε) [n, D]: how far rounding alone carries a trajectory.
+
+    Of inputs, because a classifier never feels a label that is moved by so little.
+    """
+    if not size:
+        return X
+    noise = np.random.default_rng([seed, 3]).standard_normal(X.shape)
+    return np.asarray(np.asarray(X) * (1.0 + size * noise))
+
+
+def build_trainer(config: CellConfig) -> tuple[Trainer, Prepared]:
+    """Everything of a cell up to its first step."""
+    dataset = load_data(config.data)
+    ready = prepare_data(config, dataset)
+    X, y = drawn_rows(config, ready)
+    model = build_model(config, dataset)
+    method = build_method(config.method.name, config.method.options)
+    refuse_incompatible(config, method, model.likelihood)
+    b = config.backend
+    data = TrainingData(
+        perturbed(X, config.perturbation, config.seed),
+        y,
+        ready.X_test,
+        ready.y_test,
+        ready.y_scale,
+    )
+    if (config.training.batch_size or 0) > len(data.y):
+        raise UserError(
+            f"training.batch_size {config.training.batch_size} exceeds {len(data.y)} rows"
+        )
+    ops = load_backend(b.name, b.mode, b.dtype, b.device)
+    # a perturbed cell starts where its twin does: choosing inducing inputs is no matter of rounding
+    theta = initial_theta(config, model, X, data.y)
+    parts = (ops, model, method, data)
+    if config.training.kind == "online":
+        growth = Growth.of(config.inducing, config.training.online.increment)
+        return OnlineTrainer(*parts, theta, config.training, growth, config.seed), ready
+    start = data.X if method.basis == "data" else X
+    theta = theta._replace(inducing=initial_inducing(config, model, method, theta, start))
+    make = trainer_class(method)
+    return make(*parts, theta, config.training, config.seed), ready
+
+
+def run_cell(
+    config: CellConfig, checkpoint: Path | None = None, every_s: float = EVERY_S
+) -> Outcome:
+    """Train and evaluate; raises `UserError` for a configuration that cannot run.
+
+    With a `checkpoint` file the run goes on from where that says an earlier process was, and keeps its
+    place there at most every so many seconds; removing it is left to who has the record.
+    """
+    trainer, ready = build_trainer(config)
+    key = digest({"cell": config.model_dump(mode="json"), "data": ready.fingerprint, **software()})
+    kept = Checkpoint(checkpoint, key, every_s)
+    trained = trainer.run(kept)
+    last = trained.trace[-1] if trained.trace else {}
+    return Outcome(
+        status=trained.status,
+        message=trained.message or kept.passed_over,
+        trace=columns(trained.trace),
+        metrics={k: v for k, v in last.items() if k not in ("iteration", "seconds")},
+        data={
+            "fingerprint": ready.fingerprint,
+            "split_hash": ready.split_hash,
+            "n_train": len(ready.y_train),
+            "n_test": len(ready.y_test),
+            "dimensions": int(ready.X_train.shape[1]),
+        },
+        timing=_effort(trained),
+        resumptions=trained.resumptions,
+    )
+
+
+def _effort(trained: Trained) -> dict[str, float | int | None]:
+    """Seconds of training, and how often L-BFGS evaluated where it did."""
+    effort = {"train_s": trained.trace[-1]["seconds"]} if trained.trace else {}
+    return effort | ({"evaluations": trained.evaluations} if trained.evaluations else {})

@@ -1,0 +1,97 @@
+"""What is refused before anything runs: names, options, settings that do not fit the data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from svgpbench.config import BackendConfig, CellConfig, KernelConfig
+from svgpbench.errors import UserError
+from svgpbench.experiments.cell import build_model, load_data, prepare_data
+from svgpbench.experiments.compatibility import refuse_incompatible
+from svgpbench.initialization.inducing_inputs import initialisation
+from svgpbench.kernels.kernels import lengthscale_count
+from svgpbench.likelihoods import build_likelihood
+from svgpbench.methods import build_method
+from svgpbench.plugins import check_backend, load_backend
+
+
+def check_cells(cells: Sequence[CellConfig]) -> None:
+    """Raise `UserError` for the first cell that cannot run; imports no framework.
+
+    A mode, dtype or device is checked only for the numpy backend: another backend says what it
+    offers when its worker loads it, and the cell then ends as `skipped` with the reason.
+    """
+    for backend in dict.fromkeys(cell.backend for cell in cells):
+        _check_backend(backend)
+    _check_methods(cells)
+    for cell in _first_of_each_problem(cells):
+        _check_problem(cell)
+
+
+def _check_backend(backend: BackendConfig) -> None:
+    check_backend(backend.name)
+    if backend.name == "numpy":
+        load_backend(backend.name, backend.mode, backend.dtype, backend.device)
+
+
+def _check_methods(cells: Iterable[CellConfig]) -> None:
+    ways = {
+        (cell.method.title, cell.likelihood, cell.inducing, cell.training, cell.backend.dtype): cell
+        for cell in cells
+    }
+    for cell in ways.values():
+        method = build_method(cell.method.name, cell.method.options)
+        likelihood = build_likelihood(cell.likelihood)
+        refuse_incompatible(cell, method, likelihood)
+
+
+def _first_of_each_problem(cells: Iterable[CellConfig]) -> list[CellConfig]:
+    """One cell for every data set, split, basis and training: what `_check_problem` looks at."""
+    return list(
+        {
+            (
+                cell.data.name,
+                cell.split,
+                cell.inducing,
+                _inducing_inputs(cell),
+                cell.training.batch_size,
+            ): cell
+            for cell in reversed(list(cells))
+        }.values()
+    )[::-1]
+
+
+def _inducing_inputs(cell: CellConfig) -> int:
+    """How many the cell chooses among its rows; none where the data are the basis."""
+    basis = build_method(cell.method.name, cell.method.options).basis
+    return 0 if basis == "data" else cell.inducing.count
+
+
+def _check_problem(cell: CellConfig) -> None:
+    data, name = load_data(cell.data), cell.data.name
+    build_model(cell, data)
+    initialisation(cell.inducing.init, cell.inducing.options)
+    ready = prepare_data(cell, data)
+    rows, dimensions = ready.X_train.shape
+    for what, count in (
+        ("inducing.count", _inducing_inputs(cell)),
+        ("inducing.count + inducing.gamma", _inducing_inputs(cell) + (cell.inducing.gamma or 0)),
+        ("training.batch_size", cell.training.batch_size or 0),
+    ):
+        if count > rows:
+            raise UserError(
+                f"{what} = {count} is more than the {rows} training rows of data set {name!r}; "
+                f"use at most {rows}"
+            )
+    _check_lengthscales(cell.kernel, name, dimensions)
+
+
+def _check_lengthscales(kernel: KernelConfig, name: str, dimensions: int) -> None:
+    for part in kernel.parts:
+        _check_lengthscales(part, name, dimensions)
+    scales, wanted = kernel.lengthscale, lengthscale_count(kernel.ard, dimensions)
+    if isinstance(scales, tuple) and len(scales) != wanted:
+        raise UserError(
+            f"kernel.lengthscale has {len(scales)} values where data set {name!r} needs {wanted}; "
+            "one number stands for all"
+        )

@@ -1,0 +1,100 @@
+"""How a basis grows from the batches of an online run: on the host, the same on every backend."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.spatial.distance import cdist
+
+from svgpbench.config import InducingConfig
+from svgpbench.errors import UserError
+from svgpbench.initialization.inducing_inputs import windows
+from svgpbench.kernels.bases import Decoupled, centres
+from svgpbench.ops import Tree
+from svgpbench.tree import tree_map
+
+Floats = npt.NDArray[np.float64]
+CLOSEST = 1e-3
+"""Nearest that a new basis point may lie to another, in lengthscales: K stays regular in one dimension."""
+
+
+@dataclass(frozen=True)
+class Growth:
+    """The points that a batch adds to each basis, and where it ends.
+
+    Shapes are static, so every size of the basis compiles its steps anew: of a basis there are about
+    limit/increment sizes.
+    """
+
+    increment: int  # N_Δ
+    limit: int  # M, or M_β
+    limit_gamma: int | None = None  # M_α, where the mean has a basis of its own
+    width: float | None = None  # of new inducing functions, in lengthscales; None for points
+
+    @classmethod
+    def of(cls, inducing: InducingConfig, increment: int) -> Growth:
+        """The growth that an experiment file states."""
+        return cls(increment, inducing.count, inducing.gamma, inducing.window)
+
+    def start(self, X: Floats, lengthscales: Floats) -> Tree:
+        """The basis of a first batch X [b, D]; raises `UserError` where its inputs are too few."""
+        if self.limit_gamma is None:
+            return self._first(self.limit, X, lengthscales)
+        # of the same points: a mean and a covariance on separate bases may share theirs
+        return Decoupled(
+            self._first(self.limit_gamma, X, lengthscales),
+            self._first(self.limit, X, lengthscales),
+        )
+
+    def grown(self, inducing: Tree, X: Floats, lengthscales: Floats) -> Tree:
+        """The basis with the first points of a batch X [b, D] that it lacks, at its end.
+
+        At its limit, or where the batch holds too few new points, it is `inducing` itself.
+        """
+        if self.limit_gamma is None:
+            return self._larger(inducing, self.limit, X, lengthscales)
+        gamma = self._larger(inducing.gamma, self.limit_gamma, X, lengthscales)
+        beta = self._larger(inducing.beta, self.limit, X, lengthscales)
+        same = gamma is inducing.gamma and beta is inducing.beta
+        return inducing if same else Decoupled(gamma, beta)
+
+    def complete(self, inducing: Tree) -> bool:
+        """Whether every basis is at its limit."""
+        if self.limit_gamma is None:
+            return int(centres(inducing).shape[0]) >= self.limit
+        sizes = [int(centres(basis).shape[0]) for basis in inducing]
+        return sizes[0] >= self.limit_gamma and sizes[1] >= self.limit
+
+    def _first(self, limit: int, X: Floats, lengthscales: Floats) -> Any:
+        count = min(self.increment, limit)
+        rows = new_points(X, np.empty((0, X.shape[1])), lengthscales, count)
+        if len(rows) < count:
+            raise UserError(
+                f"the first batch holds {len(rows)} inputs that differ; "
+                f"set training.online.increment ≤ {len(rows)}"
+            )
+        return windows(X[rows], self.width, lengthscales)
+
+    def _larger(self, basis: Any, limit: int, X: Floats, lengthscales: Floats) -> Any:
+        count = min(self.increment, limit - len(centres(basis)))
+        rows = new_points(X, centres(basis), lengthscales, count)
+        if not count or len(rows) < count:
+            return basis
+        more = windows(X[rows], self.width, lengthscales)
+        return tree_map(lambda old, new: np.concatenate([old, new]), basis, more)
+
+
+def new_points(X: Floats, known: Floats, lengthscales: Floats, count: int) -> npt.NDArray[np.int64]:
+    """The first rows of X [b, D], at most `count`, that repeat neither `known` [M, D] nor each other."""
+    X, known = X / lengthscales, known / lengthscales
+    fresh = np.full(len(X), True)
+    if len(known):
+        fresh = cdist(X, known).min(axis=1) > CLOSEST
+    chosen: list[int] = []
+    while len(chosen) < count and fresh.any():
+        chosen.append(int(np.argmax(fresh)))
+        fresh &= cdist(X, X[chosen[-1:]])[:, 0] > CLOSEST
+    return np.array(chosen, dtype=np.int64)

@@ -1,0 +1,197 @@
+"""Where the inducing inputs start: k-means centres, a random subset, or greedily chosen data.
+
+Two bases are one set of such points dealt out, so that they have no point in common: where γ and β share
+one, the residue that γ models is singular. Salimbeni et al. (2018b), Sec. 4, leave the start to an
+appendix; their published code runs k-means once for each basis.
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy.cluster.vq import kmeans2
+from scipy.spatial.distance import cdist
+
+from svgpbench.config import InducingConfig
+from svgpbench.errors import UserError
+from svgpbench.kernels.bases import Decoupled, Features
+from svgpbench.kernels.covariance import Covariance
+from svgpbench.options import with_options
+from svgpbench.plugins import INDUCING, load
+from svgpbench_datasets import StandardisedRows
+
+Floats = npt.NDArray[np.float64]
+Inputs: TypeAlias = Floats | StandardisedRows
+MOST_ROWS = 1 << 16
+"""Rows among which points are chosen, drawn at random of more: their distances to all points are held."""
+
+
+def initial_bases(
+    X: Inputs,
+    inducing: InducingConfig,
+    seed: int,
+    covariance: Covariance | None = None,
+) -> Floats | Decoupled:
+    """Z [count, D], or γ [gamma, D] and β [count, D] disjoint; `covariance` and errors as below."""
+    way = initialisation(inducing.init, inducing.options)
+    if inducing.gamma is None:
+        return initial_inducing_inputs(X, inducing.count, way, seed, covariance)
+    M_b, total = inducing.count, inducing.count + inducing.gamma
+    points = initial_inducing_inputs(X, total, way, seed, covariance)
+    dealt = np.random.default_rng([seed, 6]).permutation(total)
+    if way.leads:
+        dealt = np.arange(total)  # the first, which say most of the variance, to β
+    return Decoupled(points[dealt[M_b:]], points[dealt[:M_b]])
+
+
+def windows(Z: Floats, width: float | None, lengthscales: Floats) -> Floats | Features:
+    """Inducing functions at Z [M, D] of a width in lengthscales [1, D] or [1, 1]; Z where it is None."""
+    if width is None:
+        return Z
+    return Features(Z, np.broadcast_to(width * lengthscales, Z.shape).copy())
+
+
+@dataclass(frozen=True)
+class Initialisation(ABC):
+    """A way to choose inducing inputs; its fields are its options."""
+
+    leads: ClassVar[bool] = False  # whether the first points say most, so that β gets those
+
+    @abstractmethod
+    def choose(
+        self, X: Inputs, count: int, rng: np.random.Generator, covariance: Covariance | None
+    ) -> Floats:
+        """Z [count, D] from the training inputs X [n, D]; all chance comes from `rng`.
+
+        The covariance is that of the kernel at the start, on NumPy.
+        """
+
+
+@dataclass(frozen=True)
+class RandomRows(Initialisation):
+    """Training inputs drawn at random, each at most once."""
+
+    def choose(
+        self, X: Inputs, count: int, rng: np.random.Generator, covariance: Covariance | None
+    ) -> Floats:
+        return np.array(X[rng.choice(len(X), count, replace=False)])
+
+
+@dataclass(frozen=True)
+class KMeans(Initialisation):
+    """Centres of k-means, from a k-means++ start."""
+
+    def choose(
+        self, X: Inputs, count: int, rng: np.random.Generator, covariance: Covariance | None
+    ) -> Floats:
+        rows = candidates(X, rng)
+        with warnings.catch_warnings():
+            # a cluster that loses its points keeps its centre, which is a valid inducing input
+            warnings.filterwarnings("ignore", message="One of the clusters is empty")
+            centres, _ = kmeans2(rows, plus_plus(rows, count, rng), iter=50, minit="matrix")
+        return np.asarray(centres, dtype=np.float64)
+
+
+def plus_plus(rows: Floats, count: int, rng: np.random.Generator) -> Floats:
+    """Starts [count, D] among rows [n, D], each with probability by its squared distance from those before.
+
+    SciPy's `minit="++"`, bit by bit, but with each distance computed once: SciPy computes those from all
+    centres again for every centre, two minutes for 500 of 65,536 rows. Source: Arthur and Vassilvitskii 2007.
+    """
+    starts, nearest = np.empty((count, rows.shape[1])), np.full(len(rows), np.inf)
+    at = int(rng.integers(len(rows)))
+    for i in range(count):
+        if i:
+            at = int(np.searchsorted((nearest / nearest.sum()).cumsum(), rng.uniform()))
+        starts[i] = rows[at]
+        distances = cdist(starts[i : i + 1], rows, metric="sqeuclidean")[0]
+        nearest = np.minimum(nearest, distances)
+    return starts
+
+
+@dataclass(frozen=True)
+class GreedyVariance(Initialisation):
+    """Training inputs, each where f has most variance given f at those before it."""
+
+    leads: ClassVar[bool] = True
+
+    def choose(
+        self, X: Inputs, count: int, rng: np.random.Generator, covariance: Covariance | None
+    ) -> Floats:
+        if covariance is None:
+            raise ValueError("greedy-variance chooses by a covariance, and none was given")
+        rows = candidates(X, rng)
+        return np.array(rows[greedy_variance(covariance, rows, count)])
+
+
+def initialisation(name: str, options: Mapping[str, Any] | None = None) -> Initialisation:
+    """A way to choose inducing inputs by name, at its default where an option is left out.
+
+    Raises `UserError` for an unknown one and for an option that it does not have.
+    """
+    cls: type[Initialisation] = load(INDUCING, name)
+    return with_options(cls, f"inducing.init {name!r}", options or {}, InducingConfig.model_fields)
+
+
+def candidates(X: Inputs, rng: np.random.Generator) -> Floats:
+    """The rows to choose among [≤ `MOST_ROWS`, D]: all of X, or as many at random where it has more."""
+    return X[rng.choice(len(X), MOST_ROWS, replace=False)] if len(X) > MOST_ROWS else X[:]
+
+
+def initial_inducing_inputs(
+    X: Inputs,
+    count: int,
+    init: str | Initialisation,
+    seed: int,
+    covariance: Covariance | None = None,
+) -> Floats:
+    """Z [count, D] from the training inputs X [n, D]; `greedy-variance` needs a covariance of NumPy.
+
+    Raises `UserError` where there are fewer rows than inducing inputs, and where an initialisation gives
+    something else than finite inputs.
+    """
+    if count > len(X):
+        raise UserError(
+            f"{count} inducing inputs for {len(X)} training rows; "
+            f"set inducing.count (and inducing.gamma, if any) ≤ {len(X)}"
+        )
+    way = initialisation(init) if isinstance(init, str) else init
+    rng = np.random.default_rng([seed, 1])
+    Z = np.asarray(way.choose(X, count, rng, covariance), dtype=np.float64)
+    if Z.shape != (count, X.shape[1]) or not np.all(np.isfinite(Z)):
+        raise UserError(
+            f"{type(way).__name__} gave inducing inputs of shape {list(Z.shape)}, where finite ones of "
+            f"{[count, X.shape[1]]} are needed; use another inducing.init"
+        )
+    return Z
+
+
+def greedy_variance(covariance: Covariance, X: Floats, count: int) -> npt.NDArray[np.int64]:
+    """Distinct rows [count] of X [n, D], each where f has most variance given f at those before it.
+
+    A partial Cholesky of K_ff + jitter·I with the largest pivot first: O(n count²) time, O(n count)
+    memory. With the jitter a row beyond the kernel's numerical rank is still chosen in a definite way.
+    Source: Burt et al. 2020, Sec. 4 (the MAP of a determinantal process, Chen et al. 2018).
+    """
+    left = np.array(covariance.diagonal(X)[0]) + covariance.jitter  # variance left, [n]
+    columns, chosen = np.empty((count, len(X))), np.empty(count, dtype=np.int64)
+    for i in range(count):
+        pivot = chosen[i] = int(np.argmax(left))
+        if not left[pivot] > 0.0:
+            raise UserError(
+                f"the kernel tells no more than {i} training rows apart; "
+                f"set inducing.count ≤ {i}, or a jitter above 0"
+            )
+        covered = columns[:i]
+        k = np.array(covariance.cross(X, X[pivot : pivot + 1])[0, :, 0])
+        k[pivot] += covariance.jitter
+        columns[i] = (k - covered[:, pivot] @ covered) / np.sqrt(left[pivot])
+        left -= columns[i] ** 2
+        left[chosen[: i + 1]] = -np.inf
+    return chosen

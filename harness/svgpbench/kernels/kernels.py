@@ -1,0 +1,161 @@
+"""Stationary kernels: squared exponential and Matérn, isotropic or with a lengthscale a dimension."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+from svgpbench.config import KernelConfig
+from svgpbench.errors import UserError
+from svgpbench.kernels.bases import Features, centres
+from svgpbench.kernels.inducing_functions import function_with_function, function_with_point
+from svgpbench.ops import Array, Ops, Tree
+from svgpbench.options import with_options
+from svgpbench.plugins import KERNELS, load, whole
+
+
+class KernelParameters(NamedTuple):
+    """Hyperparameters of a stationary kernel, one row a kernel: Q is 1 when all latents share it."""
+
+    variance: Array  # [Q]
+    lengthscales: Array  # [Q, D], or [Q, 1] for an isotropic kernel
+
+
+def squared_distance(ops: Ops, a: Array, b: Array) -> Array:
+    """‖a_i − b_j‖² [Q, n, m] of a [Q, n, D] and b [Q, m, D], never below 0.
+
+    One matrix product of (−2a, aᵀa, 1) and (b, 1, bᵀb): nothing else passes over n × m numbers.
+    """
+    aa, bb = (ops.sum(x * x, axis=-1, keepdims=True) for x in (a, b))
+    left = ops.concat([-2.0 * a, aa, 0.0 * aa + 1.0], axis=-1)
+    right = ops.concat([b, 0.0 * bb + 1.0, bb], axis=-1)
+    return ops.maximum(left @ ops.matrix_transpose(right), 0.0)
+
+
+@dataclass(frozen=True)
+class Kernel(ABC):
+    """k(x, x') = variance · shape(‖(x − x')/lengthscales‖²)."""
+
+    name: ClassVar[str]
+    has_features: ClassVar[bool] = False  # whether it knows the covariances of `Features`
+
+    @abstractmethod
+    def shape(self, ops: Ops, d2: Array) -> Array:
+        """Correlation at squared scaled distance d2."""
+
+    def shape_and_slope(self, ops: Ops, d2: Array) -> tuple[Array, Array]:
+        """Correlation and its derivative in d2; by autodiff where a kernel does not say it."""
+        _, slope = ops.value_and_grad(lambda at: ops.sum(self.shape(ops, at)))(d2)
+        return self.shape(ops, d2), slope
+
+    def cross(self, ops: Ops, p: KernelParameters, A: Tree, B: Tree) -> Array:
+        """Covariances [Q, n, m] of A and B, each of them inputs [n, D] or `Features`.
+
+        Raises `UserError` for `Features` where the kernel does not know their covariances.
+        """
+        if isinstance(A, Features) or isinstance(B, Features):
+            return p.variance[:, None, None] * self.correlation(ops, p, A, B)
+        scale = p.lengthscales[:, None, :]
+        d2 = squared_distance(ops, A[None] / scale, B[None] / scale)
+        return p.variance[:, None, None] * self.shape(ops, d2)
+
+    def correlation(self, ops: Ops, p: KernelParameters, A: Tree, B: Tree) -> Array:
+        """Correlations [Q, n, m] where A or B are `Features`; raises `UserError` where not known."""
+        raise self.no_features()
+
+    def diagonal(self, ops: Ops, p: KernelParameters, A: Tree) -> Array:
+        """Variances [Q, n] at A [n, D]; raises `UserError` as `cross` does."""
+        if isinstance(A, Features) and not self.has_features:
+            raise self.no_features()
+        # an inducing function is scaled to the variance of a point
+        return ops.broadcast_to(p.variance[:, None], (p.variance.shape[0], centres(A).shape[0]))
+
+    def no_features(self) -> UserError:
+        """The error for inducing functions that the kernel does not know."""
+        known = ", ".join(repr(k.name) for k in kernels().values() if k.has_features)
+        return UserError(
+            f"kernel {self.name!r} has no inducing functions; use kernel {known}, "
+            'or inducing.functions = "points"'
+        )
+
+
+@dataclass(frozen=True)
+class SquaredExponential(Kernel):
+    """exp(−d²/2)."""
+
+    name: ClassVar[str] = "se"
+    has_features: ClassVar[bool] = True
+
+    def shape(self, ops: Ops, d2: Array) -> Array:
+        return ops.exp(-0.5 * d2)
+
+    def shape_and_slope(self, ops: Ops, d2: Array) -> tuple[Array, Array]:
+        shape = self.shape(ops, d2)
+        return shape, -0.5 * shape
+
+    def correlation(self, ops: Ops, p: KernelParameters, A: Tree, B: Tree) -> Array:
+        l2 = p.lengthscales * p.lengthscales
+        if isinstance(A, Features) and isinstance(B, Features):
+            return function_with_function(ops, l2, A, B)
+        if isinstance(A, Features):
+            return function_with_point(ops, l2, A, B)
+        return ops.matrix_transpose(function_with_point(ops, l2, B, A))
+
+
+# A naive square root has an infinite slope at coincident points, which autodiff turns into NaN.
+SMALLEST_SQUARED_DISTANCE = 1e-36
+
+
+@dataclass(frozen=True)
+class Matern32(Kernel):
+    """(1 + r) e⁻ʳ, r = √3 d."""
+
+    name: ClassVar[str] = "matern32"
+
+    def shape(self, ops: Ops, d2: Array) -> Array:
+        r = ops.sqrt(ops.maximum(3.0 * d2, SMALLEST_SQUARED_DISTANCE))
+        return (1.0 + r) * ops.exp(-r)
+
+    def shape_and_slope(self, ops: Ops, d2: Array) -> tuple[Array, Array]:
+        """The slope is −(3/2) e⁻ʳ: finite where points coincide, and no root is differentiated."""
+        r = ops.sqrt(3.0 * d2)
+        decay = ops.exp(-r)
+        return (1.0 + r) * decay, -1.5 * decay
+
+
+@dataclass(frozen=True)
+class Matern52(Kernel):
+    """(1 + r + r²/3) e⁻ʳ, r = √5 d."""
+
+    name: ClassVar[str] = "matern52"
+
+    def shape(self, ops: Ops, d2: Array) -> Array:
+        r = ops.sqrt(ops.maximum(5.0 * d2, SMALLEST_SQUARED_DISTANCE))
+        return (1.0 + r + r * r / 3.0) * ops.exp(-r)
+
+    def shape_and_slope(self, ops: Ops, d2: Array) -> tuple[Array, Array]:
+        """The slope is −(5/6)(1 + r) e⁻ʳ."""
+        r = ops.sqrt(5.0 * d2)
+        decay, linear = ops.exp(-r), 1.0 + r
+        return (linear + (5.0 / 3.0) * d2) * decay, (-5.0 / 6.0) * (linear * decay)
+
+
+def kernels() -> dict[str, type[Kernel]]:
+    """Every kernel that is installed and can be loaded, by name."""
+    return whole(KERNELS)
+
+
+def kernel(name: str, options: Mapping[str, Any] | None = None) -> Kernel:
+    """A kernel by name, at its own default where an option is left out.
+
+    Raises `UserError` for an unknown one and for an option that it does not have.
+    """
+    cls: type[Kernel] = load(KERNELS, name)
+    return with_options(cls, f"kernel {name!r}", options or {}, KernelConfig.model_fields)
+
+
+def lengthscale_count(ard: bool, dimensions: int) -> int:
+    """Columns of `KernelParameters.lengthscales`."""
+    return dimensions if ard else 1

@@ -1,0 +1,96 @@
+"""A model: kernel, likelihood and jitter, with θ = (kernel, likelihood, inducing inputs).
+
+This is the seam: θ goes in, a covariance comes out, and a method never sees θ.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from svgpbench.errors import UserError
+from svgpbench.kernels.compound import differentiable
+from svgpbench.kernels.covariance import Covariance
+from svgpbench.kernels.kernels import Kernel
+from svgpbench.kernels.pullback import DifferentiableCovariance
+from svgpbench.likelihoods import Conditional, Likelihood
+from svgpbench.ops import Array, Ops
+from svgpbench.tree import tree_map
+
+SMALLEST_POSITIVE = 1e-6
+"""Floor of every positive parameter: θ = floor + softplus(raw)."""
+
+
+class Theta(NamedTuple):
+    """The parameters θ of a model; raw (unconstrained) and constrained values share this shape."""
+
+    kernel: Any  # KernelParameters, or a compound's tuple of them
+    likelihood: Any  # the likelihood's own NamedTuple
+    inducing: Any  # Z [M, D], or the tree of bases that the method has
+
+
+def constrain(ops: Ops, raw: Theta) -> Theta:
+    """Positive parameters through softplus with a floor; Z as it is."""
+
+    def positive(x: Array) -> Array:
+        return SMALLEST_POSITIVE + ops.softplus(x)
+
+    return Theta(tree_map(positive, raw.kernel), tree_map(positive, raw.likelihood), raw.inducing)
+
+
+def pull_constrain(ops: Ops, theta: Theta, gradient: Theta) -> Theta:
+    """The gradient in raw θ from that in θ: softplus has slope 1 − exp(−softplus)."""
+
+    def positive(bar: Array, x: Array) -> Array:
+        return bar * (1.0 - ops.exp(SMALLEST_POSITIVE - x))
+
+    return Theta(
+        tree_map(positive, gradient.kernel, theta.kernel),
+        tree_map(positive, gradient.likelihood, theta.likelihood),
+        gradient.inducing,
+    )
+
+
+def unconstrain(theta: Theta) -> Theta:
+    """The raw values of θ on the host; raises `UserError` for a value at or below the floor."""
+
+    def raw(x: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        excess = np.asarray(x, dtype=np.float64) - SMALLEST_POSITIVE
+        if not np.all(excess > 0):
+            raise UserError(f"kernel and likelihood parameters must be above {SMALLEST_POSITIVE:g}")
+        return excess + np.log(-np.expm1(-excess))
+
+    return Theta(
+        tree_map(raw, theta.kernel),
+        tree_map(raw, theta.likelihood),
+        tree_map(lambda x: np.asarray(x, dtype=np.float64), theta.inducing),
+    )
+
+
+@dataclass(frozen=True)
+class Model:
+    """A GP model of independent latents that share one kernel."""
+
+    kernel: Kernel
+    likelihood: Likelihood
+    jitter: float = 1e-6
+
+    @property
+    def latents(self) -> int:
+        """Number P of latent functions."""
+        return self.likelihood.latents
+
+    def covariance(self, ops: Ops, theta: Theta) -> Covariance:
+        """The kernel at θ."""
+        return Covariance(ops, self.kernel, theta.kernel, self.jitter)
+
+    def differentiable_covariance(self, ops: Ops, theta: Theta) -> DifferentiableCovariance:
+        """The kernel at θ, with the gradients of its blocks."""
+        return differentiable(ops, self.kernel, theta.kernel, self.jitter)
+
+    def conditional(self, theta: Theta, noise: Array | tuple[()] = ()) -> Conditional:
+        """The likelihood bound to its parameters, and to a batch's noise where it samples."""
+        return Conditional(self.likelihood, self.likelihood.bind(theta.likelihood, noise))

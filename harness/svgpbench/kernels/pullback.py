@@ -1,0 +1,144 @@
+"""From the gradient in blocks of the Gram matrix to the gradient in θ and the bases.
+
+A scalar's gradient K̄ in a block K = k(A, B) is all that a method has to know; what follows is between
+the kernel and its parameters. For a stationary kernel one evaluation of shape and slope gives K and
+K̄∘∂k/∂d², and the gradients in inputs and lengthscales are thin products with it, so that no autodiff
+passes through an n × m array. Inducing functions, and a kernel with its own `cross`, go by autodiff.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from svgpbench.kernels.bases import Features
+from svgpbench.kernels.covariance import Covariance
+from svgpbench.kernels.kernels import Kernel, KernelParameters, squared_distance
+from svgpbench.ops import Array, Ops, Tree
+from svgpbench.tree import tree_map
+
+
+class BlockGradient(NamedTuple):
+    """The gradient in what a block of the Gram matrix is made of."""
+
+    parameters: Any  # KernelParameters, or a compound's tuple of them
+    basis: Tree  # as the block's first argument
+
+
+class Shapes(NamedTuple):
+    """A stationary block and what its gradient needs."""
+
+    K: Array  # [Q, n, m]
+    a: Array  # [Q, n, D], A in units of the lengthscales
+    b: Array  # [Q, m, D]
+    shape: Array  # [Q, n, m], correlations
+    slope: Array  # [Q, n, m], their derivatives in d²
+
+
+@dataclass(frozen=True)
+class DifferentiableCovariance(Covariance):
+    """The kernel at one θ, to which gradients in its blocks are pulled back.
+
+    A block that it has given is remembered with its slopes: asked for its gradient, nothing of it is
+    computed twice.
+    """
+
+    given: list[tuple[Array, Array, Shapes]] = field(default_factory=list, compare=False)
+
+    def cross(self, A: Tree, B: Tree) -> Array:
+        """Covariances [Q, n, m] of A and B."""
+        if not self._stationary(A, B):
+            return super().cross(A, B)
+        known = self._known(A, B)
+        if known is None:
+            known = self._shapes(A, B)
+            self.given.append((A, B, known))
+        return known.K
+
+    def pull_cross(self, A: Tree, B: Tree, bar: Array) -> BlockGradient:
+        """The gradient of ⟨bar, k(A, B)⟩, bar [Q, n, m], in the parameters and in A; B is held."""
+        if self._stationary(A, B):
+            return self._pull_stationary(A, B, bar)
+
+        def paired(at: BlockGradient) -> Array:
+            return self.ops.sum(bar * self.kernel.cross(self.ops, at.parameters, at.basis, B))
+
+        return self._by_autodiff(paired, A)
+
+    def pull_square(self, A: Tree, bar: Array) -> BlockGradient:
+        """The gradient of ⟨bar, k(A, A)⟩ for a symmetric bar [Q, n, n]."""
+        if self._stationary(A, A):
+            one = self._pull_stationary(A, A, bar)
+            return one._replace(basis=2.0 * one.basis)  # A on either side
+
+        def paired(at: BlockGradient) -> Array:
+            K = self.kernel.cross(self.ops, at.parameters, at.basis, at.basis)
+            return self.ops.sum(bar * K)
+
+        return self._by_autodiff(paired, A)
+
+    def pull_diagonal(self, X: Tree, bar: Array) -> Any:
+        """The gradient of ⟨bar, k(x_i, x_i)⟩, bar [Q, n], in the parameters; X is held."""
+        if type(self.kernel).diagonal is Kernel.diagonal:
+            zeros = self.ops.zeros(self.parameters.lengthscales.shape)
+            return KernelParameters(self.ops.sum(bar, axis=-1), zeros)
+
+        def paired(parameters: KernelParameters) -> Array:
+            return self.ops.sum(bar * self.kernel.diagonal(self.ops, parameters, X))
+
+        gradient: KernelParameters = self.ops.value_and_grad(paired)(self.parameters)[1]
+        return gradient
+
+    def _stationary(self, A: Tree, B: Tree) -> bool:
+        """Whether k(A, B) is variance · shape(d²): not of inducing functions, nor of a kernel's own."""
+        own = type(self.kernel).cross is not Kernel.cross
+        return not (own or isinstance(A, Features) or isinstance(B, Features))
+
+    def _known(self, A: Array, B: Array, *, forget: bool = False) -> Shapes | None:
+        """What was given for these very arrays; by `is`: torch.compile makes a program for each `id`."""
+        for i, (a, b, shapes) in enumerate(self.given):
+            if a is A and b is B:
+                if forget:
+                    del self.given[i]
+                return shapes
+        return None
+
+    def _shapes(self, A: Array, B: Array) -> Shapes:
+        scale = self.parameters.lengthscales[:, None, :]
+        a, b = A[None] / scale, B[None] / scale
+        d2 = squared_distance(self.ops, a, b)
+        shape, slope = self.kernel.shape_and_slope(self.ops, d2)
+        return Shapes(self.parameters.variance[:, None, None] * shape, a, b, shape, slope)
+
+    def _pull_stationary(self, A: Array, B: Array, bar: Array) -> BlockGradient:
+        """With G = bar∘∂k/∂d²: Ā = 2 Σ_j G_ij (a_i − b_j)/ℓ, ℓ̄ = −2 Σ_ij G_ij (a_i − b_j)²/ℓ, a = A/ℓ."""
+        ops, (variance, lengthscales) = self.ops, self.parameters
+        _, a, b, shape, slope = self._known(A, B, forget=True) or self._shapes(A, B)
+        G = bar * slope
+        rows, columns = ops.sum(G, axis=-1)[..., None], ops.sum(G, axis=-2)[..., None]
+        Gb = G @ b  # [Q, n, D]
+        moved = rows * a - Gb
+        spread = ops.sum(a * (moved - Gb), axis=-2) + ops.sum(columns * b * b, axis=-2)  # [Q, D]
+        if lengthscales.shape[-1] == 1:
+            spread = ops.sum(spread, axis=-1, keepdims=True)
+        twice = 2.0 * variance
+        parameters = KernelParameters(
+            ops.sum(bar * shape, axis=(-2, -1)), -twice[:, None] * spread / lengthscales
+        )
+        return BlockGradient(
+            parameters, ops.sum(twice[:, None, None] * moved / lengthscales[:, None, :], axis=0)
+        )
+
+    def _by_autodiff(self, paired: Callable[[BlockGradient], Array], A: Tree) -> BlockGradient:
+        at = BlockGradient(self.parameters, A)
+        gradient: BlockGradient = self.ops.value_and_grad(paired)(at)[1]
+        return gradient
+
+
+def total(ops: Ops, *gradients: Tree) -> Tree:
+    """The sum of trees."""
+    first, *rest = gradients
+    for other in rest:
+        first = tree_map(lambda x, y: x + y, first, other)
+    return first

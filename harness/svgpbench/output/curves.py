@@ -1,0 +1,117 @@
+"""Mean curves with their error bands, and limits that a diverging curve does not spoil."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from svgpbench.metrics import METRICS, Better, loss
+from svgpbench.stats.differences import REPLICATE
+from svgpbench.stats.means import error_of_mean, overlap
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One method on one data set: mean and standard error [T] at iterations or seconds [T].
+
+    The error is 0 where there are too few splits or starts for one.
+    """
+
+    method: str
+    x: Floats
+    mean: Floats
+    error: Floats
+    replicates: int
+    broke_at: int | None  # the first iteration that some replicate did not reach
+
+    @property
+    def last(self) -> float:
+        """The value at the end."""
+        return float(self.mean[-1]) if len(self.mean) else math.nan
+
+
+def curves(
+    traces: pd.DataFrame, metric: str, failed_at_once: Sequence[str] = (), x: str = "iteration"
+) -> list[Curve]:
+    """The curve of each method in `traces`, over the iterations that every replicate reached.
+
+    `x`: "iteration", or "seconds", the mean over replicates of the time that an iteration was reached at.
+
+    A mean over the replicates that are left would jump where one fails, and for the better: the
+    curve ends there instead. Methods in `failed_at_once` have a replicate without any iteration: their
+    curves are empty, and last where no replicate has one.
+    """
+    found = []
+    for method, group in traces.groupby("method", sort=False):
+        table = group.set_index(["iteration", *REPLICATE])[metric].unstack(
+            REPLICATE
+        )  # [T, replicates]
+        whole = table[table.notna().all(axis=1).cummin()]
+        if method in failed_at_once:
+            whole = whole.iloc[:0]
+        reached = int(whole.index[-1]) if len(whole) else 0  # a trace may be of few iterations
+        error = error_of_mean(whole.T, overlap(group), metric if metric in METRICS else "")
+        found.append(
+            Curve(
+                str(method),
+                _times(group, whole.index) if x == "seconds" else _floats(whole.index),
+                _floats(whole.mean(axis=1)),
+                np.nan_to_num(error),
+                table.shape[1],
+                reached + 1 if reached < int(group["iterations"].max()) else None,
+            )
+        )
+    nothing, known = np.empty(0), {line.method for line in found}
+    return found + [
+        Curve(method, nothing, nothing, nothing, 0, 1)
+        for method in failed_at_once
+        if method not in known
+    ]
+
+
+def _floats(values: pd.Index | pd.Series[float]) -> Floats:
+    return np.asarray(values, dtype=np.float64)
+
+
+def _times(rows: pd.DataFrame, iterations: pd.Index) -> Floats:
+    """Mean seconds at iterations [T]."""
+    return _floats(rows.groupby("iteration")["seconds"].mean().reindex(iterations))
+
+
+def limits(lines: Sequence[Curve], better: Better) -> tuple[float, float]:
+    """Limits that show the better half of the curves whole, and of the others what lies near.
+
+    Better by the last value. "Near" is within the height of the better half's own range.
+    """
+    drawn = [line for line in lines if len(line.mean) and np.isfinite(line.mean).all()]
+    if not drawn:
+        return 0.0, 1.0
+    drawn.sort(key=lambda line: (line.broke_at is not None, loss(line.last, better)))
+    best = drawn[: math.ceil(len(drawn) / 2)]
+    ends = np.concatenate([_ends(line) for line in best])
+    low, high = float(ends.min()), float(ends.max())
+    height = high - low or abs(high) or 1.0
+    near = np.concatenate([_ends(line) for line in drawn])
+    near = near[(near >= low - height) & (near <= high + height)]
+    low, high = min(low, float(near.min())), max(high, float(near.max()))
+    margin = 0.06 * (high - low or height)
+    return low - margin, high + margin
+
+
+def _ends(line: Curve) -> Floats:
+    return np.concatenate([line.mean - line.error, line.mean + line.error])
+
+
+def leaves(line: Curve, low: float, high: float) -> float | None:
+    """The value farthest outside the limits, None where the whole curve is inside."""
+    outside = line.mean[(line.mean < low) | (line.mean > high)]
+    if not len(outside):
+        return None
+    return float(outside[np.argmax(np.abs(outside - (low + high) / 2))])

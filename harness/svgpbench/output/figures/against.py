@@ -1,0 +1,148 @@
+"""A final metric against a size or a cost: basis points, rows, seconds of training, another metric."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from pydantic import PositiveFloat
+
+from svgpbench.errors import unknown
+from svgpbench.metrics import METRICS, Better, Metric, loss
+from svgpbench.output.figure_and_table_types import FigureKind, MetricName
+from svgpbench.output.palette import LineStyle, line_styles
+from svgpbench.output.panel import Label, finish, grid, label, legend, logarithmic, title_of
+from svgpbench.output.plot_data import Drawn, listed
+from svgpbench.results.collect import dotted_settings
+from svgpbench.stats.means import WHICH_ERROR, mean_and_error
+
+FACTS = ("n_train", "dimensions")
+"""Of the data: against these one curve goes through all data sets."""
+
+BESIDE_THE_BEST: dict[Better, tuple[float, float]] = {"higher": (1.0, 0.125), "lower": (0.125, 1.0)}
+"""How much of an axis' depth lies below and above the best mean."""
+
+
+class Against(FigureKind):
+    """A row a metric, a column a data set; a curve is several methods that differ in what `x` is.
+
+    `x`: a setting such as "inducing.count", a metric such as "seconds", "n_train" or "dimensions".
+    `curves`: labels of curves, each with the labels of its methods; without it, a curve a method by name
+    where x is a setting, and by label elsewhere. Methods without records are told in the caption.
+    """
+
+    metrics: tuple[MetricName, ...] = ("nlpd",)
+    x: str = "inducing.count"
+    curves: dict[str, tuple[str, ...]] = {}  # noqa: RUF012 - a field, which pydantic copies
+    scale: Literal["linear", "log"] = "linear"
+    depth: PositiveFloat | None = None  # of the vertical axis, from the best mean
+
+    def draw(self, drawn: Drawn) -> Figure:
+        """Raises `UserError` for a metric that no record has, and for an `x` that is none."""
+        metrics = [METRICS[name] for name in self.metrics]
+        drawn.check_recorded(metrics, drawn.finals)
+        cells = drawn.finals.assign(x=self._positions(drawn), curve=self._curves_of(drawn))
+        cells = cells[cells["curve"] != ""]
+        styles = line_styles(cells["curve"].unique())
+        panels = [""] if self.x in FACTS else drawn.data
+        figure, axes = grid(len(metrics), len(panels))
+        for column, name in enumerate(panels):
+            here = cells[cells["data"] == name] if name else cells
+            for row, metric in enumerate(metrics):
+                self._draw_panel(axes[row][column], here, styles, metric)
+                if column == 0:
+                    axes[row][column].set_ylabel(metric.label)
+            if name:
+                axes[0][column].set_title(title_of(name, here))
+            axes[-1][column].set_xlabel(self._x_label())
+        figure.align_ylabels(list(axes[:, 0]))
+        legend(figure, styles)
+        return figure
+
+    def _draw_panel(
+        self, panel: Axes, cells: pd.DataFrame, styles: dict[str, LineStyle], metric: Metric
+    ) -> None:
+        labels, means = [], []
+        for curve, style in styles.items():
+            points = list(_points(cells[cells["curve"] == curve], metric.name))
+            if not points:
+                labels.append(Label(f"{curve}: none", style.colour, "top"))
+                continue
+            x, mean, error = np.array(points).T
+            means += list(mean)
+            panel.errorbar(
+                x, mean, np.nan_to_num(error), color=style.colour, linestyle=style.dash,
+                linewidth=1.2, marker="o", markersize=3, capsize=2,
+            )  # fmt: skip
+        finish(panel)
+        if self.depth is not None and means:
+            best = min(means, key=lambda mean: loss(mean, metric.better))
+            below, above = BESIDE_THE_BEST.get(metric.better, (1.0, 1.0))
+            panel.set_ylim(best - below * self.depth, best + above * self.depth)
+        if self.scale == "log":
+            logarithmic(panel)
+        label(panel, labels)
+
+    def _positions(self, drawn: Drawn) -> list[Any]:
+        """Where each cell lies on the horizontal axis."""
+        if self.x in METRICS:
+            return list(drawn.finals[self.x])
+        if self.x in FACTS:
+            return [record.data.get(self.x) for record in drawn.records]
+        settings = [dict(dotted_settings(record)) for record in drawn.records]
+        known = {key for each in settings for key, value in each.items() if _is_number(value)}
+        if self.x not in known:
+            raise unknown("x of a figure", self.x, known | METRICS.keys() | set(FACTS))
+        return [each.get(self.x) for each in settings]
+
+    def _curves_of(self, drawn: Drawn) -> list[str]:
+        """The label of the curve that each cell is on; empty for a cell on none."""
+        methods = [record.config.method for record in drawn.records]
+        if not self.curves:
+            by_label = self.x in METRICS or self.x in FACTS
+            return [method.title if by_label else method.name for method in methods]
+        curve_of = {title: curve for curve, titles in self.curves.items() for title in titles}
+        if len(self._not_here(drawn)) == len(curve_of):
+            raise unknown("method in these records", next(iter(curve_of)), drawn.styles)
+        return [curve_of.get(method.title, "") for method in methods]
+
+    def _not_here(self, drawn: Drawn) -> list[str]:
+        """The methods of curves that no record is of."""
+        titles = (title for of_curve in self.curves.values() for title in of_curve)
+        return [title for title in titles if title not in drawn.styles]
+
+    def _x_label(self) -> str:
+        return METRICS[self.x].label if self.x in METRICS else self.x
+
+    def caption(self, drawn: Drawn) -> str:
+        """What the points and their bars are."""
+        phrases = listed([f"of {METRICS[name].phrase}" for name in self.metrics])
+        return (
+            f"mean over {drawn.cells} cells (folds × seeds) {phrases}, at the end, against "
+            f"{self._x_label()}; bars: standard error, {WHICH_ERROR}."
+            + (f" Beyond the axis: more than {self.depth:g} from the best." if self.depth else "")
+        )
+
+    def remarks(self, drawn: Drawn) -> Sequence[str]:
+        """Which points are not there, and what a time is worth."""
+        missing = self._not_here(drawn)
+        found = [f"Without records here: {listed(missing)}."] if missing else []
+        return [*found, *(drawn.warning_of_times if "seconds" in (self.x, *self.metrics) else ())]
+
+
+def _points(cells: pd.DataFrame, metric: str) -> Iterator[tuple[float, float, float]]:
+    """(x, mean, standard error) of each method and data set of a curve, from left to right."""
+    found = []
+    for _, group in cells[cells["status"] == "ok"].groupby(["data", "method"], sort=False):
+        mean, error = mean_and_error(group, metric)
+        if not np.isnan(mean):
+            found.append((float(group["x"].mean()), mean, error))
+    yield from sorted(found)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)

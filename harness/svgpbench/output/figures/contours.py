@@ -1,0 +1,92 @@
+"""Contours of a computed surface, a panel a value of a column, with curves on top of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import matplotlib
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from pydantic import Field, PositiveFloat
+
+from svgpbench.output.figure_and_table_types import ComputedFigure
+from svgpbench.output.palette import LineStyle, line_styles
+from svgpbench.output.panel import grid, plain_powers
+
+
+class Contours(ComputedFigure):
+    """`value` over a grid of `x` and `y`, on logarithmic axes; contours so far `below` its largest value.
+
+    Rows that have a name in the column `curve` are points of that curve, which is a star where it has one;
+    the first of those `begun` is a dot. `diagonal`: where x and y are the same.
+    """
+
+    x: str
+    y: str
+    value: str
+    curve: str = "curve"
+    x_label: str
+    y_label: str
+    begun: tuple[str, ...] = ()
+    diagonal: str = ""  # what a reader calls it
+    below: Annotated[tuple[PositiveFloat, ...], Field(min_length=1)]
+
+    def draw(self, frame: pd.DataFrame) -> Figure:
+        panels = self.panels(frame, self.x, self.y, self.value, self.curve)
+        styles = line_styles(frame[self.curve].dropna().unique())
+        figure, axes = grid(1, len(panels), width=1.5, height=2.0)
+        for axis, (title, rows) in zip(axes[0], panels, strict=True):
+            on_top = rows[self.curve].notna()
+            self._draw_surface(axis, rows[~on_top])
+            if self.diagonal:
+                axis.axline((1.0, 1.0), (2.0, 2.0), color="0.3", linewidth=0.8, linestyle=":")
+            for name, style in styles.items():
+                self._draw_curve(axis, name, rows[rows[self.curve] == name], style)
+            axis.set(xscale="log", yscale="log", xlabel=self.x_label, title=title)
+            plain_powers(axis.xaxis)
+            plain_powers(axis.yaxis)
+        axes[0][0].set_ylabel(self.y_label)
+        figure.legend(*axes[0][0].get_legend_handles_labels(), **LEGEND | {"ncols": len(styles)})
+        return figure
+
+    def _draw_surface(self, axis: Axes, rows: pd.DataFrame) -> None:
+        table = rows.pivot(index=self.y, columns=self.x, values=self.value)
+        values = table.to_numpy(float) - np.nanmax(table.to_numpy(float))
+        levels = [-level for level in sorted(self.below, reverse=True)]
+        shades = BLUES(np.linspace(0.02, 0.5, len(levels) + 1))  # one more below the lowest
+        axis.contourf(
+            table.columns, table.index, values, [*levels, 0.0], colors=shades, extend="min"
+        )
+        axis.contour(
+            table.columns, table.index, values, levels, colors="#4C78A8", linewidths=0.5,
+            linestyles="-",
+        )  # fmt: skip
+
+    def _draw_curve(self, axis: Axes, name: str, rows: pd.DataFrame, style: LineStyle) -> None:
+        if len(rows) == 1:
+            axis.plot(rows[self.x], rows[self.y], label=name, **STAR)
+            return
+        axis.plot(
+            rows[self.x], rows[self.y], color=style.colour, linestyle=style.dash, linewidth=1.3,
+            label=name,
+        )  # fmt: skip
+        if name in self.begun:
+            axis.plot(rows[self.x].iloc[0], rows[self.y].iloc[0], **STAR | DOT)
+
+    def remarks(self, frame: pd.DataFrame) -> Sequence[str]:
+        """How far apart contours are."""
+        levels = ", ".join(f"{level:g}" for level in sorted(self.below))
+        more = [f"Contours: {levels} below the largest value in the panel."]
+        return [*more, f"Dotted: {self.diagonal}."] if self.diagonal else more
+
+
+BLUES = matplotlib.colormaps["Blues"]
+LEGEND: dict[str, Any] = {"loc": "outside lower center", "frameon": False}
+STAR: dict[str, Any] = {
+    "color": "black", "marker": "*", "markersize": 8, "markerfacecolor": "white",
+    "markeredgewidth": 0.8, "linestyle": "none", "zorder": 20,
+}  # fmt: skip
+DOT = {"marker": "o", "markersize": 4.5}

@@ -1,0 +1,173 @@
+"""Metrics against iteration or time, a column a data set: as Figure 3 of Adam et al. 2021."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from pydantic import PositiveFloat
+
+from svgpbench.metrics import Metric, of_a_trace
+from svgpbench.output.curves import Curve, curves, leaves, limits
+from svgpbench.output.figure_and_table_types import FigureKind, TracedName
+from svgpbench.output.palette import LineStyle
+from svgpbench.output.panel import (
+    Label,
+    finish,
+    grid,
+    label,
+    legend,
+    logarithmic,
+    title_of,
+    whole_numbers,
+)
+from svgpbench.output.plot_data import Drawn, listed
+from svgpbench.results.frames import count_by
+from svgpbench.stats.means import WHICH_ERROR
+
+
+class Convergence(FigureKind):
+    """A row a metric, a column a data set, a curve a method: mean and standard error over cells.
+
+    `scale = "log"` has a logarithmic horizontal axis, without iteration 0. `depth`: of a vertical axis whose
+    metric is better where it is higher, how far it goes below the best mean. `width` and `height`: of a
+    panel, in inches.
+    """
+
+    metrics: tuple[TracedName, ...] = ("elbo", "nlpd")
+    x: Literal["iteration", "seconds"] = "iteration"
+    scale: Literal["linear", "log"] = "linear"
+    depth: PositiveFloat | None = None
+    width: PositiveFloat = 1.36
+    height: PositiveFloat = 1.4
+
+    def draw(self, drawn: Drawn) -> Figure:
+        """Raises `UserError` for records without a trace, and for a metric that none of them has."""
+        if drawn.traces.empty:
+            raise drawn.none_of("a trace")
+        metrics = [of_a_trace(name) for name in self.metrics]
+        drawn.check_recorded(metrics, drawn.traces)
+        figure, axes = grid(len(metrics), len(drawn.data), self.width, self.height)
+        for column, name in enumerate(drawn.data):
+            here = drawn.traces[drawn.traces["data"] == name]
+            dead = failed_at_once(drawn.finals[drawn.finals["data"] == name], here)
+            for row, metric in enumerate(metrics):
+                panel = axes[row][column]
+                without = _without(here, metric.name)
+                lines = curves(here[~here["method"].isin(without)], metric.name, dead, self.x)
+                shown = self._limits(lines, metric)
+                arrows = self._depth_of(metric) is None
+                _draw_panel(panel, lines, drawn.styles, metric, without, shown, arrows=arrows)
+                if self.scale == "log":
+                    logarithmic(panel)
+                elif self.x == "iteration":
+                    whole_numbers(panel)
+                if column == 0:
+                    panel.set_ylabel(metric.label)
+            axes[0][column].set_title(title_of(name, here))
+            axes[-1][column].set_xlabel(self._x_label(drawn))
+        figure.align_ylabels(list(axes[:, 0]))
+        legend(figure, drawn.styles)
+        return figure
+
+    def _limits(self, lines: Sequence[Curve], metric: Metric) -> tuple[float, float]:
+        """The vertical axis of a panel; with `depth`, of a metric that should be high, from the best mean."""
+        bests = [float(line.mean.max()) for line in lines if len(line.mean)]
+        depth = self._depth_of(metric)
+        if depth is None or not bests:
+            return limits(lines, metric.better)
+        return max(bests) - depth, max(bests) + 0.06 * depth
+
+    def _depth_of(self, metric: Metric) -> float | None:
+        return self.depth if metric.better == "higher" else None
+
+    def _x_label(self, drawn: Drawn) -> str:
+        if self.x == "seconds":
+            return "seconds of training"
+        online = any(r.config.training.kind == "online" for r in drawn.records)
+        return "iteration" if online else "EM iteration"
+
+    def caption(self, drawn: Drawn) -> str:
+        """What the curves and bands are."""
+        phrases = listed([f"of {of_a_trace(name).phrase}" for name in self.metrics])
+        return (
+            f"mean over {drawn.cells} cells (folds × seeds) {phrases}, "
+            f"against {self._x_label(drawn)}; band: standard error, {WHICH_ERROR}."
+            + (f" Below the axis: more than {self.depth:g} from the best." if self.depth else "")
+        )
+
+    def remarks(self, drawn: Drawn) -> Sequence[str]:
+        """What crosses and arrows mean, where there may be any."""
+        more = ["Arrows: a curve leaves the panel, to the value beside the arrow."]
+        if self.x == "seconds":
+            more += drawn.warning_of_times
+        bad = drawn.finals[drawn.finals["status"] != "ok"]
+        if bad.empty:
+            return more
+        counts = count_by(bad, "data", "method", "status")
+        failures = "; ".join(f"{d}, {m}: {n} {status}" for (d, m, status), n in counts.items())
+        return (f"A cross ends a curve where a cell failed ({failures}).", *more)
+
+
+def _without(traces: pd.DataFrame, metric: str) -> list[str]:
+    """Methods that have a trace, and nothing of a metric in it."""
+    recorded = traces.groupby("method", sort=False)[metric].count()
+    return [str(method) for method in recorded.index[recorded == 0]]
+
+
+def failed_at_once(finals: pd.DataFrame, traces: pd.DataFrame) -> list[str]:
+    """Methods of which some replicate failed before its first trace point."""
+    keys = ["split_seed", "fold", "seed"]
+    traced = traces.groupby("method")[keys].apply(lambda cells: len(cells.drop_duplicates()))
+    ran = finals.groupby("method").size()
+    return [str(method) for method, n in ran.items() if int(traced.get(method, 0)) < int(n)]
+
+
+def _draw_panel(
+    panel: Axes,
+    lines: list[Curve],
+    styles: dict[str, LineStyle],
+    metric: Metric,
+    without: Sequence[str],
+    shown: tuple[float, float],
+    *,
+    arrows: bool,
+) -> None:
+    low, high = shown
+    edge: Literal["top", "bottom"] = "bottom" if metric.better == "higher" else "top"
+    labels = [Label(f"{name}: no {metric.title}", styles[name].colour, edge) for name in without]
+    if not lines and labels:
+        labels = [Label(f"no {metric.title}", "0.4", edge)]
+    for rank, line in enumerate(lines):
+        style = styles[line.method]
+        if not len(line.mean):
+            labels.append(Label(f"{line.method}: failed", style.colour, edge))
+            continue
+        x, mean, error = line.x, line.mean, line.error
+        # the first method on top: where lines agree, its dashes would hide the others
+        order = 3 + len(lines) - rank if style.dash != "-" else 2.5
+        panel.plot(x, mean, color=style.colour, linestyle=style.dash, linewidth=1.4, zorder=order)
+        panel.fill_between(
+            x, mean - error, mean + error, color=style.colour, alpha=0.16, linewidth=0
+        )
+        if line.broke_at is not None and low <= line.last <= high:
+            panel.plot(x[-1], line.last, marker="x", color=style.colour, markersize=5, zorder=9)
+        if arrows and (farthest := leaves(line, low, high)) is not None:
+            arrow = r"$\uparrow$" if farthest > high else r"$\downarrow$"
+            labels.append(Label(f"{arrow} {_short(farthest)}", style.colour, edge))
+    panel.set_ylim(low, high)
+    finish(panel)
+    # beside the curves' ends: bounds rise and densities fall, so that corner is empty
+    label(panel, labels)
+
+
+def _short(value: float) -> str:
+    """A number for a label in a panel: `-412`, or powers of ten where it is large."""
+    if abs(value) < 1e4:
+        return f"{value:.3g}".replace("-", "−") if abs(value) < 1e3 else f"${value:.0f}$"
+    power = math.floor(math.log10(abs(value)))
+    return rf"${value / 10**power:.1f}\times10^{{{power}}}$"

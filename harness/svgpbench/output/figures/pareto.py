@@ -1,0 +1,206 @@
+"""A score against what training cost: which methods nothing cheaper is as good as."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final, Literal
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from pydantic import PositiveFloat, field_validator
+
+from svgpbench.metrics import METRICS, Metric, loss
+from svgpbench.output.figure_and_table_types import FigureKind, MetricName
+from svgpbench.output.palette import LineStyle
+from svgpbench.output.panel import (
+    STEP,
+    Label,
+    finish,
+    grid,
+    label,
+    legend_of,
+    logarithmic,
+    plain_powers,
+    title_of,
+)
+from svgpbench.output.plot_data import Drawn, listed
+from svgpbench.results.pareto import (
+    ALIKE,
+    COSTS,
+    PREFIXES,
+    Cost,
+    Point,
+    costs_of,
+    known_score,
+    points,
+)
+from svgpbench.stats.means import WHICH_ERROR
+
+MARKERS: Final = "osD^vP<X>ph*"
+SOME: Final = 5.0
+"""From such a ratio on, a logarithmic axis has two ticks at 1, 2 and 5 times a power of ten."""
+
+FAR: Final = 3.0
+"""Dominated methods farther than so many times the spread of the others leave the panel."""
+
+
+class Pareto(FigureKind):
+    """A row a cost of training, a column a data set; a mark a method, and a line through those not dominated.
+
+    `depth` ends the vertical axis so far from the best mean; without it, dominated methods that are far
+    off leave the panel.
+    """
+
+    metric: MetricName = "nlpd"
+    costs: tuple[Cost, ...] = ("flops", "seconds")
+    depth: PositiveFloat | None = None
+
+    @field_validator("metric")
+    @classmethod
+    def _is_judged(cls, name: str) -> str:
+        return known_score(name)
+
+    @field_validator("costs")
+    @classmethod
+    def _are_some(cls, costs: tuple[Cost, ...]) -> tuple[Cost, ...]:
+        if not costs or len(set(costs)) < len(costs):
+            raise ValueError("names each cost once, and at least one")
+        return costs
+
+    def draw(self, drawn: Drawn) -> Figure:
+        """Raises `UserError` for a metric or a cost that no record has."""
+        metric = METRICS[self.metric]
+        drawn.check_recorded([metric], drawn.finals)
+        spent, _ = costs_of(drawn.records)
+        figure, axes = grid(len(self.costs), len(drawn.data), height=1.6, share_x=False)
+        marks = dict(zip(drawn.styles, MARKERS * len(drawn.styles), strict=False))
+        for row, cost in enumerate(self.costs):
+            found = points(drawn.with_replicas, spent, self.metric, cost)
+            unit, x_label = _unit(found, cost)
+            if not unit:
+                raise drawn.none_of(COSTS[cost])
+            found = [replace(point, cost=point.cost / unit) for point in found]
+            for column, name in enumerate(drawn.data):
+                panel = axes[row][column]
+                here = [point for point in found if point.data == name]
+                self._draw_panel(panel, here, drawn.styles, marks, metric)
+                panel.set_xlabel(x_label)
+                if not row:
+                    panel.set_title(title_of(name, drawn.finals[drawn.finals["data"] == name]))
+                if not column:
+                    panel.set_ylabel(metric.label)
+        figure.align_ylabels(list(axes[:, 0]))
+        legend_of(figure, [_handle(name, drawn.styles[name], marks[name]) for name in marks])
+        return figure
+
+    def _draw_panel(
+        self,
+        panel: Axes,
+        here: Sequence[Point],
+        styles: dict[str, LineStyle],
+        marks: dict[str, str],
+        metric: Metric,
+    ) -> None:
+        shown = [p for p in here if p.place not in ("failed", "uncounted")]
+        low, high = self._limits(shown, metric)
+        edge: Literal["top", "bottom"] = "bottom" if metric.better == "higher" else "top"
+        labels = [
+            Label(f"{p.method}: {p.place}", styles[p.method].colour, "top")
+            for p in here if p not in shown
+        ]  # fmt: skip
+        for point in shown:
+            colour, dominated = styles[point.method].colour, point.place == "dominated"
+            if not low <= point.mean <= high:
+                arrow = r"$\uparrow$" if point.mean > high else r"$\downarrow$"
+                labels.append(Label(f"{arrow} {point.method} {point.mean:.3g}", colour, edge))
+                continue
+            panel.errorbar(
+                point.cost, point.mean, np.nan_to_num(point.error), color=colour,
+                fmt=marks[point.method], markersize=3.5 if dominated else 5.5,
+                markerfacecolor=colour if point.place == "front" else "white",
+                markeredgewidth=0.8, elinewidth=0.8, capsize=1.5, alpha=0.45 if dominated else 1.0,
+                zorder=3 if dominated else 4,
+            )  # fmt: skip
+        _draw_front(panel, shown, metric)
+        room = STEP * len(labels) * (high - low)  # error bars would lie under them
+        panel.set_ylim(low - room * (edge == "bottom"), high + room * (edge == "top"))
+        finish(panel)
+        panel.margins(x=0.12)
+        logarithmic(panel)
+        left, right = panel.get_xlim()
+        if SOME * left < right < 100 * left:
+            plain_powers(panel.xaxis)
+        label(panel, labels)
+
+    def _limits(self, shown: Sequence[Point], metric: Metric) -> tuple[float, float]:
+        """The vertical axis: every method that is not dominated, and dominated ones that are near."""
+        kept = [p for p in shown if p.place != "dominated"] or list(shown)
+        if not kept:
+            return 0.0, 1.0
+        best = min(kept, key=lambda p: loss(p.mean, metric.better)).mean
+        spread = max(*(p.mean for p in kept), best) - min(*(p.mean for p in kept), best)
+        reach = max(spread, *(float(np.nan_to_num(p.error)) for p in kept), 1e-9 * abs(best))
+        depth = self.depth or FAR * reach
+        near = [p for p in shown if p in kept or abs(p.mean - best) <= depth]
+        if self.depth:
+            near = [p for p in near if abs(p.mean - best) <= depth]
+        ends = [p.mean + sign * float(np.nan_to_num(p.error)) for p in near for sign in (-1, 1)]
+        air = 0.12 * (max(ends) - min(ends)) or 0.1 * reach
+        return min(ends) - air, max(ends) + air
+
+    def caption(self, drawn: Drawn) -> str:
+        """What marks, bars and the line are."""
+        against = listed([COSTS[cost] for cost in self.costs])
+        return (
+            f"mean over {drawn.cells} cells (folds × seeds) of {METRICS[self.metric].phrase}, at the end, "
+            f"against {against} (FLOPs counted, of all steps; medians); bars: standard error, {WHICH_ERROR}."
+            " Paired differences, which decide, vary less."
+        )
+
+    def remarks(self, drawn: Drawn) -> Sequence[str]:
+        """How a mark is read, what is not counted, and what a time is worth."""
+        _, notes = costs_of(drawn.records)
+        times = drawn.warning_of_times if "seconds" in self.costs else ()
+        return (
+            f"Filled: on the front, no method at up to {ALIKE} times its cost is better, or as good for "
+            "less, or undecided against it (paired 95 % intervals). Hollow: open, one is undecided. "
+            "Small and faint: dominated. Line: the best mean so far among those not dominated. "
+            "Arrows: out of the panel, "
+            "at the value beside the arrow.",
+            *(f"{note[0].upper()}{note[1:]}." for note in notes),
+            *times,
+        )
+
+
+def _unit(found: Sequence[Point], cost: Cost) -> tuple[float, str]:
+    """What costs are divided by for a plain axis, 0 where there are none; and the label of that axis."""
+    costs = [point.cost for point in found if not math.isnan(point.cost)]
+    if cost == "seconds" or not costs:
+        return float(bool(costs)), COSTS[cost]
+    power = max(0, math.floor(math.log10(float(np.median(costs))) / 3))
+    power = min(power, len(PREFIXES) - 1)
+    return 1000.0**power, f"{PREFIXES[power]}{COSTS[cost]}"
+
+
+def _draw_front(panel: Axes, shown: Sequence[Point], metric: Metric) -> None:
+    """Steps from the cheapest method to the best one, through those that are not dominated."""
+    x: list[float] = []
+    y: list[float] = []
+    for point in sorted((p for p in shown if p.place != "dominated"), key=lambda p: p.cost):
+        if not y or loss(point.mean, metric.better) < loss(y[-1], metric.better):
+            x.append(point.cost)
+            y.append(point.mean)
+    if x:
+        x.append(max(p.cost for p in shown))
+        y.append(y[-1])
+        panel.step(x, y, where="post", color="0.6", linewidth=0.9, zorder=2)
+
+
+def _handle(name: str, style: LineStyle, mark: str) -> Line2D:
+    return Line2D(
+        [], [], color=style.colour, marker=mark, linestyle="none", markersize=5, label=name
+    )

@@ -1,0 +1,66 @@
+"""Average ranks over data sets with their critical difference; refused where data sets are few."""
+
+from __future__ import annotations
+
+from matplotlib.figure import Figure
+
+from svgpbench.errors import UserError
+from svgpbench.metrics import METRICS
+from svgpbench.output.figure_and_table_types import FigureKind, MetricName
+from svgpbench.output.panel import grid
+from svgpbench.output.plot_data import Drawn
+from svgpbench.stats.ranks import ENOUGH, Ranks, average_ranks, critical_difference
+
+
+class CriticalDifference(FigureKind):
+    """A row a method, the best on top; within the grey band none is told apart from the best.
+
+    Source: Demsar 2006.
+    """
+
+    metric: MetricName = "nlpd"
+
+    def draw(self, drawn: Drawn) -> Figure:
+        """Raises `UserError` where there are fewer than ten data sets."""
+        ranks = self._ranks(drawn)
+        best_first = sorted(ranks.of, key=lambda rank: rank.mean)
+        figure, axes = grid(1, 1)
+        panel = axes[0][0]
+        best = best_first[0].mean
+        panel.axvspan(best, best + _apart(ranks), color="0.9")
+        for place, rank in enumerate(best_first):
+            ends = [[rank.mean - rank.low], [rank.high - rank.mean]]
+            colour = drawn.styles[rank.method].colour
+            panel.errorbar(
+                rank.mean, place, xerr=ends, color=colour, fmt="o", markersize=4, capsize=2
+            )
+        panel.set_yticks(range(len(best_first)), [rank.method for rank in best_first])
+        panel.set_ylim(len(best_first) - 0.5, -0.5)
+        panel.set_xlim(0.8, len(best_first) + 0.2)
+        panel.set_xlabel(f"average rank in {METRICS[self.metric].label}")
+        return figure
+
+    def caption(self, drawn: Drawn) -> str:
+        """The field, the number of data sets and what the band is."""
+        ranks = self._ranks(drawn)
+        return (
+            f"average ranks of {len(ranks.of)} methods over {ranks.data_sets} data sets, ties shared, with "
+            "95 % bootstrap intervals over data sets; the band is the critical difference at 5 %, "
+            f"{_apart(ranks):.2f} (Nemenyi), from the best."
+        )
+
+    def _ranks(self, drawn: Drawn) -> Ranks:
+        cells = drawn.finals
+        methods = [str(name) for name in cells["method"].unique()]
+        ranks = average_ranks(cells, self.metric, METRICS[self.metric].better, methods)
+        if ranks is None or ranks.data_sets < ENOUGH:
+            count = ranks.data_sets if ranks else len(drawn.data)
+            raise UserError(
+                f"critical differences of ranks take {ENOUGH} data sets and two methods; these records of "
+                f"{drawn.experiment} have {count} data sets and {len(methods)} methods"
+            )
+        return ranks
+
+
+def _apart(ranks: Ranks) -> float:
+    return critical_difference(len(ranks.of), ranks.data_sets)

@@ -1,0 +1,195 @@
+"""One panel of a figure: its axis, its title, and labels that lie on no curve."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import (
+    FuncFormatter,
+    LogLocator,
+    MaxNLocator,
+    NullFormatter,
+    ScalarFormatter,
+)
+from matplotlib.transforms import Bbox
+
+from svgpbench.output.palette import LineStyle
+
+STYLE: dict[Any, Any] = {
+    "font.family": "serif",
+    "font.serif": ["STIX Two Text", "STIXGeneral", "DejaVu Serif"],
+    "mathtext.fontset": "stix",
+    "font.size": 8.5,
+    "axes.titlesize": 8.5,
+    "axes.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "xtick.labelsize": 7.5,
+    "ytick.labelsize": 7.5,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "xtick.major.size": 2.5,
+    "ytick.major.size": 2.5,
+    "svg.hashsalt": "svgpbench",
+    "pdf.fonttype": 42,
+}
+FIRST, STEP = 0.03, 0.1
+"""Of a panel's height: the margin of its first label, and how far another is from it."""
+TITLE = 26
+"""Characters of a line of a panel's title."""
+AIR = 2.0
+"""Pixels, of a hundred an inch, between a label and a curve."""
+
+
+@dataclass(frozen=True)
+class Label:
+    """A short text within a panel, which stands at its upper or lower edge where there is room."""
+
+    text: str
+    colour: str
+    edge: Literal["top", "bottom"]
+
+
+def grid(
+    rows: int, columns: int, width: float = 1.36, height: float = 1.4, *, share_x: bool = True
+) -> tuple[Figure, Any]:
+    """A figure and its axes [rows, columns], each so many inches; six are readable at a journal's width.
+
+    Panels of a column have one horizontal axis, or with `share_x` false each its own.
+    """
+    size = (max(3.6, width * columns + 0.4), max(2.4, height * rows + 0.4))
+    figure = Figure(figsize=size, layout="constrained")
+    return figure, figure.subplots(rows, columns, squeeze=False, sharex="col" if share_x else False)
+
+
+def title_of(name: str, rows: pd.DataFrame) -> str:
+    """The name of a data set, with its size where a record says it."""
+    name = textwrap.fill(name, TITLE, break_long_words=False, break_on_hyphens=False)
+    if rows.empty or pd.isna(rows["n_train"].iloc[0]):
+        return name
+    n, d = int(rows["n_train"].iloc[0]), int(rows["dimensions"].iloc[0])
+    return f"{name}\n" + rf"$n={n}$, $D={d}$"
+
+
+def legend(figure: Figure, styles: dict[str, LineStyle]) -> None:
+    """The line of each method, below all panels."""
+    legend_of(
+        figure,
+        [
+            Line2D([], [], color=style.colour, linestyle=style.dash, linewidth=1.5, label=name)
+            for name, style in styles.items()
+        ],
+    )
+
+
+def legend_of(figure: Figure, handles: Sequence[Line2D]) -> None:
+    """Below all panels, in as many rows as its width needs."""
+    # inches, of the line and its label
+    widths = [0.62 + 0.062 * len(str(handle.get_label())) for handle in handles]
+    columns = len(handles)
+    while columns > 1 and _widest(widths, columns) > figure.get_figwidth():
+        columns -= 1
+    figure.legend(handles=handles, loc="outside lower center", ncols=columns, frameon=False)
+
+
+def _widest(widths: Sequence[float], columns: int) -> float:
+    """The width of a legend, which matplotlib fills column by column."""
+    return sum(float(max(column)) for column in np.array_split(widths, columns))
+
+
+def finish(panel: Axes) -> None:
+    """Ticks and grid of the vertical axis."""
+    panel.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+    formatter = ScalarFormatter(useMathText=True)
+    formatter.set_powerlimits((-3, 5))
+    panel.yaxis.set_major_formatter(formatter)
+    panel.grid(axis="y", linewidth=0.4, color="0.9")
+    panel.set_axisbelow(True)
+
+
+def whole_numbers(panel: Axes) -> None:
+    """Ticks of a horizontal axis that counts."""
+    panel.xaxis.set_major_locator(MaxNLocator(5, integer=True, steps=[1, 2, 5, 10]))
+
+
+def logarithmic(panel: Axes) -> None:
+    """A horizontal axis by powers of ten, with plain numbers where it spans less than one."""
+    panel.set_xscale("log")
+    low, high = panel.get_xlim()
+    if high < 10 * low:
+        panel.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
+        panel.xaxis.set_major_formatter(ScalarFormatter())
+    panel.xaxis.set_minor_formatter(NullFormatter())
+
+
+def plain_powers(axis: Axis) -> None:
+    """A logarithmic axis with plain numbers at 1, 2 and 5 times a power of ten."""
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def label(panel: Axes, labels: Sequence[Label]) -> None:
+    """Write labels into a panel, one beside the other; `unhide_labels` then moves those on curves."""
+    for place, one in enumerate(labels):
+        top = one.edge == "top"
+        panel.text(
+            0.98,
+            1.0 - FIRST - STEP * place if top else FIRST + STEP * place,
+            one.text,
+            transform=panel.transAxes,
+            color=one.colour,
+            fontsize=7,
+            ha="right",
+            va=one.edge,
+            zorder=10,
+        )
+
+
+def unhide_labels(figure: Figure) -> None:
+    """Move each label that lies on a curve to the nearest place of its panel where it lies on none.
+
+    Where there is none, it stays and its background is white.
+    """
+    figure.draw_without_rendering()  # settles the layout, on which the size of a text in a panel depends
+    for panel in figure.axes:
+        taken: list[Bbox] = []
+        for text in [text for text in panel.texts if text.get_transform() == panel.transAxes]:
+            if not _is_free(panel, text.get_window_extent(), taken):
+                _move(panel, text, taken)
+            taken.append(text.get_window_extent())
+
+
+def _move(panel: Axes, text: Any, taken: list[Bbox]) -> None:
+    x, y = text.get_position()
+    steps = STEP * np.arange(9)
+    heights = FIRST + steps if y < 0.5 else 1.0 - FIRST - steps  # from its edge to the other
+    for height, (across, side) in product(
+        heights, ((0.98, "right"), (0.5, "center"), (0.02, "left"))
+    ):
+        text.set(x=across, y=height, ha=side)
+        if _is_free(panel, text.get_window_extent(), taken):
+            return
+    text.set(x=x, y=y, ha="right")
+    text.set_bbox({"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 0.5})
+
+
+def _is_free(panel: Axes, text: Bbox, taken: list[Bbox]) -> bool:
+    """Whether a text lies within the panel, on no other label and near no line of the panel."""
+    inside = panel.bbox.x0 <= text.x0 and text.x1 <= panel.bbox.x1
+    inside = inside and panel.bbox.y0 <= text.y0 and text.y1 <= panel.bbox.y1
+    if not inside or any(text.overlaps(other) for other in taken):
+        return False
+    box = text.padded(AIR)
+    paths = (line.get_transform().transform_path(line.get_path()) for line in panel.lines)
+    return not any(path.intersects_bbox(box, filled=False) for path in paths if len(path))

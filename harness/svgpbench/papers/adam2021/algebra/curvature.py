@@ -1,0 +1,189 @@
+"""Adam et al. 2021, how M-step objectives bend, and what θ moves in them: claims 06 and 07."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from svgpbench.checks.bench import Bench
+from svgpbench.checks.cases import Problem, small_problem
+from svgpbench.checks.dense.gaussians import Dense
+from svgpbench.checks.matrix import difference
+from svgpbench.kernels import Model, Theta
+from svgpbench.ops import Tree
+from svgpbench.papers.algebra.derivatives import curvature, slope
+from svgpbench.papers.algebra.objectives import (
+    dense_of,
+    dual,
+    partial,
+    raw_at,
+    settled,
+    standard,
+    theta_at,
+)
+from svgpbench.papers.algebra.random_problems import (
+    LIKELIHOODS,
+    SEEDS,
+    bench_of,
+    full_method,
+    problems,
+)
+
+Floats = npt.NDArray[np.float64]
+Row = dict[str, Any]
+VARIANCES = (0.3, 1.0, 3.0, 10.0)
+"""Factors of the kernel's variance: the θ_old of claim 06."""
+
+
+def hessian_decides() -> pd.DataFrame:
+    """Claim 06: the second difference of dual − standard, and whether ΔH is positive semi-definite.
+
+    Of t-SVGP once more where the second difference of each draw is the furthest from dᵀΔHd.
+    """
+    rows: list[Row] = []
+    for (seed, problem), likelihood in itertools.product(problems(n=9, M=4), LIKELIHOODS):
+        for check, method in (
+            ("t-VGP", full_method(likelihood)),
+            ("t-SVGP", "t-svgp tied-projected"),
+        ):
+            case = {"seed": seed, "likelihood": likelihood, "check": check}
+            b = bench_of(method, likelihood, problem)
+            rows += [{**case, **row} for row in _second_differences(b)]
+    rows += [
+        _definite(seed, likelihood, factor)
+        for seed, likelihood, factor in itertools.product(SEEDS, LIKELIHOODS, VARIANCES)
+    ]
+    frame = pd.DataFrame(rows)
+    inducing = frame[frame["check"] == "t-SVGP"]
+    furthest = inducing.loc[inducing.groupby("seed")["residual"].idxmax()]
+    return pd.concat([frame, furthest.assign(check="t-SVGP, at its worst")], ignore_index=True)
+
+
+def _paths(b: Bench) -> dict[str, Callable[[float], Theta]]:
+    """θ along the logarithms of the kernel's parameters."""
+    return {
+        "variance": lambda t: theta_at(b, variance=float(np.exp(t))),
+        "lengthscales": lambda t: theta_at(b, lengthscales=float(np.exp(t))),
+    }
+
+
+def _second_differences(b: Bench) -> Iterator[Row]:
+    """d²(dual − standard)/dθ² against dᵀΔHd, d = ∂η_p/∂θ and ΔH = ∂²L/∂η_q² + 2I (Eq. 36)."""
+    state, dense = settled(b), dense_of(b)
+    m, S = (x[0] for x in b.posterior(state)[:2])
+    precision = np.linalg.inv(S)
+    for name, path in _paths(b).items():
+
+        def gap(t: float, path: Callable[[float], Theta] = path) -> float:
+            return dual(b, state, path(t)) - standard(b, state, path(t))
+
+        def prior_precision(t: float, path: Callable[[float], Theta] = path) -> Floats:
+            return np.asarray(dense_of(b, path(t)).K_inv, np.float64)
+
+        d = slope(prior_precision)
+
+        def elbo(t: float, d: Floats = d) -> float:
+            cov: Floats = np.asarray(np.linalg.inv(precision + t * d), np.float64)
+            return dense.elbo((cov @ precision @ m)[None], cov[None])
+
+        fisher = float(m @ d @ S @ d @ m + 0.5 * np.trace(S @ d @ S @ d))
+        expected = curvature(elbo, 3e-3) + 2.0 * fisher
+        yield {"along": name, "residual": difference(curvature(gap), expected)}
+
+
+@dataclass(frozen=True)
+class WiderPrior(Problem):
+    """A problem whose θ has the kernel's variance multiplied."""
+
+    factor: float = 1.0
+
+    def theta(self, model: Model, basis: str = "inducing", *, moved: bool = False) -> Theta:
+        theta = super().theta(model, basis, moved=moved)
+        return theta._replace(
+            kernel=theta.kernel._replace(variance=theta.kernel.variance * self.factor)
+        )
+
+
+def _definite(seed: int, likelihood: str, factor: float) -> Row:
+    """By how much the least eigenvalue of I⁻¹∂²L/∂η_q², t-VGP's optimum, is below −2."""
+    problem = WiderPrior(**vars(small_problem(n=5, M=2, b=2, seed=seed)), factor=factor)
+    b = bench_of(full_method(likelihood), likelihood, problem)
+    m, S = (x[0] for x in b.posterior(settled(b, 0.5))[:2])
+    least = least_curvature(dense_of(b), m, S)
+    check = "ΔH, other likelihoods"
+    if likelihood == "gaussian":
+        check = "ΔH, conjugate"
+    elif (likelihood, factor) == ("poisson", max(VARIANCES)):
+        check = "ΔH, Poisson, widest prior"
+    return {
+        "check": check, "seed": seed, "likelihood": likelihood, "factor": factor,
+        "least": least, "residual": float(np.maximum(0.0, -2.0 - least)),
+    }  # fmt: skip
+
+
+def least_curvature(dense: Dense, m: Floats, S: Floats) -> float:
+    """The least eigenvalue of I⁻¹∂²L/∂η² at an optimum (m, S): of the natural gradient's Jacobian.
+
+    There ∂L/∂η = I ∂L/∂μ vanishes, so that ∂²L/∂η² = I ∂(∂L/∂μ)/∂η.
+    """
+    n = len(m)
+    upper = np.triu_indices(n)
+    precision = np.linalg.inv(S)
+
+    def natural_gradient(eta: Floats) -> Floats:
+        half = np.zeros((n, n))
+        half[upper] = eta[n:]
+        cov: Floats = np.asarray(np.linalg.inv(-2.0 * (half + np.triu(half, 1).T)), np.float64)
+        mean = cov @ eta[:n]
+        d_m, d_S = dense.slopes(mean[None], cov[None])
+        return np.concatenate([d_m[0] - 2.0 * d_S[0] @ mean, d_S[0][upper]])
+
+    at = np.concatenate([precision @ m, (-0.5 * precision)[upper]])
+    columns = []
+    for direction in np.eye(len(at)):
+
+        def moved(t: float, direction: Floats = direction) -> Floats:
+            return natural_gradient(at + t * direction)
+
+        columns.append(slope(moved))
+    return float(np.linalg.eigvals(np.stack(columns, axis=1)).real.min())
+
+
+def only_kl_moves() -> pd.DataFrame:
+    """Claim 07: the share of ΣV in the standard objective's slope over θ, q held."""
+    rows = []
+    for (seed, problem), likelihood in itertools.product(problems(n=16, M=4), LIKELIHOODS):
+        for check, method, jitter in (
+            ("VGP", "q-vgp natgrad unwhitened", 0.0),
+            ("SVGP", "q-svgp natgrad unwhitened", 1e-6),
+            ("VGP, whitened", "q-vgp natgrad", 0.0),
+        ):
+            b = bench_of(method, likelihood, problem, jitter=jitter)
+            state = partial(b)
+            for name, path in _paths(b).items():
+                data, kl = _slopes_of_terms(b, state, path)
+                share = abs(data) / (abs(data) + abs(kl))
+                case = {"seed": seed, "likelihood": likelihood, "along": name}
+                rows.append({"check": check, **case, "residual": share})
+    return pd.DataFrame(rows)
+
+
+def _slopes_of_terms(b: Bench, state: Tree, path: Callable[[float], Theta]) -> tuple[float, float]:
+    """Slopes of ΣV and of KL with the state's own numbers held."""
+    ops, batch = b.ops, b.full
+
+    def terms(t: float) -> Floats:
+        raw = raw_at(b, path(t))
+        f = b.steps.factor(raw, b.steps.prior(raw), batch)
+        kl = b.method.kl(ops, f, b.method.factorise(ops, f, state))
+        bound = b.steps.bound(raw, f, batch, state, b.one)
+        return np.array([float(ops.to_numpy(bound + kl)), float(ops.to_numpy(kl))])
+
+    data, kl = slope(terms)
+    return float(data), float(kl)

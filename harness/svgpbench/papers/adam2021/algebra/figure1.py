@@ -1,0 +1,67 @@
+"""Adam et al. 2021, Figure 1, left: M-step objectives over θ after an E-step at θ_old; claim 11."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from svgpbench.checks.matrix import difference
+from svgpbench.papers.adam2021.algebra.placed import DUALS, METHODS, STANDARD
+from svgpbench.papers.adam2021.algebra.toy import LINK, LINKS, e_step
+
+OLD_THETAS = (0.1, 0.6, 2.5)
+"""The notebook's 0.6, the start of Figure 2, and one on the other side of the optimum."""
+DUAL_CURVES = tuple(f"{dual}, θ_old = " for dual in DUALS)
+THETAS = np.union1d(np.geomspace(0.05, 5.0, 41), OLD_THETAS)
+
+
+@cache
+def objectives(link: str = LINK) -> pd.DataFrame:
+    """A row a θ_old, a method and a θ: what the method's M-step goes up."""
+    return pd.DataFrame(
+        {
+            "theta_old": old, "method": method, "theta": theta,
+            "objective": step(theta),
+        }
+        for old, method in itertools.product(OLD_THETAS, METHODS)
+        for step in [e_step(method, old, link)]
+        for theta in map(float, THETAS)
+    )  # fmt: skip
+
+
+def dual_is_above() -> pd.DataFrame:
+    """Claim 11: by how many nats a q-SVGP objective is above a dual one, and whether they touch at θ_old.
+
+    Of each tying once more at the θ of each θ_old where it is the furthest below.
+    """
+    frame = pd.DataFrame([*_judged(), *(row for link in LINKS for row in _of_link(link))])
+    below = frame[frame["check"].str.startswith(DUAL_CURVES)]
+    furthest = below.loc[below.groupby(["method", "theta_old"])["residual"].idxmax()]
+    furthest = furthest.assign(check=furthest["method"] + ", at its worst θ")
+    return pd.concat([frame, furthest], ignore_index=True)
+
+
+def _judged() -> Iterator[dict[str, Any]]:
+    for old, method in itertools.product(OLD_THETAS, METHODS):
+        step = e_step(method, old)
+        for theta in map(float, THETAS[::4]):
+            residual = difference(step(theta), step.by_dense_algebra(theta))
+            case = {"theta_old": old, "method": method, "theta": theta}
+            yield {**case, "check": "dense algebra", "residual": residual}
+
+
+def _of_link(link: str) -> Iterator[dict[str, Any]]:
+    curves = objectives(link)
+    wide = curves.pivot(index=["theta_old", "theta"], columns="method", values="objective")
+    for dual, other in itertools.product(DUALS, STANDARD):
+        for (old, theta), lower, upper in zip(wide.index, wide[other], wide[dual], strict=True):
+            case = {"link": link, "theta_old": old, "theta": theta, "method": dual, "other": other}
+            check = f"{dual}, θ_old = {old:g}" if link == LINK else f"{dual}, {link}"
+            yield {**case, "check": check, "residual": np.maximum(0.0, lower - upper)}
+            if theta == old:
+                yield {**case, "check": "touching", "residual": difference(lower, upper)}

@@ -1,0 +1,153 @@
+"""Adam et al. 2021, closed forms of the dual objective and of q: claim 08."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from svgpbench.checks.bench import Bench
+from svgpbench.checks.cases import Problem, small_problem
+from svgpbench.checks.dense import log_normal
+from svgpbench.checks.dense.gaussians import Dense
+from svgpbench.checks.matrix import difference
+from svgpbench.kernels import Theta
+from svgpbench.ops import Tree
+from svgpbench.papers.adam2021.algebra.bounds import expected_log_sites
+from svgpbench.papers.algebra.objectives import dense_of, dual, partial, raw_at, theta_at
+from svgpbench.papers.algebra.random_problems import LIKELIHOODS, LOG_CONCAVE, bench_of, problems
+from svgpbench.training.blocks import data_term
+
+Floats = npt.NDArray[np.float64]
+Row = dict[str, Any]
+MOVES: tuple[dict[str, float], ...] = (
+    {},
+    {"variance": 0.4},
+    {"lengthscales": 1.3},
+    {"variance": 2.0, "lengthscales": 0.8},
+)
+NEAR = 0.003
+"""Spread of inducing inputs so near one another that cond K is 3e10 to 1e12."""
+
+
+def log_partition() -> pd.DataFrame:
+    """Claim 08: log Z + c and the forms in R = K + Λ̄₂ against the methods' own bound, q and KL."""
+    rows: list[Row] = []
+    for seed, problem in problems():
+        found = [row for name in LOG_CONCAVE for row in _without_inducing(name, problem)]
+        found += [row for name in LOG_CONCAVE for row in _with_inducing(name, problem)]
+        for likelihood in LIKELIHOODS:
+            b = bench_of("t-svgp untied", likelihood, problem)
+            found += _forms_in_r(b, partial(b), "R")
+        few = small_problem(n=12, M=8, b=4, seed=seed)
+        b = bench_of("t-svgp untied", "poisson", few)
+        singular = b.e_step(b.start, b.batch(few.batches[0]), 1.0)
+        found += [*_forms_in_r(b, singular, "R, Λ̄₂ singular"), _missing_rank(b, singular)]
+        b = bench_of("t-svgp untied", "poisson", _crowded(problem, seed), kernel="se", jitter=0.0)
+        found += [
+            {**row, "condition": float(np.linalg.cond(dense_of(b).K))}
+            for row in _forms_in_r(b, partial(b), "R, cond K 1e12")
+        ]
+        rows += [{"seed": seed, **row} for row in found]
+    return pd.DataFrame(rows)
+
+
+def _crowded(problem: Problem, seed: int) -> Problem:
+    near = NEAR * np.random.default_rng(seed).standard_normal(problem.Z.shape)
+    return dataclasses.replace(problem, Z=problem.X[:1] + near)
+
+
+def _without_inducing(likelihood: str, problem: Problem) -> Iterator[Row]:
+    """Eqs. 16–17 at several θ: sites as normalised densities, and as printed, exp(λ₁f − ½βf²)."""
+    b = bench_of("t-vgp", likelihood, problem)
+    state = partial(b)
+    lambda1, beta = (b.ops.to_numpy(x)[0] for x in state)
+    for move in MOVES:
+        theta = theta_at(b, **move)
+        dense = dense_of(b, theta)
+        S = np.linalg.inv(dense.K_inv + np.diag(beta))
+        m, v = S @ lambda1, np.diag(S)
+        log_Z = log_normal(lambda1 / beta, dense.K + np.diag(1.0 / beta))
+        V = dense.expectations(m[None], S[None])[0].sum()
+        value = dual(b, state, theta)
+        normalised = log_Z + V - expected_log_sites(lambda1, beta, m, v).sum()
+        printed = log_Z + V - (lambda1 * m - 0.5 * beta * (m**2 + v)).sum()
+        case = {"likelihood": likelihood, **move}
+        yield {**case, "check": "Eq. 17", "residual": difference(value, normalised)}
+        own = difference(_own_log_partition(b, state, theta), normalised)
+        yield {**case, "check": "Eq. 17", "residual": own}
+        yield {**case, "check": "Eq. 17 as printed", "residual": difference(value, printed)}
+
+
+def _own_log_partition(b: Bench, state: Tree, theta: Theta) -> float:
+    raw = raw_at(b, theta)
+    f = b.steps.factor(raw, b.steps.prior(raw), b.full)
+    value = b.method.bound_by_log_partition(  # type: ignore[attr-defined]
+        b.ops, f, data_term(b.model, theta, b.full, b.one), state
+    )
+    return float(b.ops.to_numpy(value))
+
+
+class Sums(NamedTuple):
+    """The dual parameters of q(u), as sums over sites."""
+
+    lambda1: Floats  # [M], λ̄₁ = Σ λ₁ᵢ k_i
+    Lambda2: Floats  # [M, M], Λ̄₂ = Σ β_i k_i k_iᵀ
+
+
+def _sums(b: Bench, state: Tree, dense: Dense) -> Sums:
+    lambda1, beta = (b.ops.to_numpy(x)[0] for x in state.sites)
+    return Sums(dense.Kuf @ lambda1, (dense.Kuf * beta) @ dense.Kuf.T)
+
+
+def _with_inducing(likelihood: str, problem: Problem) -> Iterator[Row]:
+    """Eqs. 40–41 at several θ, sites rebuilt there: N(ỹ; u, KΛ̄₂⁻¹K) with ỹ = KΛ̄₂⁻¹λ̄₁."""
+    b = bench_of("t-svgp untied", likelihood, problem)
+    state = partial(b)
+    for move in MOVES:
+        theta = theta_at(b, **move)
+        dense = dense_of(b, theta)
+        K, sums = dense.K, _sums(b, state, dense)
+        cov, target = (K @ np.linalg.solve(sums.Lambda2, x) for x in (K, sums.lambda1))
+        R = K + sums.Lambda2
+        m, S = K @ np.linalg.solve(R, sums.lambda1), K @ np.linalg.solve(R, K)
+        V = dense.expectations(m[None], S[None])[0].sum()
+        log_Z = log_normal(target, cov + K)
+        expected = log_normal(target - m, cov) - 0.5 * np.trace(np.linalg.solve(cov, S))
+        T1 = np.linalg.solve(K, sums.lambda1)
+        T2 = np.linalg.solve(K, np.linalg.solve(K, sums.Lambda2).T)
+        printed = T1 @ m - 0.5 * np.sum(T2 * (S + np.outer(m, m)))
+        value, case = dual(b, state, theta), {"likelihood": likelihood, **move}
+        residual = difference(value, log_Z + V - expected)
+        yield {**case, "check": "Eq. 41", "residual": residual}
+        residual = difference(value, log_Z + V - printed)
+        yield {**case, "check": "Eq. 41 as printed", "residual": residual}
+
+
+def _forms_in_r(b: Bench, state: Tree, check: str) -> Iterator[Row]:
+    """Eqs. 47–51: S = KR⁻¹K, m = KR⁻¹λ̄₁, the marginals and KL, none of which asks for Λ̄₂⁻¹."""
+    dense = dense_of(b)
+    K, Kuf, (lambda1, Lambda2) = dense.K, dense.Kuf, _sums(b, state, dense)
+    R = K + Lambda2
+    weights, turned = np.linalg.solve(R, lambda1), np.linalg.solve(R, K)
+    v = dense.kff + np.sum(Kuf * (np.linalg.solve(R, Kuf) - np.linalg.solve(K, Kuf)), axis=0)
+    log_ratio = np.linalg.slogdet(R)[1] - np.linalg.slogdet(K)[1]
+    kl = 0.5 * (np.trace(turned) - len(K) + weights @ K @ weights + log_ratio)
+    own = dict(zip(("m", "S"), (x[0] for x in b.posterior(state)[:2]), strict=True))
+    own |= dict(zip(("μ", "v"), (x[0] for x in b.marginals(state)), strict=True))
+    theirs = {"m": K @ weights, "S": K @ turned, "μ": Kuf.T @ weights, "v": v}
+    case = {"check": check, "likelihood": b.model.likelihood.name}
+    for of, value in own.items():
+        yield {**case, "of": of, "residual": difference(value, theirs[of])}
+    yield {**case, "of": "KL", "residual": difference(b.kl(state), kl)}
+
+
+def _missing_rank(b: Bench, state: Tree) -> Row:
+    """The share of Λ̄₂'s directions that a batch smaller than M leaves empty: Eq. 41 inverts it."""
+    Lambda2 = _sums(b, state, dense_of(b)).Lambda2
+    share = 1.0 - float(np.linalg.matrix_rank(Lambda2)) / len(Lambda2)
+    return {"check": "Eq. 41, Λ̄₂ singular", "residual": share}

@@ -1,0 +1,91 @@
+"""Adam et al. 2021, Eq. 10: the dual parameters as multipliers of a Lagrangian, claim 23."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from svgpbench.checks.bench import Bench
+from svgpbench.checks.dense.expectations import expectations
+from svgpbench.checks.dense.gaussians import Dense
+from svgpbench.checks.matrix import difference
+from svgpbench.papers.algebra.derivatives import slope
+from svgpbench.papers.algebra.objectives import dense_of, settled
+from svgpbench.papers.algebra.random_problems import LIKELIHOODS, bench_of, full_method, problems
+
+Floats = npt.NDArray[np.float64]
+Row = dict[str, Any]
+DIRECTIONS = 3
+
+
+class Point(NamedTuple):
+    """Where a Lagrangian is evaluated."""
+
+    m: Floats  # [n], of the global Gaussian
+    S: Floats  # [n, n]
+    mu: Floats  # [n], of the local Gaussians
+    v: Floats  # [n]
+    lambda1: Floats  # [n], multipliers of means and of second moments
+    lambda2: Floats  # [n]
+
+
+def multipliers() -> pd.DataFrame:
+    """Claim 23: Eq. 10's slopes at t-VGP's optimum with its own sites as multipliers, and at others."""
+    return pd.DataFrame(
+        {"seed": seed, "likelihood": likelihood, **row}
+        for seed, problem in problems(n=8, M=2)
+        for likelihood in LIKELIHOODS
+        for row in _at_optimum(bench_of(full_method(likelihood), likelihood, problem), seed)
+    )
+
+
+def _at_optimum(b: Bench, seed: int) -> Iterator[Row]:
+    state = settled(b)
+    m, S = (x[0] for x in b.posterior(state)[:2])
+    lambda1, beta = (b.ops.to_numpy(x)[0] for x in (state.lambda1, state.beta))
+    at, dense = Point(m, S, m, np.diag(S), lambda1, -0.5 * beta), dense_of(b)
+    elbo = dense.elbo(m[None], S[None])
+    yield {"check": "value", "residual": difference(lagrangian(dense, at), elbo)}
+    for name, steepest in _slopes(dense, at, seed):
+        yield {"check": name, "residual": steepest / abs(elbo)}
+    doubled = at._replace(lambda1=2.0 * lambda1, lambda2=-beta)
+    slopes = [steepest for _, steepest in _slopes(dense, doubled, seed)]
+    yield {"check": "other multipliers", "residual": max(slopes) / abs(elbo)}
+
+
+def lagrangian(dense: Dense, at: Point) -> float:
+    """Eq. 10 by dense algebra."""
+    V, _, _ = expectations(
+        dense.likelihood, dense.theta.likelihood, dense.y, at.mu[None], at.v[None], dense.noise
+    )
+    means = at.lambda1 @ (at.mu - at.m)
+    squares = at.lambda2 @ (at.mu**2 + at.v - at.m**2 - np.diag(at.S))
+    return float(V.sum() - means - squares - dense.kl(at.m[None], at.S[None]))
+
+
+def _slopes(dense: Dense, at: Point, seed: int) -> Iterator[tuple[str, float]]:
+    """The largest slope along random directions of each group of variables."""
+    rng, n = np.random.default_rng(seed), len(at.m)
+    root = np.linalg.cholesky(at.S)
+    found: dict[str, list[float]] = {}
+    for _ in range(DIRECTIONS):
+        d, e, f, g = rng.standard_normal((4, n))
+        G = rng.standard_normal((n, n)) / n
+        D = root @ (G + G.T) @ root.T
+        moves = {
+            "multipliers": Point(0 * d, 0 * D, 0 * d, 0 * d, d, e),
+            "local Gaussians": Point(0 * d, 0 * D, np.sqrt(at.v) * f, at.v * g, 0 * d, 0 * d),
+            "global Gaussian": Point(root @ d, D, 0 * d, 0 * d, 0 * d, 0 * d),
+        }
+        for name, move in moves.items():
+
+            def along(t: float, move: Point = move) -> float:
+                return lagrangian(dense, Point(*(x + t * y for x, y in zip(at, move, strict=True))))
+
+            found.setdefault(name, []).append(abs(slope(along)))
+    for name, slopes in found.items():
+        yield name, max(slopes)

@@ -1,0 +1,165 @@
+"""Binary classification at a kernel of one's own choice: E-steps to convergence, and what M-steps go up.
+
+M-step objectives are the methods' own; dense algebra gives each of them once more, from what the method
+says that it holds while θ moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from svgpbench.checks.bench import Bench, worst_of
+from svgpbench.checks.cases import VARIANTS, Problem
+from svgpbench.checks.dense.gaussians import Dense
+from svgpbench.kernels import Model, Theta
+from svgpbench.kernels.kernels import KernelParameters, kernel
+from svgpbench.likelihoods import Likelihood
+from svgpbench.methods import build_method
+from svgpbench.ops import Tree
+from svgpbench.papers.algebra.objectives import dense_of
+from svgpbench.plugins import load_backend
+from svgpbench.tree import leaves, tree_map
+
+Floats = npt.NDArray[np.float64]
+RATE = 0.8
+STANDS_STILL, MOST_STEPS = 1e-10, 200
+
+
+@dataclass(frozen=True)
+class Placed(Problem):
+    """Binary labels and inducing inputs, at a squared exponential kernel."""
+
+    kernel: KernelParameters
+
+    @classmethod
+    def of(
+        cls, X: Floats, labels: Floats, Z: Floats, variance: float, lengthscale: float
+    ) -> Placed:
+        """Inputs X [n, D], labels [n] in {0, 1}, inducing inputs Z [M, D], one lengthscale."""
+        at = KernelParameters(np.array([variance]), np.array([[lengthscale]]))
+        no_batches = np.empty((0, 0), np.int64)
+        return cls(X, labels, labels, labels, labels, Z, Z[:0], no_batches, at)
+
+    def theta(self, model: Model, basis: str = "inducing", *, moved: bool = False) -> Theta:
+        """The θ at hand."""
+        parameters = tree_map(np.float64, model.likelihood.initial_parameters())
+        return Theta(self.kernel, parameters, self.Z)
+
+
+def placed_bench(method: str, likelihood: Likelihood, problem: Placed) -> Bench:
+    """One of `METHODS` on the NumPy reference."""
+    name, options = VARIANTS[METHODS[method].name]
+    model = Model(kernel("se"), likelihood)
+    return Bench(load_backend("numpy"), model, build_method(name, options), problem)
+
+
+def e_phase(b: Bench, state: Tree) -> Tree:
+    """The state after full-batch E-steps at the bench's θ until it stands still."""
+    batch = b.full
+    f = b.steps.factor(b.raw, b.prior, batch)
+    for _ in range(MOST_STEPS):
+        before = state
+        state = b.steps.e_phase(b.raw, f, batch, before, b.number(RATE), b.one)
+        if worst_of(leaves(state), leaves(before)) < STANDS_STILL:
+            break
+    return state
+
+
+@dataclass(frozen=True)
+class Placements:
+    """q(u) = N(m, S) that was optimal at θ_old, in dense algebra there and at another θ."""
+
+    old: Dense
+    new: Dense
+    m: Floats  # [1, M]
+    S: Floats  # [1, M, M]
+
+    @property
+    def sites(self) -> tuple[Floats, Floats]:
+        """(λ₁, β), each [n]: an optimal q is the prior and these."""
+        mu, _ = self.old.marginals(self.m, self.S)
+        _, alpha, beta = self.old.expectations(self.m, self.S)
+        return (beta * mu + alpha)[0], beta[0]
+
+    def sums(self, dense: Dense) -> tuple[Floats, Floats]:
+        """(λ̄₁ [M], Λ̄₂ [M, M]) of the sites at the θ of a dense algebra."""
+        lambda1, beta = self.sites
+        return dense.Kuf @ lambda1, (dense.Kuf * beta) @ dense.Kuf.T
+
+
+Moments = tuple[Floats, Floats]
+
+
+def _of_projected(dense: Dense, T1: Floats, T2: Floats) -> Moments:
+    """N(m, S) with S⁻¹ = K⁻¹ + T₂ and S⁻¹m = T₁."""
+    S: Floats = np.asarray(np.linalg.inv(dense.K_inv + T2), np.float64)
+    return (S @ T1)[None], S[None]
+
+
+def _projected(dense: Dense, lambda1: Floats, Lambda2: Floats) -> Moments:
+    """(K⁻¹λ̄₁, K⁻¹Λ̄₂K⁻¹)."""
+    return dense.K_inv @ lambda1, dense.K_inv @ Lambda2 @ dense.K_inv
+
+
+def _untied(at: Placements) -> Moments:
+    return _of_projected(at.new, *_projected(at.new, *at.sums(at.new)))
+
+
+def _tied_projected(at: Placements) -> Moments:
+    return _of_projected(at.new, *_projected(at.old, *at.sums(at.old)))
+
+
+def _tied(at: Placements) -> Moments:
+    return _of_projected(at.new, *_projected(at.new, *at.sums(at.old)))
+
+
+def _whitened(at: Placements) -> Moments:
+    R = np.linalg.cholesky(at.new.K) @ np.linalg.inv(np.linalg.cholesky(at.old.K))
+    return at.m @ R.T, R @ at.S @ R.T
+
+
+def _unwhitened(at: Placements) -> Moments:
+    return at.m, at.S
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A method as `svgpbench check` names it, and q at another θ by what it holds."""
+
+    name: str
+    moved: Callable[[Placements], Moments]
+
+
+DUALS = {
+    "t-SVGP untied": Variant("t-svgp untied", _untied),
+    "t-SVGP tied-projected": Variant("t-svgp tied-projected", _tied_projected),
+    "t-SVGP tied": Variant("t-svgp tied", _tied),
+}
+STANDARD = {
+    "whitened q-SVGP": Variant("q-svgp natgrad", _whitened),
+    "q-SVGP": Variant("q-svgp natgrad unwhitened", _unwhitened),
+}
+METHODS = DUALS | STANDARD
+"""By what figures and claims call them."""
+
+
+def dense_objective(method: str, b: Bench, state: Tree, theta: Theta) -> float:
+    """What a method's M-steps go up, at θ, by dense algebra from an optimal q(u) at the bench's θ."""
+    m, S = b.posterior(state)[:2]
+    at = Placements(dense_of(b), dense_of(b, theta), m, S)
+    return at.new.elbo(*METHODS[method].moved(at))
+
+
+def iterations_until(margins: Floats) -> float:
+    """The first iteration from which on no margin is negative; the first margin is of iteration 0.
+
+    One more than were run where the last is; NaN where one is no number.
+    """
+    if np.isnan(margins).any():
+        return float("nan")
+    short = np.flatnonzero(margins < 0.0)
+    return float(short[-1] + 1) if len(short) else 0.0

@@ -1,0 +1,193 @@
+"""Adam et al. 2021, E-steps and their fixed points: claims 01 and 02."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from svgpbench.checks.bench import Bench, worst_of
+from svgpbench.checks.cases import Problem
+from svgpbench.checks.dense.gaussians import Dense, natural_gradient_step
+from svgpbench.checks.evaluate import RATE
+from svgpbench.checks.matrix import difference
+from svgpbench.likelihoods.quadrature import gauss_hermite
+from svgpbench.methods.mean_covariance import QState
+from svgpbench.papers.algebra.derivatives import slope
+from svgpbench.papers.algebra.objectives import dense_of, settled
+from svgpbench.papers.algebra.random_problems import LIKELIHOODS, bench_of, full_method, problems
+
+Floats = npt.NDArray[np.float64]
+Row = dict[str, Any]
+DUAL = "t-svgp tied-projected"
+NATURAL = ("q-svgp natgrad", "q-svgp natgrad autodiff")
+
+
+def steps_agree() -> pd.DataFrame:
+    """Claim 01: 50 minibatch steps of both methods and of dense algebra; the natural gradient of KL."""
+    rows: list[Row] = []
+    for seed, problem in problems(n=24):
+        rows += [
+            {"seed": seed, **row}
+            for likelihood in LIKELIHOODS
+            for row in _same_q(likelihood, problem)
+        ]
+        rows += [
+            {"seed": seed, **row}
+            for row in (
+                _clipped(problem),
+                _sampled(problem),
+                _kl_gradient(problem, seed),
+                _printed_beta(problem),
+                _printed_scale(problem),
+            )
+        ]
+    return pd.DataFrame(rows)
+
+
+def _same_q(likelihood: str, problem: Problem) -> Iterator[Row]:
+    dual = bench_of(DUAL, likelihood, problem)
+    reached = dual.posterior(dual.minibatch_run(50))[:2]
+    for other in NATURAL:
+        b = bench_of(other, likelihood, problem)
+        theirs = b.posterior(b.minibatch_run(50))[:2]
+        yield {
+            "check": "same q", "likelihood": likelihood, "against": other,
+            "residual": worst_of(reached, theirs),
+        }  # fmt: skip
+    yield {
+        "check": "same q", "likelihood": likelihood, "against": "dense",
+        "residual": worst_of(reached, _dense_run(dual)),
+    }  # fmt: skip
+
+
+def _dense_run(b: Bench, steps: int = 50) -> list[Floats]:
+    """Mean and covariance after natural-gradient steps by dense algebra, from q = p."""
+    m, S = (np.array(x) for x in b.posterior(b.start)[:2])
+    for rows in b.problem.batches[:steps]:
+        m, S = dense_of(b, rows=rows).natural_step(m, S, RATE)
+    return [m, S]
+
+
+def _clipped(problem: Problem) -> Row:
+    """Where β < 0 is put to 0, in both updates."""
+    runs = []
+    for method in (DUAL, "q-svgp natgrad"):
+        b = bench_of(method, "student-t", problem, negative_beta="clip")
+        runs.append(b.posterior(b.minibatch_run(50))[:2])
+    return {"check": "clipped", "likelihood": "student-t", "residual": worst_of(*runs)}
+
+
+def _sampled(problem: Problem) -> Row:
+    """With the same Monte Carlo noise in both, and β = E[p(1 − p)]."""
+    runs = []
+    for method in (DUAL, "q-svgp natgrad"):
+        b = bench_of(method, "softmax", problem)
+        runs.append(b.posterior(b.minibatch_run(50))[:2])
+    return {"check": "sampled", "likelihood": "softmax", "residual": worst_of(*runs)}
+
+
+def _kl_gradient(problem: Problem, seed: int) -> Row:
+    """∂KL/∂(m, S + mmᵀ) along random directions against η − η₀ = (S⁻¹m, ½K⁻¹ − ½S⁻¹)."""
+    b = bench_of("q-svgp natgrad unwhitened", "gaussian", problem)
+    m, S = (x[0] for x in b.posterior(b.minibatch_run(5))[:2])
+    K_inv, S_inv = np.linalg.inv(b.ops.to_numpy(b.prior.Kuu)[0]), np.linalg.inv(S)
+    root, rng, M = np.linalg.cholesky(S), np.random.default_rng(seed), len(m)
+    measured, expected = [], []
+    for _ in range(10):
+        d1, G = root @ rng.standard_normal(M), rng.standard_normal((M, M)) / M
+        d2 = root @ (G + G.T) @ root.T + np.outer(m, d1) + np.outer(d1, m)
+
+        def kl(t: float, d1: Floats = d1, d2: Floats = d2) -> float:
+            mean = m + t * d1
+            cov = S + np.outer(m, m) + t * d2 - np.outer(mean, mean)
+            return b.kl(mean_cholesky(b, mean, cov))
+
+        measured.append(slope(kl))
+        expected.append(d1 @ S_inv @ m + 0.5 * np.sum(d2 * (K_inv - S_inv)))
+    return {"check": "kl", "residual": difference(measured, expected)}
+
+
+def mean_cholesky(b: Bench, m: Floats, S: Floats) -> QState:
+    """The state of unwhitened q-SVGP at N(m, S)."""
+    q = b.start.q._replace(
+        mean=b.ops.asarray(m[None]), chol=b.ops.asarray(np.linalg.cholesky(S)[None])
+    )
+    state: QState = b.start._replace(q=q)
+    return state
+
+
+def _printed_beta(problem: Problem) -> Row:
+    """A step with β the same quadrature of −∇²log p, which is not −2∂V̂/∂v where nodes are few."""
+    b = bench_of(DUAL, "student-t", problem)
+    rows = problem.batches[5]
+    state = b.minibatch_run(5)
+    m, S = b.posterior(state)[:2]
+    dense = dense_of(b, rows=rows)
+    mu, v = dense.marginals(m, S)
+    t, w = gauss_hermite(b.model.likelihood.nodes)  # type: ignore[attr-defined]
+    error = b.y[rows][:, None] - (mu[..., None] + np.sqrt(v)[..., None] * t)
+    df = b.model.likelihood.df  # type: ignore[attr-defined]
+    spread = df * float(dense.theta.likelihood.scale) ** 2
+    beta = ((df + 1) * (spread - error**2) / (spread + error**2) ** 2) @ w
+    d_m, d_S = dense.slopes(m, S)
+    own = dense.expectations(m, S)[2]
+    printed = d_S + 0.5 * dense.scale * dense.weighted(own - beta)
+    theirs = natural_gradient_step(m, S, d_m, printed, RATE)
+    ours = b.posterior(b.e_step(state, b.batch(rows), RATE))[:2]
+    return {"check": "printed β", "likelihood": "student-t", "residual": worst_of(ours, [*theirs])}
+
+
+def _printed_scale(problem: Problem) -> Row:
+    """A minibatch step without n/b, as in Eqs. 22–23, against the bound's natural gradient."""
+    b = bench_of(DUAL, "bernoulli-logit", problem)
+    rows = problem.batches[5]
+    state, batch = b.minibatch_run(5), b.batch(rows)
+    f = b.steps.factor(b.raw, b.prior, batch)
+    printed = b.steps.e_phase(b.raw, f, batch, state, b.number(RATE), b.one)
+    m, S = b.posterior(state)[:2]
+    exact = dense_of(b, rows=rows).natural_step(m, S, RATE)
+    return {"check": "without n/b", "residual": worst_of(b.posterior(printed)[:2], [*exact])}
+
+
+def optimum_is_additive() -> pd.DataFrame:
+    """Claim 02: t-VGP where it stands still, against α* and β* of its own marginals."""
+    rows = [
+        {"seed": seed, "likelihood": likelihood, **row}
+        for seed, problem in problems(n=24)
+        for likelihood in LIKELIHOODS
+        for row in _at_optimum(bench_of(full_method(likelihood), likelihood, problem), seed)
+    ]
+    return pd.DataFrame(rows)
+
+
+def _at_optimum(b: Bench, seed: int) -> Iterator[Row]:
+    kind = "log-concave" if b.model.likelihood.log_concave else "not log-concave"
+    m, S = b.posterior(settled(b))[:2]
+    dense = dense_of(b)
+    _, alpha, beta = dense.expectations(m, S)
+    K, n = dense.K, len(dense.K)
+    yield {"check": kind, "of": "m* = K α*", "residual": difference(m, alpha @ K)}
+    cov = np.linalg.solve(np.eye(n) + K * beta, K)
+    yield {"check": kind, "of": "S* = (K⁻¹ + diag β*)⁻¹", "residual": difference(S[0], cov)}
+    yield {"check": kind, "of": "∂ELBO = 0", "residual": _steepest(dense, m, S, seed)}
+    yield {"check": "minus sign", "residual": difference(m, -alpha @ K)}
+
+
+def _steepest(dense: Dense, m: Floats, S: Floats, seed: int) -> float:
+    """The bound's largest slope at (m, S) along random directions, relative to it."""
+    rng, n = np.random.default_rng(seed), len(dense.K)
+    root = np.linalg.cholesky(S[0])
+    slopes = []
+    for _ in range(5):
+        d, G = root @ rng.standard_normal(n), rng.standard_normal((n, n)) / n
+        D = root @ (G + G.T) @ root.T
+
+        def elbo(t: float, d: Floats = d, D: Floats = D) -> float:
+            return dense.elbo(m + t * d, S + t * D)
+
+        slopes.append(slope(elbo))
+    return max(map(abs, slopes)) / abs(dense.elbo(m, S))

@@ -1,0 +1,108 @@
+"""Adam et al. 2021, Sec. 4: what tying the sites moves at a fixed θ, beside a site a row: claim 10."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from svgpbench.checks.bench import Bench, worst_of
+from svgpbench.checks.dense.gaussians import Dense
+from svgpbench.checks.evaluate import RATE
+from svgpbench.papers.algebra.objectives import dense_of, settled
+from svgpbench.papers.algebra.random_problems import LOG_CONCAVE, bench_of, problems
+
+Floats = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.int64]
+TIED = "t-svgp tied-projected"
+STEPS, PASSES = 50, 60
+DECAYING_PASSES = 200
+
+
+def decaying(step: int) -> float:
+    """A rate as Robbins and Monro (1951) ask for: its sum diverges, that of its squares does not."""
+    return float((step + 2) ** -0.75)
+
+
+def fixed_theta() -> pd.DataFrame:
+    """q(u) of tied sums against that of a site [n] each, after E-steps and where they settle."""
+    rows = [
+        {"seed": seed, "likelihood": likelihood, **row}
+        for seed, problem in problems(n=24)
+        for likelihood in LOG_CONCAVE
+        for row in _beside_sites(bench_of(TIED, likelihood, problem))
+    ]
+    return pd.DataFrame(rows)
+
+
+def _beside_sites(b: Bench) -> Iterator[dict[str, Any]]:
+    everything, thirds = np.arange(b.n), np.arange(b.n).reshape(3, -1)
+    state = b.start
+    for _ in range(STEPS):
+        state = b.e_step(state, b.full, RATE)
+    theirs = _of_sites(b, [everything] * STEPS, all_decay=True)
+    yield {"check": "all rows", "residual": worst_of(b.posterior(state)[:2], theirs)}
+
+    tied = b.posterior(b.minibatch_run(STEPS))[:2]
+    theirs = _of_sites(b, b.problem.batches[:STEPS], all_decay=True)
+    yield {"check": "all sites decay", "residual": worst_of(tied, theirs)}
+
+    optimum = b.posterior(settled(b))[:2]
+    own = _of_sites(b, [*thirds] * PASSES, all_decay=False)
+    yield {"check": "the batch's sites decay", "residual": worst_of(own, optimum)}
+    summed = _of_sites(b, [*thirds] * PASSES, all_decay=True)
+    yield {"check": "tied, of minibatches", "residual": worst_of(summed, optimum)}
+
+    several = [*thirds] * DECAYING_PASSES
+    for check, ends in (
+        ("tied, decaying rate", _of_sites(b, several, all_decay=True, rate=decaying)),
+        ("untied, decaying rate", _of_sites(b, several, all_decay=False, rate=decaying)),
+        (
+            "tied, decaying rate, without n/b",
+            _of_sites(b, [*thirds] * PASSES, all_decay=True, rate=decaying, scaled=False),
+        ),
+    ):
+        yield {"check": check, "residual": worst_of(ends, optimum)}
+
+
+def _of_sites(
+    b: Bench,
+    batches: Iterable[Rows],
+    *,
+    all_decay: bool,
+    rate: Callable[[int], float] = lambda _: RATE,
+    scaled: bool = True,
+) -> list[Floats]:
+    """Mean and covariance after E-steps on sites (λ₁, β), each [n], from q = p.
+
+    Either every site decays and a batch's stand for n/b of them, as their sums do (Eqs. 22 and 23; as
+    printed, `scaled = False`, they stand for themselves alone), or those of the batch alone move (Eq. 17).
+    """
+    full, made = dense_of(b), dict[bytes, Dense]()
+    lambda1, beta = np.zeros(len(full.y)), np.zeros(len(full.y))
+    for number, rows in enumerate(batches):
+        if (key := rows.tobytes()) not in made:
+            made[key] = dense_of(b, rows=rows)
+        dense = made[key]
+        m, S = _posterior(full.A, full.K_inv, lambda1, beta)
+        mu, _ = dense.marginals(m, S)
+        _, alpha, slope = dense.expectations(m, S)
+        r = rate(number)
+        step = r * dense.scale if all_decay and scaled else r
+        moving = slice(None) if all_decay else rows
+        lambda1[moving] *= 1.0 - r
+        beta[moving] *= 1.0 - r
+        np.add.at(lambda1, rows, step * (slope * mu + alpha)[0])
+        np.add.at(beta, rows, step * slope[0])
+    return list(_posterior(full.A, full.K_inv, lambda1, beta))
+
+
+def _posterior(
+    A: Floats, K_inv: npt.NDArray[np.floating[Any]], lambda1: Floats, beta: Floats
+) -> tuple[Floats, Floats]:
+    """N(m, S) with S⁻¹ = K⁻¹ + A diag(β) Aᵀ and S⁻¹m = Aλ₁, A = K⁻¹K_uf."""
+    S: Floats = np.asarray(np.linalg.inv(K_inv + (A * beta) @ A.T), np.float64)
+    return (S @ (A @ lambda1))[None], S[None]

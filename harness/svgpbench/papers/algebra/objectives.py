@@ -1,0 +1,83 @@
+"""M-step objectives over θ: a method's own, and the standard one by dense algebra."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from svgpbench.checks.bench import Bench, worst_of
+from svgpbench.checks.cases import Case
+from svgpbench.checks.dense.gaussians import Dense
+from svgpbench.kernels import Theta, unconstrain
+from svgpbench.ops import Tree
+from svgpbench.training.m_step import m_objective
+from svgpbench.tree import leaves, tree_map
+
+STANDS_STILL, MOST_STEPS = 1e-12, 400
+
+
+def settled(b: Bench, rate: float = 0.8) -> Tree:
+    """The state after full-batch E-steps until it stands still."""
+    state, batch = b.start, b.full
+    for _ in range(MOST_STEPS):
+        before, state = state, b.e_step(state, batch, rate)
+        if worst_of(leaves(state), leaves(before)) < STANDS_STILL:
+            break
+    return state
+
+
+def partial(b: Bench) -> Tree:
+    """The state after two full-batch E-steps of rate ½."""
+    return b.e_step(b.e_step(b.start, b.full, 0.5), b.full, 0.5)
+
+
+def theta_at(
+    b: Bench,
+    *,
+    variance: float = 1.0,
+    lengthscales: float = 1.0,
+    noise: float = 1.0,
+    shift: float = 0.0,
+) -> Theta:
+    """The bench's θ, its parts scaled and inducing inputs, where there are any, shifted."""
+    theta = b.problem.theta(b.model, b.method.basis)
+    kernel = theta.kernel._replace(
+        variance=theta.kernel.variance * variance,
+        lengthscales=theta.kernel.lengthscales * lengthscales,
+    )
+    likelihood = tree_map(lambda x: x * noise, theta.likelihood)
+    inducing = theta.inducing if b.method.basis == "data" else theta.inducing + shift
+    return Theta(kernel, likelihood, inducing)
+
+
+def raw_at(b: Bench, theta: Theta) -> Theta:
+    """θ as the method's backend has it."""
+    raw: Theta = tree_map(b.ops.asarray, unconstrain(theta))
+    return raw
+
+
+def dense_of(
+    b: Bench, theta: Theta | None = None, rows: npt.NDArray[np.int64] | None = None
+) -> Dense:
+    """Dense algebra at a bench's θ or another, on all its rows or on a batch."""
+    rows = np.arange(b.n) if rows is None else rows
+    at = theta_at(b) if theta is None else theta
+    case = Case("t-svgp tied-projected", b.model.likelihood.name, b.model.kernel.name)
+    jitter = 0.0 if b.method.name == "t-vgp" else b.model.jitter
+    dense = Dense(case, at, b.problem.X[rows], b.y[rows], b.n / len(rows), jitter=jitter)
+    dense.likelihood = b.model.likelihood  # at its own settings, which a case does not know
+    return dense
+
+
+def dual(b: Bench, state: Tree, theta: Theta) -> float:
+    """What the method's M-steps go up, at θ, with the state of the bench's own θ held."""
+    ops = b.ops
+    held = b.method.hold(ops, b.prior, b.model.conditional(theta_at(b)), state)
+    value = m_objective(ops, b.model, b.method, raw_at(b, theta), held, b.full, b.one)
+    return float(ops.to_numpy(value))
+
+
+def standard(b: Bench, state: Tree, theta: Theta) -> float:
+    """The bound at θ with q(u) of a state held, by dense algebra."""
+    m, S = b.posterior(state)[:2]
+    return dense_of(b, theta).elbo(m, S)

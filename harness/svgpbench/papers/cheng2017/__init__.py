@@ -1,0 +1,1 @@
+"""Cheng and Boots 2017: variational inference with linear complexity."""

@@ -1,0 +1,193 @@
+"""Cheng and Boots 2017, Secs. 3.3-3.4: Eqs. 7-10 as printed, the coupled q in them, and what parts."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+
+from svgpbench.checks.bench import Bench, bound_kl_and_marginals, worst_of
+from svgpbench.checks.cases import build_model, small_problem
+from svgpbench.checks.dense.gaussians import kernel_matrix
+from svgpbench.checks.matrix import difference
+from svgpbench.kernels import constrain, unconstrain
+from svgpbench.kernels.bases import Decoupled
+from svgpbench.methods import build_method
+from svgpbench.methods.decoupled import DecoupledState, MeanPrecision
+from svgpbench.methods.mean_covariance import MeanCholesky
+from svgpbench.papers.algebra.random_problems import LOG_CONCAVE, Floats
+from svgpbench.papers.cheng2017.algebra.drawn import (
+    cases,
+    drawn,
+    general,
+    gradients,
+    on,
+    triangular,
+)
+from svgpbench.papers.cheng2017.algebra.functions import functions_gap
+from svgpbench.plugins import load_backend
+
+STEP = 1e-20
+"""Of the complex step, whose error is its square."""
+
+
+# --- cheng2017-01 ----------------------------------------------------------------------------------
+
+
+def as_printed() -> pd.DataFrame:
+    """Eqs. 7-10 and the gradient of the KL in B; what α = β gives where S ⪯ K, and where not."""
+    return cases(_as_printed)
+
+
+def _as_printed(likelihood: str, seed: int) -> Iterator[tuple[str, float]]:
+    yield from _equations(likelihood, seed)
+    yield "inducing functions", functions_gap(likelihood, seed)
+    yield "alpha = beta, S below K", _coupled_gap(likelihood, seed, inside=True)
+    yield "alpha = beta, any S", _coupled_gap(likelihood, seed, inside=False)
+    if likelihood in LOG_CONCAVE:
+        yield "best coupled S, log-concave", _outside(likelihood, seed)
+
+
+def _equations(likelihood: str, seed: int) -> Iterator[tuple[str, float]]:
+    d = drawn(likelihood, seed)
+    m, S = d.judge.decoupled(d.a, d.L_B)
+    b = d.bench
+    yield "mean and variance", worst_of(b.marginals(d.state), list(d.judge.marginals(m, S)))
+    yield "KL", difference(b.kl(d.state), d.judge.kl(m, S))
+    bound = b.ops.to_numpy(b.bound(d.state, b.full))
+    yield "bound", difference(bound, d.judge.elbo(m, S))
+    K = d.judge.K[d.judge.size :, d.judge.size :]
+    G = printed_gradient(K, d.L_B[0] @ d.L_B[0].T)
+    found = gradients(b, d.state, b.full, 0.0).L_B[0]
+    by_step = difference(found, -np.tril(2 * G @ d.L_B[0]))
+    E = d.rng.standard_normal(K.shape)
+    exact = kl_slope(K, d.L_B[0] @ d.L_B[0].T, E + E.T)
+    yield "gradient of the KL in B", max(by_step, difference(np.sum(G * (E + E.T)), exact))
+
+
+def printed_gradient(K: Floats, B: Floats) -> Floats:
+    """½(I + KB)⁻¹ K B K (I + BK)⁻¹ (Sec. 3.4)."""
+    eye = np.eye(len(K))
+    return np.asarray(0.5 * np.linalg.inv(eye + K @ B) @ K @ B @ K @ np.linalg.inv(eye + B @ K))
+
+
+def kl_slope(K: Floats, B: Floats, direction: Floats) -> float:
+    """The slope of KL[N(0, (K⁻¹ + B)⁻¹) ‖ N(0, K)] along a direction of B, by a complex step."""
+    precision = np.linalg.inv(K) + B + 1j * STEP * direction
+    trace = np.trace(np.linalg.inv(K) @ np.linalg.inv(precision))
+    return float((0.5 * (trace + np.log(np.linalg.det(precision)))).imag / STEP)
+
+
+def _coupled_gap(likelihood: str, seed: int, *, inside: bool) -> float:
+    """How far DECOUPLED with α = β, a = K⁻¹m and B = S⁻¹ − K⁻¹ is from q-SVGP at a drawn (m, S).
+
+    Where S is not below K that B has negative eigenvalues, and the nearest that LLᵀ can be is taken.
+    """
+    problem = small_problem(M=6, seed=seed)
+    d = on(dataclasses.replace(problem, gamma=problem.Z), likelihood, seed)
+    q = build_method("q-svgp", {"whiten": False})
+    coupled = Bench(d.bench.ops, d.bench.model, q, problem)
+    K = coupled.prior.Kuu[0]
+    S = np.linalg.inv(np.linalg.inv(K) + d.L_B[0] @ d.L_B[0].T)
+    if not inside:  # wider than the prior in one direction
+        wide = d.rng.standard_normal(len(K))
+        S = S + 3 * np.outer(wide, wide)
+    B = np.linalg.inv(S) - np.linalg.inv(K)
+    size, axes = np.linalg.eigh(0.5 * (B + B.T))
+    L_B = triangular(axes * np.sqrt(np.maximum(size, 1e-12)))
+    m = d.a @ K
+    same = MeanPrecision(d.a, L_B[None])
+    theirs = coupled.start._replace(q=MeanCholesky(m, np.linalg.cholesky(S)[None]))
+    return worst_of(
+        bound_kl_and_marginals(d.bench, DecoupledState(same, ())),
+        bound_kl_and_marginals(coupled, theirs),
+    )
+
+
+def _outside(likelihood: str, seed: int) -> float:
+    """How far t-SVGP's S is from S ⪯ K where it settles: the least eigenvalue of S⁻¹ − K⁻¹, if negative."""
+    problem = small_problem(M=6, seed=seed)
+    model = build_model(likelihood, "matern52")
+    b = Bench(load_backend("numpy"), model, build_method("t-svgp", {}), problem)
+    state = b.start
+    for _ in range(30):
+        state = b.e_step(state, b.full, 1.0 if likelihood == "gaussian" else 0.5)
+    _, S, _ = b.posterior(state)
+    size = np.linalg.eigvalsh(np.linalg.inv(S[0]) - np.linalg.inv(b.prior.Kuu[0]))
+    return max(0.0, -float(size.min() / size.max()))
+
+
+# --- cheng2017-03 ----------------------------------------------------------------------------------
+
+
+def splits() -> pd.DataFrame:
+    """Mixed differences of the bound in (a, α) and (B, β); what is left where there is no β."""
+    return cases(_split)
+
+
+def _split(likelihood: str, seed: int) -> Iterator[tuple[str, float]]:
+    if likelihood != "gaussian":
+        yield "other likelihoods", _mixed(likelihood, seed)
+        return
+    yield "Gaussian", _mixed(likelihood, seed)
+    yield "Gaussian, noise learned", _mixed(likelihood, seed, learned=True)
+    yield from _without_covariance(seed)
+
+
+def _mixed(likelihood: str, seed: int, *, learned: bool = False) -> float:
+    """|L(1,1) − L(0,1) − L(1,0) + L(0,0)| of the bound in the mean's part and the covariance's, relative."""
+    d = drawn(likelihood, seed)
+    problem = d.bench.problem
+    a, L_B = general(d.rng, len(problem.gamma), len(problem.Z))
+    means = ((d.a, problem.gamma), (3 * a, problem.gamma + 0.3))
+    covariances = ((d.L_B, problem.Z), (0.5 * L_B, problem.Z - 0.3))
+    L = np.array(
+        [[_bound(d.bench, x, y, learned=learned) for y in covariances] for x in means], float
+    )
+    mixed = abs(L[1, 1] - L[0, 1] - L[1, 0] + L[0, 0])
+    return float(mixed / max(abs(L[1, 0] - L[0, 0]), abs(L[0, 1] - L[0, 0])))
+
+
+def _bound(
+    b: Bench, mean: tuple[Floats, Floats], covariance: tuple[Floats, Floats], *, learned: bool
+) -> float:
+    """The bound at (a, α) and (L_B, β), at the θ of the problem or at the best noise variance there."""
+    (a, alpha), (L_B, beta) = mean, covariance
+    raw = b.raw._replace(inducing=Decoupled(alpha, beta))
+    state, p = DecoupledState(MeanPrecision(a, L_B), ()), b.steps.prior(raw)
+    f = b.steps.factor(raw, p, b.full)
+    if learned:
+        mu, v = b.method.marginals(b.ops, f, b.method.factorise(b.ops, f, state))
+        theta = constrain(b.ops, raw)
+        noise = theta.likelihood._replace(noise_variance=np.mean((b.y - mu) ** 2 + v))
+        raw = unconstrain(theta._replace(likelihood=noise))
+    return float(b.steps.bound(raw, f, b.full, state, b.one))
+
+
+def _without_covariance(seed: int) -> Iterator[tuple[str, float]]:
+    """B = 0, which is M_β = 0, at α = X: the prior's variance, ridge regression's objective and solution."""
+    problem = small_problem(seed=seed)
+    problem = dataclasses.replace(problem, gamma=problem.X, Z=problem.Z[:1])
+    model = build_model("gaussian", "matern52", jitter=0.0)
+    b = Bench(load_backend("numpy"), model, build_method("decoupled", {}), problem)
+    theta = problem.theta(model, "decoupled")
+    K = kernel_matrix("matern52", theta, problem.X, problem.X)
+    s2 = float(theta.likelihood.noise_variance)
+
+    def state(a: Floats) -> DecoupledState:
+        return DecoupledState(MeanPrecision(a[None], np.zeros((1, 1, 1))), ())
+
+    best: Floats = np.asarray(np.linalg.solve(K + s2 * np.eye(b.n), b.y), dtype=np.float64)
+    a: Floats = best + 0.3 * np.random.default_rng(seed).standard_normal(b.n)
+    _, v = b.marginals(state(a))
+    yield "no beta: the prior's variance", difference(v[0], np.diag(K))
+    gain = float(b.bound(state(best), b.full) - b.bound(state(a), b.full))
+    ridge = [np.sum((b.y - K @ x) ** 2) + s2 * x @ K @ x for x in (a, best)]
+    yield (
+        "no beta: ridge regression's objective",
+        difference(gain, (ridge[0] - ridge[1]) / (2 * s2)),
+    )
+    slope = gradients(b, state(best), b.full, 1.0).a
+    yield "no beta: its solution", float(np.max(np.abs(slope)) / np.max(np.abs(K @ best)))

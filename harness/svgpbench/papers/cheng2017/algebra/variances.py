@@ -1,0 +1,165 @@
+"""Cheng and Boots 2017, Secs. 3.3-3.4: the decoupled variance beside the prior's and the exact GP's."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import minimize
+
+from svgpbench.checks.bench import Bench
+from svgpbench.checks.cases import Problem, build_model, small_problem
+from svgpbench.checks.dense import gpr_bound, kernel_matrix
+from svgpbench.kernels import Theta
+from svgpbench.kernels.kernels import KernelParameters
+from svgpbench.likelihoods import GaussianParameters
+from svgpbench.methods import build_method
+from svgpbench.methods.decoupled import DecoupledState, MeanPrecision
+from svgpbench.papers.algebra.random_problems import SEEDS, Floats
+from svgpbench.papers.cheng2017.algebra.drawn import general, gradients, triangular
+from svgpbench.plugins import load_backend
+
+KERNEL, EDGE = "se", 3.0
+M_ALPHA = 8
+SIZES = (4, 8)  # of β
+STRICT = 1e-9
+"""Share of the prior's variance by which a variance is below it."""
+START = np.log([0.3, 0.7, 0.04])
+"""Variance, lengthscale and noise variance of the θ that is not learned, and where learning starts."""
+
+
+@dataclass(frozen=True)
+class Sinc(Problem):
+    """Noisy values of sinc on [−3, 3] at one θ."""
+
+    logs: Any = None  # of variance, lengthscale, noise variance
+
+    def theta(self, model: Any, basis: str = "inducing", *, moved: bool = False) -> Theta:
+        variance, lengthscale, noise = np.exp(self.logs)
+        parameters = KernelParameters(np.array([variance]), np.array([[lengthscale]]))
+        return Theta(parameters, GaussianParameters(np.float64(noise)), self.inducing(basis))
+
+
+def sinc(seed: int, M_beta: int) -> Sinc:
+    """60 points; α and β are evenly spaced."""
+    rng = np.random.default_rng(seed)
+    X = np.sort(rng.uniform(-EDGE, EDGE, (60, 1)), axis=0)
+    y = np.sinc(X[:, 0]) + 0.2 * rng.standard_normal(60)
+    Z, gamma = (np.linspace(-0.9 * EDGE, 0.9 * EDGE, M)[:, None] for M in (M_beta, M_ALPHA))
+    of_others = {**vars(small_problem()), "X": X, "y": y, "Z": Z, "gamma": gamma}
+    return Sinc(**of_others, logs=START)
+
+
+def places(problem: Sinc) -> dict[str, Floats]:
+    """Inputs [k, 1] on the basis, at the data, among them and beyond them."""
+    beyond = EDGE + np.linspace(0.1, 1.5, 8)
+    return {
+        "on beta": problem.Z,
+        "between": np.linspace(-EDGE, EDGE, 97)[:, None],
+        "far": np.concatenate([-beyond, beyond])[:, None],
+    }
+
+
+class At:
+    """DECOUPLED on a problem at its θ, with q as one wants it."""
+
+    def __init__(self, problem: Sinc) -> None:
+        self.model = build_model("gaussian", KERNEL)
+        self.b = Bench(load_backend("numpy"), self.model, build_method("decoupled", {}), problem)
+        self.problem, self.theta = problem, problem.theta(self.model, "decoupled")
+
+    def cov(self, A: Floats, B: Floats) -> Floats:
+        """Covariances of inputs."""
+        return kernel_matrix(KERNEL, self.theta, A, B)
+
+    @property
+    def best(self) -> DecoupledState:
+        """The optimum at θ: B = AAᵀ/σ² with A = K_β⁻¹K_βf, and a by least squares."""
+        p, jitter = self.problem, self.model.jitter
+        s2 = float(self.theta.likelihood.noise_variance)
+        A = np.linalg.solve(self.cov(p.Z, p.Z) + jitter * np.eye(len(p.Z)), self.cov(p.Z, p.X))
+        K_af = self.cov(p.gamma, p.X)
+        H = K_af @ K_af.T / s2 + self.cov(p.gamma, p.gamma) + jitter * np.eye(len(p.gamma))
+        a = np.linalg.solve(H, K_af @ p.y / s2)
+        L_B = triangular(A / np.sqrt(s2))
+        return DecoupledState(MeanPrecision(a[None], L_B[None]), ())
+
+    def bound(self, state: DecoupledState) -> float:
+        """On all data."""
+        return float(self.b.bound(state, self.b.full))
+
+    def mean(self, state: DecoupledState, X: Floats) -> Floats:
+        """Of q(f) at inputs."""
+        return np.asarray(self._at(X).marginals(state)[0][0])
+
+    def variance(self, state: DecoupledState, X: Floats) -> Floats:
+        """Of q(f) at inputs."""
+        return np.asarray(self._at(X).marginals(state)[1][0])
+
+    def _at(self, X: Floats) -> Bench:
+        return Bench(self.b.ops, self.model, self.b.method, replace(self.problem, X=X, y=X[:, 0]))
+
+    def exact_variance(self, X: Floats) -> Floats:
+        """Of p(f | y) at inputs, by conditioning."""
+        p, s2 = self.problem, float(self.theta.likelihood.noise_variance)
+        K = self.cov(p.X, p.X) + s2 * np.eye(len(p.X))
+        cross = self.cov(p.X, X)
+        return np.asarray(np.diag(self.cov(X, X) - cross.T @ np.linalg.solve(K, cross)))
+
+
+def learned(problem: Sinc, *, exact: bool) -> Sinc:
+    """The problem at the θ that is best for DECOUPLED at its optimum, or for the exact GP."""
+
+    def loss(logs: Floats) -> float:
+        at = At(replace(problem, logs=logs))
+        if exact:
+            return -gpr_bound(at.theta, KERNEL, problem.X, problem.y)
+        return -at.bound(at.best)
+
+    found = minimize(loss, START, method="L-BFGS-B", bounds=[(x - 3, x + 3) for x in START])
+    return replace(problem, logs=found.x)
+
+
+def variances() -> pd.DataFrame:
+    """By how much q's variance is above the prior's; at which share of inputs below the exact GP's."""
+    rows = [
+        {"seed": seed, "M_beta": M, "check": check, "residual": residual}
+        for seed, M in itertools.product(SEEDS, SIZES)
+        for check, residual in itertools.chain(_beside_prior(seed, M), _beside_exact(seed, M))
+    ]
+    return pd.DataFrame(rows)
+
+
+def _beside_prior(seed: int, M: int) -> Iterator[tuple[str, float]]:
+    at = At(sinc(seed, M))
+    prior = float(at.theta.kernel.variance[0])
+    rng = np.random.default_rng(seed)
+    a, L_B = general(rng, M_ALPHA, M)
+    X = np.concatenate(list(places(at.problem).values()))
+    v = at.variance(DecoupledState(MeanPrecision(a, L_B), ()), X)
+    yield "at most the prior's", max(0.0, float(np.max(v) / prior - 1))
+    yield "below the prior's, B definite", float(np.mean(v > prior * (1 - STRICT)))
+    x = rng.uniform(-EDGE, EDGE, (1, 1))
+    k = at.cov(at.problem.Z, x)[:, 0]
+    column = a[0, :M] - k * (k @ a[0, :M]) / (k @ k)  # B = l lᵀ with lᵀk_βx = 0
+    singular = np.zeros((1, M, M))
+    singular[0, :, 0] = column
+    v = at.variance(DecoupledState(MeanPrecision(a, singular), ()), x)
+    yield "below the prior's, B singular", float(np.mean(v > prior * (1 - STRICT)))
+
+
+def _beside_exact(seed: int, M: int) -> Iterator[tuple[str, float]]:
+    problem = sinc(seed, M)
+    at = At(problem)
+    g, size = gradients(at.b, at.best, at.b.full, 1.0), at.best.q
+    yield "best q", max(np.max(np.abs(x)) / np.max(np.abs(y)) for x, y in zip(g, size, strict=True))
+    own, exact = (At(learned(problem, exact=exact)) for exact in (False, True))
+    size_of = "M_beta = M_alpha" if M == M_ALPHA else "M_beta < M_alpha"
+    for theta, q, judge in (("same", at, at), ("learned", own, exact)):
+        for place, X in places(problem).items():
+            below = q.variance(q.best, X) < judge.exact_variance(X)
+            yield f"{theta} theta, {place}, {size_of}", float(np.mean(below))

@@ -1,0 +1,1 @@
+"""The records that decide claims, as the frames that predicates read."""

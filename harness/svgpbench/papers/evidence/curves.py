@@ -1,0 +1,99 @@
+"""Curves against seconds of training from records of `svgpbench learn`, for pictures and for claims."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from svgpbench.benchmarks.time_to_target.comparison import Entry, compare
+from svgpbench.benchmarks.time_to_target.plan import OURS, Contestant, Plan, read_plan
+from svgpbench.benchmarks.time_to_target.problems import sizes_of
+from svgpbench.benchmarks.time_to_target.records import read
+from svgpbench.papers.evidence.records import Evidence
+
+LEARNING = "learning"
+"""The folder of `svgpbench learn` below the results."""
+
+
+@dataclass(frozen=True)
+class Learned(Evidence):
+    """One row per look at a run: `problem`, `method`, `seed`, `seconds` of training, `elbo` and `nlpd`.
+
+    `n_bound` is the number of rows that the ELBO is a sum over.
+    """
+
+    about: str = ""
+
+    @property
+    def condition(self) -> str:
+        return self.about
+
+
+def entries_of(name: str, results: Path) -> dict[str, list[Entry]]:
+    """Return the contestants of a plan that have trained, by problem; a problem that none has is left out."""
+    plan, found = read_plan(Path(name)), read(results / LEARNING)
+    entries = {
+        problem: [x for x in compare(plan, problem, contestants_of(plan), found.get) if x.trained]
+        for problem in plan.problems
+    }
+    return {problem: several for problem, several in entries.items() if several}
+
+
+def contestants_of(plan: Plan) -> list[Contestant]:
+    """Return the methods that a plan names, ours first."""
+    ours = [Contestant(OURS, method) for method in plan.methods]
+    peers = plan.peer_methods.items()
+    return [*ours, *(Contestant(peer, method) for peer, methods in peers for method in methods)]
+
+
+def learned(results: Path, name: str) -> Learned:
+    """Return the looks at every run of a plan, or why there are none."""
+    entries = entries_of(name, results)
+    if not entries:
+        return Learned(pd.DataFrame(), f"no runs of plan {name} in {results / LEARNING}")
+    frame = pd.DataFrame(list(_rows(name, entries)))
+    return Learned(frame, about=_about(entries))
+
+
+def _rows(name: str, entries: dict[str, list[Entry]]) -> Iterator[dict[str, Any]]:
+    plan = read_plan(Path(name))
+    for problem, several in entries.items():
+        rows, _ = sizes_of(plan.problems[problem])
+        for entry in several:
+            for record in entry.trained:
+                for look in record.looks:
+                    yield {
+                        "problem": problem,
+                        "method": entry.contestant.title,
+                        "seed": record.run.seed,
+                        **look._asdict(),
+                        "n_bound": rows,
+                        "cell_id": f"{LEARNING}/{entry.contestant.library}.jsonl",
+                    }
+
+
+def _about(entries: dict[str, list[Entry]]) -> str:
+    """Say what was trained, how often, in which modes and versions."""
+    each = [entry for several in entries.values() for entry in several]
+    seeds = max(len(entry.trained) for entry in each)
+    modes = dict.fromkeys(
+        entry.choice.mode for entry in each if entry.choice and entry.contestant.library == OURS
+    )
+    peers = dict.fromkeys(
+        f"{library} {versions.get(library, '')}".rstrip()
+        for entry in each
+        if (library := entry.contestant.library) != OURS
+        for versions in [entry.trained[0].versions or {}]
+    )
+    beside = f" beside {', '.join(peers)}" if peers else ""
+    return f"{', '.join(entries)}, {seeds} seed{'s' * (seeds > 1)}, {', '.join(modes)}{beside}"
+
+
+def command(name: str, results: Path) -> str:
+    """Return the command that trains a plan."""
+    libraries = " ".join(f"--library {x}" for x in (OURS, *read_plan(Path(name)).peer_methods))
+    return f"svgpbench learn --plan {name} {libraries} --results {results / LEARNING}"

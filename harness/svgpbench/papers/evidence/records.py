@@ -1,0 +1,166 @@
+"""The records that decide a claim, as the frame that predicates read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+import pandas as pd
+
+from svgpbench.errors import UserError, unknown
+from svgpbench.experiments import Experiment, Selection, resolve, shipped_experiments
+from svgpbench.experiments.cell import identify
+from svgpbench.experiments.resolve import shown_names
+from svgpbench.papers import Artefact
+from svgpbench.plugins import COMPUTED, load, plugins
+from svgpbench.results.collect import collect
+from svgpbench.results.records import Record, UnreadableFileError
+from svgpbench.results.trace_measures import frame_of
+from svgpbench.results.tuned_methods import why_not_chosen
+from svgpbench.stats.measures import MEASURES
+from svgpbench.stats.rules import AT, SECONDS
+
+NO_EVIDENCE = frozenset({"crashed", "error", "skipped"})
+"""Statuses that say something of a machine or of a defect, and nothing of a method."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Records of an artefact's experiment: whole, or why they are not.
+
+    A row of the frame has its method by the name of claims in `method`, and by that of tables in `label`.
+    """
+
+    frame: pd.DataFrame
+    why_not: str = ""
+    records: tuple[Record, ...] = ()
+
+    def of(self, methods: Sequence[str]) -> pd.DataFrame:
+        """The cells of some methods; of all, where none is named.
+
+        A method `NAME @ 500` is NAME as it stood after 500 iterations, by the trace, and `NAME @ 30 s` after
+        30 seconds of training.
+        """
+        if not methods:
+            return self.frame
+        ended = self.frame[self.frame["method"].isin(methods)]
+        earlier = [self._at(name) for name in dict.fromkeys(methods) if AT in name]
+        return pd.concat([ended, *earlier]) if earlier else ended
+
+    def _at(self, name: str) -> pd.DataFrame:
+        method, _, moment = name.rpartition(AT)
+        rows = self.frame[self.frame["method"] == method].assign(method=name)
+        points = {r.cell_id: scores_at(r, moment) for r in self.records}
+        here = [points[cell] for cell in rows["cell_id"]]
+        scores = {key: [point.get(key) for point in here] for key in MEASURES}
+        return rows.assign(**{key: pd.Series(x, rows.index, float) for key, x in scores.items()})
+
+    @property
+    def condition(self) -> str:
+        """What the frame is of, in a few words."""
+        plain = self.frame[self.frame["perturbation"] == 0]
+        splits = plain.groupby("data")[["split_seed", "fold"]].apply(
+            lambda x: len(x.drop_duplicates())
+        )
+        counts = [
+            (plain["data"].nunique(), "data set"),
+            (int(splits.max()), "split"),
+            (plain["seed"].nunique(), "start"),
+        ]
+        sizes = ", ".join(f"{count} {what}{'s' * (count > 1)}" for count, what in counts)
+        return f"{sizes}, {plain['backend'].iloc[0]}"
+
+
+def gather(results: Path, artefact: Artefact, experiment: Experiment) -> Evidence:
+    """The records of an artefact's experiment on the first of its backends, replicas with them."""
+    cells = resolve(experiment, artefact.preset, Selection(backends=experiment.backends[:1]))
+    try:
+        found = collect(results, experiment, cells)
+    except UnreadableFileError:
+        raise  # not one of those that have not run
+    except UserError as error:
+        return Evidence(pd.DataFrame(), str(error).partition(";")[0])
+    if found.missing:
+        why = f"{found.missing} of {len(cells)} cells of {experiment.name} have not run"
+        return Evidence(pd.DataFrame(), why)
+    if broken := [record for record in found.records if record.status in NO_EVIDENCE]:
+        statuses = ", ".join(dict.fromkeys(record.status for record in broken))
+        why = f"{len(broken)} of {len(cells)} cells of {experiment.name} ended {statuses}; run them again"
+        return Evidence(pd.DataFrame(), why)
+    if why := why_not_chosen(results, experiment, artefact.preset):
+        return Evidence(pd.DataFrame(), why)
+    frame = frame_of(found.records)
+    names = shown_names(experiment, artefact.preset)
+    titles = {
+        identify(cell).cell_id: cell.method.title for cell in cells
+    }  # a record has its old label
+    labels = frame["cell_id"].map(titles)
+    named = frame.assign(method=labels.map(names), label=labels)
+    return Evidence(named, records=found.records)
+
+
+def scores_at(record: Record, moment: str) -> dict[str, float | None]:
+    """What a trace says of an iteration, empty where it ended before; or of the last one by `30 s`."""
+    if moment.endswith(SECONDS):
+        return _scores_by(record, float(moment.removesuffix(SECONDS)))
+    iterations, iteration = list(record.trace.get("iteration", ())), int(moment)
+    if iteration not in iterations:
+        return {}
+    return {key: values[iterations.index(iteration)] for key, values in record.trace.items()}
+
+
+def _scores_by(record: Record, seconds: float) -> dict[str, float | None]:
+    """What a trace says of its last iteration within so many seconds of training; empty before the first."""
+    within = [
+        at for at, time in enumerate(record.trace.get("seconds", ())) if (time or 0) <= seconds
+    ]
+    return {key: values[within[-1]] for key, values in record.trace.items()} if within else {}
+
+
+@dataclass(frozen=True)
+class Computation:
+    """A frame that was computed for a claim: a row a case, named by its `check`."""
+
+    frame: pd.DataFrame
+
+    def of(self, checks: Sequence[str]) -> pd.DataFrame:
+        """The rows of some checks, or of all; raises `UserError` for a check that there is not."""
+        for check in checks:
+            if check not in (known := self.frame["check"].unique()):
+                raise unknown("check", check, known)
+        return self.frame[self.frame["check"].isin(checks)] if checks else self.frame
+
+    @property
+    def condition(self) -> str:
+        """What was computed, in a few words."""
+        cases, checks = len(self.frame), self.frame["check"].nunique()
+        return f"computed: {checks} check{'s' * (checks > 1)}, {cases} case{'s' * (cases > 1)}"
+
+
+def compute(paper: str, claim: str) -> Computation | None:
+    """What the paper's entry in `svgpbench.computed` computes for a claim; None where it has nothing."""
+    frame = computed_frame(paper, claim)
+    return None if frame is None else Computation(frame)
+
+
+ComputedFrame: TypeAlias = Callable[[str, str], pd.DataFrame | None]
+"""What gives the frame of a claim or a figure, by paper and name."""
+
+
+def computed_frame(paper: str, name: str) -> pd.DataFrame | None:
+    """The frame of a claim, or of `ARTEFACT/FIGURE`; None where the paper's entry has nothing."""
+    if paper not in plugins(COMPUTED):
+        return None
+    computations: Mapping[str, Callable[[], pd.DataFrame]] = load(COMPUTED, paper)
+    return computations[name]() if name in computations else None
+
+
+def command(paper: str, artefact: Artefact, experiment: Experiment, results: Path) -> str:
+    """What runs the cells that decide; a file in the paper's own folder has no path that a reader knows."""
+    preset = f" --preset {artefact.preset}" if artefact.preset else ""
+    if experiment.name not in shipped_experiments():
+        return f"svgpbench reproduce {paper}/{artefact.id}{preset} --results {results}"
+    backend = f"--backend {experiment.backends[0]}"
+    return f"svgpbench run {artefact.experiment}{preset} {backend} --results {results}"

@@ -1,0 +1,102 @@
+"""Times of steps from a record of `svgpbench speed`, as a claim about speed reads them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from svgpbench.benchmarks.timing.report import Cell, SpeedReport
+from svgpbench.errors import UserError
+from svgpbench.papers import Paper
+from svgpbench.papers.evidence.records import Evidence
+from svgpbench.papers.schema import Timing
+
+
+@dataclass(frozen=True)
+class Timed(Evidence):
+    """A row a problem, method and round, with `seconds` of all steps of the claim together.
+
+    `problem` is categorical: a method that has no times of one is missing there, and nowhere else.
+    """
+
+    about: str = ""
+
+    @property
+    def condition(self) -> str:
+        return self.about
+
+
+def timed(results: Path, timing: Timing) -> Timed:
+    """The rounds in which every step of a method was undisturbed; or why there are none.
+
+    Raises `UserError` for a file that is no record.
+    """
+    path = results / timing.record
+    if not path.is_file():
+        return Timed(pd.DataFrame(), f"no record {timing.record} in {results}")
+    try:
+        report = SpeedReport.from_json(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        raise UserError(f"{path}: is no record of `svgpbench speed --out`") from None
+    frame = pd.DataFrame(
+        [row for problem in timing.problems for row in _rounds(report, timing, problem)],
+        columns=["problem", "method", "round", "seconds"],
+    )
+    for problem in timing.problems:
+        if problem not in set(frame["problem"]):
+            steps = " + ".join(timing.steps)
+            return Timed(pd.DataFrame(), f"{timing.record} has no times of {problem} {steps}")
+    problems = pd.Categorical(frame["problem"], timing.problems)
+    frame = frame.assign(problem=problems, cell_id=timing.record)
+    return Timed(frame, about=_about(report, timing))
+
+
+def _rounds(report: SpeedReport, timing: Timing, problem: str) -> Iterator[dict[str, Any]]:
+    """The rounds of the methods that did every step."""
+    cells: dict[str, list[Cell]] = {}
+    for cell in report.cells:
+        if cell.problem == problem and cell.step in timing.steps and not cell.untimed:
+            cells.setdefault(cell.title, []).append(cell)
+    for title, of_steps in cells.items():
+        if len(of_steps) < len(timing.steps):
+            continue
+        for turn, rounds in enumerate(zip(*(cell.rounds for cell in of_steps), strict=False)):
+            if all(r.clean for r in rounds):
+                seconds = sum(r.median_s for r in rounds)
+                yield {"problem": problem, "method": title, "round": turn, "seconds": seconds}
+
+
+def command(paper: Paper, timing: Timing, results: Path) -> str:
+    """Return what makes the record: of every backend and peer, or on JAX of the methods that are named.
+
+    It times the problems of every artefact of the paper that reads the record.
+    """
+    others = [
+        x.timing.problems
+        for x in paper.about.artefacts
+        if x.timing and x.timing.record == timing.record
+    ]
+    names = dict.fromkeys(name for problems in (*others, timing.problems) for name in problems)
+    problems = " ".join(f"--problem {name}" for name in names)
+    steps = " ".join(f"--step {step}" for step in timing.steps)
+    out = results / timing.record
+    methods = " ".join(f"--method '{method}'" for method in timing.methods)
+    timed = f"--backend jax {methods}" if methods else "--peers"
+    return f"svgpbench speed {timed} {problems} {steps} --out {out}"
+
+
+def _about(report: SpeedReport, timing: Timing) -> str:
+    versions = {
+        name: found["versions"].get(name.partition("@")[0])
+        for name, found in report.environment.items()
+        if name in report.settings.get("peers", ())
+    }
+    peers = ", ".join(f"{name} {version}" for name, version in versions.items() if version)
+    threads = report.settings["threads"]
+    problems, steps = ", ".join(timing.problems), " + ".join(timing.steps)
+    return f"{problems}, {steps}, {threads} threads{', beside ' * bool(peers)}{peers}"

@@ -1,0 +1,96 @@
+"""Kobe 2021: where the bound is concave, by the coordinates of q (claim 18)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+
+from svgpbench.checks.bench import Bench
+from svgpbench.checks.dense.diagonal import diagonals
+from svgpbench.kernels import constrain
+from svgpbench.methods.mean_covariance import MeanCholesky
+from svgpbench.ops import Array, Tree
+from svgpbench.papers.algebra.random_problems import LIKELIHOODS, LOG_CONCAVE, SEEDS, Floats
+from svgpbench.papers.kobe2021.algebra.cases import Rows, bench_of, diagonal, random_problem
+from svgpbench.papers.kobe2021.algebra.coordinates import LOWER, M, lower
+from svgpbench.training.blocks import data_term
+
+POINTS = 200
+APART = 1e-4
+"""Of the central differences of a gradient, relative to coordinates of order one."""
+Placed = Callable[[Array], Tree]
+"""Coordinates x [P, d] of P points about each, as the state of P latents."""
+
+
+def largest_curvature(b: Bench, placed: Placed, d: int) -> float:
+    """Of the Hessians of the bound at many points, the largest eigenvalue relative to the spectrum.
+
+    The bound of P independent latents on the same data is the sum of P bounds, each in its own q: so
+    one gradient, by autodiff of our bound, is that of every point.
+    """
+    ops = b.ops
+    f = b.steps.factor(b.raw, b.prior, b.full)
+    data = data_term(b.model, constrain(ops, b.raw), b.full, b.one)
+    slopes = ops.value_and_grad(lambda x: b.method.bound(ops, f, data, placed(x)))
+
+    def slope(x: Floats) -> Floats:
+        return ops.to_numpy(slopes(ops.asarray(x))[1])
+
+    moves = np.broadcast_to(APART * np.eye(d)[:, None], (d, POINTS, d))
+    columns = [(slope(by) - slope(-by)) / (2 * APART) for by in moves]
+    H = np.stack(columns, axis=-1)  # [P, d, d]
+    values = np.linalg.eigvalsh((H + np.swapaxes(H, -1, -2)) / 2)
+    return float(np.max(values[:, -1] / np.max(np.abs(values), axis=1)))
+
+
+def in_weights(b: Bench, seed: int, *, log: bool) -> Placed:
+    """(μ, g) in units of each point's own g, or (μ, log g), about g from 0.01 to 100."""
+    rng, ops = np.random.default_rng(seed), b.ops
+    mu = rng.standard_normal((POINTS, M))
+    g = 10 ** rng.uniform(-2.0, 2.0, (POINTS, M))
+
+    def placed(x: Array) -> Tree:
+        factor = ops.exp(x[..., M:]) if log else 1.0 + x[..., M:]
+        return b.start._replace(mu=mu + x[..., :M], g=g * factor)
+
+    return placed
+
+
+def in_factor(b: Bench, seed: int) -> Placed:
+    """(m, L) of whitened u, which is affine in that of u itself."""
+    rng, ops = np.random.default_rng(seed), b.ops
+    mean = 2.0 * rng.standard_normal((POINTS, M))
+    chol = lower(0.5 * rng.standard_normal((POINTS, len(LOWER[0]))))
+    diagonal_of = 10 ** rng.uniform(-1.0, 0.5, (POINTS, M))
+    chol = chol * (1 - np.eye(M)) + diagonals(diagonal_of)
+    entries = lower(np.eye(len(LOWER[0])))  # [d', M, M], which entry of L a coordinate is
+
+    def placed(x: Array) -> Tree:
+        moved = ops.sum(x[..., M:, None, None] * entries, axis=-3)
+        return b.start._replace(q=MeanCholesky(mean + x[..., :M], chol + moved))
+
+    return placed
+
+
+def concavity() -> pd.DataFrame:
+    """The largest curvature at a thousand points of each coordinates (Kobe 2021, Sec. 4.3.1)."""
+    rows: Rows = []
+    for seed in SEEDS:
+        problem = random_problem(seed, n=10, M=M)
+        for likelihood in LIKELIHOODS:
+            family = diagonal("exact", likelihood, problem)
+            full = bench_of("q-svgp", {}, likelihood, problem)
+            of = "log-concave" if likelihood in LOG_CONCAVE else likelihood
+            cases = {
+                f"(m, L), {of}": (full, in_factor(full, seed), M + len(LOWER[0])),
+                f"(μ, g), {of}": (family, in_weights(family, seed, log=False), 2 * M),
+                f"(μ, log g), {of}": (family, in_weights(family, seed, log=True), 2 * M),
+            }
+            rows += [
+                {"check": check, "likelihood": likelihood, "seed": seed}
+                | {"residual": max(0.0, largest_curvature(*case))}
+                for check, case in cases.items()
+            ]
+    return pd.DataFrame(rows)

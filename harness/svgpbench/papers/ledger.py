@@ -1,0 +1,144 @@
+"""The ledger of some claims as files: for a reader and for a program."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+
+from svgpbench.atomic import write_whole
+from svgpbench.output.table_formats import TextTable, markdown
+from svgpbench.papers import Paper, load_paper
+from svgpbench.papers.grades import Grade
+from svgpbench.papers.grading import Judged, Part
+from svgpbench.stats.effects import with_interval
+
+COLUMNS = (
+    "id", "claim", "kind", "grade", "fidelity", "finding", "effect", "low", "high", "steadiness",
+)  # fmt: skip
+SHOWN = ("id", "claim", "grade", "fidelity", "finding")
+"""Columns that a page has room for."""
+
+KINDS = ("theory", "experiments", "speed")
+
+RELEASED = files("svgpbench") / "papers" / "released.csv"
+"""The ledger of the repository's records, as it was when this version was made."""
+
+
+def write_ledger(folder: Path, judged: Sequence[tuple[Paper, Sequence[Judged]]]) -> str:
+    """Write `claims.md`, `claims.csv` and `claims.json`; return how many claims have which grade."""
+    counts = Counter(one.grade for _, claims in judged for one in claims)
+    listed = ", ".join(f"{count} {grade}" for grade, count in counts.items())
+    total = counts.total()
+    summary = f"{total} claim{'s' * (total != 1)}" + (f": {listed}" if counts else "")
+    text = "\n\n".join(["# Claims", summary, *_sections(judged)])
+    write_whole(folder / "claims.md", f"{text}\n".encode())
+    entries = [{"paper": of.name, **one.to_json()} for of, claims in judged for one in claims]
+    content = json.dumps(entries, indent=2, ensure_ascii=False, allow_nan=False)
+    write_whole(folder / "claims.json", f"{content}\n".encode())
+    rows = [row_of(one) for _, claims in judged for one in claims]
+    write_whole(folder / "claims.csv", as_csv(rows).encode())
+    return summary
+
+
+def as_csv(rows: Sequence[Sequence[str]]) -> str:
+    """Return rows of the ledger under its header."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([COLUMNS, *rows])
+    return text.getvalue()
+
+
+def row_of(one: Judged) -> list[str]:
+    """Return a claim's row of the ledger; effect and interval where its core has one effect alone."""
+    effect = one.only_effect
+    numbers = (None, None, None) if effect is None else (effect.value, effect.low, effect.high)
+    shown = ["" if number is None else f"{number:.6g}" for number in numbers]
+    said = (one.claim.id, one.claim.title, one.kind, one.grade, one.fidelity, one.finding)
+    return [*said, *shown, one.steady]
+
+
+def released(paper: str | None = None, text: str | None = None) -> list[dict[str, str]]:
+    """Return the rows of the ledger that came with this version, of one paper or all.
+
+    A ledger of version 0.1 has a verdict in place of a grade, and no finding: its condition stands there.
+    """
+    lines = (RELEASED.read_text("utf-8") if text is None else text).splitlines()
+    rows = [_in_todays_words(row) for row in csv.DictReader(lines)]
+    wanted = None if paper is None else {claim.id for claim in load_paper(paper).claims}
+    return [row for row in rows if wanted is None or row["id"] in wanted]
+
+
+def _in_todays_words(row: dict[str, str]) -> dict[str, str]:
+    if "verdict" not in row:
+        return row
+    old = {"grade": row["verdict"], "finding": row["condition"], "effect": row["effect, 95 %"]}
+    return {name: {**row, **old}.get(name, "") for name in COLUMNS}
+
+
+def _sections(judged: Sequence[tuple[Paper, Sequence[Judged]]]) -> Iterator[str]:
+    """Yield a table for each paper, and below it what each claim rests on."""
+    for paper, claims in judged:
+        about = paper.about
+        yield f"## {about.title}\n\n{', '.join(about.authors)}, {about.venue} {about.year}"
+        yield _table([as_row(one) for one in claims])
+        yield from (
+            _entry(one) for one in claims if any(part.judgement.effects for part in one.parts)
+        )
+
+
+def as_row(one: Judged) -> dict[str, str]:
+    """Return a claim's row of the ledger by column."""
+    return dict(zip(COLUMNS, row_of(one), strict=True))
+
+
+def _table(rows: Sequence[Mapping[str, str]]) -> str:
+    shown = [[row[name] for name in SHOWN] for row in rows]
+    return markdown(TextTable(SHOWN, shown, words=len(SHOWN)))
+
+
+def grades_page(rows: Sequence[Mapping[str, str]]) -> str:
+    """Return the grades as Markdown: how many by paper and kind, then a table for each paper."""
+    papers = list(dict.fromkeys(row["id"].rpartition("-")[0] for row in rows))
+    of = {name: [row for row in rows if row["id"].startswith(f"{name}-")] for name in papers}
+    counted = [
+        [name, kind, *_counts([row for row in of[name] if row["kind"] == kind])]
+        for name in papers
+        for kind in KINDS
+        if any(row["kind"] == kind for row in of[name])
+    ]
+    header = ("paper", "claims about", *Grade)
+    total = ["all", "", *_counts(rows)]
+    sections = [markdown(TextTable(header, [*counted, total], words=2))]
+    for name in papers:
+        sections += [f"## {load_paper(name).about.title}", _table(of[name])]
+    return "\n\n".join(sections)
+
+
+def _counts(rows: Sequence[Mapping[str, str]]) -> list[str]:
+    counts = Counter(row["grade"] for row in rows)
+    return [str(counts[grade] or "") for grade in Grade]
+
+
+def _entry(one: Judged) -> str:
+    lines = [f"{one.claim.id}, {one.claim.claim}:", ""]
+    lines += [f"- {part.role}: {part.says}: {_evidence(part)}" for part in one.parts]
+    if one.steady:
+        lines.append(f"- steadiness: {one.steady}")
+    if one.claim.response:
+        lines.append(f"- response of the authors: {one.claim.response}")
+    return "\n".join(lines)
+
+
+def _evidence(part: Part) -> str:
+    """Return the grade of a part, its effects and what stands beside these."""
+    outcomes = "; ".join(
+        ", ".join(filter(None, (effect.of, with_interval(effect), effect.outcome, effect.note)))
+        for effect in part.judgement.effects
+    )
+    ranks = part.judgement.ranks.text if part.judgement.ranks else ""
+    said = (part.grade, part.judgement.note, outcomes or part.why_not, ranks)
+    return ". ".join(filter(None, said))

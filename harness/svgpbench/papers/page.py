@@ -1,0 +1,278 @@
+"""One page a paper: each figure and table of its artefacts, printed numbers beside ours, and grades."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pandas as pd
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
+
+from svgpbench.atomic import write_whole
+from svgpbench.benchmarks.time_to_target.curves import draw_learning
+from svgpbench.benchmarks.time_to_target.plan import read_plan
+from svgpbench.errors import UserError
+from svgpbench.experiments import Selection, resolve
+from svgpbench.experiments.cell import identify
+from svgpbench.output.table_formats import TextTable, markdown
+from svgpbench.papers import Artefact, Paper
+from svgpbench.papers.evidence import curves, records, stability, timings
+from svgpbench.papers.evidence.curves import entries_of
+from svgpbench.papers.evidence.records import ComputedFrame, computed_frame
+from svgpbench.papers.grading import Judged
+from svgpbench.papers.published_values import as_text, without_ours
+from svgpbench.papers.reproduction import (
+    Chosen,
+    Made,
+    Picture,
+    Written,
+    draws,
+    made_of_times,
+    plan,
+    write,
+    write_computed,
+)
+
+PAGE = "printed-beside-ours.md"
+COLOURS = 128
+"""Of a kept picture: curves and their bands have fewer, and a file is a third as large."""
+
+GRADES = ("claim", "in a few words", "grade", "finding")
+
+
+def is_shown(artefact: Artefact) -> bool:
+    """Whether an artefact has a figure, a table or a printed number; checks of algebra have none."""
+    return not artefact.computed or bool(artefact.figures or artefact.printed)
+
+
+def shown_of(chosen: Chosen) -> Chosen:
+    """Return the artefacts that a page shows, and the claims that hang on them."""
+    artefacts = tuple(filter(is_shown, chosen.artefacts))
+    ids = {artefact.id for artefact in artefacts}
+    claims = tuple(claim for claim in chosen.claims if ids.intersection(claim.artefacts))
+    return Chosen(chosen.paper, artefacts, claims)
+
+
+def write_page(
+    chosen: Chosen,
+    judged: Sequence[Judged],
+    results: Path,
+    folder: Path,
+    frame_of: ComputedFrame = computed_frame,
+) -> list[Path]:
+    """Write the page of a paper and its pictures to a folder of its own; return the files.
+
+    What has no records is named with the command that makes them. Raises `UserError` for a folder that
+    cannot be written.
+    """
+    paper = chosen.paper
+    place = folder / paper.name
+    place.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory() as scratch:
+        made = _made(chosen, judged, results, Path(scratch), frame_of)
+        kept = {
+            picture.png: place / _file_name(artefact.id, picture.name)
+            for artefact in chosen.artefacts
+            for picture in made[artefact.id].figures
+            if owner(chosen.artefacts, artefact, picture.name) == artefact
+        }
+        for png, path in kept.items():
+            keep_picture(png, path)
+    sections = [
+        _section(chosen, artefact, made[artefact.id], judged, results, kept)
+        for artefact in chosen.artefacts
+    ]
+    page = place / PAGE
+    write_whole(page, "\n\n".join([*_head(paper), *sections, ""]).encode())
+    return [page, *kept.values()]
+
+
+def _made(
+    chosen: Chosen,
+    judged: Sequence[Judged],
+    results: Path,
+    scratch: Path,
+    frame_of: ComputedFrame,
+) -> dict[str, Written]:
+    """Make the figures and tables of each artefact, by its id."""
+    nothing = Written((), (), {}, 0)
+    made = dict.fromkeys((artefact.id for artefact in chosen.artefacts), nothing)
+    for planned in plan(chosen, None, ()):
+        made[planned.artefact.id] = write(planned, results, scratch, judged)
+    for computed in draws(chosen):
+        made[computed.artefact.id] = write_computed(computed, scratch, judged, frame_of)
+    for artefact in chosen.artefacts:
+        figures = (
+            *made[artefact.id].figures,
+            *_of_times(chosen.paper, artefact, results, scratch).figures,
+            *_of_learning(chosen.paper, artefact, results, scratch),
+        )
+        made[artefact.id] = replace(made[artefact.id], figures=figures)
+    return made
+
+
+def _of_times(paper: Paper, artefact: Artefact, results: Path, scratch: Path) -> Made:
+    try:
+        return made_of_times(paper, artefact, results, scratch)
+    except UserError:  # no times: the page has the command
+        return Made()
+
+
+def _of_learning(
+    paper: Paper, artefact: Artefact, results: Path, scratch: Path
+) -> Iterator[Picture]:
+    """Draw the curves against seconds of an artefact that has a plan and records of it."""
+    if artefact.learning and (entries := entries_of(artefact.learning, results)):
+        declared = read_plan(Path(artefact.learning))
+        png = scratch / f"{artefact.learning}.png"
+        draw_learning(declared, entries, png)
+        titles = {"nlpd": "test NLPD", "elbo": "ELBO"}
+        what = " and ".join(titles[curve] for curve in declared.curves)
+        runs = sum(len(x.trained) for several in entries.values() for x in several)
+        yield Picture(
+            artefact.id,
+            png,
+            f"{paper.name}, {artefact.id}: {what} against seconds of training on "
+            f"{', '.join(entries)}: a curve for each of {runs} runs, a cross where one died.",
+        )
+
+
+def keep_picture(png: Path, path: Path) -> None:
+    """Write a picture with few colours, and its caption inside."""
+    with Image.open(png) as image:
+        text = PngInfo()
+        for key, value in image.info.items():
+            if isinstance(key, str) and isinstance(value, str):
+                text.add_itxt(key, value)
+        few = image.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
+        few.save(path, optimize=True, pnginfo=text, dpi=image.info.get("dpi"))
+
+
+def _file_name(artefact: str, figure: str) -> str:
+    return f"{artefact}.png" if figure == artefact else f"{artefact}-{figure}.png"
+
+
+def _head(paper: Paper) -> Iterator[str]:
+    about = paper.about
+    yield f"# {paper.name}: printed beside ours"
+    yield f"{', '.join(about.authors)}: *{plain(about.title)}*, {about.venue} {about.year}."
+    yield (
+        f"`svgpbench reproduce {paper.name} --from-records --results results --pages results` writes this "
+        "page from the records; `make figures` writes that of every paper. What the grades mean: "
+        "[claims](../../docs/claims.md)."
+    )
+
+
+def owner(artefacts: Sequence[Artefact], artefact: Artefact, figure: str = "") -> Artefact:
+    """Return which of the artefacts with the same runs a figure is shown at: that of its name, or the first.
+
+    Without a figure it is the first, which has the table of the runs.
+    """
+    if not artefact.experiment:
+        return artefact
+    runs = (artefact.experiment, artefact.preset)
+    twins = [one for one in artefacts if (one.experiment, one.preset) == runs]
+    named = [one for one in twins if figure and _named_alike(one.id, figure)]
+    return (named or twins)[0]
+
+
+def _named_alike(artefact: str, figure: str) -> bool:
+    """Whether one name is the other, or begins with it: `fig2` and `fig2-time`."""
+    one, other = f"{artefact}-", f"{figure}-"
+    return one.startswith(other) or other.startswith(one)
+
+
+def _section(
+    chosen: Chosen,
+    artefact: Artefact,
+    written: Written,
+    judged: Sequence[Judged],
+    results: Path,
+    kept: Mapping[Path, Path],
+) -> str:
+    paper = chosen.paper
+    parts = [f"## {artefact.id}: {plain(artefact.what)}", _settings(artefact)]
+    parts += [
+        f"![{paper.name}, {artefact.id}, {x.name}]({kept[x.png].name})\n\n{plain(x.caption)}"
+        for x in written.figures
+        if x.png in kept
+    ]
+    elsewhere = {owner(chosen.artefacts, artefact, x.name).id for x in written.figures}
+    parts += [
+        f"Its figure is that of {one}, of the same runs."
+        for one in sorted(elsewhere - {artefact.id})
+    ]
+    if artefact.walks:
+        parts.append("Drawn as a map: [survival of natural gradients](../../docs/survival.md).")
+    if not written.statuses:  # such as data that a user makes first
+        parts += [f"{why}." for why in written.left_out if not why.startswith("no records")]
+    parts += [f"Not measured yet: `{line}`" for line in _missing(paper, artefact, written, results)]
+    printed = [x for x in paper.printed if x.artefact == artefact.id]
+    if printed:
+        rows = without_ours(printed, written.beside, judged)
+        parts.append(markdown(as_text(rows)))
+        sets = dict.fromkeys(name for row in rows for name in row.ours.other_data)
+        if sets:
+            parts.append(
+                "Not testable here: the print is of other data, or of sets that it does not name. "
+                f"Ours: {plain(', '.join(sets))}."
+            )
+    if artefact.timing and not (times := timings.timed(results, artefact.timing)).why_not:
+        parts += [markdown(_times(times.frame)), plain(f"Times: {times.condition}.")]
+    parts += [
+        f'<details markdown="1"><summary>Every number of ours</summary>\n\n{table}\n\n</details>'
+        for table in map(plain, written.tables)
+        if owner(chosen.artefacts, artefact) == artefact
+    ]
+    claims = [one for one in judged if artefact.id in one.claim.artefacts]
+    if claims:
+        rows_of = [[x.claim.id, x.claim.title, str(x.grade), x.finding] for x in claims]
+        parts.append(plain(markdown(TextTable(GRADES, rows_of, words=len(GRADES)))))
+    return "\n\n".join(parts)
+
+
+def _times(frame: pd.DataFrame) -> TextTable:
+    """Lay out the times of the steps together, in milliseconds, over rounds."""
+    header = ("problem", "method", "median, ms", "quartiles, ms", "rounds")
+    rows = []
+    for (problem, method), of in frame.groupby(["problem", "method"], observed=True, sort=False):
+        low, middle, high = (1000 * of["seconds"].quantile(q) for q in (0.25, 0.5, 0.75))
+        span = f"{low:.3g} to {high:.3g}"
+        rows.append([str(problem), str(method), f"{middle:.3g}", span, str(len(of))])
+    return TextTable(header, rows, words=2)
+
+
+def _settings(artefact: Artefact) -> str:
+    """Say what was set, how close ours is to it, and what is smaller."""
+    ours = [str(artefact.fidelity)]
+    ours += [f"smaller than printed: {artefact.smaller}"] if artefact.smaller else []
+    ours += [artefact.missing] if artefact.missing else []
+    return plain(f"Settings: {artefact.settings}. Ours: {'; '.join(ours)}.")
+
+
+def _missing(paper: Paper, artefact: Artefact, written: Written, results: Path) -> Iterator[str]:
+    """The commands that make records which are not there; of an experiment on the backend that decides."""
+    if artefact.id in paper.experiments:
+        experiment = paper.experiments[artefact.id]
+        line = records.command(paper.name, artefact, experiment, results)
+        backends = Selection(backends=experiment.backends[:1])
+        cells = resolve(experiment, artefact.preset, backends)
+        if not written.statuses:
+            yield line
+        elif count := sum(identify(cell).cell_id not in written.statuses for cell in cells):
+            yield f"{line}  # {count} of {len(cells)} cells"
+    if artefact.timing and timings.timed(results, artefact.timing).why_not:
+        yield timings.command(paper, artefact.timing, results)
+    if artefact.walks and stability.walked(results, artefact.walks).why_not:
+        yield stability.command(artefact.walks, results)
+    if artefact.learning and not entries_of(artefact.learning, results):
+        yield curves.command(artefact.learning, results)
+
+
+def plain(text: str) -> str:
+    """Return a text in which Markdown reads no emphasis and no tag."""
+    return re.sub(r"([*<])", r"\\\1", text)

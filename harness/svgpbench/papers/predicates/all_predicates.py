@@ -1,0 +1,225 @@
+"""The words that a claim is decided with: each from a frame of results to a grade with its figures.
+
+A predicate's fields are the keys of a part in a claims file; `judge` is a pure function of a frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import pairwise
+from typing import Annotated, Literal, TypeAlias
+
+import pandas as pd
+from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
+
+from svgpbench.papers.grades import Grade, Judgement, combined, over_cases
+from svgpbench.papers.predicates.averages import Average, Leads, Spread
+from svgpbench.papers.predicates.computations import Differs, Exponent, Identity
+from svgpbench.papers.predicates.designs import Drives, EveryRun, Suffices
+from svgpbench.papers.predicates.predicate import AtTheEnd, Predicate
+from svgpbench.papers.predicates.rates import Band, Stands
+from svgpbench.papers.predicates.times import AsLong, Gain, Ratio, Reaches
+from svgpbench.papers.predicates.traces import Converges, Drifts, Sooner, Within
+from svgpbench.stats.differences import TooFewError, sampled, units_of_width, would_decide
+from svgpbench.stats.effects import Effect, Outcome
+from svgpbench.stats.measures import MEASURES, MeasureName
+from svgpbench.stats.pairs import compare, unconverged
+from svgpbench.stats.ranks import average_ranks
+from svgpbench.stats.rules import RULES, Rules
+
+
+class Ordering(AtTheEnd):
+    """Each method is better than the next one, over data sets; with `at_least`, no worse.
+
+    No worse is non-inferiority: the whole interval lies above minus the region. With `settings` in place of
+    `methods`, over settings: each has its pair, and is a case like a data set.
+    """
+
+    predicate: Literal["ordering"]
+    metric: MeasureName
+    methods: Annotated[tuple[str, ...], Field(min_length=2)] = ()  # the best first
+    settings: dict[str, tuple[str, str]] = Field(default_factory=dict)
+    at_least: bool = False
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Ordering:
+        if bool(self.methods) == bool(self.settings):
+            raise ValueError("an ordering is of `methods` or of `settings`; give one of them")
+        return self
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        return self.methods or tuple(name for pair in self.settings.values() for name in pair)
+
+    def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
+        if self.settings:
+            effects = tuple(self._over_settings(frame, rules))
+            return Judgement(_better(effects), effects)
+        pairs = [self._pair(frame, *pair, rules) for pair in pairwise(self.methods)]
+        ranks = average_ranks(frame, self.metric, MEASURES[self.metric].better, self.methods)
+        effects = tuple(effect for pair in pairs for effect in pair)
+        return Judgement(combined(map(_better, pairs)), effects, ranks)
+
+    def _pair(self, frame: pd.DataFrame, first: str, second: str, rules: Rules) -> list[Effect]:
+        found = compare(
+            frame, self.metric, first, second, rules,
+            no_worse=self.at_least, converged=self.converged,
+        )  # fmt: skip
+        good = {Outcome.better, Outcome.no_worse} if self.at_least else {Outcome.better}
+        name = f" {first} against {second}" if len(self.methods) > 2 else ""
+        return [
+            replace(x, of=f"{x.of}{name and ':'}{name}", held=_speaks(x.outcome, good))
+            for x in found
+        ]
+
+    def _over_settings(self, frame: pd.DataFrame, rules: Rules) -> Iterator[Effect]:
+        several = frame["data"].nunique() > 1
+        for setting, pair in self.settings.items():
+            for effect in self._pair(frame, *pair, rules):
+                yield replace(effect, of=f"{setting}, {effect.of}" if several else setting)
+
+
+def _speaks(outcome: str, good: set[Outcome]) -> bool | None:
+    """Whether an outcome speaks for a claim; None where it says nothing."""
+    if outcome in (Outcome.undecided, Outcome.not_learned):
+        return None
+    return outcome in good
+
+
+def _better(effects: Iterable[Effect]) -> Grade:
+    effects = list(effects)
+    return over_cases(effects, [effect.outcome == Outcome.worse for effect in effects])
+
+
+class Equality(AtTheEnd):
+    """Two methods are within the measure's region of each other."""
+
+    predicate: Literal["equality"]
+    metric: MeasureName
+    methods: tuple[str, str]
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        return self.methods
+
+    def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
+        found = compare(frame, self.metric, *self.methods, rules, converged=self.converged)
+        effects = tuple(replace(x, held=_speaks(x.outcome, {Outcome.equal})) for x in found)
+        return Judgement(over_cases(effects, [x.held is False for x in effects]), effects)
+
+
+class Monotone(Predicate):
+    """A measure of one method gets better as a setting rises, and worse at no step of it.
+
+    Mixed where it gets better at one step and worse at another; it fails where it never gets better.
+    """
+
+    predicate: Literal["monotone"]
+    metric: MeasureName
+    method: str
+    setting: str  # a column
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        return (self.method,)
+
+    def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
+        mine = frame[frame["method"] == self.method]
+        values = sorted(mine[self.setting].unique())
+        mine = mine.assign(method=mine[self.setting].map(str))
+        effects = tuple(
+            replace(effect, of=f"{effect.of}, {low} to {high}", held=_rises(effect.outcome))
+            for low, high in pairwise(map(str, values))
+            for effect in compare(
+                mine[mine["method"].isin([low, high])], self.metric, high, low, rules
+            )
+        )
+        outcomes = {effect.outcome for effect in effects}
+        if {Outcome.better, Outcome.worse} <= outcomes:
+            return Judgement(Grade.mixed, effects)
+        if Outcome.undecided in outcomes:
+            return Judgement(Grade.open, effects)
+        return Judgement(Grade.holds if Outcome.better in outcomes else Grade.fails, effects)
+
+
+def _rises(outcome: str) -> bool | None:
+    return {Outcome.better: True, Outcome.worse: False}.get(Outcome(outcome))
+
+
+class Number(AtTheEnd):
+    """A method's mean agrees with a printed figure, on one data set.
+
+    It fails where the figure lies outside the interval widened by the printed spread and the measure's
+    region. It holds inside, unless our interval is wider than `gap`, the difference that the authors rest on:
+    then it is open.
+    """
+
+    predicate: Literal["number"]
+    metric: MeasureName
+    method: str
+    printed: float
+    spread: NonNegativeFloat = 0.0
+    gap: PositiveFloat
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        return (self.method,)
+
+    def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
+        cells = frame[(frame["method"] == self.method) & (frame["perturbation"] == 0)]
+        data, measure = str(cells["data"].iloc[0]), MEASURES[self.metric]
+        if failed := int(((cells["status"] != "ok") | cells[self.metric].isna()).sum()):
+            effect = Effect(data, "", note=f"{failed} of {len(cells)} cells failed")
+            return Judgement(Grade.open, (effect,))
+        values = cells.set_index(["split_seed", "fold", "seed"])[self.metric]
+        if self.converged and (why := unconverged(cells, (self.method,), rules)):
+            effect = Effect(data, "", float(values.mean()), note=why)
+            return Judgement(Grade.open, (effect,))
+        overlap = float((cells["n_test"] / cells["n_train"]).mean())
+        try:
+            sample = sampled(values, overlap, measure.rows)
+        except TooFewError as error:
+            effect = Effect(data, "", float(values.mean()), note=str(error))
+            return Judgement(Grade.open, (effect,))
+        low, high = sample.interval
+        region = measure.region_at(self.printed, float(cells["n_bound"].mean()))
+        slack = self.spread + rules.threshold * region
+        grade, outcome = Grade.fails, "not as printed"
+        note = f"printed {self.printed:g}"
+        if low - slack <= self.printed <= high + slack:
+            grade, outcome = Grade.holds, "as printed"
+            if high - low > rules.threshold * self.gap:
+                grade, outcome = Grade.open, "too wide"
+                wanted = units_of_width(sample, rules.threshold * self.gap)
+                note = f"{note}; {would_decide(wanted, sample.unit)}"
+        held = {Grade.holds: True, Grade.fails: False}.get(grade)
+        return Judgement(grade, (Effect(data, outcome, sample.mean, low, high, note, held),))
+
+
+AnyPredicate: TypeAlias = Annotated[
+    Ordering
+    | Equality
+    | Monotone
+    | Ratio
+    | AsLong
+    | Gain
+    | Reaches
+    | Stands
+    | Band
+    | Number
+    | Within
+    | Sooner
+    | Converges
+    | Drifts
+    | EveryRun
+    | Suffices
+    | Drives
+    | Average
+    | Leads
+    | Spread
+    | Identity
+    | Differs
+    | Exponent,
+    Field(discriminator="predicate"),
+]

@@ -1,0 +1,74 @@
+"""Predicates on frames that are computed: residuals of identities, exponents of counted costs."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from pydantic import PositiveFloat
+
+from svgpbench.papers.grades import Grade, Judgement
+from svgpbench.papers.predicates.predicate import Predicate
+from svgpbench.stats.effects import Effect
+from svgpbench.stats.rules import RULES, Rules
+
+
+class Computed(Predicate):
+    """Decided by a frame that is computed: of its rows by `check`, some or all."""
+
+    checks: tuple[str, ...] = ()  # all of them, where none is named
+
+
+class Identity(Computed):
+    """Every `residual` of the frame is within a tolerance; exact claims have no interval."""
+
+    predicate: Literal["identity"]
+    tolerance: PositiveFloat = 1e-8
+
+    def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
+        worst = float(frame["residual"].abs().max())
+        tolerance = self.tolerance * rules.threshold
+        return _of_residuals(frame, "largest residual", worst, worst <= tolerance)
+
+
+class Differs(Computed):
+    """Every `residual` of the frame is at least so large: what is printed does not hold as it stands."""
+
+    predicate: Literal["differs"]
+    at_least: PositiveFloat = 1e-3
+
+    def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
+        least = float(frame["residual"].abs().min())
+        at_least = self.at_least * rules.threshold
+        return _of_residuals(frame, "least residual", least, least >= at_least)
+
+
+def _of_residuals(frame: pd.DataFrame, what: str, extreme: float, holds: bool) -> Judgement:
+    """Grade by an extreme residual; open where a residual is no number, or there is none."""
+    missing = int(frame["residual"].isna().sum())
+    if frame.empty or missing:
+        note = f"{missing} of {len(frame)} residuals are not numbers"
+        return Judgement(Grade.open, (Effect(what, "", note=note),))
+    effect = Effect(what, "", extreme, held=holds)
+    return Judgement(Grade.holds if holds else Grade.fails, (effect,))
+
+
+class Exponent(Computed):
+    """A counted cost grows as a power of one size, fitted over a decade and more."""
+
+    predicate: Literal["exponent"]
+    cost: str  # a column
+    size: str  # a column
+    power: float
+    within: PositiveFloat = 0.05
+
+    def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
+        sizes, costs = (frame[column].to_numpy(float) for column in (self.size, self.cost))
+        name = f"exponent of {self.size}"
+        if sizes.max() < 10 * sizes.min():
+            return Judgement(Grade.open, (Effect(name, "", note="less than a decade"),))
+        slope = float(np.polyfit(np.log(sizes), np.log(costs), 1)[0])
+        near = abs(slope - self.power) <= self.within * rules.threshold
+        effect = Effect(name, "", slope, held=near)
+        return Judgement(Grade.holds if near else Grade.fails, (effect,))

@@ -1,0 +1,191 @@
+"""Predicates of designed experiments: a pair in every run of a cell, a ladder of sizes, factors that decide.
+
+A cell of a grid is a case like a data set. It may have one draw, and then there is no interval: a difference
+counts where it lies on one side of its region in every run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from pydantic import Field, model_validator
+from scipy.special import stdtrit
+
+from svgpbench.papers.grades import Grade, Judgement, over_cases
+from svgpbench.papers.predicates.predicate import AtTheEnd
+from svgpbench.papers.predicates.times import REGION
+from svgpbench.papers.predicates.traces import RUN, AtTolerances, convergence_times
+from svgpbench.stats.differences import LEVEL
+from svgpbench.stats.effects import Effect, Outcome
+from svgpbench.stats.measures import MeasureName
+from svgpbench.stats.pairs import compare
+from svgpbench.stats.rules import RULES, Rules
+
+Floats = npt.NDArray[np.float64]
+DRIVES, LEAVES = "drives", "leaves alone"
+WANTED = {
+    "better": ({Outcome.better}, {Outcome.worse}),
+    "equal": ({Outcome.equal}, {Outcome.better, Outcome.worse}),
+    "worse": ({Outcome.worse}, {Outcome.better}),
+    "no worse": ({Outcome.no_worse}, {Outcome.worse}),
+}
+"""Of every run: what holds, and what refutes wherever it is seen."""
+
+
+class EveryRun(AtTheEnd):
+    """A number of the first method is better than the second's, equal, worse or no worse, in every run."""
+
+    predicate: Literal["every-run"]
+    metric: MeasureName
+    methods: tuple[str, str]
+    wanted: Literal["better", "equal", "worse", "no worse"] = "better"
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        return self.methods
+
+    def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
+        no_worse = self.wanted == "no worse"
+        found = compare(
+            frame, self.metric, *self.methods, rules,
+            no_worse=no_worse, converged=self.converged, every_run=True,
+        )  # fmt: skip
+        good, refuting = WANTED[self.wanted]
+        open_ = Outcome.undecided
+        effects = tuple(
+            replace(x, held=None if x.outcome == open_ else x.outcome in good) for x in found
+        )
+        worst = [effect.outcome in refuting for effect in effects]
+        return Judgement(over_cases(effects, worst), effects)
+
+
+class Suffices(AtTheEnd):
+    """From some rung of a ladder on the first of each pair is better or equal, over data sets.
+
+    On a data set it holds where the last rung does, and fails where the first is worse on that.
+    """
+
+    predicate: Literal["suffices"]
+    metric: MeasureName
+    ladder: Annotated[dict[str, tuple[str, str]], Field(min_length=2)]  # the smallest first
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        return tuple(name for pair in self.ladder.values() for name in pair)
+
+    def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
+        effects = tuple(
+            self._on_one(str(data), cells, rules)
+            for data, cells in frame.groupby("data", sort=False)
+        )
+        worst = [effect.outcome == Outcome.worse for effect in effects]
+        return Judgement(over_cases(effects, worst), effects)
+
+    def _on_one(self, data: str, cells: pd.DataFrame, rules: Rules) -> Effect:
+        rungs = {
+            rung: compare(
+                cells, self.metric, *pair, rules, no_worse=True, converged=self.converged
+            )[0]
+            for rung, pair in self.ladder.items()
+        }
+        *_, last = rungs.values()
+        if last.outcome != Outcome.no_worse:
+            note = f"at {list(rungs)[-1]}; {last.note}".removesuffix("; ")
+            held = False if last.outcome == Outcome.worse else None
+            return replace(last, of=data, note=note, held=held)
+        enough = list(rungs)[-1]
+        for rung, effect in reversed(rungs.items()):
+            if effect.outcome != Outcome.no_worse:
+                break
+            enough = rung
+        return replace(rungs[enough], of=data, note=f"from {enough} on", held=True)
+
+
+class Drives(AtTolerances):
+    """A factor of a grid moves the ratio of two methods' T, or with `drives = false` leaves it alone.
+
+    log(T of the second / T of the first) is regressed on all `factors`, in tenfolds where they are positive,
+    by least squares over the cells. The factor drives it where its 95 % interval lies outside ± log `ratio`,
+    leaves it alone where it lies inside. A run that does not converge stands at its budget; cells where
+    neither does, which tell nothing, are left out.
+    """
+
+    predicate: Literal["drives"]
+    methods: tuple[str, str]
+    factor: str
+    factors: Annotated[tuple[str, ...], Field(min_length=1)]  # columns
+    drives: bool = True
+
+    @model_validator(mode="after")
+    def _is_one_of_them(self) -> Drives:
+        if self.factor not in self.factors:
+            raise ValueError(f"factor {self.factor!r} is not among its factors; add it")
+        return self
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        return self.methods
+
+    def at(self, frame: pd.DataFrame, tolerance: float, rules: Rules) -> Judgement | None:
+        cells = pd.DataFrame(self._cells(frame, tolerance, rules))
+        if cells.empty:
+            return None
+        design = self._design(cells)
+        spare = len(cells) - design.shape[1]
+        if spare < 1 or np.linalg.matrix_rank(design) < design.shape[1]:
+            note = f"{len(cells)} cells do not tell the factors apart"
+            return Judgement(Grade.open, (Effect(self.factor, Outcome.undecided, note=note),))
+        slope, half = self._slope(design, cells["ratio"].to_numpy(np.float64), spare)
+        note = f"{len(cells)} cells, log ratio a tenfold or a step"
+        effect = self._says(slope, half, rules.threshold * math.log(REGION), note)
+        if effect.held is None:
+            return Judgement(Grade.open, (effect,))
+        return Judgement(Grade.holds if effect.held else Grade.fails, (effect,))
+
+    def _says(self, slope: float, half: float, region: float, note: str) -> Effect:
+        low, high = slope - half, slope + half
+        outcome: str = Outcome.undecided
+        if low > region or high < -region:
+            outcome = DRIVES
+        elif -region < low and high < region:
+            outcome = LEAVES
+        held = None if outcome == Outcome.undecided else (outcome == DRIVES) == self.drives
+        return Effect(self.factor, outcome, slope, low, high, note, held)
+
+    def _cells(
+        self, frame: pd.DataFrame, tolerance: float, rules: Rules
+    ) -> Iterator[dict[str, Any]]:
+        """Yield the levels and the log ratio of each run in which one of the two converges."""
+        for _, cells in frame.groupby("data", sort=False):
+            times = convergence_times(cells, self.methods, tolerance, rules)
+            runs = [run for _, run in cells.groupby(RUN)]  # in the order of the times
+            for (_, of_run), run in zip(times.iterrows(), runs, strict=True):
+                by_method = run.set_index("method")
+                if of_run.isna().any() or np.isinf(of_run).all():
+                    continue
+                budget = by_method["iterations"].reindex(list(self.methods))
+                first, second = np.minimum(of_run[list(self.methods)], budget)
+                levels = {factor: float(run[factor].iloc[0]) for factor in self.factors}
+                yield {**levels, "ratio": math.log(second / first)}
+
+    def _design(self, cells: pd.DataFrame) -> Floats:
+        """A column of ones and one a factor [cells, 1 + factors]."""
+        columns = [np.ones(len(cells))]
+        for factor in self.factors:
+            levels = cells[factor].to_numpy(np.float64) if len(cells) else np.empty(0)
+            columns.append(np.log10(levels) if np.all(levels > 0.0) else levels)
+        return np.stack(columns, axis=1)
+
+    def _slope(self, design: Floats, ratios: Floats, spare: int) -> tuple[float, float]:
+        """The factor's coefficient and half its 95 % interval."""
+        found, *_ = np.linalg.lstsq(design, ratios)
+        variance = float(np.sum((ratios - design @ found) ** 2)) / spare
+        at = 1 + self.factors.index(self.factor)
+        error = math.sqrt(variance * np.linalg.inv(design.T @ design)[at, at])
+        return float(found[at]), float(stdtrit(spare, 0.5 + LEVEL / 2)) * error

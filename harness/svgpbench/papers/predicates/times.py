@@ -1,0 +1,225 @@
+"""Predicates of times: of a step, paired by round, and to a quality, paired by seed.
+
+A frame of steps has `problem`, `method`, `round` and `seconds`; where `problem` is categorical, a problem
+that has no times is told. A frame of training has one row per look: `problem`, `method`, `seed`, `seconds`,
+the metrics, and `n_bound`.
+"""
+
+from __future__ import annotations
+
+import math
+from statistics import median
+from typing import Literal, NamedTuple, cast
+
+import numpy as np
+import pandas as pd
+from pydantic import PositiveFloat
+
+from svgpbench.papers.grades import Grade, Judgement, combined, over_cases
+from svgpbench.papers.predicates.predicate import Predicate
+from svgpbench.stats.differences import says
+from svgpbench.stats.effects import Effect, Outcome
+from svgpbench.stats.measures import MEASURES
+from svgpbench.stats.rules import RULES, Rules
+
+ROUNDS = 5
+"""The fewest rounds of a timing that have quartiles worth the name."""
+
+REGION = 1.1
+"""A ratio of times matters beyond it."""
+
+SEEDS = 3
+"""The fewest seeds of a training that decide."""
+
+
+class Quartiles(NamedTuple):
+    """Of a ratio, over rounds."""
+
+    low: float
+    median: float
+    high: float
+
+    def outcome(self, rules: Rules = RULES) -> Outcome:
+        """What they say against the region."""
+        region = rules.threshold * math.log(REGION)
+        return says(math.log(self.low), math.log(self.high), region)
+
+    def over(self, other: Quartiles) -> Quartiles:
+        """How many times as large as another, from quartile to quartile."""
+        return Quartiles(self.low / other.high, self.median / other.median, self.high / other.low)
+
+    def effect(self, of: str, outcome: str, note: str, held: bool | None) -> Effect:
+        """As the ledger shows it."""
+        return Effect(of, outcome, self.median, self.low, self.high, note, held)
+
+
+class OfTimes(Predicate):
+    """How many times as long as the first method the second takes."""
+
+    methods: tuple[str, str]
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        return self.methods
+
+    def ratios(self, frame: pd.DataFrame) -> dict[str, Quartiles | str]:
+        """The ratio on each problem, or why there is none."""
+        by_problem = frame.groupby("problem", sort=False, observed=False)
+        return {str(problem): self._ratio(rounds) for problem, rounds in by_problem}
+
+    def _ratio(self, rounds: pd.DataFrame) -> Quartiles | str:
+        wide = rounds.pivot(index="round", columns="method", values="seconds")
+        if without := [method for method in self.methods if method not in wide]:
+            return f"no times of {', '.join(without)}"
+        first, second = self.methods
+        ratios = (wide[second] / wide[first]).dropna()
+        if len(ratios) < ROUNDS:
+            return f"{len(ratios)} rounds where {ROUNDS} make quartiles"
+        return Quartiles(*(float(ratios.quantile(q)) for q in (0.25, 0.5, 0.75)))
+
+
+class Ratio(OfTimes):
+    """The second method takes at least so many times as long as the first, on every problem.
+
+    The lower quartile decides: it holds from `at_least` on, fails up to `refuted_at`, and between them it
+    holds in direction only. With `at_most` the claim is of a size, "about 5 times": where the upper quartile
+    lies above, it holds in direction only.
+    """
+
+    predicate: Literal["ratio"]
+    at_least: PositiveFloat
+    at_most: PositiveFloat | None = None
+    refuted_at: PositiveFloat = REGION
+
+    def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
+        found = [self._on(*each, rules) for each in self.ratios(frame).items()]
+        return Judgement(combined(grade for grade, _ in found), tuple(x for _, x in found))
+
+    def _on(self, problem: str, ratio: Quartiles | str, rules: Rules) -> tuple[Grade, Effect]:
+        if isinstance(ratio, str):
+            return Grade.open, Effect(problem, "", note=ratio)
+        grade = Grade.direction
+        large = self.at_most is not None and ratio.high > self.at_most / rules.threshold
+        if ratio.low >= self.at_least * rules.threshold and not large:
+            grade = Grade.holds
+        elif ratio.low <= self.refuted_at:
+            grade = Grade.fails
+        held = {Grade.holds: True, Grade.fails: False}.get(grade)
+        return grade, ratio.effect(problem, "", "median, quartiles", held)
+
+
+class AsLong(OfTimes):
+    """The two methods take as long, on every problem: the quartiles of the ratio lie inside the region.
+
+    It fails where both lie beyond it on one side; else it is open.
+    """
+
+    predicate: Literal["as_long"]
+
+    def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
+        effects = tuple(self._on(*each, rules) for each in self.ratios(frame).items())
+        grades = {True: Grade.holds, False: Grade.fails, None: Grade.open}
+        return Judgement(combined(grades[effect.held] for effect in effects), effects)
+
+    def _on(self, problem: str, ratio: Quartiles | str, rules: Rules) -> Effect:
+        if isinstance(ratio, str):
+            return Effect(problem, "", note=ratio)
+        outcome = ratio.outcome(rules)
+        held = None if outcome == Outcome.undecided else outcome == Outcome.equal
+        return ratio.effect(problem, outcome, "median, quartiles", held)
+
+
+class Gain(OfTimes):
+    """The ratio is larger on the other problems than on one, over problems.
+
+    It is where the lower quartile of one lies beyond the upper quartile of the other, and beyond the region.
+    """
+
+    predicate: Literal["gain"]
+    than: str  # the problem that the others are compared with
+
+    def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
+        ratios = self.ratios(frame)
+        than = ratios.pop(self.than)
+        effects = tuple(self._against(*each, than, rules) for each in ratios.items())
+        worst = [effect.outcome == Outcome.worse for effect in effects]
+        return Judgement(over_cases(effects, worst), effects)
+
+    def _against(
+        self, problem: str, one: Quartiles | str, than: Quartiles | str, rules: Rules
+    ) -> Effect:
+        if isinstance(one, str):
+            return Effect(problem, Outcome.undecided, note=one)
+        if isinstance(than, str):
+            return Effect(problem, Outcome.undecided, note=f"{self.than}: {than}")
+        ratio = one.over(than)
+        note = f"{one.median:.3g} against {than.median:.3g}"
+        outcome = ratio.outcome(rules)
+        held = None if outcome == Outcome.undecided else outcome == Outcome.better
+        return ratio.effect(problem, outcome, note, held)
+
+
+class Reaches(Predicate):
+    """The first method reaches the quality at which the second ends in less training time, on every seed.
+
+    The quality is the second method's last value less the measure's region of practical equivalence. Times
+    are interpolated between looks. A first method that never gets there speaks against the claim.
+    """
+
+    predicate: Literal["reaches"]
+    metric: Literal["elbo", "nlpd"]
+    methods: tuple[str, str]
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        return self.methods
+
+    def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
+        effects = tuple(
+            self._on(str(problem), looks, rules) for problem, looks in frame.groupby("problem")
+        )
+        return Judgement(over_cases(effects, [effect.held is False for effect in effects]), effects)
+
+    def _on(self, problem: str, looks: pd.DataFrame, rules: Rules) -> Effect:
+        first, second = (self._by_seed(looks[looks["method"] == name]) for name in self.methods)
+        seeds = sorted(first.keys() & second.keys())
+        ratios = [self._ratio(first[seed], second[seed], rules) for seed in seeds]
+        if len(ratios) < SEEDS:
+            return Effect(problem, "", note=f"{len(ratios)} seeds where {SEEDS} are needed")
+        low, high = min(ratios), max(ratios)
+        region = rules.threshold * math.log(REGION)
+        outcome = says(_log(low), _log(high), region)
+        held = None if outcome == Outcome.undecided else outcome == Outcome.better
+        note = f"median, least and most of {len(ratios)} seeds"
+        return Effect(problem, outcome, median(ratios), low, high, note, held)
+
+    @staticmethod
+    def _by_seed(looks: pd.DataFrame) -> dict[int, pd.DataFrame]:
+        return cast("dict[int, pd.DataFrame]", dict(list(looks.groupby("seed"))))
+
+    def _ratio(self, first: pd.DataFrame, second: pd.DataFrame, rules: Rules) -> float:
+        """Return the second method's seconds to the quality over the first's; 0 if the first never has it."""
+        measure = MEASURES[self.metric]
+        sign = 1.0 if measure.better == "higher" else -1.0
+        last = float(second[self.metric].iloc[-1])
+        region = rules.threshold * measure.region_at(last, float(second["n_bound"].iloc[-1]))
+        mine, theirs = (
+            _seconds_to(x, sign * x[self.metric], sign * last - region) for x in (first, second)
+        )
+        return theirs / mine
+
+
+def _log(ratio: float) -> float:
+    return math.log(ratio) if ratio else -math.inf
+
+
+def _seconds_to(looks: pd.DataFrame, score: pd.Series[float], target: float) -> float:
+    """Return the seconds at which a score first reaches a target, between two looks in proportion; else ∞."""
+    seconds, scores = looks["seconds"].to_numpy(), score.to_numpy()
+    there = np.flatnonzero(scores >= target)
+    if not len(there):
+        return math.inf
+    at = there[0]
+    if at == 0:
+        return float(seconds[0])
+    return float(np.interp(target, scores[at - 1 : at + 1], seconds[at - 1 : at + 1]))

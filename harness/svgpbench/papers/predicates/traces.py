@@ -1,0 +1,289 @@
+"""Predicates of what a trace shows: when a bound converges, who is sooner, where θ goes after.
+
+Convergence has three tolerances. A claim is graded at each, and holds where all that say something agree.
+A run that has not converged at the end of its budget is censored: it is slower than any that has. Runs that
+are all censored at a tolerance say nothing at it.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from pydantic import PositiveFloat
+
+from svgpbench.papers.grades import Grade, Judgement, combined, over_cases
+from svgpbench.papers.predicates.predicate import Predicate
+from svgpbench.stats.effects import Effect, Outcome
+from svgpbench.stats.measures import ColumnName
+from svgpbench.stats.rules import RULES, Rules
+
+INSIDE, SOME, OUTSIDE = "inside", "some inside", "outside"
+TURNS = "turns with the tolerance"
+RUN = ["split_seed", "fold", "seed"]
+REGION = 1.1
+"""Convergence times within this ratio of each other are equal."""
+
+
+class Within(Predicate):
+    """A number of every cell of a method lies between two ends.
+
+    Mixed where it does in some cells; open where a cell failed.
+    """
+
+    predicate: Literal["within"]
+    metric: ColumnName
+    method: str
+    at_least: float = -math.inf
+    at_most: float = math.inf
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        return (self.method,)
+
+    def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
+        cells = frame[(frame["method"] == self.method) & (frame["perturbation"] == 0)]
+        effects = tuple(
+            _inside(str(data), of[self.metric], self.at_least, self.at_most)
+            for data, of in cells.groupby("data", sort=False)
+        )
+        return Judgement(_of_insides(effects), effects)
+
+
+def _inside(data: str, values: pd.Series[float], at_least: float, at_most: float) -> Effect:
+    """Whether the numbers of one data set lie between two ends."""
+    if failed := int(values.isna().sum()):
+        note = f"{failed} of {len(values)} cells have no number"
+        return Effect(data, Outcome.undecided, note=note)
+    inside = values.between(at_least, at_most)
+    outcome = INSIDE if inside.all() else SOME if inside.any() else OUTSIDE
+    note = f"{int(inside.sum())} of {len(values)} runs; median, least, most"
+    held = {INSIDE: True, OUTSIDE: False}.get(outcome)
+    middle = float(np.quantile(values, 0.5, method="lower"))  # an infinite time has no mean
+    return Effect(data, outcome, middle, float(values.min()), float(values.max()), note, held)
+
+
+def _of_insides(effects: tuple[Effect, ...]) -> Grade:
+    """All data sets must be inside; mixed where some runs are."""
+    outcomes = {effect.outcome for effect in effects}
+    if not outcomes or Outcome.undecided in outcomes:
+        return Grade.open
+    if len(outcomes) > 1 or outcomes == {SOME}:
+        return Grade.mixed
+    return Grade.holds if outcomes == {INSIDE} else Grade.fails
+
+
+class AtTolerances(Predicate):
+    """Graded at each tolerance of convergence; mixed where it holds at one and fails at another."""
+
+    @abstractmethod
+    def at(self, frame: pd.DataFrame, tolerance: float, rules: Rules) -> Judgement | None:
+        """Grade the part at one tolerance; None where it says nothing at it."""
+
+    def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
+        plain = frame[frame["perturbation"] == 0]
+        found = {each: self.at(plain, each, rules) for each in rules.tolerances}
+        speaking = {each: one for each, one in found.items() if one is not None}
+        if not speaking:
+            effect = Effect("every data set", Outcome.undecided, note="all runs are censored")
+            return Judgement(Grade.open, (effect,), note=_silent(found))
+        grade = combined(one.grade for one in speaking.values())
+        return Judgement(grade, _over_tolerances(speaking), note=_by_tolerance(found))
+
+
+def _by_tolerance(found: Mapping[float, Judgement | None]) -> str:
+    """`holds at 5 % and 1 %, fails at 0.1 %`, where the tolerances disagree or one says nothing."""
+    said = {each: one.grade if one else "censored" for each, one in found.items()}
+    if len(set(said.values())) == 1:
+        return ""
+    groups: dict[str, list[str]] = {}
+    for each, word in said.items():
+        groups.setdefault(word, []).append(f"{100 * each:g} %")
+    return ", ".join(f"{word} at {' and '.join(at)}" for word, at in groups.items())
+
+
+def _silent(found: Mapping[float, Judgement | None]) -> str:
+    return f"censored at {' and '.join(f'{100 * each:g} %' for each in found)}"
+
+
+def _over_tolerances(speaking: Mapping[float, Judgement]) -> tuple[Effect, ...]:
+    """One effect for each data set: the numbers of the middle tolerance that speaks, and where it turns."""
+    names = dict.fromkeys(effect.of for one in speaking.values() for effect in one.effects)
+    return tuple(_one_effect(name, speaking) for name in names)
+
+
+def _one_effect(name: str, speaking: Mapping[float, Judgement]) -> Effect:
+    of = {
+        each: effect
+        for each, one in speaking.items()
+        for effect in one.effects
+        if effect.of == name
+    }
+    middle = list(of.values())[(len(of) - 1) // 2]
+    outcomes = {effect.outcome for effect in of.values()}
+    if len(outcomes) == 1:
+        return middle
+    said = ", ".join(f"{effect.outcome} at {100 * each:g} %" for each, effect in of.items())
+    return replace(middle, outcome=TURNS, note=said, held=None)
+
+
+class Converges(AtTolerances):
+    """The bound of a method converges within some iterations, or not before some, in every run.
+
+    The way to the best bound starts at the larger first bound of the method and of those `beside` it.
+    """
+
+    predicate: Literal["converges"]
+    method: str
+    beside: tuple[str, ...] = ()
+    at_least: float = 0.0
+    at_most: float = math.inf
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        return (self.method, *self.beside)
+
+    def at(self, frame: pd.DataFrame, tolerance: float, rules: Rules) -> Judgement:
+        effects = tuple(
+            _inside(
+                str(data),
+                convergence_times(cells, self.compared, tolerance, rules)[self.method],
+                self.at_least * rules.threshold,
+                self.at_most * rules.threshold,
+            )
+            for data, cells in frame.groupby("data", sort=False)
+        )
+        return Judgement(_of_insides(effects), effects)
+
+
+class Sooner(AtTolerances):
+    """The first method's bound converges sooner, by a ratio of T, in every run, over data sets.
+
+    Direction only where it is sooner everywhere, and not by the claimed ratio. With `faster = false`, the
+    two converge within the ratio of each other.
+    """
+
+    predicate: Literal["sooner"]
+    methods: tuple[str, str]
+    ratio: PositiveFloat = REGION
+    faster: bool = True
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        return self.methods
+
+    def at(self, frame: pd.DataFrame, tolerance: float, rules: Rules) -> Judgement | None:
+        ratio = self.ratio**rules.threshold
+        claimed = self._graded(frame, tolerance, ratio, rules)
+        if claimed is None or claimed.grade == Grade.holds or not self.faster:
+            return claimed
+        if self.ratio > REGION:
+            sooner = self._graded(frame, tolerance, REGION**rules.threshold, rules)
+            if sooner is not None and sooner.grade == Grade.holds:
+                return replace(claimed, grade=Grade.direction)
+        return claimed
+
+    def _graded(
+        self, frame: pd.DataFrame, tolerance: float, ratio: float, rules: Rules
+    ) -> Judgement | None:
+        effects = [
+            effect
+            for data, cells in frame.groupby("data", sort=False)
+            if (effect := self._on_one(str(data), cells, tolerance, ratio, rules)) is not None
+        ]
+        if not effects:
+            return None
+        worst = [self.faster and effect.outcome == Outcome.worse for effect in effects]
+        return Judgement(over_cases(effects, worst), tuple(effects))
+
+    def _on_one(
+        self, data: str, cells: pd.DataFrame, tolerance: float, ratio: float, rules: Rules
+    ) -> Effect | None:
+        """Compare the two on one data set; None where every pair of runs is censored twice."""
+        times = convergence_times(cells, self.methods, tolerance, rules)
+        if failed := int(times.isna().any(axis=1).sum()):
+            note = f"{failed} of {len(times)} pairs have a cell that failed"
+            return Effect(data, Outcome.undecided, note=note)
+        speaking = ~np.isinf(times.to_numpy()).all(axis=1)
+        times = times.loc[speaking]
+        if times.empty:
+            return None
+        ratios = times[self.methods[1]] / times[self.methods[0]]
+        low, high = float(ratios.min()), float(ratios.max())
+        outcome = Outcome.undecided
+        if low > ratio:
+            outcome = Outcome.better
+        elif high < 1 / ratio:
+            outcome = Outcome.worse
+        elif low >= 1 / ratio and high <= ratio:
+            outcome = Outcome.equal
+        wanted = Outcome.better if self.faster else Outcome.equal
+        held = None if outcome == Outcome.undecided else outcome == wanted
+        middle = float(np.quantile(ratios, 0.5, method="lower"))
+        return Effect(data, outcome, middle, low, high, "median, least, most", held)
+
+
+class Drifts(AtTolerances):
+    """The largest range of log θ of a method after its bound has converged is at least so large.
+
+    θ is the variance, the mean lengthscale and the noise variance.
+    """
+
+    predicate: Literal["drifts"]
+    method: str
+    beside: tuple[str, ...] = ()
+    at_least: PositiveFloat
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        return (self.method, *self.beside)
+
+    def at(self, frame: pd.DataFrame, tolerance: float, rules: Rules) -> Judgement:
+        effects = tuple(
+            _inside(str(data), drifts, self.at_least * rules.threshold, math.inf)
+            for data, drifts in self._drifts(frame, tolerance, rules)
+        )
+        return Judgement(_of_insides(effects), effects)
+
+    def _drifts(
+        self, frame: pd.DataFrame, tolerance: float, rules: Rules
+    ) -> Iterator[tuple[str, pd.Series[float]]]:
+        for data, cells in frame.groupby("data", sort=False):
+            times = convergence_times(cells, self.compared, tolerance, rules)[self.method]
+            mine = cells[cells["method"] == self.method].sort_values(RUN)
+            drifts = [
+                _range_after(theta, time) for theta, time in zip(mine["theta"], times, strict=True)
+            ]
+            yield str(data), pd.Series(drifts, dtype=float)
+
+
+def _range_after(theta: pd.DataFrame, time: float) -> float:
+    """The largest range of a column of logarithms from an iteration on; NaN where that never comes."""
+    after = theta[theta.index >= time]
+    return float((after.max() - after.min()).max()) if len(after) else math.nan
+
+
+def convergence_times(
+    cells: pd.DataFrame, methods: Sequence[str], tolerance: float, rules: Rules = RULES
+) -> pd.DataFrame:
+    """Return T of each run on one data set [runs, methods]; NaN of a failed cell, infinite if censored.
+
+    Runs are by split, fold and seed. `cells` has a `bound_trace` for each cell.
+    """
+    times: dict[Hashable, dict[str, float]] = {}
+    for run, several in cells[cells["method"].isin(methods)].groupby(RUN):
+        traces = dict(zip(several["method"], several["bound_trace"], strict=True))
+        ended = dict(zip(several["method"], several["status"] == "ok", strict=True))
+        starts = [trace.start for trace in traces.values() if len(trace.bound)]
+        start = (min if rules.lower_start else max)(starts, default=0.0)
+        times[run] = {
+            method: trace.converges(start, tolerance) if ended[method] else math.nan
+            for method, trace in traces.items()
+        }
+    frame = pd.DataFrame.from_dict(times, orient="index", dtype=float)
+    return frame.reindex(columns=list(dict.fromkeys(methods)))

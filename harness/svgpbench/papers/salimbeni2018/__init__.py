@@ -1,0 +1,1 @@
+"""Salimbeni, Cheng, Boots and Deisenroth 2018: orthogonally decoupled bases."""

@@ -1,0 +1,173 @@
+"""The negative bound as a function of a method's variational parameters, at many points at once.
+
+The bound of a state with P latents is a sum of P bounds, so that one reverse pass through the method's own
+code gives the gradients at P points; Hessians are central differences of these.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+
+from svgpbench.checks.bench import Bench
+from svgpbench.checks.cases import Problem, build_model, small_problem
+from svgpbench.config import LikelihoodConfig
+from svgpbench.kernels import Model, constrain
+from svgpbench.likelihoods import build_likelihood
+from svgpbench.methods import build_method
+from svgpbench.ops import Array, Tree
+from svgpbench.papers.algebra.random_problems import Floats
+from svgpbench.plugins import load_backend
+from svgpbench.training.blocks import data_term
+
+SQUASH = 1e-3
+"""What GPflow puts to either end of Φ, which is then not log-concave."""
+STEP = 1e-4
+"""Of central differences of gradients: they leave some 1e-8 of the largest entry of a Hessian."""
+BASES: Mapping[str, tuple[str, dict[str, Any]]] = {
+    "COUPLED": ("q-svgp", {"whiten": False, "optimiser": "adam"}),
+    "DECOUPLED": ("decoupled", {}),
+    "HYBRID": ("hybrid", {"coupled": "q-svgp adam unwhitened"}),
+    "ORTH": ("orth", {"coupled": "q-svgp adam unwhitened"}),
+}
+"""The paper's bases: COUPLED in (m, L), DECOUPLED in (a, L_B), the others in (a_γ, m_β, L)."""
+
+
+def problem(seed: int) -> Problem:
+    """Forty data, four points β and four points γ."""
+    drawn = small_problem(n=40, M=4, seed=seed)
+    return replace(drawn, gamma=drawn.gamma[:4])
+
+
+def with_all_points(of: Problem) -> Problem:
+    """The problem with γ ∪ β for the mean's basis, γ first."""
+    return replace(of, gamma=np.concatenate([of.gamma, of.Z]))
+
+
+def _model(likelihood: str, jitter: float) -> Model:
+    if likelihood != "squashed probit":
+        return build_model(likelihood, "matern52", jitter=jitter)
+    squash: dict[str, Any] = {"squash": SQUASH}
+    built = build_likelihood(LikelihoodConfig(name="bernoulli-probit", **squash))
+    return replace(build_model("bernoulli-probit", "matern52", jitter=jitter), likelihood=built)
+
+
+class Surface(Bench):
+    """A basis on a problem at θ; points are vectors x [P, d] of its parameters, L's rows last."""
+
+    def __init__(
+        self, basis: str, likelihood: str, on: Problem, *, weight: float = 1.0, jitter: float = 1e-6
+    ) -> None:
+        name, options = BASES[basis]
+        model = _model(likelihood, jitter)
+        super().__init__(load_backend("numpy"), model, build_method(name, options), on)
+        self.basis = basis
+        self.blocks = self.steps.factor(self.raw, self.prior, self.full)
+        self.data = data_term(
+            self.model, constrain(self.ops, self.raw), self.full, self.number(weight)
+        )
+        *vectors, factor = self.parts(self.start)
+        self.lengths = [part.shape[-1] for part in vectors]
+        self.triangle = np.tril_indices(factor.shape[-1])
+
+    def parts(self, state: Tree) -> tuple[Array, ...]:
+        """The parameters in a state, L or L_B last."""
+        if self.basis in ("COUPLED", "DECOUPLED"):
+            return tuple(state.q)
+        return (state.a, *state.coupled.q)
+
+    def state(self, parts: tuple[Array, ...]) -> Tree:
+        """The state of some parameters."""
+        if self.basis in ("COUPLED", "DECOUPLED"):
+            return self.start._replace(q=type(self.start.q)(*parts))
+        coupled = self.start.coupled
+        q = type(coupled.q)(*parts[1:])
+        return self.start._replace(a=parts[0], coupled=coupled._replace(q=q))
+
+    def point(self, state: Tree) -> Floats:
+        """The point x [d] of a state."""
+        return np.asarray(self.packed(self.parts(state))[0])
+
+    def packed(self, parts: tuple[Array, ...]) -> Floats:
+        """Points x [P, d] of parameters."""
+        return np.concatenate([*parts[:-1], parts[-1][..., *self.triangle]], axis=-1)
+
+    def unpacked(self, x: Floats) -> tuple[Floats, ...]:
+        """Parameters of points x [P, d]."""
+        *vectors, rows = np.split(x, np.cumsum(self.lengths), axis=-1)
+        M = self.triangle[0][-1] + 1
+        factor = np.zeros((*x.shape[:-1], M, M))
+        factor[..., *self.triangle] = rows
+        return (*vectors, factor)
+
+    def gradient(self, x: Floats) -> tuple[float, Floats]:
+        """The negative bound, summed over points, and its gradient [P, d] at each."""
+
+        def bound(parts: tuple[Array, ...]) -> Array:
+            return -self.method.bound(self.ops, self.blocks, self.data, self.state(parts))
+
+        value, parts = self.ops.value_and_grad(bound)(self.unpacked(x))
+        return float(value), self.packed(parts)
+
+    def value(self, x: Floats) -> float:
+        """The negative bound at one point x [d]."""
+        return -float(
+            self.method.bound(self.ops, self.blocks, self.data, self.state(self.unpacked(x[None])))
+        )
+
+    def hessians(self, x: Floats) -> Floats:
+        """[P, d, d] at each of the points x [P, d]."""
+        P, d = x.shape
+        shifts = STEP * np.concatenate([np.eye(d), -np.eye(d)])
+        moved = (x[:, None] + shifts).reshape(-1, d)
+        slopes = self.gradient(moved)[1].reshape(P, 2, d, d)
+        H = (slopes[:, 0] - slopes[:, 1]) / (2 * STEP)
+        return 0.5 * (H + np.swapaxes(H, -1, -2))
+
+    def in_weights(self, H: Floats) -> Floats:
+        """A Hessian [d, d] of a basis with m_β in a_β = K_β⁻¹m_β for m_β."""
+        coupled = self.prior if self.basis == "COUPLED" else self.prior.coupled
+        end = sum(self.lengths)
+        turn = np.eye(len(H))
+        turn[end - self.lengths[-1] : end, end - self.lengths[-1] : end] = coupled.Kuu[0]
+        return np.asarray(turn.T @ H @ turn)
+
+    def random_points(self, rng: np.random.Generator, count: int, spread: float = 1.0) -> Floats:
+        """Points [count, d] with a positive diagonal of L, their means so many times as large."""
+        M = self.triangle[0][-1] + 1
+        L = 0.5 * rng.standard_normal((count, M, M))
+        diagonal = np.arange(M)
+        L[:, diagonal, diagonal] = rng.uniform(0.2, 1.5, (count, M))
+        drawn = [spread * rng.standard_normal((count, n)) for n in self.lengths]
+        return self.packed((*drawn, L))
+
+    def optimum(self, start: Floats) -> Floats:
+        """The lowest point that a trust-region Newton iteration finds from a start x [d]."""
+
+        def slope(x: Floats) -> Floats:
+            return np.asarray(self.gradient(x[None])[1][0])
+
+        def curvature(x: Floats) -> Floats:
+            return np.asarray(self.hessians(x[None])[0])
+
+        found = minimize(
+            self.value, start, jac=slope, hess=curvature, method="trust-exact", tol=1e-9
+        )
+        return np.asarray(found.x)
+
+    def settled(self, seed: int) -> Floats:
+        """The optimum from a small random point."""
+        return self.optimum(0.3 * self.random_points(np.random.default_rng(seed), 1)[0])
+
+
+@functools.cache
+def at_optimum(basis: str, likelihood: str, seed: int) -> tuple[Surface, Floats]:
+    """A basis on a problem, and where it ends; DECOUPLED's mean has β's points too."""
+    on = problem(seed)
+    surface = Surface(basis, likelihood, with_all_points(on) if basis == "DECOUPLED" else on)
+    return surface, surface.settled(seed)

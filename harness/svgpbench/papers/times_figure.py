@@ -1,0 +1,78 @@
+"""Time of the steps of a claim against M, on logarithmic axes: a line each for who was timed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib
+import pandas as pd
+from matplotlib.axes import Axes
+
+from svgpbench.benchmarks.timing.problems import shape_of
+from svgpbench.output.figure import save
+from svgpbench.output.palette import KNOWN, OTHERS, LineStyle
+from svgpbench.output.panel import STYLE, grid, legend, plain_powers
+from svgpbench.papers.evidence.timings import Timed
+from svgpbench.papers.schema import Timing
+
+COLOURS = [style.colour for style in (*KNOWN.values(), *OTHERS)]
+DASHES = [style.dash for style in OTHERS]
+MARKERS = "osD^"
+
+
+def draw_times(found: Timed, timing: Timing, *paths: Path) -> str:
+    """Draw median and quartiles over rounds to every path; return the caption.
+
+    Raises `UserError` for a file that cannot be written.
+    """
+    sizes = {problem: shape_of(problem).M for problem in timing.problems}
+    frame = found.frame.assign(M=found.frame["problem"].map(sizes).astype(int))
+    with matplotlib.rc_context(STYLE):
+        figure, panels = grid(1, 1)
+        figure.set_size_inches(4.6, 3.6)
+        panel, styles = panels[0][0], styles_of(list(frame["method"].unique()))
+        for marker, (method, style) in zip(MARKERS * len(styles), styles.items(), strict=False):
+            _draw_line(panel, frame[frame["method"] == method], style, marker)
+        panel.set_xscale("log")
+        panel.set_yscale("log")
+        plain_powers(panel.yaxis)
+        panel.set_xticks(list(sizes.values()), [f"{size}" for size in sizes.values()])
+        panel.set_xticks([], minor=True)
+        panel.set_xlabel("M")
+        panel.set_ylabel(f"{' + '.join(timing.steps)}, ms")
+        legend(figure, styles)
+        caption = (
+            f"median and quartiles over {_counted(frame)} of the milliseconds of {' + '.join(timing.steps)} "
+            f"against M: {found.condition}."
+        )
+        save(figure, paths, caption)
+    return caption
+
+
+def styles_of(methods: list[str]) -> dict[str, LineStyle]:
+    """A colour a backend or peer, a dash a method of it."""
+    who = list(dict.fromkeys(method.partition(" ")[0] for method in methods))
+    what = list(dict.fromkeys(method.partition(" ")[2] for method in methods))
+    return {
+        method: LineStyle(
+            COLOURS[who.index(method.partition(" ")[0]) % len(COLOURS)],
+            DASHES[what.index(method.partition(" ")[2]) % len(DASHES)],
+        )
+        for method in methods
+    }
+
+
+def _draw_line(panel: Axes, rounds: pd.DataFrame, style: LineStyle, marker: str) -> None:
+    low, middle, high = (
+        1000 * rounds.groupby("M")["seconds"].quantile(q) for q in (0.25, 0.5, 0.75)
+    )
+    panel.errorbar(
+        middle.index.to_numpy(), middle.to_numpy(), [middle - low, high - middle],
+        color=style.colour, linestyle=style.dash, linewidth=1.1, elinewidth=0.8, marker=marker, markersize=3,
+    )  # fmt: skip
+
+
+def _counted(frame: pd.DataFrame) -> str:
+    """`7 rounds`, or `5–7 rounds` where cells have different numbers of undisturbed ones."""
+    counts = sorted(set(frame.groupby(["method", "M"]).size()))
+    return f"{'–'.join(str(n) for n in dict.fromkeys((counts[0], counts[-1])))} rounds"

@@ -1,0 +1,1 @@
+"""Titsias 2025: tighter bounds by a narrower q(f | u)."""

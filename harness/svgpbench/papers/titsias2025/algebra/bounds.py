@@ -1,0 +1,91 @@
+"""The order of the bounds on random problems: claims 01 to 03."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from svgpbench.checks.bench import Bench
+from svgpbench.checks.cases import Problem
+from svgpbench.checks.dense import gpr_bound
+from svgpbench.checks.matrix import difference
+from svgpbench.ops import Tree
+from svgpbench.papers.algebra.random_problems import LIKELIHOODS, bench_of, problems
+from svgpbench.tree import leaves
+
+WIDTHS = {"prior": "sgpr", "one v": "sgpr scalar", "a v_i each": "sgpr diagonal"}
+
+
+def _bound(b: Bench, state: Tree) -> float:
+    return float(b.ops.to_numpy(b.bound(state, b.full)))
+
+
+def collapsed() -> pd.DataFrame:
+    """Claim 01: by how much each collapsed bound is above the next, of |log p(y)|, and where Z = X."""
+    return pd.DataFrame([row for seed, problem in problems() for row in _collapsed(seed, problem)])
+
+
+def _collapsed(seed: int, problem: Problem) -> Iterator[dict[str, Any]]:
+    benches = {name: bench_of(title, "gaussian", problem) for name, title in WIDTHS.items()}
+    bounds = {name: _bound(b, b.start) for name, b in benches.items()}
+    theta = problem.theta(benches["prior"].model)
+    bounds["log p(y)"] = gpr_bound(theta, "matern52", problem.X, problem.y)
+    unit = abs(bounds["log p(y)"])
+    for low, high in pairwise(bounds):
+        gap = (bounds[high] - bounds[low]) / unit
+        yield {"seed": seed, "check": f"{low} ≤ {high}", "residual": max(0.0, -gap)}
+        yield {"seed": seed, "check": f"{low} < {high}", "residual": gap}
+    points = dataclasses.replace(problem, Z=problem.X)
+    usual, narrower = (bench_of(WIDTHS[x], "gaussian", points) for x in ("prior", "a v_i each"))
+    apart = difference(_bound(usual, usual.start), _bound(narrower, narrower.start))
+    yield {"seed": seed, "check": "Z = X", "residual": apart}
+
+
+def same_steps() -> pd.DataFrame:
+    """Claim 02: how far a v_i each moves E-steps on minibatches, and predictions."""
+    pairs = {
+        "t-SVGP": ("t-svgp tied-projected", "t-svgp diagonal"),
+        "q-SVGP": ("q-svgp natgrad", "q-svgp natgrad diagonal"),
+        "ORTH": ("orth dual newton", "orth dual newton diagonal"),
+    }
+    return pd.DataFrame(
+        {"seed": seed, "check": name, "residual": _apart(pair, problem)}
+        for seed, problem in problems()
+        for name, pair in pairs.items()
+    )
+
+
+def _apart(pair: tuple[str, str], problem: Problem) -> float:
+    """The largest difference of the states and marginals after five minibatches."""
+    benches = [bench_of(title, "gaussian", problem) for title in pair]
+    states = [b.minibatch_run(5) for b in benches]
+    found = [[*leaves(s), *b.marginals(s)] for b, s in zip(benches, states, strict=True)]
+    return max(float(np.max(np.abs(x - y), initial=0.0)) for x, y in zip(*found, strict=True))
+
+
+def any_likelihood() -> pd.DataFrame:
+    """Claim 03: one v against the prior's at each one's best q, of any likelihood."""
+    return pd.DataFrame(
+        row
+        for likelihood in LIKELIHOODS
+        for seed, problem in problems()
+        for row in _settled_bounds(seed, likelihood, problem)
+    )
+
+
+def _settled_bounds(seed: int, likelihood: str, problem: Problem) -> Iterator[dict[str, Any]]:
+    bounds = []
+    for title in ("t-svgp tied-projected", "t-svgp scalar"):
+        b = bench_of(title, likelihood, problem)
+        state = b.start
+        for _ in range(60):
+            state = b.e_step(state, b.full, 0.5)
+        bounds.append(_bound(b, state))
+    gap = (bounds[1] - bounds[0]) / abs(bounds[0])
+    yield {"seed": seed, "check": f"{likelihood}: prior ≤ one v", "residual": max(0.0, -gap)}
+    yield {"seed": seed, "check": f"{likelihood}: prior < one v", "residual": gap}

@@ -1,0 +1,55 @@
+"""What a worker does of a fit: train on every row, and leave the posterior beside the table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from svgpbench.config import CellConfig
+from svgpbench.experiments.cell import build_trainer, load_data
+from svgpbench.experiments.identity import completed
+from svgpbench.experiments.outcome import Outcome, columns
+from svgpbench.posterior.kept import save_posterior
+from svgpbench.posterior.posterior import Facts, Posterior
+from svgpbench.tree import tree_map
+from svgpbench_datasets import Dataset, Prepared
+
+
+def left_by(config: CellConfig) -> Path:
+    """Where the posterior of a fit is left: beside its table."""
+    return Path(str(config.data.path)).with_name("posterior.npz")
+
+
+def run_cell(config: CellConfig, checkpoint: Path | None = None, every_s: float = 0.0) -> Outcome:
+    """Train, and write the posterior where the run ended well."""
+    trainer, ready = build_trainer(config)
+    trained = trainer.run()
+    outcome = Outcome(status=trained.status, message=trained.message, trace=columns(trained.trace))
+    if trained.status == "ok":
+        facts = _facts(config, load_data(config.data), ready, outcome)
+        theta, state = (
+            tree_map(lambda x: np.asarray(x, dtype=np.float64), tree)
+            for tree in (trained.theta, trained.state)
+        )
+        scaled = ready.standardiser
+        save_posterior(Posterior(facts, theta, state, scaled.mean, scaled.scale), left_by(config))
+    return outcome
+
+
+def _facts(config: CellConfig, dataset: Dataset, ready: Prepared, outcome: Outcome) -> Facts:
+    whole = completed(config, dataset)
+    return Facts(
+        kernel=whole.kernel,
+        likelihood=whole.likelihood,
+        method=whole.method,
+        functions=whole.inducing.functions,
+        jitter=whole.jitter,
+        seed=whole.seed,
+        n=len(ready.y_train),
+        features=dataset.feature_names,
+        class_labels=dataset.class_labels,
+        y_mean=ready.y_mean,
+        y_scale=ready.y_scale,
+        trace=outcome.trace,
+    )

@@ -1,0 +1,131 @@
+"""A posterior in the form that other libraries read and write, and a posterior from that form.
+
+It comes back as q-SVGP's, whitened, whatever method it left as: the q(u) and so the predictions are the
+same. With what is not in the form, such as sites or the training's trace, no prediction is made.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from svgpbench.config import KernelConfig, LikelihoodConfig, MethodConfig
+from svgpbench.errors import UserError
+from svgpbench.kernels import Theta
+from svgpbench.kernels.kernels import KernelParameters
+from svgpbench.libraries.whitened import (
+    LIKELIHOODS,
+    Table,
+    Whitened,
+    load_whitened,
+    lower_factor,
+    save_whitened,
+)
+from svgpbench.likelihoods import build_likelihood
+from svgpbench.methods import CoupledMethod
+from svgpbench.methods.mean_covariance import MeanCholesky, QState
+from svgpbench.numerics.gaussian import Prior
+from svgpbench.plugins import load_backend
+from svgpbench.posterior.posterior import Facts, Floats, Posterior
+
+
+def export_posterior(posterior: Posterior, path: str | Path) -> Path:
+    """Write a posterior to an .npz file that `svgpbench.libraries` reads in another library.
+
+    Raises `UserError` for a posterior that has no such form, saying why, and for another ending.
+    """
+    return save_whitened(whitened(posterior), path)
+
+
+def import_posterior(path: str | Path) -> Posterior:
+    """The posterior in a file that `svgpbench.libraries` wrote in another library, as q-SVGP's.
+
+    Raises `UserError` for a file that is none, and for a kernel that there is not.
+    """
+    found = load_whitened(path)
+    likelihood = LikelihoodConfig.model_validate({"name": found.likelihood, **found.parameters})
+    table, ard = found.table, len(found.lengthscales) > 1 or found.Z.shape[1] == 1
+    facts = Facts(
+        kernel=KernelConfig(name=found.kernel, ard=ard),
+        likelihood=likelihood,
+        method=MethodConfig(name="q-svgp", options={"whiten": True}),
+        jitter=found.jitter,
+        seed=0,
+        n=table.rows,
+        features=table.features,
+        class_labels=table.class_labels or None,
+        y_mean=table.y_mean,
+        y_scale=table.y_scale,
+    )
+    scales = KernelParameters(np.array([found.variance]), found.lengthscales[None])
+    theta = Theta(scales, build_likelihood(likelihood).initial_parameters(), found.Z)
+    state = QState(MeanCholesky(found.mean, found.chol), (), np.zeros(()))
+    posterior = Posterior(facts, theta, state, table.x_mean, table.x_scale)
+    _ = posterior.model  # a kernel that there is not is refused here
+    return posterior
+
+
+def whitened(posterior: Posterior) -> Whitened:
+    """The form that crosses; raises `UserError` where a posterior has none, saying why."""
+    _refuse(posterior)
+    facts, theta = posterior.facts, posterior.theta
+    mean, chol = _moments(posterior)
+    options, learned = posterior.model.likelihood, theta.likelihood._asdict()
+    parameters = {
+        key: kind(learned.get(key, getattr(options, key)))
+        for key, kind in LIKELIHOODS[facts.likelihood.name].items()
+    }
+    return Whitened(
+        facts.kernel.name,
+        float(theta.kernel.variance[0]),
+        theta.kernel.lengthscales[0],
+        facts.likelihood.name,
+        parameters,
+        facts.jitter,
+        theta.inducing,
+        mean,
+        chol,
+        Table(
+            facts.features,
+            posterior.x_mean,
+            posterior.x_scale,
+            facts.y_mean,
+            facts.y_scale,
+            facts.class_labels or (),
+            facts.n,
+        ),
+    )
+
+
+def _moments(posterior: Posterior) -> tuple[Floats, Floats]:
+    """Mean [P, M] and lower factor [P, M, M] of v = L⁻¹u, which is u where L is the identity."""
+    ops, method = load_backend("numpy"), posterior.method
+    prior = method.prior(
+        ops, posterior.model.covariance(ops, posterior.theta), posterior.theta.inducing
+    )
+    identity = np.broadcast_to(np.eye(prior.L.shape[-1]), prior.L.shape)
+    q = method.factorise(ops, prior, posterior.state)
+    mean, covariance = method.posterior(ops, Prior(identity, identity), q)
+    return np.asarray(mean), lower_factor(np.asarray(covariance), "the covariance of q(u)")
+
+
+def _refuse(posterior: Posterior) -> None:
+    facts, method = posterior.facts, posterior.method
+    why = ""
+    if facts.functions == "features":
+        why = "its basis is functions, and libraries' inducing variables are points"
+    elif method.basis == "decoupled":
+        why = f"method {method.name!r} has two bases, and libraries' SVGP has one"
+    elif not isinstance(method, CoupledMethod):
+        why = f"method {method.name!r} keeps a site a datum, and has no q(u)"
+    elif getattr(method, "residual_variance", "prior") != "prior":
+        why = "its bound has a residual variance of its own, and libraries' has the prior's"
+    elif facts.kernel.parts:
+        why = f"its kernel is a {facts.kernel.name}, and one kernel of one set of lengthscales crosses"
+    elif facts.kernel.options:
+        why = f"kernel {facts.kernel.name!r} has options of its own"
+    elif facts.likelihood.name not in LIKELIHOODS:
+        why = f"likelihood {facts.likelihood.name!r} is none of {', '.join(LIKELIHOODS)}"
+    if why:
+        raise UserError(f"the posterior does not cross to another library: {why}")

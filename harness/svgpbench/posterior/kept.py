@@ -1,0 +1,119 @@
+"""A posterior in a file: an .npz of numbers and one text of JSON, which nothing evaluates."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import ValidationError
+
+from svgpbench.config import KernelConfig
+from svgpbench.errors import UserError
+from svgpbench.experiments.error_messages import one_line
+from svgpbench.kernels import Theta
+from svgpbench.kernels.bases import Decoupled, Features
+from svgpbench.kernels.kernels import KernelParameters
+from svgpbench.methods import build_method
+from svgpbench.numbers_file import npz_path, read_numbers, write_numbers
+from svgpbench.plugins import load_backend
+from svgpbench.posterior.posterior import Facts, Floats, Posterior
+from svgpbench.training.blocks import prior_at
+from svgpbench.tree import named_leaves, rebuild
+
+FACTS, X_MEAN, X_SCALE = "facts", "x_mean", "x_scale"
+Arrays = dict[str, npt.NDArray[Any]]
+
+
+def save_posterior(posterior: Posterior, path: str | Path) -> Path:
+    """Write a posterior to an .npz file, whole or not at all; raises `UserError` for another ending."""
+    file = npz_path(path)
+    text = posterior.facts.model_dump_json().encode()
+    leaves = named_leaves(posterior.theta, "theta") + named_leaves(posterior.state, "state")
+    arrays = {name: np.asarray(x, dtype=np.float64) for name, x in leaves}
+    scales = {X_MEAN: posterior.x_mean, X_SCALE: posterior.x_scale}
+    write_numbers(file, FACTS, text, scales | arrays)
+    return file
+
+
+def load_posterior(path: str | Path) -> Posterior:
+    """Read a posterior from a file that `save_posterior` wrote.
+
+    Raises `UserError` for a file that is none, and for arrays that are not those of its method.
+    """
+    file = Path(path)
+    text, arrays = read_numbers(file, FACTS, "posterior")
+    facts = _facts(file, text)
+    count = len(facts.features)
+    scales = _kernel(file, arrays, facts.kernel, count, "theta.kernel")
+    theta = Theta(scales, (), _basis(file, arrays, facts))
+    blank = Posterior(
+        facts,
+        theta,
+        (),
+        _array(file, arrays, X_MEAN, (count,)),
+        _array(file, arrays, X_SCALE, (count,)),
+    )
+    parameters = blank.model.likelihood.initial_parameters()
+    named = named_leaves(parameters, "theta.likelihood")
+    found = iter([_array(file, arrays, name, ()) for name, _ in named])
+    theta = theta._replace(likelihood=rebuild(parameters, found))
+    ops = load_backend("numpy")
+    prior = prior_at(ops, blank.model, blank.method, theta)
+    like = blank.method.initial_state(ops, prior, blank.model.latents, facts.n)
+    shapes = [(name, np.shape(x)) for name, x in named_leaves(like, "state")]
+    state = rebuild(like, iter([_array(file, arrays, name, shape) for name, shape in shapes]))
+    return Posterior(facts, theta, state, blank.x_mean, blank.x_scale)
+
+
+def _facts(file: Path, text: bytes) -> Facts:
+    try:
+        return Facts.model_validate_json(text)
+    except ValidationError as error:
+        if error.errors()[0]["type"] == "json_invalid":
+            raise UserError(f"{file} holds no posterior: its {FACTS!r} are no JSON") from None
+        raise UserError(f"{file}: {one_line(error, Facts, json.loads(text))}") from None
+
+
+def _kernel(file: Path, arrays: Arrays, kernel: KernelConfig, count: int, name: str) -> Any:
+    """Its parameters, of a compound a tuple of its parts'."""
+    if kernel.parts:
+        parts = enumerate(kernel.parts)
+        return tuple(_kernel(file, arrays, part, count, f"{name}.{i}") for i, part in parts)
+    return KernelParameters(
+        _array(file, arrays, f"{name}.variance", (1,)),
+        _array(file, arrays, f"{name}.lengthscales", (1, count if kernel.ard else 1)),
+    )
+
+
+def _basis(file: Path, arrays: Arrays, facts: Facts) -> Any:
+    """The tree of bases that the method has, with what the file says of them."""
+
+    def one(name: str) -> Any:
+        def points(of: str) -> Floats:
+            return _array(file, arrays, of, (-1, len(facts.features)))
+
+        if facts.functions == "features":
+            return Features(points(f"{name}.centres"), points(f"{name}.widths"))
+        return points(name)
+
+    name = "theta.inducing"
+    if build_method(facts.method.name, facts.method.options).basis == "decoupled":
+        return Decoupled(one(f"{name}.gamma"), one(f"{name}.beta"))
+    return one(name)
+
+
+def _array(file: Path, arrays: Arrays, name: str, shape: tuple[int, ...]) -> Floats:
+    """The array of a name; −1 in the shape is any number from 1."""
+    if name not in arrays:
+        raise UserError(f"{file} holds no posterior of its method: it has no {name!r}")
+    found = arrays[name]
+    fits = found.ndim == len(shape) and all(
+        size == wanted or (wanted == -1 and size > 0)
+        for size, wanted in zip(found.shape, shape, strict=True)
+    )
+    if not fits or found.dtype != np.float64:
+        raise UserError(f"{file}: {name!r} is {found.dtype} of shape {found.shape}, not {shape}")
+    return found

@@ -1,0 +1,214 @@
+"""A trained posterior: what predicts. NumPy alone computes, whatever framework trained it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from pydantic import Field
+
+from svgpbench.config import KernelConfig, LikelihoodConfig, MethodConfig, Strict
+from svgpbench.errors import UserError
+from svgpbench.experiments.outcome import Number
+from svgpbench.kernels import Model, Theta
+from svgpbench.kernels.compound import build_kernel
+from svgpbench.likelihoods import build_likelihood
+from svgpbench.methods import AnyMethod, build_method
+from svgpbench.ops import Ops, Tree
+from svgpbench.plugins import load_backend
+from svgpbench.posterior.given import columns, finite, vector
+from svgpbench.training.batches import EVALUATION_ROWS
+from svgpbench.training.blocks import factor_at, prior_at
+from svgpbench.training.trace_point import scores
+from svgpbench.tree import tree_map
+
+Floats = npt.NDArray[np.float64]
+
+
+class Facts(Strict):
+    """What of a posterior is no array: the model, the method, and how the table was read."""
+
+    format: Literal[1] = 1
+    kernel: KernelConfig
+    likelihood: LikelihoodConfig
+    method: MethodConfig
+    functions: Literal["points", "features"] = "points"
+    jitter: float
+    seed: int  # of the draws of a likelihood that samples
+    n: int  # training rows
+    features: tuple[str, ...]  # the D inputs, in their order
+    class_labels: tuple[str, ...] | None = None  # class 0 first; None for regression
+    y_mean: float = 0.0
+    y_scale: float = 1.0
+    trace: dict[str, list[Number]] = Field(default_factory=dict)
+
+
+class Inducing(NamedTuple):
+    """q(u) ~ N(mean, covariance) of the values of the latent functions at inputs Z."""
+
+    Z: Floats  # [M, D], standardised
+    mean: Floats  # [P, M]
+    covariance: Floats  # [P, M, M]
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """q(f) at the end of a fit: predictions in the units of the table that it was trained on."""
+
+    facts: Facts
+    theta: Theta  # constrained, float64
+    state: Tree  # the method's own
+    x_mean: Floats  # [D]
+    x_scale: Floats  # [D]
+
+    @cached_property
+    def model(self) -> Model:
+        """Kernel, likelihood and jitter."""
+        facts = self.facts
+        return Model(build_kernel(facts.kernel), build_likelihood(facts.likelihood), facts.jitter)
+
+    @cached_property
+    def method(self) -> AnyMethod:
+        """The method whose state this is."""
+        return build_method(self.facts.method.name, self.facts.method.options)
+
+    @property
+    def trace(self) -> pd.DataFrame:
+        """A row an evaluated iteration of the training: bound, hyperparameters, seconds."""
+        return pd.DataFrame(self.facts.trace)
+
+    @property
+    def elbo(self) -> float:
+        """The bound at the end of the training, of all its rows.
+
+        Raises `UserError` where another library trained.
+        """
+        if not self.facts.trace:
+            raise UserError("another library trained this posterior: it has no bound of a training")
+        return float(self.trace["elbo"].iloc[-1])
+
+    def latent(self, X: npt.ArrayLike | pd.DataFrame) -> tuple[Floats, Floats]:
+        """Mean and variance of the latent functions at inputs X [t, D], each [P, t].
+
+        Raises `UserError` for inputs that are not those of the training. In standard units of y.
+        """
+        ops = load_backend("numpy")
+        prior = self._prior(ops)
+        with np.errstate(over="ignore", invalid="ignore"):
+            parts = [self._marginals(ops, prior, rows) for rows in self._chunks(X)]
+        mu, v = (np.concatenate(each, axis=-1) for each in zip(*parts, strict=True))
+        if not (fits := np.isfinite(mu).all(axis=0) & np.isfinite(v).all(axis=0)).all():
+            raise UserError(
+                f"row {np.argmin(fits)} of X is too far from the training's for float64"
+            )
+        return mu, v
+
+    def predict(self, X: npt.ArrayLike | pd.DataFrame) -> pd.DataFrame:
+        """What q says of y at inputs X [t, D], a row each, in the units of y.
+
+        Regression has `mean` and, where p(y) is Gaussian, `variance`; classification the predicted `label`
+        and a probability of each class, `p(LABEL)`. Raises `UserError` as `latent` does.
+        """
+        _, (_, guess, variance) = self._predicted(X, None)
+        facts, rows = self.facts, _index(X)
+        if facts.class_labels is None:
+            columns = {"mean": facts.y_mean + facts.y_scale * guess}
+            if not isinstance(variance, tuple):
+                columns["variance"] = facts.y_scale**2 * variance
+            return pd.DataFrame(columns, index=rows)
+        p = guess if guess.ndim == 2 else np.stack([1.0 - guess, guess])
+        labels = np.asarray(facts.class_labels)
+        shown = {f"p({label})": row for label, row in zip(labels, p, strict=True)}
+        return pd.DataFrame({"label": labels[np.argmax(p, axis=0)]} | shown, index=rows)
+
+    def score(self, X: npt.ArrayLike | pd.DataFrame, y: npt.ArrayLike) -> dict[str, float]:
+        """The metrics of predictions at X [t, D] against y [t], by their names in tables.
+
+        Raises `UserError` as `latent` does, for targets of another number, and for an unknown label.
+        """
+        numbers, predicted = self._predicted(X, y)
+        return scores(self.model.likelihood.task, predicted, numbers, self.facts.y_scale)
+
+    def inducing(self) -> Inducing:
+        """q(u) at the inducing inputs; raises `UserError` where no one basis says all of q(f)."""
+        if self.method.basis == "decoupled" or self.facts.functions == "features":
+            raise UserError(
+                f"method {self.method.name!r} has no q(u) of one set of inducing inputs: "
+                "its bases are two, or functions"
+            )
+        ops = load_backend("numpy")
+        prior = self._prior(ops)
+        q = self.method.factorise(ops, prior, self.state)
+        mean, covariance = self.method.posterior(ops, prior, q)
+        return Inducing(np.asarray(self.theta.inducing), np.asarray(mean), np.asarray(covariance))
+
+    def _prior(self, ops: Ops) -> Any:
+        return prior_at(ops, self.model, self.method, self.theta)
+
+    def _marginals(self, ops: Ops, prior: Any, X: Floats) -> tuple[Floats, Floats]:
+        f = factor_at(ops, self.model, self.method, self.theta, prior, X)
+        mu, v = self.method.marginals(ops, f, self.method.factorise(ops, f, self.state))
+        return np.asarray(mu), np.asarray(v)
+
+    def _predicted(
+        self, X: npt.ArrayLike | pd.DataFrame, y: npt.ArrayLike | None
+    ) -> tuple[Floats, Any]:
+        """Targets in standard units, zeros for none, and what is predicted of them."""
+        ops = load_backend("numpy")
+        conditional = self.model.conditional(self.theta, self._noise())
+        mu, v = self.latent(X)
+        rows = mu.shape[-1]
+        targets = np.zeros(rows) if y is None else self._targets(vector(y, rows))
+        return targets, tree_map(np.asarray, conditional.predicted(ops, targets, mu, v))
+
+    def _noise(self) -> Any:
+        """The draws of an evaluation, those of the training's own."""
+        likelihood = self.model.likelihood
+        shape = (likelihood.samples, likelihood.latents)
+        if not shape[0]:
+            return ()
+        return np.random.default_rng([self.facts.seed, 4]).standard_normal(shape)
+
+    def _chunks(self, X: npt.ArrayLike | pd.DataFrame) -> list[Floats]:
+        rows = (_columns(X, self.facts.features) - self.x_mean) / self.x_scale
+        return [rows[i : i + EVALUATION_ROWS] for i in range(0, len(rows), EVALUATION_ROWS)]
+
+    def _targets(self, values: npt.NDArray[Any]) -> Floats:
+        facts = self.facts
+        if facts.class_labels is None:
+            return (finite(values, "y") - facts.y_mean) / facts.y_scale
+        numbers = {label: float(at) for at, label in enumerate(facts.class_labels)}
+        for value in map(_written, values):
+            if value not in numbers:
+                raise UserError(f"y holds {value!r}, which is none of {', '.join(numbers)}")
+        return np.array([numbers[_written(value)] for value in values])
+
+
+def _written(value: Any) -> str:
+    """A label as a table has it: whole numbers without a point."""
+    plain = value.item() if isinstance(value, np.generic) else value
+    return str(int(plain)) if isinstance(plain, float) and plain.is_integer() else str(plain)
+
+
+def _columns(X: npt.ArrayLike | pd.DataFrame, features: Sequence[str]) -> Floats:
+    """X as [t, D], of a frame the columns by name; raises `UserError` for what is missing."""
+    if isinstance(X, pd.DataFrame):
+        own = columns(X)
+        for name in features:
+            if name not in own:
+                raise UserError(f"X has no column {name!r}, which the posterior was trained on")
+        rows = np.stack([finite(own[name], f"X[{name!r}]") for name in features], axis=-1)
+    else:
+        rows = finite(X, "X")
+    if rows.ndim != 2 or rows.shape[1] != len(features) or not len(rows):
+        raise UserError(f"X has shape {rows.shape}; give some rows of {len(features)} inputs")
+    return rows
+
+
+def _index(X: npt.ArrayLike | pd.DataFrame) -> pd.Index[Any] | None:
+    return X.index if isinstance(X, pd.DataFrame) else None

@@ -1,0 +1,54 @@
+"""How far backends are from each other, and how far rounding alone carries a result.
+
+Both are |difference| / |value| of the final ELBO of one cell: same data, split, seed and method.
+"""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+
+from svgpbench.results.frames import SAME_CELL
+
+NOTHING = float("nan")
+
+
+def between_backends(frame: pd.DataFrame) -> float:
+    """The largest difference between two backends of one dtype; NaN with fewer than two."""
+    plain = frame[(frame["perturbation"] == 0) & (frame["status"] == "ok")]
+    return _largest_spread(plain, [*SAME_CELL, "dtype"])
+
+
+def by_rounding(frame: pd.DataFrame) -> float:
+    """The largest difference between a cell and its perturbed replica; NaN without replicas."""
+    good = frame[frame["status"] == "ok"]
+    replicated = good[good["perturbation"] > 0]["backend"].unique()
+    return _largest_spread(good[good["backend"].isin(replicated)], [*SAME_CELL, "backend"])
+
+
+def on_some_cells(frame: pd.DataFrame, reference: str) -> str:
+    """What the cells say that other backends ran too, where those ran a part; empty where they ran all."""
+    plain = frame[frame["perturbation"] == 0]
+    mine, others = (plain[(plain["backend"] == reference) == is_it] for is_it in (True, False))
+    cells = set(mine[SAME_CELL].itertuples(index=False, name=None))
+    too = cells & set(others[SAME_CELL].itertuples(index=False, name=None))
+    apart, moved = between_backends(plain), by_rounding(frame)
+    if not too or too == cells or math.isnan(apart):
+        return ""
+    replicas = "no cell ran perturbed" if math.isnan(moved) else f"rounding moves it by {moved:.0e}"
+    names = ", ".join(others["backend"].unique())
+    return (
+        f"{len(too)} of {len(cells)} cells ran on {names} too: the final ELBO of one is up to {apart:.0e} "
+        f"apart, relative; {replicas}"
+    )
+
+
+def _largest_spread(frame: pd.DataFrame, keys: list[str]) -> float:
+    if frame.empty:
+        return NOTHING
+    elbo = frame.groupby(keys)["elbo"]
+    several = elbo.count() > 1
+    spread = (elbo.max() - elbo.min()) / elbo.agg(lambda values: values.abs().max())
+    largest = spread[several].max()
+    return float(largest) if several.any() else NOTHING

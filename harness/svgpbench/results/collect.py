@@ -1,0 +1,268 @@
+"""The records that belong in one table or figure; a mixture that does not fit is refused."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from svgpbench.config import CellConfig
+from svgpbench.errors import UserError, unknown
+from svgpbench.experiments import Experiment, load_experiment, resolve, shipped_experiments
+from svgpbench.experiments.cell import identify
+from svgpbench.results.records import Record, UnreadableFileError
+from svgpbench.results.store import Found, experiments, records_in, records_of
+from svgpbench.results.validity import why_superseded
+
+REPLICATED = {"experiment", "seed", "backend", "perturbation"}
+"""Keys of a cell in which the records of one data set and one method may differ."""
+
+SHARED = (
+    "training.em_iterations",
+    "training.m_steps",
+    "training.online",
+    "inducing.count",
+    "split",
+    "jitter",
+)
+"""Settings worth a note where rows of one table differ in them."""
+
+
+@dataclass(frozen=True)
+class Collected:
+    """Records of one experiment, in its order, and what a reader of them must know."""
+
+    experiment: str
+    records: tuple[Record, ...]
+    missing: int  # declared cells without a record
+    notes: tuple[str, ...]
+
+
+def collect(
+    results: Path,
+    experiment: Experiment,
+    cells: Sequence[CellConfig] | None = None,
+    backends: Sequence[str] | None = None,
+) -> Collected:
+    """The records of `cells`; of all there are, where `cells` is None, those that fit together.
+
+    Args:
+        results: folder of records.
+        experiment: what they belong to; its order becomes theirs.
+        cells: what was to run.
+        backends: names, with or without mode, to keep; None keeps all.
+
+    Raises:
+        UserError: no records, records of another schema or that do not fit together.
+    """
+    if results.is_file():
+        raise UserError(f"{results} is a file; name a folder of records with --results")
+    if cells is None:
+        found, notes = _current(*_readable(records_in(results, experiment.name)))
+        missing = 0
+    else:
+        found, notes = _readable(records_of(results, [identify(cell) for cell in cells]))
+        missing = len(cells) - len(found)
+        if missing:
+            notes.append(f"{missing} of {len(cells)} cells have not run")
+    records = _of_backends(found, backends)
+    if not records:
+        raise UserError(
+            f"no records of {experiment.name} in {results}; run it first with `svgpbench run`, "
+            "or name their folder with --results"
+        )
+    if cells is None and experiment.presets:
+        records, note = of_one_preset(records, experiment)
+        notes.append(note)
+    refuse_mixture(records)
+    notes += [*_differences_between_rows(records), *several_versions(records)]
+    ordered = sorted(records, key=_order(experiment))
+    return Collected(experiment.name, tuple(ordered), missing, tuple(notes))
+
+
+def collected_in(results: Path) -> tuple[list[Collected], list[str]]:
+    """What fits together of each experiment of a folder, a user's own too, and a line on each left out.
+
+    Raises `UserError` for a folder that is not there and for one of its files that is damaged.
+    """
+    if not results.is_dir():
+        raise UserError(f"{results}: there is no such folder; name one of records with --results")
+    every: list[Collected] = []
+    left_out: list[str] = []
+    for name in experiments(results):
+        if name not in shipped_experiments() and not records_in(results, name).stored:
+            continue  # a folder of something else
+        try:
+            every.append(_of_name(results, name))
+        except UnreadableFileError:
+            raise
+        except UserError as error:
+            left_out.append(f"{name} is left out: {error}")
+    return every, left_out
+
+
+def _of_name(results: Path, name: str) -> Collected:
+    if name in shipped_experiments():
+        return collect(results, load_experiment(name))
+    records = [r for r in records_in(results, name).records if not why_superseded(r)]
+    if not records:
+        raise UserError("none of its records is current")
+    refuse_mixture(records)
+    return Collected(name, tuple(records), 0, ())
+
+
+def _readable(found: Found) -> tuple[list[Record], list[str]]:
+    """The records, and a note on files that are none."""
+    again = "left out, and `svgpbench run` makes it anew"
+    return found.records, [f"{again}: {line}" for line in found.damaged]
+
+
+def of_one_preset(records: list[Record], experiment: Experiment) -> tuple[list[Record], str]:
+    """All records where they fit together, else those of the preset that has most; and a note on presets.
+
+    Presets may differ in their settings, and no table mixes those. Raises `UserError` where records of no
+    preset are in the way.
+    """
+    cells = {name: resolve(experiment, name) for name in experiment.presets}
+    data = {record.config.data.title for record in records}  # another set need not be at hand
+    ids = {
+        name: {identify(cell).cell_id for cell in declared if cell.data.title in data}
+        for name, declared in cells.items()
+    }
+    here = {
+        name: [record for record in records if record.cell_id in wanted]
+        for name, wanted in ids.items()
+    }
+    listed = ", ".join(
+        f"preset {name} {len(here[name])} of {len(cells[name])} cells"
+        for name in cells
+        if here[name]
+    )
+    try:
+        refuse_mixture(records)
+    except UserError:
+        if any(record.cell_id not in set().union(*ids.values()) for record in records):
+            raise
+        most = max(here, key=lambda name: len(here[name]))
+        return here[most], f"these are of preset {most}; records here: {listed}"
+    return records, f"all records here: {listed or 'of no preset'}"
+
+
+def _order(experiment: Experiment) -> Callable[[Record], tuple[int | str, ...]]:
+    """The order of the experiment file, names that it does not have last."""
+
+    def key(record: Record) -> tuple[int | str, ...]:
+        config, split = record.config, record.config.split
+        return (
+            *_place(experiment.data_names, config.data.title),
+            *_place(experiment.labels, config.method.title),
+            *_place([text.partition(":")[0] for text in experiment.backends], config.backend.name),
+            config.backend.title,
+            *(split.seed, split.fold, config.seed),
+        )
+
+    return key
+
+
+def _place(names: Sequence[str], name: str) -> tuple[int, str]:
+    return (names.index(name) if name in names else len(names), name)
+
+
+def _current(records: Iterable[Record], notes: list[str]) -> tuple[list[Record], list[str]]:
+    """The records that still say what their cells give, and a note on those that do not."""
+    reasons: Counter[str] = Counter()
+    current: list[Record] = []
+    for record in records:
+        if why := why_superseded(record):
+            reasons[why] += 1
+        else:
+            current.append(record)
+    return current, notes + [f"{count} records left out: {why}" for why, count in reasons.items()]
+
+
+def _of_backends(records: list[Record], names: Sequence[str] | None) -> list[Record]:
+    if not names or not records:
+        return records
+    known = {name for record in records for name in _names(record)}
+    for name in names:
+        if name not in known:
+            raise unknown("backend in these records", name, known)
+    return [record for record in records if _names(record) & set(names)]
+
+
+def _names(record: Record) -> set[str]:
+    backend = record.config.backend
+    return {backend.name, backend.title, f"{backend.name}:{backend.mode}".rstrip(":")}
+
+
+def refuse_mixture(records: Sequence[Record]) -> None:
+    """Raise `UserError` where records of one data set and one method differ in their settings."""
+    first: dict[tuple[str, str], Record] = {}
+    for record in records:
+        config = record.config
+        row = (config.data.title, config.method.title)
+        reference = first.setdefault(row, record)
+        ours, theirs = dict(_settings(record)), dict(_settings(reference))
+        for key in sorted(ours.keys() | theirs.keys()):
+            if ours.get(key) != theirs.get(key):
+                raise UserError(
+                    f"records of {row[0]}, {row[1]} differ in {key} ({theirs.get(key)} and "
+                    f"{ours.get(key)}); choose one with --preset, or another --results folder"
+                )
+
+
+def _settings(record: Record) -> Iterator[tuple[str, Any]]:
+    """Everything that must agree within a row of a table, by dotted key."""
+    config = record.config.model_dump(mode="json", exclude=REPLICATED)
+    config["split"].pop("fold")
+    if config["split"]["kind"] == "random":
+        config["split"].pop("seed")
+    config["data"].pop("path")  # what is in the file counts
+    yield from _flat(config)
+    yield "data.fingerprint", record.data.get("fingerprint")
+
+
+def dotted_settings(record: Record) -> Iterator[tuple[str, Any]]:
+    """The whole configuration of a record's cell by dotted key."""
+    return _flat(record.config.model_dump(mode="json"))
+
+
+def _flat(values: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in values.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", tuple(value) if isinstance(value, list) else value
+
+
+def _differences_between_rows(records: Sequence[Record]) -> Iterator[str]:
+    """Settings in which rows differ: legitimate, but a reader who compares rows must know."""
+    flat = [dict(_settings(record)) for record in records]
+    for shared in SHARED:
+        for key in sorted(key for key in flat[0] if key == shared or key.startswith(f"{shared}.")):
+            values: dict[Any, set[str]] = {}
+            for record, settings in zip(records, flat, strict=True):
+                row = f"{record.config.data.title}, {record.config.method.title}"
+                values.setdefault(settings.get(key), set()).add(row)
+            if len(values) > 1:
+                listed = "; ".join(f"{value}: {_few(rows)}" for value, rows in values.items())
+                yield f"rows differ in {key} ({listed})"
+
+
+def several_versions(records: Sequence[Record]) -> Iterator[str]:
+    """Packages that some records were made with in one version and some in another."""
+    found: dict[str, set[str]] = {}
+    for record in records:
+        if record.environment is not None:
+            for package, version in record.environment.versions.items():
+                found.setdefault(package, set()).add(version)
+    for package, versions in found.items():
+        if len(versions) > 1:
+            yield f"records were made with {package} {' and '.join(sorted(versions))}"
+
+
+def _few(rows: set[str]) -> str:
+    shown = sorted(rows)
+    return " / ".join(shown[:2]) + (f" and {len(shown) - 2} more" if len(shown) > 2 else "")

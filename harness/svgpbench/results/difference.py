@@ -1,0 +1,29 @@
+"""How far two records of one cell are apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from svgpbench.results.records import Record
+
+
+def difference(one: Record, other: Record) -> float:
+    """The largest |difference| / max|value| of a column of the first trace.
+
+    Infinite where the other ended otherwise or lacks a point; it may have columns that are newer.
+    """
+    a, b = one.trace_without_times(), other.trace_without_times()
+    if one.status != other.status or not a.keys() <= b.keys():
+        return np.inf
+    return max((_apart(a[name], b[name]) for name in a), default=0.0)
+
+
+def _apart(one: Sequence[float | int | None], other: Sequence[float | int | None]) -> float:
+    x, y = (np.array(values, dtype=np.float64) for values in (one, other))
+    if x.shape != y.shape or not np.array_equal(np.isnan(x), np.isnan(y)):
+        return np.inf
+    if not np.any(np.nan_to_num(x - y)):
+        return 0.0
+    return float(np.nanmax(np.abs(x - y)) / np.nanmax(np.abs(x)))

@@ -1,0 +1,60 @@
+"""Of two records of one cell, which counts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from svgpbench.errors import UserError
+from svgpbench.results.difference import difference
+from svgpbench.results.records import Record, is_final
+
+
+class Stored(NamedTuple):
+    """A record and the file that it lies in."""
+
+    path: Path
+    record: Record
+
+
+def one_a_cell(stored: Iterable[Stored], newest: bool = False) -> list[Stored]:
+    """Each cell once, in the order they come in.
+
+    A record that is final goes before one that is not; of those that are equally so the one that was
+    begun last counts, if they hold the same numbers or `newest` says so.
+
+    Raises `UserError` where two final records of a cell hold different numbers.
+    """
+    chosen: dict[str, Stored] = {}
+    for one in stored:
+        other = chosen.get(one.record.cell_id)
+        chosen[one.record.cell_id] = one if other is None else _of_two(other, one, newest)
+    return list(chosen.values())
+
+
+def _of_two(one: Stored, other: Stored, newest: bool) -> Stored:
+    if is_final(one.record) != is_final(other.record):
+        return one if is_final(one.record) else other
+    if is_final(one.record) and not newest and _numbers(one.record) != _numbers(other.record):
+        raise UserError(
+            f"{one.path} and {other.path} are of one cell and hold different numbers "
+            f"({_how(one.record, other.record)}); remove one, or take the newer with --keep newest"
+        )
+    return max(one, other, key=lambda stored: stored.record.started)
+
+
+def _numbers(record: Record) -> tuple[Any, ...]:
+    """What the cell determines of its record; no times."""
+    metrics = {name: value for name, value in record.metrics.items() if name != "seconds"}
+    return record.status, record.data, record.trace_without_times(), metrics
+
+
+def _how(one: Record, other: Record) -> str:
+    if one.status != other.status:
+        return f"{one.status} and {other.status}"
+    apart = difference(one, other)
+    if 0.0 < apart < math.inf:
+        return f"a column of the trace is up to {apart:.0e} apart"
+    return "what they record is not the same"

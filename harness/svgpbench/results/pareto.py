@@ -1,0 +1,157 @@
+"""Which methods are on the front of accuracy against the cost of training, data set by data set.
+
+After Ober et al. 2024, Recommendations for Baselines and Benchmarking Approximate Gaussian Processes: a
+method is worth its cost where nothing that costs less is as good.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+import pandas as pd
+
+from svgpbench.errors import unknown
+from svgpbench.metrics import METRICS, metric
+from svgpbench.results.records import Record
+from svgpbench.results.training_cost import flops_of_training
+from svgpbench.stats.effects import Effect, Outcome
+from svgpbench.stats.means import mean_and_error
+from svgpbench.stats.measures import MEASURES
+from svgpbench.stats.pairs import OneDataSet
+
+Cost: TypeAlias = Literal["flops", "seconds"]
+Place: TypeAlias = Literal["front", "open", "dominated", "failed", "uncounted"]
+
+COSTS: Final[dict[Cost, str]] = {"flops": "FLOPs of training", "seconds": "seconds of training"}
+PREFIXES: Final = ("", "k", "M", "G", "T", "P", "E")
+ALIKE: Final = 1.1
+"""Costs within this ratio do not differ in practice (rule 3)."""
+
+MOST_NAMES: Final = 2
+"""Rivals that a cell of a table names; CSV and JSON have all."""
+
+RULE: Final = (
+    f"a rival of a method costs at most {ALIKE} times as much, in the median over cells; a method is "
+    "dominated by a rival that is better, and by one that is equal and costs less than "
+    f"1/{ALIKE} as much (rules 1 to 4: 95 % interval of the paired difference); of the others it is on "
+    "the front where it is undecided against no rival, else open"
+)
+
+
+@dataclass(frozen=True)
+class Point:
+    """A method on a data set: its score, what its training cost, and how it stands at that cost."""
+
+    data: str
+    method: str
+    mean: float
+    error: float
+    cost: float
+    place: Place
+    by: tuple[
+        Effect, ...
+    ] = ()  # against whom it is dominated or open: `of` is the rival, for it positive
+
+    @property
+    def text(self) -> str:
+        """`front`, `open: A`, `dominated: A, B`; of more rivals two, and how many more there are."""
+        names = ", ".join(effect.of for effect in self.by[:MOST_NAMES])
+        more = len(self.by) - MOST_NAMES
+        return (
+            f"{self.place}: {names}{f' and {more} more' if more > 0 else ''}"
+            if names
+            else self.place
+        )
+
+
+def scaled(number: float) -> str:
+    """`1.23 G`; three digits."""
+    if math.isnan(number):
+        return "–"
+    power = min(max(math.floor(math.log10(number) / 3), 0) if number > 0 else 0, len(PREFIXES) - 1)
+    return f"{number / 1000**power:.3g} {PREFIXES[power]}".strip()
+
+
+def known_score(name: str) -> str:
+    """The name of a metric that differences are judged in; raises `UserError` for one that is not."""
+    if name not in (judged := MEASURES.keys() & METRICS.keys()):
+        metric(name)
+        raise unknown("metric with a region of practical equivalence", name, judged)
+    return name
+
+
+def costs_of(records: Iterable[Record]) -> tuple[pd.DataFrame, list[str]]:
+    """What training a cell cost, by `cell_id`, and notes on what is not counted."""
+    rows: dict[str, dict[str, float]] = {}
+    notes: dict[str, set[str]] = {}
+    for record in records:
+        counted = flops_of_training(record)
+        seconds = record.timing.get("train_s")
+        rows[record.cell_id] = {
+            "flops": counted.flops,
+            "seconds": math.nan if seconds is None else float(seconds),
+        }
+        if counted.note:
+            notes.setdefault(counted.note, set()).add(record.config.method.title)
+    frame = pd.DataFrame.from_dict(rows, orient="index", columns=list(COSTS), dtype=float)
+    return frame, [f"{note} ({', '.join(sorted(names))})" for note, names in notes.items()]
+
+
+def points(frame: pd.DataFrame, costs: pd.DataFrame, score: str, cost: Cost) -> list[Point]:
+    """Every method on every data set, in their order.
+
+    Args:
+        frame: a row a cell of one backend, perturbed replicas too.
+        costs: those of the cells that are no replicas.
+        score: a metric with a region of practical equivalence.
+        cost: which of the costs.
+    """
+    found: list[Point] = []
+    for data, cells in frame.groupby("data", sort=False):
+        found += _on(str(data), cells, costs[cost], score)
+    return found
+
+
+def _on(data: str, cells: pd.DataFrame, costs: pd.Series[float], score: str) -> Iterator[Point]:
+    plain = cells[cells["perturbation"] == 0]
+    good = plain[plain["status"] == "ok"]
+    methods = [str(name) for name in plain["method"].unique()]
+    pairs = OneDataSet(data, cells, score)
+    spent = {
+        str(name): float(costs[list(of["cell_id"])].median()) for name, of in good.groupby("method")
+    }
+    for name in methods:
+        mean, error = mean_and_error(good[good["method"] == name], score)
+        price = spent.get(name, math.nan)
+        if math.isnan(mean) or math.isnan(price):
+            place: Place = "failed" if math.isnan(mean) else "uncounted"
+            yield Point(data, name, mean, error, price, place)
+            continue
+        rivals = [
+            other
+            for other in methods
+            if other != name and spent.get(other, math.inf) <= ALIKE * price
+        ]
+        yield Point(data, name, mean, error, price, *_stands(pairs, name, rivals, spent))
+
+
+def _stands(
+    pairs: OneDataSet, name: str, rivals: Sequence[str], spent: dict[str, float]
+) -> tuple[Place, tuple[Effect, ...]]:
+    """The place of a method, and the rivals to whom it owes it."""
+    over: list[Effect] = []
+    unsettled: list[Effect] = []
+    for rival in rivals:
+        effect = pairs.effect(rival, name)
+        named = Effect(rival, effect.outcome, effect.value, effect.low, effect.high, effect.note)
+        cheaper = ALIKE * spent[rival] < spent[name]
+        if effect.outcome == Outcome.better or (effect.outcome == Outcome.equal and cheaper):
+            over.append(named)
+        elif effect.outcome == Outcome.undecided:
+            unsettled.append(named)
+    if over:
+        return "dominated", tuple(over)
+    return ("open", tuple(unsettled)) if unsettled else ("front", ())

@@ -1,0 +1,292 @@
+"""One Parquet file an experiment, `<folder>/<experiment>.parquet`: a row a record, every number bit for bit.
+
+Numbers of a record are columns, `metric_NAME` and, as lists, `trace_NAME`: whole numbers where all of the
+experiment's are, else double; null is null. `config`, `data`, `environment`, `timing` and `worker` are the
+JSON of the record; `order` says which metrics and trace columns it has, and `other` holds those that their
+column cannot say exactly, such as a whole number among doubles. A digest of all values stands in the file's
+metadata, so that a file which was cut off or changed is refused.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import io
+import itertools
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from svgpbench.atomic import write_whole
+from svgpbench.config import CellConfig
+from svgpbench.environment import Environment
+from svgpbench.experiments.outcome import Number
+from svgpbench.results.records import (
+    SCHEMA_VERSION,
+    Record,
+    UnreadableFileError,
+    WorkerFacts,
+    kept_path,
+)
+
+MARK: Final = b"svgpbench"
+"""The key of a file's metadata that says what it holds."""
+
+ABOUT: Final = ("schema_version", "experiment", "digest")
+PLAIN: Final = {
+    "cell_id": pa.string(),
+    "method_version": pa.int64(),
+    "status": pa.string(),
+    "message": pa.string(),
+    "traceback": pa.string(),
+    "started": pa.string(),
+    "wall_s": pa.float64(),
+    "peak_memory_bytes": pa.int64(),
+}
+AS_JSON: Final = ("config", "data", "environment", "timing", "worker")
+WHICH: Final = ("order", "other")
+COLUMNS: Final = PLAIN | dict.fromkeys((*AS_JSON, *WHICH), pa.string())
+"""Those that every file has, and their types."""
+
+PREFIX: Final = {"metrics": "metric_", "trace": "trace_"}
+
+
+class Lists(NamedTuple):
+    """A column of lists: list i is numbers[ends[i - 1] : ends[i]], null where `present` is false."""
+
+    numbers: npt.NDArray[Any]
+    present: npt.NDArray[np.bool_]
+    ends: list[int]
+
+    def at(self, row: int) -> list[Number]:
+        """One of them."""
+        part = slice(self.ends[row - 1] if row else 0, self.ends[row])
+        values: list[Number] = self.numbers[part].tolist()
+        present = self.present[part]
+        if present.all():
+            return values
+        return [
+            value if is_there else None for value, is_there in zip(values, present, strict=True)
+        ]
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The records of one experiment, as they lie in its file."""
+
+    path: Path
+    plain: dict[str, list[Any]]
+    lists: dict[str, Lists]
+
+    @functools.cached_property
+    def rows(self) -> dict[str, int]:
+        """Where the record of a cell is."""
+        return {cell_id: row for row, cell_id in enumerate(self.plain["cell_id"])}
+
+    def records(self) -> list[Record]:
+        """All of them, by backend and cell id."""
+        return [self.record(cell_id) for cell_id in self.rows]
+
+    def record(self, cell_id: str) -> Record:
+        """That of a cell which is here; raises `UnreadableFileError` where it is none."""
+        try:
+            return self._record(self.rows[cell_id])
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
+            raise _damaged(self.path, f"the record of {cell_id}: {error}") from error
+
+    def _record(self, row: int) -> Record:
+        content = {name: self.plain[name][row] for name in (*PLAIN, *AS_JSON, *WHICH)}
+        order, other = (json.loads(content.pop(name)) for name in WHICH)
+        content |= {
+            "started": datetime.fromisoformat(content["started"]),
+            "config": CellConfig.model_validate_json(content["config"]),
+            "environment": _environment(content["environment"]),
+            "worker": WorkerFacts.model_validate_json(content["worker"]),
+            "data": json.loads(content["data"]),
+            "timing": json.loads(content["timing"]),
+        }
+        for part, prefix in PREFIX.items():
+            inexact = other.get(part, {})
+            content[part] = {
+                name: inexact[name] if name in inexact else self._value(f"{prefix}{name}", row)
+                for name in order[part]
+            }
+        # validated when it was written, and the digest says that it is the same
+        return Record.model_construct(**content)
+
+    def _value(self, column: str, row: int) -> Number | list[Number]:
+        if column in self.lists:
+            return self.lists[column].at(row)
+        value: Number = self.plain[column][row]
+        return value
+
+
+@functools.lru_cache
+def _environment(text: str) -> Environment | None:
+    """That of many records."""
+    return None if text == "null" else Environment.model_validate_json(text)
+
+
+def write_kept(folder: Path, records: Iterable[Record]) -> Path:
+    """Write records of one experiment, whole or not at all, in the place of the file that is there.
+
+    Raises `UserError` where it cannot be written.
+    """
+    ordered = sorted(records, key=lambda record: (record.config.backend.name, record.cell_id))
+    (experiment,) = {record.config.experiment for record in ordered}
+    table = _table([record.model_dump(mode="json") for record in ordered])
+    about = dict(zip(ABOUT, (SCHEMA_VERSION, experiment, _digest(*_columns(table))), strict=True))
+    buffer = io.BytesIO()
+    lists = [field.name for field in table.schema if pa.types.is_list(field.type)]
+    pq.write_table(
+        table.replace_schema_metadata({MARK: json.dumps(about)}),
+        buffer,
+        compression="zstd",
+        compression_level=9,
+        use_dictionary=[name for name in table.column_names if name not in lists],
+        use_byte_stream_split=[f"{name}.list.element" for name in lists],
+    )
+    path = kept_path(folder, experiment)
+    write_whole(path, buffer.getvalue())
+    _read.cache_clear()  # a clock may tick too slowly to tell two files of one size apart
+    return path
+
+
+def _table(contents: Sequence[dict[str, Any]]) -> pa.Table:
+    """Records as JSON has them, a row each."""
+    columns = {
+        name: pa.array([content[name] for content in contents], type_)
+        for name, type_ in PLAIN.items()
+    }
+    for name in AS_JSON:
+        columns[name] = _texts(content[name] for content in contents)
+    columns["order"] = _texts({part: list(x[part]) for part in PREFIX} for x in contents)
+    others: list[dict[str, dict[str, Any]]] = [{} for _ in contents]
+    for part, prefix in PREFIX.items():
+        for name in dict.fromkeys(name for content in contents for name in content[part]):
+            values = [content[part].get(name) for content in contents]
+            whole = all(_is_whole(x) for x in _numbers(values) if x is not None)
+            kind = int if whole and any(x is not None for x in _numbers(values)) else float
+            exact = [value if _is_exactly(value, kind) else None for value in values]
+            for other, value, kept in zip(others, values, exact, strict=True):
+                if kept != value:
+                    other.setdefault(part, {})[name] = value
+            type_ = pa.int64() if kind is int else pa.float64()
+            columns[f"{prefix}{name}"] = pa.array(
+                exact, pa.list_(type_) if part == "trace" else type_
+            )
+    columns["other"] = _texts(others)
+    return pa.table(columns)
+
+
+def _texts(values: Iterable[Any]) -> pa.Array:
+    return pa.array([json.dumps(value, allow_nan=False) for value in values], pa.string())
+
+
+def _numbers(values: Iterable[Any]) -> Iterable[Any]:
+    """What a column holds, lists or not."""
+    return itertools.chain.from_iterable(x if isinstance(x, list) else (x,) for x in values)
+
+
+def _is_whole(value: Number) -> bool:
+    return type(value) is int and -(2**63) <= value < 2**63
+
+
+def _is_exactly(value: Any, kind: type) -> bool:
+    """Whether a column of this kind says it bit for bit."""
+    return all(x is None or type(x) is kind for x in _numbers([value]))
+
+
+def _columns(table: pa.Table) -> tuple[dict[str, list[Any]], dict[str, Lists]]:
+    """The columns as Python and NumPy have them."""
+    plain, lists = {}, {}
+    for name in table.column_names:
+        column = table[name].combine_chunks()
+        if pa.types.is_list(column.type):
+            numbers = column.flatten()
+            lists[name] = Lists(
+                numbers.fill_null(0).to_numpy(zero_copy_only=False),
+                numbers.is_valid().to_numpy(zero_copy_only=False),
+                np.cumsum(column.value_lengths().fill_null(0).to_numpy()).tolist(),
+            )
+        else:
+            plain[name] = column.to_pylist()
+    return plain, lists
+
+
+def _digest(plain: dict[str, list[Any]], lists: dict[str, Lists]) -> str:
+    """The SHA-256 of every value, however the file lays them out."""
+    hashed = hashlib.sha256(json.dumps(plain, sort_keys=True).encode())
+    for name, column in sorted(lists.items()):
+        hashed.update(json.dumps([name, column.numbers.dtype.str, column.ends]).encode())
+        hashed.update(column.present.tobytes())
+        hashed.update(column.numbers.tobytes())
+    return f"sha256:{hashed.hexdigest()}"
+
+
+def is_kept(path: Path) -> bool:
+    """Whether a Parquet file says that it holds records; errors as of `read_kept`."""
+    try:
+        return MARK in (pq.read_schema(path).metadata or {})
+    except (pa.ArrowException, OSError) as error:
+        raise _damaged(path, error) from error
+
+
+def read_kept(path: Path) -> Kept:
+    """The records of a file, read once while it stays as it is.
+
+    Raises `UnreadableFileError` for one that is cut off or was changed, is of another schema, or holds none.
+    """
+    try:
+        facts = path.stat()
+    except OSError as error:
+        raise UnreadableFileError(f"cannot read {path}: {error.strerror}") from error
+    return _read(path, facts.st_mtime_ns, facts.st_size)
+
+
+@functools.lru_cache(maxsize=4)
+def _read(path: Path, changed: int, size: int) -> Kept:
+    try:
+        with pq.ParquetFile(path) as file:
+            table = file.read()
+        if MARK not in (table.schema.metadata or {}):
+            raise UnreadableFileError(
+                f"{path} holds no records: move it; `svgpbench collect` writes such files"
+            )
+        about = json.loads(table.schema.metadata[MARK])
+        schema, experiment, digest = (about[key] for key in ABOUT)
+        plain, lists = _columns(table)
+        whole = digest == _digest(plain, lists)
+        types = {field.name: field.type for field in table.schema}
+        fits = all(types.get(name) == type_ for name, type_ in COLUMNS.items())
+    except UnreadableFileError:
+        raise
+    except (pa.ArrowException, OSError, ValueError, LookupError, TypeError) as error:
+        raise _damaged(path, error) from error  # a byte that changed may make anything of the rest
+    if not whole:
+        raise _damaged(path, "its digest is not that of its values")
+    if not fits:
+        raise _damaged(path, "its columns are not those of records")
+    if schema != SCHEMA_VERSION:
+        raise UnreadableFileError(
+            f"{path} has record schema {schema}, this version reads {SCHEMA_VERSION}: "
+            "use the version that wrote it"
+        )
+    if path.stem != experiment:
+        raise UnreadableFileError(f"{path} holds the records of {experiment}: give it that name")
+    return Kept(path, plain, lists)
+
+
+def _damaged(path: Path, why: object) -> UnreadableFileError:
+    said = str(why).partition("\n")[0]
+    return UnreadableFileError(
+        f"{path} is damaged: {said}; take another copy, or collect its records again"
+    )

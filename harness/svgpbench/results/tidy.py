@@ -1,0 +1,199 @@
+"""Records as one tidy table for other programs: a row a cell, or a row a point of its trace."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import pandas as pd
+
+from svgpbench.atomic import refuse_absent_folder, write_whole
+from svgpbench.errors import UserError
+from svgpbench.metrics import METRICS
+from svgpbench.results.collect import several_versions
+from svgpbench.results.duplicates import Stored
+from svgpbench.results.frames import final_frame, trace_frame
+from svgpbench.results.records import Record
+from svgpbench.results.validity import why_superseded
+
+Type: TypeAlias = Literal["text", "whole", "number", "truth", "moment"]
+
+PANDAS = {
+    "text": "string",
+    "whole": "Int64",
+    "number": "float64",
+    "truth": "boolean",
+    "moment": "datetime64[us, UTC]",
+}
+"""What pandas, and through it Parquet, calls a type; each but `number` has nulls of its own."""
+
+
+class Column(NamedTuple):
+    """A column of a tidy table."""
+
+    name: str
+    type: Type
+    unit: str
+    says: str
+
+
+CELL = (
+    Column("cell_id", "text", "", "a hash of what determines the cell's numbers"),
+    Column("experiment", "text", "", "the experiment it was run for"),
+    Column("data", "text", "", "data set, or NAME@OUTPUT"),
+    Column("task", "text", "", "regression or classification"),
+    Column("method", "text", "", "label of the method, as tables show it"),
+    Column("backend", "text", "", "backend, with its mode, dtype and device where unusual"),
+    Column("dtype", "text", "", "float64 or float32"),
+    Column("split_seed", "whole", "", "seed of the split"),
+    Column("fold", "whole", "", "which fold tests, of k-fold and fixed splits"),
+    Column("seed", "whole", "", "seed of the start and the minibatches"),
+    Column("perturbation", "number", "", "relative size of noise on the inputs; 0: a plain cell"),
+    Column("standing", "text", "", "current; or superseded, or unknown, and why"),
+    Column("status", "text", "", "ok, or how it failed"),
+)
+"""What a row of either table is of."""
+
+OF_A_CELL = (
+    Column("message", "text", "", "what the failure said"),
+    Column("method_name", "text", "", "the method, whatever its label"),
+    Column("method_version", "whole", "", "version of the method"),
+    Column("iterations", "whole", "", "iterations to do"),
+    Column("n_train", "whole", "", "training rows"),
+    Column("n_test", "whole", "", "test rows"),
+    Column("dimensions", "whole", "", "inputs"),
+    *(Column(metric.name, "number", metric.unit, metric.phrase) for metric in METRICS.values()),
+    Column("wall_s", "number", "s", "time of the whole cell, seen from outside"),
+    Column("peak_memory_bytes", "whole", "byte", "most that its process held"),
+    Column("started", "moment", "UTC", "when it began"),
+    Column("python", "text", "", "version"),
+    Column("versions", "text", "", "JSON: packages and their versions"),
+    Column("cpu", "text", "", "processor"),
+    Column("commit", "text", "", "of the source tree"),
+    Column("dirty", "truth", "", "whether the sources differed from the commit"),
+    Column("fingerprint", "text", "", "hash of the data"),
+    Column("split_hash", "text", "", "hash of the split's rows"),
+    Column("config", "text", "", "JSON: the complete configuration"),
+    Column("file", "text", "", "the file that holds the record"),
+)
+
+OF_A_POINT = (
+    Column("iteration", "whole", "", "EM iteration, from 1"),
+    Column("seconds", "number", "s", METRICS["seconds"].formula),
+)
+"""What every trace has; its other columns are numbers under the names of its record."""
+
+
+def cells_table(stored: Sequence[Stored]) -> pd.DataFrame:
+    """A row a cell; the numbers of a record that are no metrics come last, under their own names."""
+    frame = final_frame([one.record for one in stored]).drop(columns="unrecorded")
+    facts = pd.DataFrame([_facts(one) for one in stored], index=frame.index)
+    others = [_others(one.record) for one in stored]
+    more = pd.DataFrame(others, index=frame.index).astype(float)
+    return _typed(pd.concat([frame, facts, more], axis=1), (*CELL, *OF_A_CELL))
+
+
+def traces_table(stored: Sequence[Stored]) -> pd.DataFrame:
+    """A row an evaluated iteration of a cell, of failed cells up to where they failed.
+
+    Raises `UserError` where no cell came as far as that.
+    """
+    frame = trace_frame([one.record for one in stored])
+    if frame.empty:
+        raise UserError("no cell of these records has a trace")
+    facts = pd.DataFrame([_standing(one.record) for one in stored])
+    facts.index = pd.Index([one.record.cell_id for one in stored])
+    whole = frame.join(facts, on="cell_id")
+    declared = (*CELL, *OF_A_POINT)
+    repeated = {"iterations", "n_train", "n_test", "dimensions"}  # of the table of cells
+    return _typed(whole.drop(columns=list(repeated)), declared)
+
+
+def _typed(frame: pd.DataFrame, declared: Sequence[Column]) -> pd.DataFrame:
+    """The declared columns in their order and types, then what else there is, as numbers."""
+    types = {column.name: PANDAS[column.type] for column in declared}
+    others = [name for name in frame if name not in types]
+    return frame[[*types, *others]].astype(types | dict.fromkeys(others, "float64"))
+
+
+def _standing(record: Record) -> dict[str, Any]:
+    return {"experiment": record.config.experiment, "standing": standing(record)}
+
+
+def standing(record: Record) -> str:
+    """`current`, or `superseded` or `unknown` and why: a file of the user's may lie on another machine."""
+    try:
+        why = why_superseded(record)
+    except UserError as error:
+        return f"unknown: {error}"
+    return f"superseded: {why}" if why else "current"
+
+
+def _facts(stored: Stored) -> dict[str, Any]:
+    """What a table of cells has beside what every table of results has."""
+    record = stored.record
+    place = record.environment
+    return _standing(record) | {
+        "method_name": record.config.method.name,
+        "method_version": record.method_version,
+        "wall_s": record.wall_s,
+        "peak_memory_bytes": record.peak_memory_bytes,
+        "started": record.started,
+        "python": place and place.python,
+        "versions": place and json.dumps(place.versions),
+        "cpu": place and place.cpu,
+        "commit": place and place.commit,
+        "dirty": place and place.dirty,
+        "fingerprint": record.data.get("fingerprint"),
+        "split_hash": record.data.get("split_hash"),
+        "config": record.config.model_dump_json(),
+        "file": str(stored.path),
+    }
+
+
+def _others(record: Record) -> dict[str, Any]:
+    metrics = record.metrics if record.status == "ok" else {}
+    return {name: value for name, value in metrics.items() if name not in METRICS}
+
+
+def warnings(stored: Sequence[Stored], table: pd.DataFrame) -> Iterator[str]:
+    """A line on each reason for which rows of their table should not be mixed."""
+    cells = table.drop_duplicates("cell_id")
+    for reason, count in Counter(cells["standing"]).items():
+        if reason != "current":
+            yield f"{count} of {len(cells)} cells are {reason}"
+    found: dict[str, set[str]] = {}
+    for record in (one.record for one in stored):
+        config = record.config
+        found.setdefault(f"method {config.method.name}", set()).add(
+            f"version {record.method_version}"
+        )
+        found.setdefault(f"data set {config.data.name}", set()).add(
+            f"fingerprint {record.data.get('fingerprint')}"
+        )
+    for what, versions in found.items():
+        if len(versions) > 1:
+            yield f"{what} is here in {len(versions)} forms: {', '.join(sorted(versions))}"
+    yield from several_versions([one.record for one in stored])
+
+
+def check_table_path(path: Path) -> None:
+    """Raise `UserError` for a file that is no table's, or that no folder is there for."""
+    if path.suffix not in (".parquet", ".csv"):
+        raise UserError(f"--out {path}: give a name that ends in .parquet or .csv")
+    refuse_absent_folder(path, "--out ")
+
+
+def write_table(path: Path, table: pd.DataFrame) -> None:
+    """Write a table whole or not at all: Parquet, or CSV with every digit."""
+    if path.suffix == ".csv":
+        content = table.to_csv(index=False).encode()
+    else:
+        buffer = io.BytesIO()
+        table.to_parquet(buffer, index=False, compression="zstd")
+        content = buffer.getvalue()
+    write_whole(path, content)

@@ -1,0 +1,71 @@
+"""What the whole training of a record's cell cost: FLOPs, counted from its configuration on shapes."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from svgpbench.config import CellConfig
+from svgpbench.cost import Phases, Size, count_phases
+from svgpbench.kernels import Model
+from svgpbench.kernels.compound import build_kernel
+from svgpbench.likelihoods import build_likelihood
+from svgpbench.methods import AnyMethod, build_method
+from svgpbench.results.records import Record
+
+
+class Flops(NamedTuple):
+    """FLOPs of training, evaluation of the trace left out; `note` says what a reader must know of them."""
+
+    flops: float  # NaN where they cannot be counted
+    note: str = ""
+
+
+UNCOUNTED = float("nan")
+ONE_EACH = "evaluations of L-BFGS are not in these records: one an iteration is counted"
+"""Of records made before their number was kept."""
+
+
+def flops_of_training(record: Record) -> Flops:
+    """The cost of all steps of a cell that ended well, as `svgpbench cost` counts one.
+
+    Steps that are halved are counted once, and a loop that ends by a tolerance with no turn.
+    """
+    n, dimensions = record.data.get("n_train"), record.data.get("dimensions")
+    if not isinstance(n, int) or not isinstance(dimensions, int):
+        return Flops(UNCOUNTED, "the numbers of rows and inputs are not in these records")
+    evaluations = record.timing.get("evaluations")
+    return flops_of(record.config, n, dimensions, None if evaluations is None else int(evaluations))
+
+
+def flops_of(config: CellConfig, n: int, dimensions: int, evaluations: int | None) -> Flops:
+    """The cost of training on n rows; `evaluations` by L-BFGS, None where nobody counted them."""
+    training = config.training
+    if training.kind == "online":
+        return Flops(UNCOUNTED, "FLOPs of online training, whose basis grows, are not counted")
+    if config.inducing.functions == "features":
+        return Flops(UNCOUNTED, "FLOPs of inducing features are not counted")
+    method = build_method(config.method.name, config.method.options)
+    phases = _phases(config, method, training.rows or n, dimensions)
+    e_phases = training.em_iterations
+    total = phases.start + e_phases * phases.e_phase
+    if not (training.m_steps and training.learn):
+        return Flops(total)
+    between = e_phases - 1
+    if training.optimiser == "adam":
+        return Flops(total + between * phases.m_phase)
+    taken = between * training.m_steps if evaluations is None else evaluations
+    # up a collapsed bound one ascent goes through, and a trace point needs blocks at its θ
+    others = e_phases * phases.start if method.collapsed else between * phases.ascent
+    note = ONE_EACH if evaluations is None else ""
+    return Flops(total + others + taken * phases.evaluation, note)
+
+
+def _phases(config: CellConfig, method: AnyMethod, n: int, dimensions: int) -> Phases:
+    likelihood = build_likelihood(config.likelihood)
+    model = Model(build_kernel(config.kernel), likelihood, config.jitter)
+    training, inducing = config.training, config.inducing
+    size = Size(n, inducing.count, dimensions, training.batch_size, inducing.gamma)
+    return count_phases(
+        method, model, size, training.e_steps, max(training.m_steps, 1),
+        dtype=config.backend.dtype, learn=training.learn,
+    )  # fmt: skip

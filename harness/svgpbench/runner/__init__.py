@@ -1,1 +1,0 @@
-"""Cells to isolated worker processes to records."""

@@ -1,0 +1,1 @@
+"""From cells to records: a scheduler, its worker processes, and Dask clusters."""

@@ -1,0 +1,121 @@
+"""E-steps of t-SVGP on all data: each is a map over shards and a tree of sums.
+
+With whitened dual parameters (c, C) the step of rate ρ is (1 − ρ)(c, C) + ρ Σ_i (λ₁ᵢwᵢ, βᵢwᵢwᵢᵀ), and the
+bound Σ_i V_i − KL: both see the data through sums over rows (Adam et al. 2021, Eqs. 22–24). With Gaussian
+noise one step of rate 1 is the best q, and the bound SGPR's (Titsias 2009).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from svgpbench.config import BackendConfig, InducingConfig, KernelConfig
+from svgpbench.errors import UserError
+from svgpbench.initialization.inducing_inputs import initial_bases
+from svgpbench.kernels import Model, Theta
+from svgpbench.kernels.kernels import KernelParameters, lengthscale_count
+from svgpbench.ops import Tree
+from svgpbench.plugins import load_backend
+from svgpbench.runs.sharded.part import METHOD, Sums, Units, Work, added, negative_kl, sums
+from svgpbench.runs.sharded.shards import Columns, Moments, Shard, merged, moments, read
+from svgpbench.runs.sharded.workers import Workers
+from svgpbench.training.batches import EVALUATION_ROWS
+from svgpbench.tree import tree_map
+
+
+class Step(NamedTuple):
+    """One pass over the data."""
+
+    bound: float  # at the state before the step
+    seconds: float
+    peak_memory_bytes: int  # the most that one worker held
+
+
+class ShardedRun(NamedTuple):
+    """What the passes leave; the last step is an evaluation of the state alone."""
+
+    theta: Theta
+    state: Tree
+    units: Units
+    rows: int
+    steps: tuple[Step, ...]
+
+
+def climb(
+    workers: Workers,
+    shards: Sequence[Shard],
+    columns: Columns,
+    model: Model,
+    kernel: KernelConfig,
+    inducing: InducingConfig,
+    backend: BackendConfig,
+    *,
+    iterations: int = 1,
+    rate: float = 1.0,
+    seed: int = 0,
+    on_step: Callable[[Step], None] = lambda step: None,
+) -> ShardedRun:
+    """E-steps from q = p at the initial θ, and the bound after them.
+
+    Raises:
+        UserError: for a likelihood whose steps are halved, which no sum over shards can be, or that samples.
+    """
+    if model.likelihood.damps or model.likelihood.samples:
+        raise UserError(
+            f"likelihood {model.likelihood.name!r} has steps that are no sums over rows; "
+            "use one that is log-concave and does not sample"
+        )
+    units = _units(workers.total(moments, shards, (columns,), merged), model)
+    theta = _start(shards[0], columns, units, model, kernel, inducing, seed)
+    work = Work(model, columns, units, backend, EVALUATION_ROWS)
+    ops = load_backend("numpy")
+    prior = METHOD.prior(ops, model.covariance(ops, theta), theta.inducing)
+    rows = sum(shard.rows for shard in shards)
+    state = METHOD.initial_state(ops, prior, model.latents, rows)
+    done: list[Step] = []
+    for iteration in range(iterations + 1):
+        since = time.perf_counter()
+        total: Sums = workers.total(sums, shards, (work, theta, state), added)
+        bound = total.expected + negative_kl(model, theta, state)
+        step = Step(bound, time.perf_counter() - since, total.peak_memory_bytes)
+        done.append(step)
+        on_step(step)
+        if iteration < iterations:
+            state = tree_map(lambda a, b: (1.0 - rate) * a + rate * b, state, total.sites)
+    return ShardedRun(theta, state, units, rows, tuple(done))
+
+
+def _units(found: Moments, model: Model) -> Units:
+    """Standard units; targets that are no real numbers stay as they are."""
+    spread = np.sqrt(found.squares / found.rows)
+    constant = spread <= 1e-12 * np.maximum(1.0, np.abs(found.mean))
+    centre, scale = found.mean.copy(), np.where(constant, 1.0, spread)
+    if model.likelihood.support != "real":
+        centre[-1], scale[-1] = 0.0, 1.0
+    return Units(centre, scale)
+
+
+def _start(
+    shard: Shard,
+    columns: Columns,
+    units: Units,
+    model: Model,
+    kernel: KernelConfig,
+    inducing: InducingConfig,
+    seed: int,
+) -> Theta:
+    """θ at the start, its inducing inputs among the rows of one shard."""
+    X, _ = units.of(*read(shard, columns))
+    if inducing.count > len(X):
+        raise UserError(f"inducing inputs: {inducing.count} of {len(X)} rows of a shard")
+    count = lengthscale_count(kernel.ard, X.shape[1])
+    lengthscales = np.broadcast_to(np.asarray(kernel.lengthscale, np.float64), (count,))[None]
+    parameters = KernelParameters(np.array([kernel.variance]), lengthscales.copy())
+    likelihood = tree_map(np.float64, model.likelihood.initial_parameters())
+    theta = Theta(parameters, likelihood, ())
+    covariance = model.covariance(load_backend("numpy"), theta)
+    return theta._replace(inducing=initial_bases(X, inducing, seed, covariance))

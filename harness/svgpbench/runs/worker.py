@@ -1,0 +1,140 @@
+"""A worker: a process of one backend that runs the cells it is sent and answers each with a line.
+
+    python -m svgpbench.runs.worker --backend torch --threads 1 --cores 0
+
+Requests come on stdin, answers leave on stdout. Both descriptors are moved out of the way first, so
+that whatever a framework prints goes to stderr and whatever it reads is empty.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import faulthandler
+import importlib
+import os
+import queue
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TextIO
+
+from svgpbench.config import CellConfig, Strict
+from svgpbench.environment import describe
+from svgpbench.errors import UserError
+from svgpbench.experiments.outcome import Outcome
+from svgpbench.plugins import place_in_a_plugin
+from svgpbench.runs.protocol import TARGET, Answer, Hello, Request
+from svgpbench.runs.worker_setup import peak_memory_bytes, pin
+
+OUT_OF_MEMORY = (
+    "out of memory",  # torch and XLA on CUDA, XLA on the CPU
+    "resource_exhausted",  # XLA
+    "oom when allocating",  # TensorFlow
+    "can't allocate memory",  # torch on the CPU
+    "not enough memory",
+    "cublas_status_alloc_failed",
+    "cusolver_status_alloc_failed",
+)
+PR_SET_PDEATHSIG = 1
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Serve cells until stdin ends."""
+    parser = argparse.ArgumentParser(prog="svgpbench.runs.worker")
+    parser.add_argument("--backend", required=True)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--cores", default="", help="logical cores, as in 0,1; empty: any")
+    parser.add_argument("--target", default=TARGET, help="module that offers run_cell")
+    parser.add_argument("--parent", type=int, default=0, help="process id to live no longer than")
+    options = parser.parse_args(arguments)
+
+    requests, answers = take_pipes()
+    faulthandler.enable()  # a segfault leaves the Python stack on stderr
+    die_with(options.parent)
+    pin(options.backend, options.threads, [int(core) for core in options.cores.split(",") if core])
+    say(answers, Hello(environment=describe(options.threads, options.device)))
+    for line in listen(requests):
+        answer = answer_cell(line, options.target)
+        environment = describe(options.threads, options.device)
+        facts = {"environment": environment, "peak_memory_bytes": peak_memory_bytes()}
+        say(answers, answer.model_copy(update=facts))
+
+
+def take_pipes() -> tuple[TextIO, TextIO]:
+    """Keep stdin and stdout for the protocol; descriptors 0 and 1 become /dev/null and stderr."""
+    requests, answers = os.dup(0), os.dup(1)  # dup: not inherited by a framework's own processes
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    os.dup2(2, 1)
+    return os.fdopen(requests, encoding="utf-8"), os.fdopen(answers, "w", encoding="utf-8")
+
+
+def die_with(parent: int) -> None:
+    """Ask the kernel to kill this process when its parent dies, where the kernel can."""
+    if sys.platform == "linux" and parent:
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # it died before the line above
+            os._exit(1)
+
+
+def listen(requests: TextIO) -> Iterator[str]:
+    """Lines as they come; the process ends when the pipe does, in the middle of a cell too."""
+    lines: queue.SimpleQueue[str] = queue.SimpleQueue()
+
+    def read() -> None:
+        for line in requests:
+            lines.put(line)
+        os._exit(0)  # the parent is done or dead, and frameworks are slow to leave
+
+    threading.Thread(target=read, daemon=True).start()
+    while True:
+        yield lines.get()
+
+
+def say(answers: TextIO, message: Strict) -> None:
+    """One message, one line."""
+    answers.write(message.model_dump_json() + "\n")
+    answers.flush()
+
+
+def answer_cell(line: str, target: str) -> Answer:
+    """Run one cell; every exception becomes an answer."""
+    try:
+        request = Request.model_validate_json(line)
+        run_cell: Callable[[CellConfig, Path | None, float], Outcome]
+        run_cell = importlib.import_module(target).run_cell
+        place = request.checkpoint
+        outcome = run_cell(request.config, Path(place) if place else None, request.every_s)
+        return Answer(**dict(outcome))
+    except UserError as error:
+        return Answer(status="skipped", message=str(error))
+    except Exception as error:
+        return Answer(
+            status="oom" if ran_out_of_memory(error) else "error",
+            message=one_line(error),
+            traceback=traceback.format_exc(),
+        )
+
+
+def ran_out_of_memory(error: Exception) -> bool:
+    """Whether an exception of any framework says that memory ran out, on the host or the device."""
+    text = f"{type(error).__name__}: {error}".lower()
+    return isinstance(error, MemoryError) or any(words in text for words in OUT_OF_MEMORY)
+
+
+def one_line(error: Exception, longest: int = 300) -> str:
+    """An exception's type and first line, and where in a plugin of another package it arose."""
+    lines = str(error).strip().splitlines()
+    said = f"{type(error).__name__}: {lines[0] if lines else ''}"[:longest].rstrip(": ")
+    place = place_in_a_plugin(error)
+    return f"{said} ({place})" if place else said
+
+
+if __name__ == "__main__":
+    main()

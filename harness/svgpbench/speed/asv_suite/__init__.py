@@ -1,1 +1,0 @@
-"""The asv suite: the cases of `svgpbench.speed.cases` over backends, methods and problems."""

@@ -1,0 +1,283 @@
+"""Paired differences of two methods on a data set, with their intervals, and what these say.
+
+A frame has one row for each cell of one backend: `data`, `method`, `split_seed`, `fold`, `seed`,
+`perturbation`, `status`, `n_train`, `n_test`, `n_bound` (the rows that the bound covers) and a column for
+each measure; `unrecorded` has the names of those that a record lacks. Where a claim asks whether runs have
+converged, `bound_rise` and `bound_fall` say how the bound moved in the last quarter of a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from svgpbench.metrics import loss
+from svgpbench.stats.differences import (
+    REPLICATE,
+    Floats,
+    Sample,
+    TooFewError,
+    of_units,
+    says,
+    says_no_worse,
+    units_that_decide,
+    would_decide,
+)
+from svgpbench.stats.effects import Effect, Outcome
+from svgpbench.stats.measures import MEASURES, Measure
+from svgpbench.stats.rules import AT, RULES, Rules
+
+CHAOTIC = "chaotic: rounding moves the difference by more than itself"
+CHAOTIC_TO_THE_REGION = "chaotic: rounding moves the difference out of the region"
+UNLEARNED: Final = 0.95
+"""From this share of the error of the targets' mean on, a method has learned nothing of a data set."""
+
+SHARES = ("nmae", "nmse")
+"""Measures that are shares of the error of the targets' mean."""
+
+
+class OneDataSet:
+    """The cells of one data set in a measure, arranged once for any two of their methods."""
+
+    def __init__(self, data: str, cells: pd.DataFrame, name: str) -> None:
+        self.data, self.measure = data, MEASURES[name]
+        plain = cells[cells["perturbation"] == 0]
+        replicas = cells[cells["perturbation"] > 0]
+        self._plain = _Wide(plain, name)
+        self._replicas = _Wide(replicas, name, self._plain.index) if len(replicas) else None
+        bad = (plain["status"] != "ok") | (plain[name].isna() & ~_unrecorded(plain, name))
+        facts = pd.DataFrame(
+            {
+                "cells": 1,
+                "failed": bad.astype(int),
+                "overlap": plain["n_test"] / plain["n_train"],
+                "n_bound": plain["n_bound"],
+            }
+        )
+        self._facts = facts.groupby(plain["method"]).sum().to_dict("index")
+        self._means = plain.groupby("method")[name].mean().to_dict()
+        self._learned = is_learned(plain)
+        self._ends = plain
+
+    def effect(
+        self,
+        first: str,
+        second: str,
+        rules: Rules = RULES,
+        *,
+        no_worse: bool = False,
+        converged: bool = False,
+    ) -> Effect:
+        """Compare `first` with `second`; a positive difference is in favour of `first`.
+
+        Args:
+            first: the method that is to be better.
+            second: the other one.
+            rules: the size of the region, and whether a chaotic difference decides.
+            no_worse: ask for non-inferiority: whether the interval lies above minus the region.
+            converged: let runs decide only if their bound neither rises nor falls back at the end.
+        """
+        if beforehand := self._beforehand(first, second, rules, converged):
+            return beforehand
+        delta = self._plain.delta(first, second)
+        paired = ~np.isnan(delta)
+        splits, starts = self._plain.units(delta, paired)
+        mean, overlap = float(splits.mean()), self._mean_of("overlap", first, second)
+        try:
+            sample = of_units(splits, starts, overlap, self.measure.rows)
+        except TooFewError as error:
+            return Effect(self.data, Outcome.undecided, mean, note=str(error))
+        low, high = sample.interval
+        region = self.region(first, second, rules)
+        outcome, note = _settled(sample, splits, self.measure, region, no_worse)
+        if rules.chaos and self._is_chaotic(delta, first, second, region if no_worse else 0.0):
+            outcome, note = Outcome.undecided, CHAOTIC_TO_THE_REGION if no_worse else CHAOTIC
+        return Effect(self.data, outcome, mean, low, high, note)
+
+    def every_run(
+        self,
+        first: str,
+        second: str,
+        rules: Rules = RULES,
+        *,
+        no_worse: bool = False,
+        converged: bool = False,
+    ) -> Effect:
+        """As `effect`, without an interval: what is said holds in every run, of one draw too."""
+        if beforehand := self._beforehand(first, second, rules, converged):
+            return beforehand
+        delta = self._plain.delta(first, second)
+        delta = delta[~np.isnan(delta)]
+        low, high = float(delta.min()), float(delta.max())
+        says_of = says_no_worse if no_worse else says
+        outcome = says_of(low, high, self.region(first, second, rules))
+        note = "median, least, most of the runs"
+        return Effect(self.data, outcome, float(np.median(delta)), low, high, note)
+
+    def has(self, *methods: str) -> bool:
+        """Whether there are cells of all of them."""
+        return self._plain.has(*methods)
+
+    def region(self, first: str, second: str, rules: Rules = RULES) -> float:
+        """Half the width of the measure's region of practical equivalence."""
+        rows = self._mean_of("n_bound", first, second)
+        return rules.threshold * self.measure.region_at(float(self._means[second]), rows)
+
+    def _mean_of(self, fact: str, *methods: str) -> float:
+        """Return the mean of a fact over the cells of some methods."""
+        facts = [self._facts[method] for method in methods]
+        return float(sum(of[fact] for of in facts) / sum(of["cells"] for of in facts))
+
+    def _beforehand(self, first: str, second: str, rules: Rules, converged: bool) -> Effect | None:
+        """Return the outcome that needs no interval, or None.
+
+        It is `not learned` where no method learns the data set, in favour of the method with fewer failed
+        cells, and undecided where no cells are paired or a run has not converged.
+        """
+        if not self._learned:
+            return Effect(self.data, Outcome.not_learned, note="no method learns this data set")
+        mine, other = (int(self._facts[method]["failed"]) for method in (first, second))
+        if mine or other:
+            note = f"failed cells: {mine} of {first}, {other} of {second}"
+            if mine == other:
+                return Effect(self.data, Outcome.undecided, note=note)
+            outcome = Outcome.worse if mine > other else Outcome.better
+            return Effect(self.data, outcome, note=note)
+        delta = self._plain.delta(first, second)
+        if np.isnan(delta).all():
+            note = f"no pair of records has {self.measure.title}"
+            return Effect(self.data, Outcome.undecided, note=note)
+        if converged and (note := unconverged(self._ends, (first, second), rules)):
+            return Effect(self.data, Outcome.undecided, float(np.nanmean(delta)), note=note)
+        return None
+
+    def _is_chaotic(self, delta: Floats, first: str, second: str, region: float) -> bool:
+        """Whether rounding of the inputs moves the mean difference by more than its distance from −region.
+
+        Both means are those of the cells that ran both ways.
+        """
+        if self._replicas is None or not self._replicas.has(first, second):
+            return False
+        perturbed = self._replicas.delta(first, second)
+        shared = ~np.isnan(delta) & ~np.isnan(perturbed)
+        if not shared.any():
+            return False
+        mean, moved = (float(self._plain.units(x, shared)[0].mean()) for x in (delta, perturbed))
+        return abs(moved - mean) > abs(mean + region)
+
+
+def unconverged(cells: pd.DataFrame, methods: Sequence[str], rules: Rules = RULES) -> str:
+    """Say which of some methods had not converged or was unstable at the end of its run, or nothing.
+
+    A bound that rises beyond its region in the last quarter of the run, in the median over the cells of a
+    data set, has not converged. One that falls beyond it below an earlier value there, in any cell, is
+    unstable at its rate. One that was evaluated less than twice there is not known to have converged. A
+    method as it stood at an earlier iteration is taken as it stood.
+    """
+    for method in methods:
+        mine = cells[(cells["method"] == method) & (cells["perturbation"] == 0)]
+        if AT in method or "bound_rise" not in mine:
+            continue
+        region = rules.threshold * MEASURES["elbo"].region_at(0.0, float(mine["n_bound"].mean()))
+        rise = float(mine["bound_rise"].median(skipna=False))
+        fall = float(mine["bound_fall"].max())
+        if np.isnan(rise):
+            why = "its bound lacks two finite values in the last quarter"
+            return f"{method} is not known to have converged: {why}"
+        if rise > region:
+            return f"{method} has not converged: its bound rose by {rise:.3g} in the last quarter"
+        if fall > region:
+            return f"{method} is unstable at its rate: its bound fell by {fall:.3g} in the last quarter"
+    return ""
+
+
+def is_learned(plain: pd.DataFrame) -> bool:
+    """Whether a method is better on the data set than the mean of the targets, where that is recorded."""
+    for share in SHARES:
+        if share in plain and plain[share].notna().any():
+            return bool(plain.groupby("method")[share].mean().min() < UNLEARNED)
+    return True
+
+
+class _Wide:
+    """A row a replicate, or those of `index`; a column a method: losses, NaN where there is no number."""
+
+    def __init__(self, cells: pd.DataFrame, name: str, index: pd.Index[Any] | None = None) -> None:
+        better = MEASURES[name].better
+        values = cells.assign(loss=cells[name].map(lambda value: loss(value, better)))
+        wide = values.pivot(index=REPLICATE, columns="method", values="loss")
+        wide = wide if index is None else wide.reindex(index)
+        self.index = wide.index
+        self._columns = {str(method): wide[method].to_numpy(dtype=float) for method in wide}
+        self._split = wide.groupby(level=["split_seed", "fold"]).ngroup().to_numpy()
+        self._start = wide.groupby(level="seed").ngroup().to_numpy()
+
+    def has(self, *methods: str) -> bool:
+        """Whether all of them are there."""
+        return all(method in self._columns for method in methods)
+
+    def delta(self, first: str, second: str) -> Floats:
+        """Differences on the same split and seed, positive in favour of `first`."""
+        return np.asarray(self._columns[second] - self._columns[first])
+
+    def units(self, values: Floats, kept: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
+        """The means of those kept over each split, and over each start."""
+        return _means(values[kept], self._split[kept]), _means(values[kept], self._start[kept])
+
+
+def _means(values: Floats, groups: npt.NDArray[np.integer[Any]]) -> Floats:
+    """The mean of each group that has a value, in the order of groups."""
+    counts = np.bincount(groups)
+    return np.asarray(np.bincount(groups, weights=values)[counts > 0] / counts[counts > 0])
+
+
+def compare(
+    frame: pd.DataFrame,
+    measure: str,
+    first: str,
+    second: str,
+    rules: Rules = RULES,
+    *,
+    no_worse: bool = False,
+    converged: bool = False,
+    every_run: bool = False,
+) -> tuple[Effect, ...]:
+    """Compare `first` with `second` on every data set, by an interval or with `every_run` in each run."""
+    by = OneDataSet.every_run if every_run else OneDataSet.effect
+    return tuple(
+        by(one, first, second, rules, no_worse=no_worse, converged=converged)
+        for one in data_sets(frame, measure)
+    )
+
+
+def data_sets(frame: pd.DataFrame, measure: str) -> list[OneDataSet]:
+    """The data sets of a frame in their order, each arranged for any two methods that it has."""
+    return [
+        OneDataSet(str(data), cells, measure) for data, cells in frame.groupby("data", sort=False)
+    ]
+
+
+def _settled(
+    sample: Sample, splits: Floats, measure: Measure, region: float, no_worse: bool
+) -> tuple[Outcome, str]:
+    """Return the outcome and a note on it; `splits`: the mean of each."""
+    says_of = says_no_worse if no_worse else says
+    outcome = says_of(*sample.interval, region)
+    if outcome == Outcome.undecided:
+        return outcome, would_decide(units_that_decide(sample, region, says_of), sample.unit)
+    least = -region if no_worse else 0.0
+    agree = bool((splits > least).all() or (splits < least).all())
+    if measure.rows == "training" and outcome != Outcome.equal and not agree:
+        return Outcome.undecided, "splits differ in sign"
+    return outcome, "on this split" if len(splits) == 1 else ""
+
+
+def _unrecorded(cells: pd.DataFrame, name: str) -> pd.Series[bool]:
+    """Which cells have a record that was made without a measure: it says nothing for or against a method."""
+    if "unrecorded" not in cells:
+        return pd.Series(False, index=cells.index)
+    return cells["unrecorded"].map(lambda names: name in names)
