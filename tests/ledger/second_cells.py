@@ -21,7 +21,7 @@ import pandas as pd
 
 ROOT = Path(__file__).parents[2]
 PAPERS = ROOT / "harness" / "svgpbench" / "papers"
-EXPERIMENTS = ROOT / "harness" / "svgpbench" / "experiments"
+PACKAGE = ROOT / "harness" / "svgpbench"
 RESULTS = ROOT / "results"
 MACHINE = ("oom", "timeout", "crashed", "skipped", "error")
 SETTINGS = ("kernel", "inducing", "training", "jitter")
@@ -138,7 +138,7 @@ def titles(experiment: Settings, preset: Settings) -> dict[str, str]:
 @functools.cache
 def runs(name: str, preset_name: str) -> list[Run]:
     """Return the runs of a preset on its first backend; raises `NotRun` where one is missing."""
-    experiment = toml(EXPERIMENTS / f"{name}.toml")
+    experiment = toml(next(PACKAGE.glob(f"**/experiments/{name}.toml")))
     preset = experiment["presets"][preset_name]
     base, over = ({key: x[key] for key in SETTINGS if key in x} for x in (experiment, preset))
     split = experiment["split"] | {k: preset[k] for k in ("folds", "run_folds") if k in preset}

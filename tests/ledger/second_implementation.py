@@ -462,7 +462,7 @@ def timed(part: Part) -> Graded:
 def reaches(part: Part) -> Graded:
     """Grade seconds of training to the quality at which the second method ends, on every seed."""
     plan = part.artefact["learning"]
-    declared = toml(PAPERS.parent / "learning" / f"{plan}.toml")
+    declared = toml(next(PAPERS.glob(f"*/plans/{plan}.toml")))
     lines = [
         json.loads(line)
         for path in sorted((RESULTS / "learning").glob("*.jsonl"))

@@ -18,9 +18,11 @@ from svgpbench.experiments.schema import Experiment
 
 
 def shipped_experiments() -> dict[str, Traversable]:
-    """The experiments that come with the package, by name."""
-    folder = files("svgpbench.experiments")
-    found = (item for item in folder.iterdir() if item.name.endswith(".toml"))
+    """Return the experiments that come with the package by name: those of papers, and ours."""
+    package = files("svgpbench")
+    papers = [folder / "experiments" for folder in (package / "papers").iterdir()]
+    folders = [package / "experiments", *(folder for folder in papers if folder.is_dir())]
+    found = [item for folder in folders for item in folder.iterdir() if item.name.endswith(".toml")]
     return {item.name.removesuffix(".toml"): item for item in sorted(found, key=lambda i: i.name)}
 
 

@@ -12,6 +12,7 @@ from types import ModuleType
 
 from svgpbench.experiments import shipped_experiments
 from svgpbench.papers import Artefact, Paper, paper_folders
+from svgpbench.papers.evidence.curves import LEARNING
 from svgpbench.results import tidy
 from svgpbench.results.records import kept_path
 from svgpbench.results.store import experiments, records_in
@@ -78,8 +79,9 @@ class Downloads:
             yield self._declared(folder / artefact.printed, path, "printed figures", says)
         if artefact.timing:
             yield from self._there("times", artefact.timing.record)
-        if artefact.walks:
-            for path in [x for x in self.files if x.startswith(f"{FOLDER}/{artefact.walks}/")]:
+        folders = [artefact.walks, LEARNING if artefact.learning else None]
+        for prefix in (f"{FOLDER}/{name}/" for name in folders if name):
+            for path in (x for x in self.files if x.startswith(prefix)):
                 yield Link(path.rpartition("/")[2], path)
 
     def of_paper(self, paper: Paper) -> list[Link]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.resources import files
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -146,8 +147,9 @@ class Run(NamedTuple):
 
 
 def shipped_plans() -> dict[str, Path]:
-    """The other plans that come with svgpbench, by name: each is a figure of a paper."""
-    return {x.stem: x for x in sorted(SHIPPED.parent.glob("*.toml")) if x != SHIPPED}
+    """Return the plans of papers' figures by name."""
+    papers = Path(str(files("svgpbench") / "papers"))
+    return {x.stem: x for x in sorted(papers.glob("*/plans/*.toml"))}
 
 
 def read_plan(path: Path = SHIPPED) -> Plan:
