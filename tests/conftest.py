@@ -33,7 +33,7 @@ from listed_skips import SkipsAreListed, read_listed
 
 from svgpbench.ops import Ops
 from svgpbench.plugins import framework_missing, load_backend
-from svgpbench.runs.memory_mappings import is_worn
+from svgpbench.runs.memory_mappings import near_mapping_limit
 
 BACKENDS = ("numpy", "jax", "torch", "tensorflow")
 
@@ -65,7 +65,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def programs_are_let_go() -> Iterator[None]:
     """Of the programs that a process may hold XLA's are dropped between modules, where they are many."""
     yield
-    if "jax" in sys.modules and is_worn(os.getpid(), 0):
+    if "jax" in sys.modules and near_mapping_limit(os.getpid(), 0):
         sys.modules["jax"].clear_caches()
 
 

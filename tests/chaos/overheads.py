@@ -20,7 +20,7 @@ from svgpbench.api import finals, traces
 from svgpbench.environment import describe
 from svgpbench.experiments import load_experiment, resolve
 from svgpbench.experiments.cell import identify
-from svgpbench.results.parquet_file import write_kept
+from svgpbench.results.parquet_file import write_parquet_records
 from svgpbench.results.records import Record, WorkerFacts
 from svgpbench.results.store import records_in
 from svgpbench.runs.events import Event, Finished
@@ -116,7 +116,7 @@ def plant(folder: Path, results: str, as_json: bool) -> None:
         )
     (folder / results).mkdir()
     if not as_json:
-        write_kept(folder / results, records)
+        write_parquet_records(folder / results, records)
         return
     from svgpbench import atomic
     from svgpbench.results import records as files

@@ -17,7 +17,7 @@ from synthetic_records import quick_cells, synthetic_record
 from svgpbench.cli.then_and_now import environment_here
 from svgpbench.config import BackendConfig
 from svgpbench.environment import Environment
-from svgpbench.results.parquet_file import write_kept
+from svgpbench.results.parquet_file import write_parquet_records
 from svgpbench.results.records import Record, write_record
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -94,7 +94,7 @@ def test_a_cell_s_id_is_found_among_results(
     record = made(here, python="3.9.1")
     results = tmp_path / "results"
     if kept:
-        write_kept(results, [record])
+        write_parquet_records(results, [record])
     else:
         write_record(results, record)
     done = cli("doctor", "--compare", record.cell_id, "--results", results)

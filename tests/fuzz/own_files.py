@@ -87,7 +87,7 @@ def write_experiment(folder: Path, rng: random.Random) -> None:
 @cache
 def some_records() -> list[records.Record]:
     tables = [
-        parquet_file.read_kept(RESULTS / f"{name}.parquet")
+        parquet_file.read_parquet_records(RESULTS / f"{name}.parquet")
         for name in ("kobe2021-fig4.1", "adam2021-rates")
     ]
     found = [one.record(cell_id) for one in tables for cell_id in list(one.rows)[:3]]
@@ -126,10 +126,10 @@ def kept_file() -> bytes:
     """A table of records."""
     few = [x for x in some_records() if x.config.experiment == "kobe2021-fig4.1"]
     with tempfile.TemporaryDirectory() as place:
-        return parquet_file.write_kept(Path(place), few).read_bytes()
+        return parquet_file.write_parquet_records(Path(place), few).read_bytes()
 
 
-def write_kept(folder: Path, rng: random.Random) -> None:
+def write_parquet_records(folder: Path, rng: random.Random) -> None:
     """Columns changed and signed again, or bytes."""
     path = folder / "kobe2021-fig4.1.parquet"
     path.write_bytes(kept_file())
@@ -158,7 +158,7 @@ def write_kept(folder: Path, rng: random.Random) -> None:
     pq.write_table(changed.replace_schema_metadata({parquet_file.MARK: text}), path)
 
 
-def read_kept(folder: Path) -> object:
+def read_parquet_records(folder: Path) -> object:
     return store.records_in(folder).records
 
 

@@ -23,12 +23,12 @@ from command_files import (
 )
 from own_files import (
     read_experiment,
-    read_kept,
     read_paper,
+    read_parquet_records,
     read_record,
     write_experiment,
-    write_kept,
     write_paper,
+    write_parquet_records,
     write_record,
 )
 from table_files import TABLES
@@ -55,7 +55,7 @@ class Parser(NamedTuple):
 
 BESIDE: dict[str, tuple[str, ...]] = {
     "records (JSON)": (
-        *("Record.trace_without_times", "record_path", "kept_path", "checkpoint_path"),
+        *("Record.trace_without_times", "record_path", "parquet_path", "checkpoint_path"),
         *("write_record", "_layout", "set_aside", "is_record_name", "record_files", "is_final"),
     ),
     "tables": ("idx_table", "write_numbers", "read_numbers", "is_table_file"),
@@ -105,8 +105,8 @@ def _parsers() -> Iterator[tuple[str, Parser]]:
     yield (
         "records (Parquet)",
         Parser(
-            write_kept,
-            read_kept,
+            write_parquet_records,
+            read_parquet_records,
             (parquet_file, "_digest"),
             ("svgpbench.results.parquet_file",),
             0.1,

@@ -231,7 +231,7 @@ def test_a_table_of_records_signed_again(
 ) -> None:
     experiment = some_records()[0].config.experiment
     records = [record for record in some_records() if record.config.experiment == experiment]
-    path = parquet_file.write_kept(tmp_path, records)
+    path = parquet_file.write_parquet_records(tmp_path, records)
     signed(path, change)
     with pytest.raises(UnreadableFileError, match=said) as refusal:
         records_in(tmp_path)

@@ -16,7 +16,7 @@ from svgpbench.errors import UserError
 from svgpbench.methods.mean_covariance import MeanCholeskySVGP
 from svgpbench.metrics import METRICS
 from svgpbench.results import tidy
-from svgpbench.results.duplicates import Stored
+from svgpbench.results.duplicates import LocatedRecord
 from svgpbench.results.records import write_record
 from svgpbench.results.store import records_below
 
@@ -32,7 +32,7 @@ ARROW = {
 
 
 @pytest.fixture(scope="module")
-def stored(tmp_path_factory: pytest.TempPathFactory) -> tuple[Stored, ...]:
+def stored(tmp_path_factory: pytest.TempPathFactory) -> tuple[LocatedRecord, ...]:
     """24 records of Figure 3, and the same cell of one of them diverged in another fold's place."""
     folder = worked(tmp_path_factory.mktemp("records"), SOME)
     found = records_below([folder]).stored
@@ -48,7 +48,7 @@ def by_id(table: pd.DataFrame) -> dict[str, pd.Series[object]]:
 
 
 def test_a_table_in_parquet_says_what_the_records_say(
-    stored: tuple[Stored, ...], tmp_path: Path
+    stored: tuple[LocatedRecord, ...], tmp_path: Path
 ) -> None:
     path = tmp_path / "new" / "cells.parquet"
     tidy.write_table(path, tidy.cells_table(stored))
@@ -95,7 +95,7 @@ def test_a_table_in_parquet_says_what_the_records_say(
             assert pd.isna(row["commit"]) and pd.isna(row["dirty"])
 
 
-def test_a_table_of_traces_has_every_point_of_every_cell(stored: tuple[Stored, ...]) -> None:
+def test_a_table_of_traces_has_every_point_of_every_cell(stored: tuple[LocatedRecord, ...]) -> None:
     table = tidy.traces_table(stored)
     for _, record in stored:
         points = table[table["cell_id"] == record.cell_id]
@@ -108,11 +108,11 @@ def test_a_table_of_traces_has_every_point_of_every_cell(stored: tuple[Stored, .
         tidy.traces_table(without_trace(stored[:2]))
 
 
-def without_trace(stored: tuple[Stored, ...]) -> list[Stored]:
-    return [Stored(path, record.model_copy(update={"trace": {}})) for path, record in stored]
+def without_trace(stored: tuple[LocatedRecord, ...]) -> list[LocatedRecord]:
+    return [LocatedRecord(path, record.model_copy(update={"trace": {}})) for path, record in stored]
 
 
-def test_csv_keeps_every_digit(stored: tuple[Stored, ...], tmp_path: Path) -> None:
+def test_csv_keeps_every_digit(stored: tuple[LocatedRecord, ...], tmp_path: Path) -> None:
     table = tidy.cells_table(stored)
     tidy.write_table(tmp_path / "cells.csv", table)
     read = pd.read_csv(tmp_path / "cells.csv", dtype=str)
@@ -123,7 +123,7 @@ def test_csv_keeps_every_digit(stored: tuple[Stored, ...], tmp_path: Path) -> No
 
 @pytest.mark.parametrize("traces", [False, True])
 def test_columns_are_those_that_the_page_lists(
-    stored: tuple[Stored, ...], tmp_path: Path, traces: bool
+    stored: tuple[LocatedRecord, ...], tmp_path: Path, traces: bool
 ) -> None:
     """Name, type, unit and meaning; a column that a few records fill has its type all the same."""
     table = (tidy.traces_table if traces else tidy.cells_table)(stored[:1])
@@ -144,12 +144,12 @@ def test_columns_are_those_that_the_page_lists(
 
 
 def test_records_that_do_not_belong_together_are_told(
-    stored: tuple[Stored, ...], monkeypatch: pytest.MonkeyPatch
+    stored: tuple[LocatedRecord, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert list(tidy.warnings(stored, tidy.cells_table(stored))) == []
     old = [one for one in stored if one.record.config.method.name == "q-svgp"]
     monkeypatch.setattr(MeanCholeskySVGP, "version", 9)
-    newer = Stored(old[0].path, old[0].record.model_copy(update={"method_version": 9}))
+    newer = LocatedRecord(old[0].path, old[0].record.model_copy(update={"method_version": 9}))
     table = tidy.cells_table([newer, *old[1:], *[x for x in stored if x not in old]])
     assert set(table["standing"][1 : len(old)]) == {
         "superseded: made by version 1 of q-svgp, now at 9"
@@ -161,13 +161,15 @@ def test_records_that_do_not_belong_together_are_told(
     place = stored[-1].record.environment
     assert place is not None
     later = place.model_copy(update={"versions": place.versions | {"numpy": "9.0"}})
-    moved = Stored(stored[-1].path, stored[-1].record.model_copy(update={"environment": later}))
+    moved = LocatedRecord(
+        stored[-1].path, stored[-1].record.model_copy(update={"environment": later})
+    )
     (line,) = tidy.warnings([*stored[:-1], moved], tidy.cells_table(stored[:1]))
     assert line == f"records were made with numpy {place.versions['numpy']} and 9.0"
 
 
 def test_other_data_under_one_name_are_told_also_where_they_are_not_at_hand(
-    stored: tuple[Stored, ...],
+    stored: tuple[LocatedRecord, ...],
 ) -> None:
     (path, record), (_, other) = stored[1], stored[1]
     gone = record.config.data.model_copy(
@@ -177,10 +179,10 @@ def test_other_data_under_one_name_are_told_also_where_they_are_not_at_hand(
     moved = other.model_copy(
         update={"config": config, "cell_id": "f" * 16, "data": record.data | {"fingerprint": "x"}}
     )
-    table = tidy.cells_table([Stored(path, record), Stored(path, moved)])
+    table = tidy.cells_table([LocatedRecord(path, record), LocatedRecord(path, moved)])
     unknown = str(table["standing"][1])
     assert unknown.startswith("unknown: ") and "gone.csv" in unknown
-    lines = list(tidy.warnings([Stored(path, record), Stored(path, moved)], table))
+    lines = list(tidy.warnings([LocatedRecord(path, record), LocatedRecord(path, moved)], table))
     assert lines[0] == f"1 of 2 cells are {unknown}"
     assert lines[1].startswith(
         f"data set {record.config.data.name} is here in 2 forms: fingerprint"

@@ -15,7 +15,7 @@ from svgpbench.plugins import framework_missing, registry_of
 from svgpbench.results.difference import difference
 from svgpbench.results.records import Record
 from svgpbench.results.store import experiments
-from svgpbench.results.validity import why_superseded
+from svgpbench.results.validity import outdated_reason
 from svgpbench.runs.pool import run_cells
 from svgpbench.runs.verification import ROUNDING
 
@@ -46,7 +46,7 @@ def test_there_are_records_and_each_lies_where_its_configuration_says(
 def test_every_id_is_that_of_its_configuration_and_every_version_current(
     records: list[Record],
 ) -> None:
-    told = {record.cell_id: why for record in records if (why := why_superseded(record))}
+    told = {record.cell_id: why for record in records if (why := outdated_reason(record))}
     assert told == {}
 
 

@@ -12,14 +12,14 @@ import pytest
 from fake_cells import make_config
 
 from svgpbench.results.records import Record
-from svgpbench.runs.core_locks import CoreClaims
+from svgpbench.runs.core_locks import CoreReservation
 from svgpbench.runs.cores import usable_cores
 
 OTHER = """
 import sys
 from pathlib import Path
-from svgpbench.runs.core_locks import CoreClaims
-print(CoreClaims(Path(sys.argv[1])).choose(tuple(map(int, sys.argv[2:])), 1), flush=True)
+from svgpbench.runs.core_locks import CoreReservation
+print(CoreReservation(Path(sys.argv[1])).choose(tuple(map(int, sys.argv[2:])), 1), flush=True)
 sys.stdin.read()
 """
 
@@ -40,25 +40,25 @@ def test_a_run_takes_free_cores_first_and_shares_where_there_are_too_few(tmp_pat
     path = tmp_path / "new" / "cores"
     with another_run(path, 0, 1, 2) as said:
         assert said == "(0,)"
-        own = CoreClaims(path)
+        own = CoreReservation(path)
         assert own.choose((0, 1, 2), 1) == (1,)
         own.close()
-        own = CoreClaims(path)
+        own = CoreReservation(path)
         assert own.choose((0, 1, 2), 2) == (1, 2)
         own.close()
-        own = CoreClaims(path)
+        own = CoreReservation(path)
         assert own.choose((0, 1, 2), 3) == (1, 2, 0)
         with another_run(path, 0, 1, 2, 3) as left:
             assert left == "(3,)"
         own.close()
-    own = CoreClaims(path)
+    own = CoreReservation(path)
     assert own.choose((0, 1, 2), 2) == (0, 1)  # whoever died has no core
     own.close()
 
 
 def test_where_no_file_can_be_kept_every_core_is_free(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    own = CoreClaims(tmp_path / "file" / "cores")
+    own = CoreReservation(tmp_path / "file" / "cores")
     assert own.choose((0, 1), 1) == (0,)
     own.close()
 

@@ -27,8 +27,8 @@ from svgpbench.errors import UserError
 from svgpbench.experiments.identity import Identity
 from svgpbench.runs import dask_task
 from svgpbench.runs.cores import usable_cores
-from svgpbench.runs.dask_slots import DaskCrew
-from svgpbench.runs.dask_task import Order, Reply, claimed_cores
+from svgpbench.runs.dask_slots import DaskExecutor
+from svgpbench.runs.dask_task import CellTask, TaskResult, reserved_cores
 from svgpbench.runs.events import Event, Noticed, Started, Summary
 from svgpbench.runs.pool import run_cells
 from svgpbench.runs.process import Stopped
@@ -63,8 +63,8 @@ def run_there(run: Run, client: Client) -> Run:
             for name in ("target", "patience_s", "memory", "on_notice")
             if name in options
         }
-        crew = DaskCrew(client, timeout=timeout, **settings)  # type: ignore[arg-type]
-        return run(*cells, crew=crew, target=settings["target"], **options)
+        executor = DaskExecutor(client, timeout=timeout, **settings)  # type: ignore[arg-type]
+        return run(*cells, executor=executor, target=settings["target"], **options)
 
     return call
 
@@ -126,8 +126,8 @@ def test_a_gpu_cell_goes_to_the_worker_that_has_one(run: Run, tmp_path: Path) ->
         dask_cluster(tmp_path, 1, "--resources", "GPU=1") as address,
         Client(address, set_as_default=False) as client,
     ):
-        crew = DaskCrew(client, target="fake_cells", patience_s=60.0)
-        summary = run(make_config("finish", backend=cuda), crew=crew)
+        executor = DaskExecutor(client, target="fake_cells", patience_s=60.0)
+        summary = run(make_config("finish", backend=cuda), executor=executor)
     assert summary.counts == {"ok": 1}
 
 
@@ -145,14 +145,14 @@ def test_a_scheduler_that_dies_is_one_line_and_its_cells_run_here_then(
             if {"distributed.cli.dask_scheduler", str(tmp_path / "scheduler.json")}
             <= {*child.cmdline()}
         )
-        crew = DaskCrew(client, target="fake_cells")
+        executor = DaskExecutor(client, target="fake_cells")
 
         def on_event(event: Event) -> None:
             if isinstance(event, Started):
                 threading.Timer(0.5, scheduler.kill).start()
 
         with pytest.raises(UserError, match="the Dask scheduler is gone; finished cells have"):
-            run(slow, crew=crew, on_event=on_event)
+            run(slow, executor=executor, on_event=on_event)
     assert run(slow).counts == {"ok": 1}
 
 
@@ -170,7 +170,7 @@ def test_a_worker_of_another_version_or_with_other_data_makes_no_number(
 
 def test_an_order_for_a_worker_whose_place_another_took_is_not_carried_out() -> None:
     """Under its address, so that Dask itself takes the one for the other."""
-    order = Order(
+    order = CellTask(
         process="that is gone",
         cell_id="",
         request=Request(config=make_config("finish")),
@@ -178,7 +178,7 @@ def test_an_order_for_a_worker_whose_place_another_took_is_not_carried_out() -> 
         memory=None,
         target="fake_cells",
     )
-    assert dask_task.compute(order.model_dump_json()) == Reply(answer=None).model_dump_json()
+    assert dask_task.compute(order.model_dump_json()) == TaskResult(answer=None).model_dump_json()
 
 
 def test_a_worker_without_what_is_run_is_not_used_and_named(
@@ -196,15 +196,15 @@ import signal, sys
 from pathlib import Path
 from distributed import Client
 from fake_cells import make_config
-from svgpbench.runs.dask_slots import DaskCrew
+from svgpbench.runs.dask_slots import DaskExecutor
 from svgpbench.runs.pool import run_cells
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 folder = Path(sys.argv[1])
 slow = make_config("sleep_with_child", options={"pids": str(folder / "pids")})
 with Client(sys.argv[2], set_as_default=False) as client:
-    crew = DaskCrew(client, target="fake_cells")
-    print(run_cells([slow], results=folder, target="fake_cells", crew=crew).interrupted)
+    executor = DaskExecutor(client, target="fake_cells")
+    print(run_cells([slow], results=folder, target="fake_cells", executor=executor).interrupted)
 """
 
 
@@ -235,8 +235,8 @@ def test_cells_that_measure_do_not_share_their_machine(run_there: Run, tmp_path:
 
 def test_a_real_cell_gives_the_bits_that_it_gives_here(client: Client, tmp_path: Path) -> None:
     (here,) = run_cells([CELL], results=tmp_path / "here", jobs=1).records
-    crew = DaskCrew(client)
-    (there,) = run_cells([CELL], results=tmp_path / "there", crew=crew).records
+    executor = DaskExecutor(client)
+    (there,) = run_cells([CELL], results=tmp_path / "there", executor=executor).records
     assert there.cell_id == here.cell_id
     assert (there.status, there.trace_without_times()) == ("ok", here.trace_without_times())
     assert there.data == here.data
@@ -250,20 +250,20 @@ def test_cores_are_claimed_between_cells_and_all_of_them_for_one_that_measures(
             return True
 
     monkeypatch.setattr(dask_task.tempfile, "gettempdir", lambda: str(tmp_path))
-    dask_task._core_claims.cache_clear()
+    dask_task._core_locks.cache_clear()
     cores, stop = usable_cores(), Stop()
     try:
-        with claimed_cores(1, False, stop) as mine:
+        with reserved_cores(1, False, stop) as mine:
             assert mine == cores[:1]
-            with pytest.raises(Stopped), claimed_cores(1, True, stop):
+            with pytest.raises(Stopped), reserved_cores(1, True, stop):
                 pass
-            with pytest.raises(Stopped), claimed_cores(len(cores), False, stop):
+            with pytest.raises(Stopped), reserved_cores(len(cores), False, stop):
                 pass
-        with claimed_cores(1, True, stop) as mine:
+        with reserved_cores(1, True, stop) as mine:
             assert mine == cores[:1]
-            with pytest.raises(Stopped), claimed_cores(1, False, stop):
+            with pytest.raises(Stopped), reserved_cores(1, False, stop):
                 pass
-        with claimed_cores(len(cores), False, stop) as mine:
+        with reserved_cores(len(cores), False, stop) as mine:
             assert mine == cores
     finally:
-        dask_task._core_claims.cache_clear()
+        dask_task._core_locks.cache_clear()

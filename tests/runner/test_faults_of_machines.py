@@ -21,7 +21,7 @@ from fake_cells import identify, make_config
 from process_watch import until_gone
 
 from svgpbench.config import CellConfig
-from svgpbench.results.parquet_file import write_kept
+from svgpbench.results.parquet_file import write_parquet_records
 from svgpbench.results.records import Record, record_path
 from svgpbench.results.store import record_of, records_in
 from svgpbench.runs import scheduler
@@ -213,7 +213,7 @@ def test_a_clock_that_was_put_back_makes_no_new_record_the_older(
     cell = make_config("finish")
     (first,) = run(cell).records
     results = tmp_path / "results"
-    write_kept(results, [first.model_copy(update={"metrics": {"nlpd": 9.0}})])
+    write_parquet_records(results, [first.model_copy(update={"metrics": {"nlpd": 9.0}})])
     record_path(results, first.config, first.cell_id).unlink()
 
     class Back(datetime):
@@ -254,8 +254,8 @@ def test_drafts_of_killed_runs_are_removed_but_not_those_of_a_run_that_goes_on(
     holder = subprocess.Popen(
         [
             *(sys.executable, "-c"),
-            "import sys; from pathlib import Path; from svgpbench.results.cell_locks import Claims\n"
-            "claims = Claims(Path(sys.argv[1])); print(claims.take(sys.argv[2]), flush=True)\n"
+            "import sys; from pathlib import Path; from svgpbench.results.cell_locks import FileLocks\n"
+            "locks = FileLocks(Path(sys.argv[1])); print(locks.acquire(sys.argv[2]), flush=True)\n"
             "sys.stdin.read()",
             *(str(tmp_path / "results" / ".claims"), identify(other).cell_id),
         ],

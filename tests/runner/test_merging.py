@@ -13,9 +13,9 @@ import pytest
 from committed_records import committed, worked
 
 from svgpbench.errors import UserError
-from svgpbench.results.duplicates import one_a_cell
+from svgpbench.results.duplicates import deduplicate
 from svgpbench.results.merging import merge
-from svgpbench.results.parquet_file import write_kept
+from svgpbench.results.parquet_file import write_parquet_records
 from svgpbench.results.records import Record, record_files, record_path, write_record
 from svgpbench.results.store import records_below, records_in
 
@@ -47,10 +47,10 @@ def test_shards_make_the_file_that_one_run_would_have_made(tmp_path: Path) -> No
     second = worked(tmp_path / "deeper" / "2", TEN[4:])  # two cells are in both
     (first / "notes.json").write_text("{}")  # no record, nor where one lies
     (first / "a" / "b").mkdir(parents=True)
-    (first / "a" / "b" / "claims.json").write_text("{}")
+    (first / "a" / "b" / "locks.json").write_text("{}")
     merged = merge([first, tmp_path / "deeper"], tmp_path / "whole")
     assert (merged.added, merged.there, merged.warnings) == (10, 0, ())
-    write_kept(tmp_path / "all", TEN)
+    write_parquet_records(tmp_path / "all", TEN)
     assert content(tmp_path / "whole") == content(tmp_path / "all")
     assert records_in(tmp_path / "whole").records == TEN
     again = merge([first, second], tmp_path / "whole")
@@ -67,7 +67,7 @@ def test_shards_make_the_file_that_one_run_would_have_made(tmp_path: Path) -> No
 
 def test_working_records_of_the_folder_itself_go_into_its_file(tmp_path: Path) -> None:
     folder = worked(tmp_path / "r", TEN[:4])
-    write_kept(folder, TEN[2:7])
+    write_parquet_records(folder, TEN[2:7])
     merged = merge([folder], folder)
     assert (merged.added, merged.there) == (0, 7)
     assert len(record_files(folder)) == 4
@@ -78,7 +78,7 @@ def test_working_records_of_the_folder_itself_go_into_its_file(tmp_path: Path) -
 def test_a_merge_that_fails_leaves_the_file_that_was_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_kept(tmp_path / "whole", TEN[:4])
+    write_parquet_records(tmp_path / "whole", TEN[:4])
     before = content(tmp_path / "whole")
 
     def full(descriptor: int) -> None:
@@ -101,7 +101,7 @@ def test_records_of_one_cell_with_other_numbers_are_refused_before_anything_is_w
 ) -> None:
     first, second, whole = tmp_path / "1", tmp_path / "2", tmp_path / "whole"
     if kept:
-        lies_in = write_kept(first, TEN)
+        lies_in = write_parquet_records(first, TEN)
     else:
         worked(first, TEN)
         lies_in = record_path(first, TEN[3].config, TEN[3].cell_id)
@@ -142,7 +142,7 @@ def test_times_may_differ_and_the_newer_counts(tmp_path: Path) -> None:
     }
     later = changed(tmp_path / "2", record, 60.0, wall_s=1e3, timing={"train_s": 900.0}, **slower)
     for folders in ([first, tmp_path / "2"], [tmp_path / "2", first]):
-        (stored,) = one_a_cell(records_below(folders).stored)
+        (stored,) = deduplicate(records_below(folders).stored)
         assert stored.record == later
 
 
@@ -150,9 +150,9 @@ def test_a_cell_that_ended_goes_before_one_that_the_machine_ended(tmp_path: Path
     first = worked(tmp_path / "1", TEN[:1])
     late = changed(tmp_path / "2", TEN[0], 60.0, status="timeout", trace={}, metrics={})
     for folders in ([first, tmp_path / "2"], [tmp_path / "2", first]):
-        (stored,) = one_a_cell(records_below(folders).stored, newest=True)
+        (stored,) = deduplicate(records_below(folders).stored, newest=True)
         assert stored.record.status == "ok"
-    write_kept(tmp_path / "whole", [late])
+    write_parquet_records(tmp_path / "whole", [late])
     assert merge([first], tmp_path / "whole").added == 1
     assert records_in(tmp_path / "whole").records == TEN[:1]
     assert merge([tmp_path / "2"], tmp_path / "whole").added == 0
@@ -191,8 +191,8 @@ def test_two_merges_into_one_folder_do_not_lose_what_the_other_adds(tmp_path: Pa
     merge([tmp_path / "a"], results)
     (results / ".adam2021-fig3.1.tmp").write_text("half")
     code = (
-        "import sys; from pathlib import Path; from svgpbench.results.merging import alone_in\n"
-        "with alone_in(Path(sys.argv[1])): print(flush=True); sys.stdin.read()"
+        "import sys; from pathlib import Path; from svgpbench.results.merging import exclusive_lock\n"
+        "with exclusive_lock(Path(sys.argv[1])): print(flush=True); sys.stdin.read()"
     )
     pipe = subprocess.PIPE
     other = subprocess.Popen([sys.executable, "-c", code, str(results)], stdin=pipe, stdout=pipe)

@@ -12,7 +12,7 @@ from svgpbench.errors import UserError
 from svgpbench.experiments.cell import identify
 from svgpbench.results.migration import migrate
 from svgpbench.results.records import read_record, record_files
-from svgpbench.results.validity import why_superseded
+from svgpbench.results.validity import outdated_reason
 
 NUMBERS = ("trace", "metrics", "timing", "data", "environment", "started", "wall_s", "status")
 
@@ -88,7 +88,7 @@ def test_numbers_stay_and_the_id_follows_from_the_configuration(tmp_path: Path) 
     record = read_record(new)
     assert record.method_version == 1
     assert record.cell_id == new.stem == identify(record.config).cell_id
-    assert why_superseded(record) == ""
+    assert outdated_reason(record) == ""
     # Gaussian noise has no nodes
     assert record.config.likelihood.options == {"noise_variance": 0.5}
     assert record.config.method.options["whiten"] is True

@@ -16,7 +16,7 @@ from svgpbench.results.records import Record
 from svgpbench.results.store import records_in
 from svgpbench.runs.cores import cpu_quota, job_cores, usable_cores
 from svgpbench.runs.events import Event, Finished, Planned, Started, Summary
-from svgpbench.runs.queue import Backlog, PlannedCell
+from svgpbench.runs.queue import CellQueue, PlannedCell
 
 Run = Callable[..., Summary]
 
@@ -118,8 +118,8 @@ def test_jobs_keep_their_kind_and_spread_over_kinds() -> None:
         planned("jax", 1),
         planned("torch", 2),
     ]
-    backlog = Backlog(order)
-    taken = [backlog.take(job) for job in (0, 1, 0, 1, 1, 0)]
+    cell_queue = CellQueue(order)
+    taken = [cell_queue.take(job) for job in (0, 1, 0, 1, 1, 0)]
     ids = [planned.cell_id if planned else None for planned in taken]
     assert ids == ["torch0", "jax0", "torch1", "jax1", "torch2", None]
 

@@ -43,18 +43,18 @@ def test_mappings_are_counted_and_more_than_a_share_is_worn(holder: tuple[int, i
     assert held is not None
     assert allowed is not None
     assert count <= held < count + 1_000
-    assert memory_mappings.is_worn(pid, 10) is (held > allowed / 2)
-    assert not memory_mappings.is_worn(pid, 11)  # it is not looked at
+    assert memory_mappings.near_mapping_limit(pid, 10) is (held > allowed / 2)
+    assert not memory_mappings.near_mapping_limit(pid, 11)  # it is not looked at
 
 
 def test_a_process_that_has_ended_is_not_worn() -> None:
     with subprocess.Popen([sys.executable, "-c", ""]) as process:
         process.wait()
-    assert not memory_mappings.is_worn(process.pid, 10)
+    assert not memory_mappings.near_mapping_limit(process.pid, 10)
 
 
 def test_a_worn_worker_is_replaced(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory_mappings, "SHARE", 0.0)
-    monkeypatch.setattr(memory_mappings, "EVERY", 2)
+    monkeypatch.setattr(memory_mappings, "LIMIT_SHARE", 0.0)
+    monkeypatch.setattr(memory_mappings, "COUNT_INTERVAL", 2)
     records = run(*(make_config("finish", seed) for seed in range(5))).records
     assert [record.worker.cells_before for record in records] == [0, 1, 0, 1, 0]

@@ -59,12 +59,12 @@ def main(
     found: list[Measured] = []
     with tempfile.TemporaryDirectory(prefix="svgpbench-sharded-") as name:
         tables = {count: written(Path(name, f"{count}.parquet"), count) for count in sorted(rows)}
-        for crew in workers:
+        for executor in workers:
             with ExitStack() as cluster:
                 place = Path(tempfile.mkdtemp(dir=name))
-                address = cluster.enter_context(dask_cluster(place, crew))
+                address = cluster.enter_context(dask_cluster(place, executor))
                 for count, table in tables.items():
-                    found.append(measured(table, count, crew, address, inducing))
+                    found.append(measured(table, count, executor, address, inducing))
     law = fitted([one for one in found if one.workers == 1 and one.rows < max(rows)])
     show(found, law)
     if out is not None:

@@ -11,7 +11,7 @@ import typer
 from svgpbench.errors import UserError
 
 if TYPE_CHECKING:
-    from svgpbench.runs.slots import Crew
+    from svgpbench.runs.slots import Executor
 
 CONNECT_S = 20.0
 WORKERS_COME_S = 60.0
@@ -60,7 +60,7 @@ def crew_at(
     timeout: float | None,
     memory: float | None,
     on_notice: Callable[[str], None],
-) -> Iterator[Crew | None]:
+) -> Iterator[Executor | None]:
     """Who computes; None for this machine. Jobs of a queue end with the block."""
     if where.dask is not None:
         with dask_client(where.dask) as client:
@@ -86,10 +86,10 @@ def _crew(
     memory: float | None,
     patience_s: float | None,
     on_notice: Callable[[str], None],
-) -> Crew:
-    from svgpbench.runs.dask_slots import DaskCrew
+) -> Executor:
+    from svgpbench.runs.dask_slots import DaskExecutor
 
-    return DaskCrew(
+    return DaskExecutor(
         client, timeout=timeout, memory=memory, patience_s=patience_s, on_notice=on_notice
     )
 

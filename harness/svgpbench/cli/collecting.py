@@ -59,12 +59,12 @@ def collect_command(
 def _write(folders: list[Path], out: Path, traces: bool, newest: bool) -> Iterable[str]:
     """Write the table and say what is in it; returns what a reader of it must know."""
     from svgpbench.results import tidy
-    from svgpbench.results.duplicates import one_a_cell
+    from svgpbench.results.duplicates import deduplicate
     from svgpbench.results.store import records_below
 
     tidy.check_table_path(out)
     found = records_below(folders)
-    stored = one_a_cell(found.stored, newest)
+    stored = deduplicate(found.stored, newest)
     table = tidy.traces_table(stored) if traces else tidy.cells_table(stored)
     tidy.write_table(out, table)
     counts = Counter(one.record.status for one in stored)

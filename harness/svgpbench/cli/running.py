@@ -122,7 +122,7 @@ def run_command(
     held = None if memory is None else memory * 2**30
     with (
         reporter() as on_event,
-        crew_at(where, timeout, held, lambda line: on_event(Noticed(line))) as crew,
+        crew_at(where, timeout, held, lambda line: on_event(Noticed(line))) as executor,
     ):
         summary = run_cells(
             cells,
@@ -133,7 +133,7 @@ def run_command(
             checkpoint_every=checkpoint,
             force=force,
             on_event=on_event,
-            crew=crew,
+            executor=executor,
         )
     records = records_of(summary.cells, results)
     following = _next_command(experiment, declared, preset, selection, results)

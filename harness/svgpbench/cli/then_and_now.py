@@ -13,7 +13,7 @@ from svgpbench.config import BackendConfig, Strict
 from svgpbench.environment import Environment, ThreadPool
 from svgpbench.errors import UserError
 from svgpbench.results.records import Record, is_record_name, read_record
-from svgpbench.results.store import records_called
+from svgpbench.results.store import record_by_id
 from svgpbench.runs.worker_setup import worker_environment
 
 LIMIT_S = 120.0
@@ -53,7 +53,7 @@ def record_named(text: str, results: Path) -> Record:
         raise UserError(
             f"{text!r} is no record: give the path of its .json, or the cell's id (16 hexadecimal digits)"
         )
-    found = records_called(results, text)
+    found = record_by_id(results, text)
     if found is None:
         raise UserError(f"no record of cell {text} in {results}; name its folder with --results")
     return found

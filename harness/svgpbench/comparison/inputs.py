@@ -16,7 +16,7 @@ from svgpbench.results.collect import Collected, refuse_mixture
 from svgpbench.results.frames import final_frame, reference_backend
 from svgpbench.results.records import Record
 from svgpbench.results.store import records_in
-from svgpbench.results.validity import why_superseded
+from svgpbench.results.validity import outdated_reason
 
 
 @dataclass(frozen=True)
@@ -167,5 +167,5 @@ def _of_one_version(records: Sequence[Record]) -> list[Record]:
         record
         for several in cells.values()
         for record in several
-        if len(several) == 1 or not why_superseded(record)
+        if len(several) == 1 or not outdated_reason(record)
     ]

@@ -1,4 +1,4 @@
-"""Several runs on one folder: who computes a cell has claimed it, and a claim ends with its process."""
+"""Locks by which several runs share a folder: a run locks the cell that it computes."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ from pathlib import Path
 from svgpbench.errors import UserError
 
 NAME = ".claims"
-"""The file of a folder of records in which its cells are claimed."""
+"""The lock file of a folder of records."""
 
-TAKEN = frozenset({errno.EACCES, errno.EAGAIN})
+HELD_ELSEWHERE = frozenset({errno.EACCES, errno.EAGAIN})
 
 
-class Claims:
-    """Locks of the kernel on bytes of one empty file, a byte a name; it is never removed.
+class FileLocks:
+    """Locks on single bytes of one empty file, one byte per name. The file is never removed.
 
-    They hold between processes, on a shared disk between machines, and go when their process dies,
-    however it does. A process has at most one of these a file: closing one would drop the locks of another.
+    They hold between processes, and between machines on a shared disk. The kernel releases them when their
+    process ends, however it ends. A process must open a file once only: closing one handle releases the
+    locks of all others.
     """
 
     def __init__(self, path: Path) -> None:
-        """Open or make the file; raises `UserError` where that cannot be."""
-        self.missing = ""  # why the disk keeps no locks, where it does not
+        """Open or create the file. Raises `UserError` if it cannot be written."""
+        self.missing = ""  # why the disk has no locks; empty if it has
         self._guard = threading.Lock()
         self._mine: set[str] = set()
         try:
@@ -34,12 +35,14 @@ class Claims:
         except OSError as error:
             raise UserError(f"cannot write {path}: {error.strerror}") from error
         try:
-            fcntl.lockf(self._file, fcntl.LOCK_SH | fcntl.LOCK_NB, 1, 0)  # no name's byte
+            fcntl.lockf(
+                self._file, fcntl.LOCK_SH | fcntl.LOCK_NB, 1, 0
+            )  # byte 0 belongs to no name
         except OSError as error:
             self.missing = os.strerror(error.errno or 0)
 
-    def take(self, name: str) -> bool:
-        """Claim a name; False where another process, or this one, has it."""
+    def acquire(self, name: str) -> bool:
+        """Lock a name. Return False if this or another process holds it."""
         with self._guard:
             if name in self._mine:
                 return False
@@ -47,24 +50,24 @@ class Claims:
                 try:
                     fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _byte(name))
                 except OSError as error:
-                    if error.errno in TAKEN:
+                    if error.errno in HELD_ELSEWHERE:
                         return False
                     raise UserError(f"a lock failed: {error.strerror}") from error
             self._mine.add(name)
             return True
 
-    def drop(self, name: str) -> None:
-        """Give a name up that was taken."""
+    def release(self, name: str) -> None:
+        """Release a name."""
         with self._guard:
             self._mine.discard(name)
             if not self.missing:
                 fcntl.lockf(self._file, fcntl.LOCK_UN, 1, _byte(name))
 
     def close(self) -> None:
-        """Give all up."""
+        """Release all names and close the file."""
         os.close(self._file)
 
 
 def _byte(name: str) -> int:
-    """Where a name's byte lies, from 1; within what every file system can lock."""
+    """Return the position of a name's byte, from 1, small enough for every file system."""
     return 1 + int.from_bytes(hashlib.sha256(name.encode()).digest()[:7])

@@ -14,7 +14,7 @@ from svgpbench.experiments import Experiment, load_experiment, resolve, shipped_
 from svgpbench.experiments.cell import identify
 from svgpbench.results.records import Record, UnreadableFileError
 from svgpbench.results.store import Found, experiments, records_in, records_of
-from svgpbench.results.validity import why_superseded
+from svgpbench.results.validity import outdated_reason
 
 REPLICATED = {"experiment", "seed", "backend", "perturbation"}
 """Keys of a cell in which the records of one data set and one method may differ."""
@@ -106,7 +106,7 @@ def collected_in(results: Path) -> tuple[list[Collected], list[str]]:
 def _of_name(results: Path, name: str) -> Collected:
     if name in shipped_experiments():
         return collect(results, load_experiment(name))
-    records = [r for r in records_in(results, name).records if not why_superseded(r)]
+    records = [r for r in records_in(results, name).records if not outdated_reason(r)]
     if not records:
         raise UserError("none of its records is current")
     refuse_mixture(records)
@@ -175,7 +175,7 @@ def _current(records: Iterable[Record], notes: list[str]) -> tuple[list[Record],
     reasons: Counter[str] = Counter()
     current: list[Record] = []
     for record in records:
-        if why := why_superseded(record):
+        if why := outdated_reason(record):
             reasons[why] += 1
         else:
             current.append(record)

@@ -1,4 +1,4 @@
-"""How far two records of one cell are apart."""
+"""The difference of two records of one cell."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from svgpbench.results.records import Record
 
 
 def difference(one: Record, other: Record) -> float:
-    """The largest |difference| / max|value| of a column of the first trace.
+    """Return the largest |difference| / max|value| over the columns of the first record's trace.
 
-    Infinite where the other ended otherwise or lacks a point; it may have columns that are newer.
+    Infinite if the second record has another status or lacks a point. It may have more columns.
     """
     a, b = one.trace_without_times(), other.trace_without_times()
     if one.status != other.status or not a.keys() <= b.keys():

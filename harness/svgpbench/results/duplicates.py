@@ -1,4 +1,4 @@
-"""Of two records of one cell, which counts."""
+"""Choose between several records of one cell."""
 
 from __future__ import annotations
 
@@ -12,29 +12,28 @@ from svgpbench.results.difference import difference
 from svgpbench.results.records import Record, is_final
 
 
-class Stored(NamedTuple):
-    """A record and the file that it lies in."""
+class LocatedRecord(NamedTuple):
+    """A record and its file."""
 
     path: Path
     record: Record
 
 
-def one_a_cell(stored: Iterable[Stored], newest: bool = False) -> list[Stored]:
-    """Each cell once, in the order they come in.
+def deduplicate(stored: Iterable[LocatedRecord], newest: bool = False) -> list[LocatedRecord]:
+    """Return one record per cell, in the order of their first records.
 
-    A record that is final goes before one that is not; of those that are equally so the one that was
-    begun last counts, if they hold the same numbers or `newest` says so.
+    A final record is preferred to one that is not. Otherwise the one that started last is taken.
 
-    Raises `UserError` where two final records of a cell hold different numbers.
+    Raises `UserError` if two final records of a cell hold different numbers, unless `newest` is set.
     """
-    chosen: dict[str, Stored] = {}
+    chosen: dict[str, LocatedRecord] = {}
     for one in stored:
         other = chosen.get(one.record.cell_id)
         chosen[one.record.cell_id] = one if other is None else _of_two(other, one, newest)
     return list(chosen.values())
 
 
-def _of_two(one: Stored, other: Stored, newest: bool) -> Stored:
+def _of_two(one: LocatedRecord, other: LocatedRecord, newest: bool) -> LocatedRecord:
     if is_final(one.record) != is_final(other.record):
         return one if is_final(one.record) else other
     if is_final(one.record) and not newest and _numbers(one.record) != _numbers(other.record):
@@ -46,7 +45,7 @@ def _of_two(one: Stored, other: Stored, newest: bool) -> Stored:
 
 
 def _numbers(record: Record) -> tuple[Any, ...]:
-    """What the cell determines of its record; no times."""
+    """Return what the cell determines of its record: all but times."""
     metrics = {name: value for name, value in record.metrics.items() if name != "seconds"}
     return record.status, record.data, record.trace_without_times(), metrics
 

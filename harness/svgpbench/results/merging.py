@@ -1,4 +1,4 @@
-"""Records of several folders put together: each cell once, and what does not fit named."""
+"""Merge the records of several folders into one."""
 
 from __future__ import annotations
 
@@ -8,68 +8,67 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from svgpbench.errors import UserError
-from svgpbench.results.cell_locks import NAME, Claims
-from svgpbench.results.duplicates import Stored, one_a_cell
-from svgpbench.results.parquet_file import write_kept
-from svgpbench.results.records import kept_path, record_path, set_aside
+from svgpbench.results.cell_locks import NAME, FileLocks
+from svgpbench.results.duplicates import LocatedRecord, deduplicate
+from svgpbench.results.parquet_file import write_parquet_records
+from svgpbench.results.records import parquet_path, record_path, set_aside
 from svgpbench.results.store import check_writable, records_below, records_in
 
 
 @dataclass(frozen=True)
 class Merged:
-    """What became of the records of some folders in another."""
+    """What a merge added, what was there, and what it left out."""
 
     added: int
-    there: int  # before
+    there: int  # before the merge
     warnings: tuple[str, ...]
 
 
 def merge(folders: Sequence[Path], results: Path, newest: bool = False) -> Merged:
-    """Put the records below some folders into a folder, a Parquet file an experiment, whole or not at all.
+    """Merge the records below some folders into `results`, one Parquet file per experiment.
 
-    Working records of that folder go into the file too, and stay. All are read, and what conflicts is
-    refused, before one file is written. A working record there that is damaged is set aside where a whole
-    one takes its place.
+    Working records of `results` go into the file too, and stay. All records are read, and conflicts refused,
+    before a file is written. A damaged working record is renamed if a good one takes its place.
 
-    Raises `UserError` as `records_below` and `one_a_cell` do, for a folder that cannot be written, and where
-    another does the same at the moment.
+    Raises `UserError` as `records_below` and `deduplicate` do, for a folder that cannot be written, and if
+    another process merges into it.
     """
-    with alone_in(results):
+    with exclusive_lock(results):
         return _merge(folders, results, newest)
 
 
 @contextmanager
-def alone_in(results: Path) -> Iterator[None]:
-    """Keep others from merging into a folder, and remove what killed ones had begun to write there.
+def exclusive_lock(results: Path) -> Iterator[None]:
+    """Lock a folder against other merges, and remove unfinished files of killed ones.
 
-    Two at once would each leave out what the other adds. Raises `UserError` where another does.
+    Two merges at a time would each leave out what the other adds. Raises `UserError` if one is running.
     """
     if not results.is_dir():
         yield
         return
-    claims = Claims(results / NAME)
+    locks = FileLocks(results / NAME)
     try:
-        if not claims.take("merge"):
+        if not locks.acquire("merge"):
             raise UserError(f"another command puts records into {results}; wait until it has ended")
         for draft in results.glob(".*.tmp"):
             draft.unlink(missing_ok=True)
         yield
     finally:
-        claims.close()
+        locks.close()
 
 
 def _merge(folders: Sequence[Path], results: Path, newest: bool) -> Merged:
     found, here = records_below(folders), records_in(results)
     there = {(one.path, one.record.cell_id) for one in here.stored}
-    chosen = one_a_cell([*here.stored, *found.stored], newest)
+    chosen = deduplicate([*here.stored, *found.stored], newest)
     added = [one for one in chosen if (one.path, one.record.cell_id) not in there]
     check_writable(results)
-    experiments: dict[str, list[Stored]] = {}
+    experiments: dict[str, list[LocatedRecord]] = {}
     for one in chosen:
         experiments.setdefault(one.record.config.experiment, []).append(one)
     for name, stored in experiments.items():
-        if any(one.path != kept_path(results, name) for one in stored):
-            write_kept(results, [one.record for one in stored])
+        if any(one.path != parquet_path(results, name) for one in stored):
+            write_parquet_records(results, [one.record for one in stored])
     working = {one.path for one in here.stored}
     for one in added:
         path = record_path(results, one.record.config, one.record.cell_id)

@@ -34,7 +34,7 @@ from svgpbench.results.records import (
     Record,
     UnreadableFileError,
     WorkerFacts,
-    kept_path,
+    parquet_path,
 )
 
 MARK: Final = b"svgpbench"
@@ -79,7 +79,7 @@ class Lists(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Kept:
+class ParquetRecords:
     """The records of one experiment, as they lie in its file."""
 
     path: Path
@@ -135,7 +135,7 @@ def _environment(text: str) -> Environment | None:
     return None if text == "null" else Environment.model_validate_json(text)
 
 
-def write_kept(folder: Path, records: Iterable[Record]) -> Path:
+def write_parquet_records(folder: Path, records: Iterable[Record]) -> Path:
     """Write records of one experiment, whole or not at all, in the place of the file that is there.
 
     Raises `UserError` where it cannot be written.
@@ -154,7 +154,7 @@ def write_kept(folder: Path, records: Iterable[Record]) -> Path:
         use_dictionary=[name for name in table.column_names if name not in lists],
         use_byte_stream_split=[f"{name}.list.element" for name in lists],
     )
-    path = kept_path(folder, experiment)
+    path = parquet_path(folder, experiment)
     write_whole(path, buffer.getvalue())
     _read.cache_clear()  # a clock may tick too slowly to tell two files of one size apart
     return path
@@ -232,15 +232,15 @@ def _digest(plain: dict[str, list[Any]], lists: dict[str, Lists]) -> str:
     return f"sha256:{hashed.hexdigest()}"
 
 
-def is_kept(path: Path) -> bool:
-    """Whether a Parquet file says that it holds records; errors as of `read_kept`."""
+def is_parquet_records(path: Path) -> bool:
+    """Whether a Parquet file says that it holds records; errors as of `read_parquet_records`."""
     try:
         return MARK in (pq.read_schema(path).metadata or {})
     except (pa.ArrowException, OSError) as error:
         raise _damaged(path, error) from error
 
 
-def read_kept(path: Path) -> Kept:
+def read_parquet_records(path: Path) -> ParquetRecords:
     """The records of a file, read once while it stays as it is.
 
     Raises `UnreadableFileError` for one that is cut off or was changed, is of another schema, or holds none.
@@ -253,7 +253,7 @@ def read_kept(path: Path) -> Kept:
 
 
 @functools.lru_cache(maxsize=4)
-def _read(path: Path, changed: int, size: int) -> Kept:
+def _read(path: Path, changed: int, size: int) -> ParquetRecords:
     try:
         with pq.ParquetFile(path) as file:
             table = file.read()
@@ -282,7 +282,7 @@ def _read(path: Path, changed: int, size: int) -> Kept:
         )
     if path.stem != experiment:
         raise UnreadableFileError(f"{path} holds the records of {experiment}: give it that name")
-    return Kept(path, plain, lists)
+    return ParquetRecords(path, plain, lists)
 
 
 def _damaged(path: Path, why: object) -> UnreadableFileError:

@@ -86,7 +86,7 @@ def record_path(folder: Path, config: CellConfig, cell_id: str) -> Path:
     return folder / config.experiment / config.backend.name / f"{cell_id}.json"
 
 
-def kept_path(folder: Path, experiment: str) -> Path:
+def parquet_path(folder: Path, experiment: str) -> Path:
     """Where the records of an experiment are kept."""
     return folder / f"{experiment}.parquet"
 

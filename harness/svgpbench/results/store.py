@@ -14,12 +14,12 @@ from pathlib import Path
 from svgpbench.config import CellConfig
 from svgpbench.errors import UserError
 from svgpbench.experiments.identity import Identity
-from svgpbench.results.duplicates import Stored, one_a_cell
+from svgpbench.results.duplicates import LocatedRecord, deduplicate
 from svgpbench.results.records import (
     DamagedRecordError,
     Record,
     is_record_name,
-    kept_path,
+    parquet_path,
     read_record,
     record_files,
     record_path,
@@ -30,7 +30,7 @@ from svgpbench.results.records import (
 class Found:
     """Records, and a line on each working one that is cut off or was changed."""
 
-    stored: tuple[Stored, ...]
+    stored: tuple[LocatedRecord, ...]
     damaged: tuple[str, ...]
 
     @property
@@ -50,25 +50,25 @@ def records_in(folder: Path, experiment: str | None = None) -> Found:
 
     Raises `UserError` for a record of another schema and for a Parquet file that is damaged.
     """
-    stored: list[Stored] = []
+    stored: list[LocatedRecord] = []
     damaged: list[str] = []
     for name in experiments(folder) if experiment is None else [experiment]:
         working = _whole(record_files(folder, name))
         both = [*_kept(folder, name), *working.stored]
-        stored += sorted(one_a_cell(both, newest=True), key=_place)
+        stored += sorted(deduplicate(both, newest=True), key=_place)
         damaged += working.damaged
     return Found(tuple(stored), tuple(damaged))
 
 
 def records_of(folder: Path, cells: Sequence[Identity]) -> Found:
     """The records there are of some cells, in their order; errors as of `records_in`."""
-    stored: list[Stored] = []
+    stored: list[LocatedRecord] = []
     damaged: list[str] = []
     for cell in cells:
         path = record_path(folder, cell.config, cell.cell_id)
         working = _whole([path] if path.exists() else [])
         kept = _kept_one(folder, cell.config.experiment, cell.cell_id)
-        stored += one_a_cell([*kept, *working.stored], newest=True)
+        stored += deduplicate([*kept, *working.stored], newest=True)
         damaged += working.damaged
     return Found(tuple(stored), tuple(damaged))
 
@@ -79,16 +79,19 @@ def record_of(folder: Path, config: CellConfig, cell_id: str) -> Record | None:
     Raises `DamagedRecordError` for a working record that is damaged, else as `records_in`.
     """
     path = record_path(folder, config, cell_id)
-    working = [Stored(path, read_record(path))] if path.exists() else []
+    working = [LocatedRecord(path, read_record(path))] if path.exists() else []
     both = [*_kept_one(folder, config.experiment, cell_id), *working]
-    return one_a_cell(both, newest=True)[0].record if both else None
+    return deduplicate(both, newest=True)[0].record if both else None
 
 
-def records_called(folder: Path, cell_id: str) -> Record | None:
+def record_by_id(folder: Path, cell_id: str) -> Record | None:
     """The record of a cell id, of whatever experiment, if there is one; errors as of `record_of`."""
     both = [one for name in experiments(folder) for one in _kept_one(folder, name, cell_id)]
-    both += [Stored(path, read_record(path)) for path in sorted(folder.glob(f"*/*/{cell_id}.json"))]
-    return one_a_cell(both, newest=True)[0].record if both else None
+    both += [
+        LocatedRecord(path, read_record(path))
+        for path in sorted(folder.glob(f"*/*/{cell_id}.json"))
+    ]
+    return deduplicate(both, newest=True)[0].record if both else None
 
 
 def records_below(folders: Sequence[Path]) -> Found:
@@ -120,7 +123,7 @@ def _whole(paths: Iterable[Path]) -> Found:
     stored, damaged = [], []
     for path in paths:
         try:
-            stored.append(Stored(path, read_record(path)))
+            stored.append(LocatedRecord(path, read_record(path)))
         except DamagedRecordError as error:
             damaged.append(str(error))
     return Found(tuple(stored), tuple(damaged))
@@ -129,32 +132,32 @@ def _whole(paths: Iterable[Path]) -> Found:
 def _kept_files(paths: Iterable[Path]) -> Iterator[Path]:
     """Those among Parquet files that hold records; tables of another kind may lie beside them."""
     for path in paths:
-        from svgpbench.results.parquet_file import is_kept  # PyArrow takes its time
+        from svgpbench.results.parquet_file import is_parquet_records  # PyArrow takes its time
 
-        if is_kept(path):
+        if is_parquet_records(path):
             yield path
 
 
-def _kept(folder: Path, experiment: str) -> list[Stored]:
-    path = kept_path(folder, experiment)
+def _kept(folder: Path, experiment: str) -> list[LocatedRecord]:
+    path = parquet_path(folder, experiment)
     if not path.exists():
         return []
-    from svgpbench.results.parquet_file import read_kept
+    from svgpbench.results.parquet_file import read_parquet_records
 
-    return [Stored(path, record) for record in read_kept(path).records()]
+    return [LocatedRecord(path, record) for record in read_parquet_records(path).records()]
 
 
-def _kept_one(folder: Path, experiment: str, cell_id: str) -> list[Stored]:
-    path = kept_path(folder, experiment)
+def _kept_one(folder: Path, experiment: str, cell_id: str) -> list[LocatedRecord]:
+    path = parquet_path(folder, experiment)
     if not path.exists():
         return []
-    from svgpbench.results.parquet_file import read_kept
+    from svgpbench.results.parquet_file import read_parquet_records
 
-    kept = read_kept(path)
-    return [Stored(path, kept.record(cell_id))] if cell_id in kept.rows else []
+    kept = read_parquet_records(path)
+    return [LocatedRecord(path, kept.record(cell_id))] if cell_id in kept.rows else []
 
 
-def _place(one: Stored) -> tuple[str, str]:
+def _place(one: LocatedRecord) -> tuple[str, str]:
     return one.record.config.backend.name, one.record.cell_id
 
 

@@ -15,10 +15,10 @@ from svgpbench.atomic import refuse_absent_folder, write_whole
 from svgpbench.errors import UserError
 from svgpbench.metrics import METRICS
 from svgpbench.results.collect import several_versions
-from svgpbench.results.duplicates import Stored
+from svgpbench.results.duplicates import LocatedRecord
 from svgpbench.results.frames import final_frame, trace_frame
 from svgpbench.results.records import Record
-from svgpbench.results.validity import why_superseded
+from svgpbench.results.validity import outdated_reason
 
 Type: TypeAlias = Literal["text", "whole", "number", "truth", "moment"]
 
@@ -88,7 +88,7 @@ OF_A_POINT = (
 """What every trace has; its other columns are numbers under the names of its record."""
 
 
-def cells_table(stored: Sequence[Stored]) -> pd.DataFrame:
+def cells_table(stored: Sequence[LocatedRecord]) -> pd.DataFrame:
     """A row a cell; the numbers of a record that are no metrics come last, under their own names."""
     frame = final_frame([one.record for one in stored]).drop(columns="unrecorded")
     facts = pd.DataFrame([_facts(one) for one in stored], index=frame.index)
@@ -97,7 +97,7 @@ def cells_table(stored: Sequence[Stored]) -> pd.DataFrame:
     return _typed(pd.concat([frame, facts, more], axis=1), (*CELL, *OF_A_CELL))
 
 
-def traces_table(stored: Sequence[Stored]) -> pd.DataFrame:
+def traces_table(stored: Sequence[LocatedRecord]) -> pd.DataFrame:
     """A row an evaluated iteration of a cell, of failed cells up to where they failed.
 
     Raises `UserError` where no cell came as far as that.
@@ -127,13 +127,13 @@ def _standing(record: Record) -> dict[str, Any]:
 def standing(record: Record) -> str:
     """`current`, or `superseded` or `unknown` and why: a file of the user's may lie on another machine."""
     try:
-        why = why_superseded(record)
+        why = outdated_reason(record)
     except UserError as error:
         return f"unknown: {error}"
     return f"superseded: {why}" if why else "current"
 
 
-def _facts(stored: Stored) -> dict[str, Any]:
+def _facts(stored: LocatedRecord) -> dict[str, Any]:
     """What a table of cells has beside what every table of results has."""
     record = stored.record
     place = record.environment
@@ -160,7 +160,7 @@ def _others(record: Record) -> dict[str, Any]:
     return {name: value for name, value in metrics.items() if name not in METRICS}
 
 
-def warnings(stored: Sequence[Stored], table: pd.DataFrame) -> Iterator[str]:
+def warnings(stored: Sequence[LocatedRecord], table: pd.DataFrame) -> Iterator[str]:
     """A line on each reason for which rows of their table should not be mixed."""
     cells = table.drop_duplicates("cell_id")
     for reason, count in Counter(cells["standing"]).items():

@@ -1,4 +1,4 @@
-"""Whether a record still says what its cell gives: same configuration, same data, same method."""
+"""Whether a record is still valid: same configuration, same data, same version of the method."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from svgpbench.experiments.cell import identify
 from svgpbench.results.records import Record
 
 
-def why_superseded(record: Record) -> str:
-    """Why a record counts no more, in a few words; empty where it does.
+def outdated_reason(record: Record) -> str:
+    """Return why a record is outdated, in a few words; empty if it is valid.
 
-    Raises `UserError` where its data or its method are not at hand.
+    Raises `UserError` if its data or its method are not installed here.
     """
     now = identify(record.config)
     if now.method_version != record.method_version:

@@ -1,4 +1,4 @@
-"""Several runs on one machine: each takes first the cores that no other run of this user has."""
+"""Core locks by which several runs on one machine avoid each other's cores."""
 
 from __future__ import annotations
 
@@ -8,37 +8,37 @@ from pathlib import Path
 from platformdirs import user_cache_path
 
 from svgpbench.errors import UserError
-from svgpbench.results.cell_locks import Claims
+from svgpbench.results.cell_locks import FileLocks
 
 
 def core_file() -> Path:
-    """Where the cores of this machine are claimed; one home may serve several machines."""
+    """Return the lock file of this machine's cores. Several machines may share one home folder."""
     return user_cache_path("svgpbench", appauthor=False) / f"cores-{platform.node()}"
 
 
-class CoreClaims:
-    """The cores that a run has, until it closes them or dies.
+class CoreReservation:
+    """The cores that a run has reserved, until it closes them or ends.
 
-    Where no file can be kept, every core counts as free: two runs may then share some, and are slower.
+    Where the lock file cannot be written every core counts as free, so that two runs may share cores.
     """
 
     def __init__(self, path: Path) -> None:
-        self._claims: Claims | None = None
+        self._locks: FileLocks | None = None
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._claims = Claims(path)
+            self._locks = FileLocks(path)
         except (OSError, UserError):
             pass
 
     def choose(self, cores: tuple[int, ...], count: int) -> tuple[int, ...]:
-        """`count` of the cores: those that are free, now claimed, before those that another run has."""
+        """Reserve and return `count` of the cores, free ones before those that another run has."""
         own: list[int] = []
         for core in cores:
-            if len(own) < count and (self._claims is None or self._claims.take(str(core))):
+            if len(own) < count and (self._locks is None or self._locks.acquire(str(core))):
                 own.append(core)
         return tuple([*own, *(core for core in cores if core not in own)][:count])
 
     def close(self) -> None:
-        """Leave them to others."""
-        if self._claims is not None:
-            self._claims.close()
+        """Release the cores."""
+        if self._locks is not None:
+            self._locks.close()

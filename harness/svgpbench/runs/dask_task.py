@@ -1,7 +1,6 @@
-"""What a Dask worker does for a run: says what it is, and computes cells in fresh processes of ours.
+"""Functions that run inside a Dask worker: describe the worker, and compute cells in fresh processes.
 
-Orders and replies are text, JSON of the models here: nothing of ours is pickled but the names of these
-functions.
+Tasks and results are JSON texts of the models here. Nothing is pickled but the names of these functions.
 """
 
 from __future__ import annotations
@@ -22,26 +21,26 @@ from distributed import get_worker
 import svgpbench
 from svgpbench.config import Strict
 from svgpbench.errors import UserError
-from svgpbench.results.cell_locks import Claims
+from svgpbench.results.cell_locks import FileLocks
 from svgpbench.runs.cores import job_memory, usable_cores
-from svgpbench.runs.line_process import GLANCE_S
+from svgpbench.runs.line_process import POLL_INTERVAL_S
 from svgpbench.runs.process import Limits, Stopped, StopSign, WorkerKind, WorkerProcess
 from svgpbench.runs.protocol import Answer, Request
 
 PROCESS = uuid.uuid4().hex
-"""Of this process: one that took the place of another under its address has another."""
+"""Identifies this process: a worker that was restarted under the same address has another value."""
 
 
-class Greeting(Strict):
-    """What a Dask worker is."""
+class WorkerInfo(Strict):
+    """Process, version and cores of a Dask worker."""
 
     process: str
     version: str  # of svgpbench there
-    cores: int  # that it may use
+    cores: int  # that the worker may use
 
 
-class Order(Strict):
-    """A cell to compute, under the id that the run knows it by."""
+class CellTask(Strict):
+    """A cell to compute, with the id that the run expects."""
 
     process: str
     cell_id: str
@@ -51,47 +50,50 @@ class Order(Strict):
     target: str
 
 
-class Reply(Strict):
-    """How the cell ended; None where the process is not the one that the order was for."""
+class TaskResult(Strict):
+    """The answer to a cell; None if the task was meant for another process."""
 
     answer: Answer | None
 
 
 class Cancelled:
-    """Whether the task of this thread is wanted no more: its run has ended, or the worker closes."""
+    """A stop sign that is set once the task of this thread is cancelled or its worker closes."""
 
     def __init__(self) -> None:
         self._worker: Any = get_worker()
         self._key = self._worker.get_current_task()
 
     def is_set(self) -> bool:
-        """Looks at the worker's own state; asks nobody."""
+        """Return True if the task is cancelled, by the worker's own state."""
         task = self._worker.state.tasks.get(self._key)
         return task is None or task.state not in ("executing", "long-running")
 
 
-def greet() -> str:
-    """A `Greeting`."""
+def worker_info() -> str:
+    """Return a `WorkerInfo` as JSON."""
     cores = len(usable_cores())
-    return Greeting(process=PROCESS, version=svgpbench.__version__, cores=cores).model_dump_json()
+    return WorkerInfo(process=PROCESS, version=svgpbench.__version__, cores=cores).model_dump_json()
 
 
-def compute(order: str) -> str:
-    """Run a cell in a fresh worker process; a `Reply` to an `Order`; raises `Stopped` when cancelled."""
-    asked = Order.model_validate_json(order)
-    if asked.process != PROCESS:
-        return Reply(answer=None).model_dump_json()
-    answer = _refused(asked) or _ran(asked)
-    return Reply(answer=answer).model_dump_json()
+def compute(text: str) -> str:
+    """Run a `CellTask` in a fresh worker process and return a `TaskResult`, both as JSON.
+
+    Raises `Stopped` when the task is cancelled.
+    """
+    task = CellTask.model_validate_json(text)
+    if task.process != PROCESS:
+        return TaskResult(answer=None).model_dump_json()
+    answer = _refused(task) or _ran(task)
+    return TaskResult(answer=answer).model_dump_json()
 
 
-def _refused(asked: Order) -> Answer | None:
-    """The answer where this machine would make another cell of the order: other data, or another version."""
+def _refused(task: CellTask) -> Answer | None:
+    """Return why this machine cannot run the task: its data or its version give another id; else None."""
     try:
-        found = importlib.import_module(asked.target).identify(asked.request.config).cell_id
+        found = importlib.import_module(task.target).identify(task.request.config).cell_id
     except UserError as error:
         return Answer(status="skipped", message=str(error))
-    if found == asked.cell_id:
+    if found == task.cell_id:
         return None
     return Answer(
         status="skipped",
@@ -100,20 +102,20 @@ def _refused(asked: Order) -> Answer | None:
     )
 
 
-def _ran(asked: Order) -> Answer:
-    config, stop = asked.request.config, Cancelled()
-    limits = Limits(asked.timeout, asked.memory or _share_of_memory())
-    with claimed_cores(config.threads, config.measures, stop) as cores:
-        worker = WorkerProcess(WorkerKind.of(config), cores, asked.target)
+def _ran(task: CellTask) -> Answer:
+    config, stop = task.request.config, Cancelled()
+    limits = Limits(task.timeout, task.memory or _share_of_memory())
+    with reserved_cores(config.threads, config.measures, stop) as cores:
+        worker = WorkerProcess(WorkerKind.of(config), cores, task.target)
         try:
-            answer = worker.run(asked.request, limits, stop)
+            answer = worker.run(task.request, limits, stop)
         finally:
             worker.close()
     return answer.model_copy(update={"environment": worker.environment})
 
 
 def _share_of_memory() -> float:
-    """Bytes for each of this Dask worker's threads, of what it may hold and the machine has."""
+    """Return the bytes that each thread of this Dask worker may use."""
     worker: Any = get_worker()
     limit = worker.memory_manager.memory_limit
     most = job_memory(1)
@@ -121,43 +123,43 @@ def _share_of_memory() -> float:
 
 
 @contextmanager
-def claimed_cores(count: int, all_of_them: bool, stop: StopSign) -> Iterator[tuple[int, ...]]:
-    """So many cores that nothing else of a Dask run has on this machine, waited for.
+def reserved_cores(count: int, all_of_them: bool, stop: StopSign) -> Iterator[tuple[int, ...]]:
+    """Wait for `count` cores that no other Dask task on this machine has, and reserve them.
 
-    With `all_of_them` no other cell runs here meanwhile. Raises `Stopped`.
+    With `all_of_them` no other cell runs on this machine at the same time. Raises `Stopped`.
     """
-    claims, mine = _core_claims(), list[int]()
+    locks, mine = _core_locks(), list[int]()
     wanted = len(usable_cores()) if all_of_them else count
     try:
         while True:
-            # in order, and kept where all are wanted: of two that want all, one gets the first core
+            # in order, and kept if all are wanted: of two tasks that want all, one gets the first core
             for core in usable_cores():
                 if len(mine) == wanted:
                     break
                 if core in mine:
                     continue
-                if claims.take(str(core)):
+                if locks.acquire(str(core)):
                     mine.append(core)
                 elif all_of_them:
                     break
             if len(mine) == wanted:
                 break
             if not all_of_them:
-                _give_back(claims, mine)
+                _release(locks, mine)
             if stop.is_set():
                 raise Stopped
-            time.sleep(GLANCE_S)
+            time.sleep(POLL_INTERVAL_S)
         yield tuple(mine[:count])
     finally:
-        _give_back(claims, mine)
+        _release(locks, mine)
 
 
-def _give_back(claims: Claims, cores: list[int]) -> None:
+def _release(locks: FileLocks, cores: list[int]) -> None:
     while cores:
-        claims.drop(str(cores.pop()))
+        locks.release(str(cores.pop()))
 
 
 @functools.cache
-def _core_claims() -> Claims:
-    """Between all Dask workers of a user on this machine."""
-    return Claims(Path(tempfile.gettempdir()) / f"svgpbench-cores-{os.getuid()}")
+def _core_locks() -> FileLocks:
+    """Return the locks that all Dask workers of a user share on this machine."""
+    return FileLocks(Path(tempfile.gettempdir()) / f"svgpbench-cores-{os.getuid()}")

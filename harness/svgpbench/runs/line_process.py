@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
-GLANCE_S = 0.1  # how often a wait looks at what its caller watches
+POLL_INTERVAL_S = 0.1  # how often a wait looks at what its caller watches
 
 
 class Died(Exception):  # noqa: N818 - an outcome of the process, not a fault of the caller
@@ -57,10 +57,10 @@ class LineProcess:
         except OSError:
             raise Died(self._cause_of_death()) from None
 
-    def line(self, seconds: float | None, glance: Callable[[], object] | None = None) -> bytes:
+    def line(self, seconds: float | None, on_poll: Callable[[], object] | None = None) -> bytes:
         """Its next line.
 
-        A `glance` is called ten times a second, and ends the wait by what it raises; without one the
+        A `on_poll` is called ten times a second, and ends the wait by what it raises; without one the
         caller sleeps, so that a clock that runs meanwhile is not disturbed.
 
         Raises:
@@ -72,9 +72,9 @@ class LineProcess:
             left = None if end is None else end - time.monotonic()
             if left is not None and left <= 0:
                 raise TimeoutError
-            if glance is not None:
-                glance()
-                left = GLANCE_S if left is None else min(GLANCE_S, left)
+            if on_poll is not None:
+                on_poll()
+                left = POLL_INTERVAL_S if left is None else min(POLL_INTERVAL_S, left)
             # asked before the look: what a dying process wrote last is still read
             dead = not self.alive
             if self._selector.select(left):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from svgpbench.config import CellConfig
-from svgpbench.results.cell_locks import NAME, Claims
+from svgpbench.results.cell_locks import NAME, FileLocks
 from svgpbench.results.records import (
     DamagedRecordError,
     checkpoint_path,
@@ -23,13 +23,13 @@ from svgpbench.results.records import (
     set_aside,
 )
 from svgpbench.results.store import check_writable
-from svgpbench.runs.core_locks import CoreClaims, core_file
+from svgpbench.runs.core_locks import CoreReservation, core_file
 from svgpbench.runs.cores import job_cores
 from svgpbench.runs.events import Event, Noticed, Planned, SetAside, Summary
 from svgpbench.runs.protocol import TARGET
 from svgpbench.runs.queue import PlannedCell, identified, record_for
-from svgpbench.runs.scheduler import Foreman
-from svgpbench.runs.slots import Crew, LocalCrew
+from svgpbench.runs.scheduler import Scheduler
+from svgpbench.runs.slots import Executor, LocalExecutor
 from svgpbench.training.checkpoints import EVERY_S
 
 
@@ -44,7 +44,7 @@ def run_cells(
     on_event: Callable[[Event], None] = lambda event: None,
     force: bool = False,
     target: str = TARGET,
-    crew: Crew | None = None,
+    executor: Executor | None = None,
 ) -> Summary:
     """Run every cell that has no final record under `results`, `jobs` at a time.
 
@@ -53,14 +53,14 @@ def run_cells(
     Args:
         cells: the cells; two of the same id run once.
         results: folder of records.
-        jobs: workers at a time, each with cores of its own; None: as many as fit.
-        timeout: seconds that a cell may take, its worker's start not counted; None: any.
-        memory: bytes that a worker may hold; None: a fair share of the machine's.
-        checkpoint_every: least seconds between two writes of a cell's place.
+        jobs: number of workers, each with cores of its own; None: as many as fit.
+        timeout: seconds that a cell may take, without its worker's start; None: no limit.
+        memory: bytes that a worker may use; None: an equal share of the machine's memory.
+        checkpoint_every: least seconds between two checkpoints of a cell.
         on_event: called in the calling thread.
-        force: run cells that have a final record too, and those begun from their start.
+        force: also run cells that have a final record, and ignore checkpoints.
         target: module that offers `run_cell` and `identify`.
-        crew: who computes in place of this machine; `jobs`, `timeout` and `memory` are then its own.
+        executor: computes in place of this machine; `jobs`, `timeout` and `memory` are then its own.
 
     Returns:
         A summary; after Ctrl-C it is marked `interrupted`, and every finished cell has its record.
@@ -70,56 +70,58 @@ def run_cells(
             cannot be identified, or a folder that cannot be written.
     """
     with ExitStack() as held:
-        if crew is None:
-            own = held.enter_context(closing(CoreClaims(core_file())))
+        if executor is None:
+            own = held.enter_context(closing(CoreReservation(core_file())))
             threads = max((cell.threads for cell in cells), default=1)
-            crew = LocalCrew(job_cores(jobs, threads, own.choose), timeout, memory, target)
+            executor = LocalExecutor(job_cores(jobs, threads, own.choose), timeout, memory, target)
         plan = identified(cells, target)
         check_writable(results)
         there = {} if force else {one.cell_id: _found(results, one, on_event) for one in plan}
         waiting = [one for one in plan if not there.get(one.cell_id, NOTHING).done]
-        claims = held.enter_context(closing(Claims(results / NAME)))
-        if claims.missing:
-            on_event(Noticed(_no_locks(results, claims.missing)))
+        locks = held.enter_context(closing(FileLocks(results / NAME)))
+        if locks.missing:
+            on_event(Noticed(_no_locks(results, locks.missing)))
         else:
-            sweep_drafts(results, plan, claims)
+            sweep_drafts(results, plan, locks)
         if force:
             for planned in waiting:
                 checkpoint_path(results, planned.config, planned.cell_id).unlink(missing_ok=True)
-        before = None if force else {cell_id: found.begun for cell_id, found in there.items()}
-        foreman = Foreman(results, checkpoint_every, claims, before, total=len(waiting))
+        started_before = (
+            None if force else {cell_id: found.started for cell_id, found in there.items()}
+        )
+        scheduler = Scheduler(results, checkpoint_every, locks, started_before, total=len(waiting))
         resumed = len(plan) - len(waiting)
-        on_event(Planned(len(waiting), resumed, crew.size))
+        on_event(Planned(len(waiting), resumed, executor.size))
         try:
             for alone in (False, True):
                 part = [planned for planned in waiting if planned.alone == alone]
                 if part:
-                    foreman.work_through(part, crew.seats(part, alone), on_event)
+                    scheduler.run(part, executor.slots(part, alone), on_event)
             interrupted = False
         except KeyboardInterrupt:
             interrupted = True
     return Summary(
         cells=tuple(planned.identity for planned in plan),
-        records=foreman.records,
+        records=scheduler.records,
         resumed=resumed,
         total=len(waiting),
         interrupted=interrupted,
-        elsewhere=foreman.elsewhere,
+        elsewhere=scheduler.done_by_others,
     )
 
 
 class Found(NamedTuple):
-    """What of a cell's record was there at the start."""
+    """State of a cell's record before this run: final or not, and its start time."""
 
     done: bool
-    begun: datetime | None
+    started: datetime | None
 
 
-NOTHING = Found(done=False, begun=None)
+NOTHING = Found(done=False, started=None)
 
 
 def _found(results: Path, planned: PlannedCell, on_event: Callable[[Event], None]) -> Found:
-    """What an earlier run left of a cell; what lies in its place and is no record is set aside."""
+    """Return the state of a cell's record. A damaged record is renamed and reported."""
     try:
         record = record_for(results, planned)
     except DamagedRecordError as damage:
@@ -133,11 +135,11 @@ def _no_locks(results: Path, why: str) -> str:
     return f"the disk of {results} keeps no locks ({why}): start no second run on this folder meanwhile"
 
 
-def sweep_drafts(results: Path, plan: Sequence[PlannedCell], claims: Claims) -> None:
-    """Remove the files that killed runs had begun to write, but for those of a run that goes on."""
+def sweep_drafts(results: Path, plan: Sequence[PlannedCell], locks: FileLocks) -> None:
+    """Remove unfinished files of killed runs, except those of cells that another run has locked."""
     folders = {record_path(results, one.config, one.cell_id).parent for one in plan}
     for draft in (path for folder in sorted(folders) for path in folder.glob(".*.tmp")):
         cell_id = draft.name.split(".")[1]
-        if claims.take(cell_id):
+        if locks.acquire(cell_id):
             draft.unlink(missing_ok=True)
-            claims.drop(cell_id)
+            locks.release(cell_id)

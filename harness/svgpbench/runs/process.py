@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from svgpbench.config import CellConfig
 from svgpbench.environment import Environment
 from svgpbench.runs.line_process import Died, LineProcess
-from svgpbench.runs.memory_mappings import is_worn
+from svgpbench.runs.memory_mappings import near_mapping_limit
 from svgpbench.runs.protocol import Answer, Hello, Request
 from svgpbench.runs.worker_setup import worker_environment
 
@@ -55,7 +55,7 @@ class Stopped(Exception):  # noqa: N818 - not an error: the user stopped the run
     """The run was stopped while a cell ran; the cell has no result."""
 
 
-class HoldsTooMuch(Exception):  # noqa: N818 - as `Stopped`
+class MemoryLimitExceeded(Exception):  # noqa: N818 - as `Stopped`
     """The worker held more memory than it may."""
 
 
@@ -84,9 +84,9 @@ class WorkerProcess:
         return self._process.alive
 
     @property
-    def worn(self) -> bool:
+    def needs_replacement(self) -> bool:
         """Whether it has compiled so much that another process should run the next cell."""
-        return is_worn(self._process.pid, self.cells)
+        return near_mapping_limit(self._process.pid, self.cells)
 
     def run(
         self,
@@ -106,7 +106,7 @@ class WorkerProcess:
         except TimeoutError:
             self.kill()
             return Answer(status="timeout", message=f"no result within {limits.seconds:g} s")
-        except HoldsTooMuch as excess:
+        except MemoryLimitExceeded as excess:
             self.kill()
             return Answer(status="oom", message=str(excess))
         except ValidationError:
@@ -134,19 +134,19 @@ class WorkerProcess:
     def _line(self, limits: Limits, stop: StopSign) -> bytes:
         """The next line.
 
-        Raises `TimeoutError`, `HoldsTooMuch`, `Died` or `Stopped` where none comes.
+        Raises `TimeoutError`, `MemoryLimitExceeded`, `Died` or `Stopped` where none comes.
         """
 
-        def glance() -> None:
+        def on_poll() -> None:
             if stop.is_set():
                 self.kill()
                 raise Stopped
             if limits.memory_bytes is not None and self.held_bytes() > limits.memory_bytes:
-                raise HoldsTooMuch(
+                raise MemoryLimitExceeded(
                     f"the worker held more than {limits.memory_bytes / 2**30:.3g} GiB"
                 )
 
-        return self._process.line(limits.seconds, glance)
+        return self._process.line(limits.seconds, on_poll)
 
     def held_bytes(self) -> int:
         """Resident memory of the worker; asked so often that a look at all processes would cost time."""

@@ -1,4 +1,4 @@
-"""Which cells a run has to do, and which of them a job takes next."""
+"""The queue of cells of a run: which cell a slot runs next."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from svgpbench.runs.protocol import TARGET
 
 @dataclass(frozen=True)
 class PlannedCell:
-    """A cell to run."""
+    """A cell to run, with its id."""
 
     identity: Identity
 
@@ -30,17 +30,17 @@ class PlannedCell:
 
     @property
     def cell_id(self) -> str:
-        """The id that its record has."""
+        """Id of the cell and of its record."""
         return self.identity.cell_id
 
     @property
     def alone(self) -> bool:
-        """Whether nothing else may run meanwhile."""
+        """True if no other cell may run at the same time: it measures time, or uses a device."""
         return self.config.measures or self.config.backend.device != "cpu"
 
 
 def identified(cells: Sequence[CellConfig], target: str = TARGET) -> list[PlannedCell]:
-    """Each different cell once, in declared order, whole."""
+    """Return the distinct cells in declared order, with complete configurations and ids."""
     identify: Callable[[CellConfig], Identity] = importlib.import_module(target).identify
     plan: dict[str, PlannedCell] = {}
     for config in cells:
@@ -50,10 +50,10 @@ def identified(cells: Sequence[CellConfig], target: str = TARGET) -> list[Planne
 
 
 def record_for(results: Path, planned: PlannedCell) -> Record | None:
-    """The record that an earlier run made of this cell, if there is one.
+    """Return the record that an earlier run made of this cell, if any.
 
-    An id leaves out what is at its default, so a record that says otherwise than the cell in any key was
-    made when a default was another: it is none of this cell. Errors as of `record_of`.
+    An id leaves out fields at their defaults. A record whose configuration differs from the cell's was made
+    under other defaults and does not belong to it. Raises as `record_of` does.
     """
     record = record_of(results, planned.config, planned.cell_id)
     if record is None or not same_cell(record.config, planned.config):
@@ -61,8 +61,8 @@ def record_for(results: Path, planned: PlannedCell) -> Record | None:
     return record
 
 
-class Backlog:
-    """Cells that wait, by kind of worker; a job keeps to its kind while that lasts."""
+class CellQueue:
+    """Waiting cells by kind of worker. A job takes cells of the kind it ran last while there are any."""
 
     def __init__(self, cells: Sequence[PlannedCell]) -> None:
         self._lock = threading.Lock()
@@ -72,14 +72,14 @@ class Backlog:
             self._waiting.setdefault(WorkerKind.of(planned.config), deque()).append(planned)
 
     def take(
-        self, job: int, may_run: Callable[[WorkerKind], bool] = lambda kind: True
+        self, job: int, can_run: Callable[[WorkerKind], bool] = lambda kind: True
     ) -> PlannedCell | None:
-        """The next cell of the job's kind, or else of the kind that the fewest jobs work on.
+        """Return the next cell of the job's kind, or else of the kind that the fewest jobs run.
 
-        None where no cell waits that the job may run.
+        None if no cell waits that the job can run.
         """
         with self._lock:
-            kinds = [kind for kind in self._kinds() if may_run(kind)]
+            kinds = [kind for kind in self._kinds() if can_run(kind)]
             if not kinds:
                 return None
             kind = self._taken_by.pop(job, None)
@@ -90,19 +90,19 @@ class Backlog:
             return self._waiting[kind].popleft()
 
     def put_back(self, planned: PlannedCell) -> None:
-        """A cell that was taken waits again, before all others of its kind."""
+        """Put a cell back, before all others of its kind."""
         with self._lock:
             self._waiting[WorkerKind.of(planned.config)].appendleft(planned)
 
     def waiting(self) -> list[PlannedCell]:
-        """The cells that nobody has taken."""
+        """Return the cells that no job has taken."""
         with self._lock:
             return [planned for cells in self._waiting.values() for planned in cells]
 
-    def waits_for(self, may_run: Callable[[WorkerKind], bool] = lambda kind: True) -> bool:
-        """Whether a cell waits that may be run so."""
+    def waits_for(self, can_run: Callable[[WorkerKind], bool] = lambda kind: True) -> bool:
+        """Return True if a cell waits of a kind that `can_run` accepts."""
         with self._lock:
-            return any(map(may_run, self._kinds()))
+            return any(map(can_run, self._kinds()))
 
     def _kinds(self) -> list[WorkerKind]:
         return [kind for kind, queue in self._waiting.items() if queue]

@@ -1,4 +1,4 @@
-"""Hands cells to seats, and writes the record of each; cells that another run has claimed wait for it."""
+"""Run cells on slots and write their records. A cell that another run has locked waits for it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from svgpbench.errors import UserError
-from svgpbench.results.cell_locks import Claims
+from svgpbench.results.cell_locks import FileLocks
 from svgpbench.results.records import (
     DamagedRecordError,
     Record,
@@ -26,65 +26,70 @@ from svgpbench.results.store import record_of
 from svgpbench.runs.events import Event, Finished, Noticed, Started
 from svgpbench.runs.process import Stopped
 from svgpbench.runs.protocol import Answer, Request
-from svgpbench.runs.queue import Backlog, PlannedCell, record_for
-from svgpbench.runs.slots import Ran, Seat, SeatLost, Seats
+from svgpbench.runs.queue import CellQueue, PlannedCell, record_for
+from svgpbench.runs.slots import Ran, Slot, SlotLost, SlotPool
 
-LOOK_S = 0.5  # how often new seats and cells of other runs are looked for
-MOST_LOST = 2
-"""Machines that may be lost with one cell: after the first it runs again, after the second it has crashed."""
-
-
-class _Left(NamedTuple):
-    """A seat has nothing to do."""
-
-    seat: Seat
+UPDATE_INTERVAL_S = 0.5  # between looks for new slots and for cells that other runs have left
+MAX_LOST = 2
+"""Machines that may be lost while they run one cell. After the first it runs again, then it has crashed."""
 
 
-_News: TypeAlias = Event | Exception | _Left
+class _SlotReleased(NamedTuple):
+    """A message: a slot has no more cells."""
+
+    slot: Slot
+
+
+_Message: TypeAlias = Event | Exception | _SlotReleased
 
 
 @dataclass
-class Foreman:
-    """State that the seats of one run share."""
+class Scheduler:
+    """The cells of one run, its records, and the threads that serve its slots."""
 
     results: Path
     checkpoint_every: float
-    claims: Claims
-    before: Mapping[str, datetime | None] | None
-    """By cell, when the record that was there at the start was begun; None: every cell is to be run."""
+    locks: FileLocks
+    started_before: Mapping[str, datetime | None] | None
+    """Start time of the record that each cell had when the run began; None: run every cell."""
     total: int
     records: list[Record] = field(default_factory=list)
-    elsewhere: int = 0
+    done_by_others: int = 0
     _stop: threading.Event = field(default_factory=threading.Event)
-    _held: list[PlannedCell] = field(default_factory=list)  # that other runs have claimed
+    _locked_by_others: list[PlannedCell] = field(default_factory=list)
     _lost: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _counting: threading.Lock = field(default_factory=threading.Lock)
 
-    def work_through(
-        self, cells: Sequence[PlannedCell], seats: Seats, on_event: Callable[[Event], None]
+    def run(
+        self, cells: Sequence[PlannedCell], slots: SlotPool, on_event: Callable[[Event], None]
     ) -> None:
-        """Run `cells` in a thread a seat; events are handed out here, in the calling thread."""
-        news: queue.Queue[_News] = queue.Queue()
-        backlog = Backlog(cells)
+        """Run the cells, one thread per slot. `on_event` is called in the calling thread."""
+        messages: queue.Queue[_Message] = queue.Queue()
+        cell_queue = CellQueue(cells)
         busy: dict[int, threading.Thread] = {}
-        next_look = 0.0
+        next_update = 0.0
         try:
             while True:
-                if time.monotonic() >= next_look:
-                    self._free_held(backlog, news)
-                    self._seat_all(seats, backlog, busy, news)
-                    next_look = time.monotonic() + LOOK_S
-                    if not busy and not self._held and not backlog.waits_for() and news.empty():
+                if time.monotonic() >= next_update:
+                    self._requeue_unlocked(cell_queue, messages)
+                    self._start_slots(slots, cell_queue, busy, messages)
+                    next_update = time.monotonic() + UPDATE_INTERVAL_S
+                    if (
+                        not busy
+                        and not self._locked_by_others
+                        and not cell_queue.waits_for()
+                        and messages.empty()
+                    ):
                         return
                 try:
-                    item = news.get(timeout=max(0.0, next_look - time.monotonic()))
+                    item = messages.get(timeout=max(0.0, next_update - time.monotonic()))
                 except queue.Empty:
                     continue
                 if isinstance(item, Exception):
                     raise item
-                if isinstance(item, _Left):
-                    busy.pop(item.seat.job).join()
-                    next_look = 0.0
+                if isinstance(item, _SlotReleased):
+                    busy.pop(item.slot.job).join()
+                    next_update = 0.0
                 else:
                     on_event(item)
         except BaseException:
@@ -93,94 +98,103 @@ class Foreman:
                 thread.join()
             raise
 
-    def _seat_all(
+    def _start_slots(
         self,
-        seats: Seats,
-        backlog: Backlog,
+        slots: SlotPool,
+        cell_queue: CellQueue,
         busy: dict[int, threading.Thread],
-        news: queue.Queue[_News],
+        messages: queue.Queue[_Message],
     ) -> None:
-        """A thread for every seat that has none and could do something."""
-        for seat in seats.now():
-            if seat.job not in busy and backlog.waits_for(seat.may_run):
-                busy[seat.job] = threading.Thread(
-                    target=self._serve, args=(seat, backlog, news), name=f"job {seat.job}"
+        """Start a thread for every idle slot that can run a waiting cell.
+
+        Skip the waiting cells if no slot can ever run them.
+        """
+        for slot in slots.now():
+            if slot.job not in busy and cell_queue.waits_for(slot.can_run):
+                busy[slot.job] = threading.Thread(
+                    target=self._serve, args=(slot, cell_queue, messages), name=f"job {slot.job}"
                 )
-                busy[seat.job].start()
-        if not busy and (waiting := backlog.waiting()) and (why := seats.despair(waiting)):
-            while (planned := backlog.take(0)) is not None:
+                busy[slot.job].start()
+        if (
+            not busy
+            and (waiting := cell_queue.waiting())
+            and (why := slots.unschedulable_reason(waiting))
+        ):
+            while (planned := cell_queue.take(0)) is not None:
                 ran = Ran(
                     Answer(status="skipped", message=why), WorkerFacts(fresh=True, cells_before=0)
                 )
-                self._keep(planned, ran, datetime.now(UTC), 0.0, 0, news)
+                self._write(planned, ran, datetime.now(UTC), 0.0, 0, messages)
 
-    def _free_held(self, backlog: Backlog, news: queue.Queue[_News]) -> None:
-        """Cells that another run has given up wait again, but for those that it has made a record of."""
-        for planned in self._held.copy():
-            if not self.claims.take(planned.cell_id):
+    def _requeue_unlocked(self, cell_queue: CellQueue, messages: queue.Queue[_Message]) -> None:
+        """Queue the cells that another run has unlocked without making their records."""
+        for planned in self._locked_by_others.copy():
+            if not self.locks.acquire(planned.cell_id):
                 continue
-            self._held.remove(planned)
+            self._locked_by_others.remove(planned)
             made = self._made_meanwhile(planned)
-            self.claims.drop(planned.cell_id)
+            self.locks.release(planned.cell_id)
             if made is None:
-                backlog.put_back(planned)
+                cell_queue.put_back(planned)
             else:
-                self._count_elsewhere(made, 0, news)
+                self._count_done_by_others(made, 0, messages)
 
-    def _serve(self, seat: Seat, backlog: Backlog, news: queue.Queue[_News]) -> None:
-        """One seat: cell after cell."""
+    def _serve(self, slot: Slot, cell_queue: CellQueue, messages: queue.Queue[_Message]) -> None:
+        """Run cell after cell on one slot."""
         try:
             while not self._stop.is_set():
-                planned = backlog.take(seat.job, seat.may_run)
+                planned = cell_queue.take(slot.job, slot.can_run)
                 if planned is None:
                     break
-                if not self.claims.take(planned.cell_id):
-                    self._held.append(planned)
+                if not self.locks.acquire(planned.cell_id):
+                    self._locked_by_others.append(planned)
                     continue
                 try:
-                    self._do(planned, seat, news)
-                except SeatLost as loss:
-                    self._lose(planned, str(loss), backlog, news)
+                    self._run_locked(planned, slot, messages)
+                except SlotLost as loss:
+                    self._requeue(planned, str(loss), cell_queue, messages)
                     break
                 finally:
-                    self.claims.drop(planned.cell_id)
+                    self.locks.release(planned.cell_id)
         except Stopped:
             pass
         except Exception as error:  # raised again in the calling thread
-            news.put(error)
+            messages.put(error)
         finally:
-            seat.leave()
-            news.put(_Left(seat))
+            slot.release()
+            messages.put(_SlotReleased(slot))
 
-    def _do(self, planned: PlannedCell, seat: Seat, news: queue.Queue[_News]) -> None:
-        """One cell that is claimed."""
+    def _run_locked(
+        self, planned: PlannedCell, slot: Slot, messages: queue.Queue[_Message]
+    ) -> None:
+        """Run one cell, which this run has locked."""
         if (made := self._made_meanwhile(planned)) is not None:
-            self._count_elsewhere(made, seat.job, news)
+            self._count_done_by_others(made, slot.job, messages)
             return
-        done = len(self.records) + self.elsewhere
-        news.put(Started(planned.cell_id, planned.config, seat.job, done, self.total))
-        # a time that is measured is that of one process
-        keeps = seat.keeps_places and not planned.config.measures
+        done = len(self.records) + self.done_by_others
+        messages.put(Started(planned.cell_id, planned.config, slot.job, done, self.total))
+        # a measured time must be of one process
+        keeps = slot.supports_checkpoints and not planned.config.measures
         place = checkpoint_path(self.results, planned.config, planned.cell_id)
-        started, clock = self._begun(planned), time.monotonic()
+        started, clock = self._start_time(planned), time.monotonic()
         request = Request(
             config=planned.config,
             checkpoint=str(place) if keeps else None,
             every_s=self.checkpoint_every,
         )
-        ran = seat.run(planned, request, self._stop)
-        self._keep(planned, ran, started, time.monotonic() - clock, seat.job, news)
+        ran = slot.run(planned, request, self._stop)
+        self._write(planned, ran, started, time.monotonic() - clock, slot.job, messages)
 
-    def _keep(
+    def _write(
         self,
         planned: PlannedCell,
         ran: Ran,
         started: datetime,
         wall_s: float,
         job: int,
-        news: queue.Queue[_News],
+        messages: queue.Queue[_Message],
     ) -> None:
-        """Write a cell's record and say so."""
+        """Write the record of a cell and report it."""
         lost = self._lost.get(planned.cell_id, ())
         facts = ran.worker.model_copy(update={"lost": lost})
         record = make_record(planned, ran.answer, facts, started, wall_s)
@@ -189,45 +203,49 @@ class Foreman:
             checkpoint_path(self.results, planned.config, planned.cell_id).unlink(missing_ok=True)
         with self._counting:
             self.records.append(record)
-            news.put(Finished(record, job, len(self.records) + self.elsewhere, self.total))
+            messages.put(Finished(record, job, len(self.records) + self.done_by_others, self.total))
 
-    def _lose(
-        self, planned: PlannedCell, who: str, backlog: Backlog, news: queue.Queue[_News]
+    def _requeue(
+        self, planned: PlannedCell, who: str, cell_queue: CellQueue, messages: queue.Queue[_Message]
     ) -> None:
-        """A cell whose machine was lost: it waits again, or has crashed where that is not the first."""
+        """Queue a cell again whose machine was lost; record it as crashed after `MAX_LOST` machines."""
         lost = (*self._lost.get(planned.cell_id, ()), who)
         self._lost[planned.cell_id] = lost
-        if len(lost) < MOST_LOST:
-            news.put(Noticed(f"{who} was lost; its cell {planned.cell_id} runs again elsewhere"))
-            backlog.put_back(planned)
+        if len(lost) < MAX_LOST:
+            messages.put(
+                Noticed(f"{who} was lost; its cell {planned.cell_id} runs again elsewhere")
+            )
+            cell_queue.put_back(planned)
             return
         answer = Answer(status="crashed", message=f"lost with it: {' and '.join(lost)}")
         ran = Ran(answer, WorkerFacts(fresh=True, cells_before=0))
-        self._keep(planned, ran, self._begun(planned), 0.0, 0, news)
+        self._write(planned, ran, self._start_time(planned), 0.0, 0, messages)
 
-    def _count_elsewhere(self, made: Record, job: int, news: queue.Queue[_News]) -> None:
+    def _count_done_by_others(
+        self, made: Record, job: int, messages: queue.Queue[_Message]
+    ) -> None:
         with self._counting:
-            self.elsewhere += 1
-            done = len(self.records) + self.elsewhere
-            news.put(Finished(made, job, done, self.total, elsewhere=True))
+            self.done_by_others += 1
+            done = len(self.records) + self.done_by_others
+            messages.put(Finished(made, job, done, self.total, elsewhere=True))
 
     def _made_meanwhile(self, planned: PlannedCell) -> Record | None:
-        """The record that another run has made of a cell since this one began."""
-        if self.before is None:
+        """Return the record that another run has made of a cell since this run began, if any."""
+        if self.started_before is None:
             return None
         with suppress(DamagedRecordError):  # it is written over
             record = record_for(self.results, planned)
-            if record is not None and record.started != self.before.get(planned.cell_id):
+            if record is not None and record.started != self.started_before.get(planned.cell_id):
                 return record
         return None
 
-    def _begun(self, planned: PlannedCell) -> datetime:
-        """Now; after the record that is there in any case, whose place the new one takes.
+    def _start_time(self, planned: PlannedCell) -> datetime:
+        """Return the current time, or a later one than that of the record that will be replaced.
 
-        A clock may have been put back, and of two records that one counts which was begun last.
+        Of two records the one that started later counts, and the clock may have been set back.
         """
         now = datetime.now(UTC)
-        with suppress(UserError):  # of another schema: it goes, as what `--force` runs again
+        with suppress(UserError):  # a record of another schema is replaced
             there = record_of(self.results, planned.config, planned.cell_id)
             if there is not None:
                 return max(now, there.started + timedelta(milliseconds=1))
@@ -237,8 +255,8 @@ class Foreman:
 def make_record(
     planned: PlannedCell, answer: Answer, worker: WorkerFacts, started: datetime, wall_s: float
 ) -> Record:
-    """The record of a cell from its worker's answer."""
-    answer = _of_its_data(planned, answer)
+    """Return the record of a cell from its worker's answer."""
+    answer = _refuse_other_data(planned, answer)
     return Record(
         cell_id=planned.cell_id,
         method_version=planned.identity.method_version,
@@ -258,10 +276,10 @@ def make_record(
     )
 
 
-def _of_its_data(planned: PlannedCell, answer: Answer) -> Answer:
-    """The answer, but for its numbers where a worker found other data than the cell is of.
+def _refuse_other_data(planned: PlannedCell, answer: Answer) -> Answer:
+    """Return the answer, or `skipped` without numbers if the worker read other data than were planned.
 
-    A file may have changed since the run was planned, or be another one on the worker's machine.
+    A file may have changed since the run began, or may differ on the worker's machine.
     """
     expected = planned.identity.fingerprint
     found = answer.data.get("fingerprint", expected)

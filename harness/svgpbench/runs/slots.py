@@ -1,4 +1,4 @@
-"""Where cells are computed: a seat takes one at a time, and a crew is the seats that a run has."""
+"""Slots, each of which computes one cell at a time, and the executor that provides them."""
 
 from __future__ import annotations
 
@@ -16,134 +16,134 @@ KEEPS_WORKER = frozenset({"ok", "not_pd", "diverged", "skipped"})
 
 
 class Ran(NamedTuple):
-    """How a cell ended, and in what process."""
+    """The answer to a cell, and the process that gave it."""
 
     answer: Answer
     worker: WorkerFacts
 
 
-class SeatLost(Exception):  # noqa: N818 - an outcome, not a fault of the caller
-    """The machine of a seat is gone, and the cell that it ran with it; the message names it."""
+class SlotLost(Exception):  # noqa: N818 - an outcome, not a fault of the caller
+    """Raised when the machine of a slot is gone, and with it the cell; the message names the machine."""
 
 
-class Seat(Protocol):
+class Slot(Protocol):
     """A place where one cell at a time is computed."""
 
     @property
     def job(self) -> int:
-        """Its number, from 0, as events have it."""
+        """Number of the slot, from 0, as events show it."""
         ...
 
     @property
-    def keeps_places(self) -> bool:
-        """Whether a cell's checkpoint may lie in the folder of records."""
+    def supports_checkpoints(self) -> bool:
+        """True if it can write checkpoints into the folder of records."""
         ...
 
-    def may_run(self, kind: WorkerKind) -> bool:
-        """Whether it has what cells of a kind need."""
+    def can_run(self, kind: WorkerKind) -> bool:
+        """Return True if it has the cores and the device that cells of this kind need."""
         ...
 
     def run(self, planned: PlannedCell, request: Request, stop: StopSign) -> Ran:
-        """Run a cell to its end; raises `Stopped` and `SeatLost`."""
+        """Run a cell to its end. Raises `Stopped` and `SlotLost`."""
         ...
 
-    def leave(self) -> None:
-        """There is nothing more to do here for now."""
-        ...
-
-
-class Seats(Protocol):
-    """The seats of one part of a run."""
-
-    def now(self) -> Sequence[Seat]:
-        """Those that there are at this moment, each the same object every time."""
-        ...
-
-    def despair(self, waiting: Sequence[PlannedCell]) -> str:
-        """Why no seat will come for cells for which there is none; empty while one may."""
+    def release(self) -> None:
+        """Free what the slot holds; it may be used again."""
         ...
 
 
-class Crew(Protocol):
-    """What a run has to compute with."""
+class SlotPool(Protocol):
+    """The slots of one part of a run."""
+
+    def now(self) -> Sequence[Slot]:
+        """Return the slots that exist at this moment; a slot is the same object every time."""
+        ...
+
+    def unschedulable_reason(self, waiting: Sequence[PlannedCell]) -> str:
+        """Return why these cells can never be run; empty while a slot may still come."""
+        ...
+
+
+class Executor(Protocol):
+    """The slots of a run: cores of this machine, or the workers of a cluster."""
 
     @property
     def size(self) -> int:
-        """How many cells at a time."""
+        """Number of cells that run at a time."""
         ...
 
-    def seats(self, cells: Sequence[PlannedCell], alone: bool) -> Seats:
-        """Those for some cells, which run at the same time, or each `alone`."""
+    def slots(self, cells: Sequence[PlannedCell], alone: bool) -> SlotPool:
+        """Return slots for these cells. With `alone` only one cell runs at a time."""
         ...
 
 
-class LocalSeat:
-    """Cores of this machine, with a worker that is kept while it fits and works."""
+class LocalSlot:
+    """A set of cores of this machine. Its worker process is reused while it fits the next cell."""
 
-    keeps_places = True
+    supports_checkpoints = True
 
     def __init__(self, job: int, cores: tuple[int, ...], limits: Limits, target: str) -> None:
         self.job = job
         self.cores, self.limits, self.target = cores, limits, target
         self.worker: WorkerProcess | None = None
 
-    def may_run(self, kind: WorkerKind) -> bool:
+    def can_run(self, kind: WorkerKind) -> bool:
         return True
 
     def run(self, planned: PlannedCell, request: Request, stop: StopSign) -> Ran:
         if self.worker is not None and not fits(self.worker, planned):
-            self.leave()
+            self.release()
         if self.worker is None:
             kind = WorkerKind.of(planned.config)
             self.worker = WorkerProcess(kind, self.cores[: kind.threads], self.target)
         worker, before = self.worker, self.worker.cells
         answer = worker.run(request, self.limits, stop)
-        if answer.status not in KEEPS_WORKER or planned.config.measures or worker.worn:
-            self.leave()
+        if answer.status not in KEEPS_WORKER or planned.config.measures or worker.needs_replacement:
+            self.release()
         return Ran(
             answer.model_copy(update={"environment": worker.environment}),
             WorkerFacts(fresh=before == 0, cells_before=before, resumptions=answer.resumptions),
         )
 
-    def leave(self) -> None:
+    def release(self) -> None:
         if self.worker is not None:
             self.worker.close()
             self.worker = None
 
 
 def fits(worker: WorkerProcess, planned: PlannedCell) -> bool:
-    """Whether a warm worker may run the cell."""
+    """Return True if a worker that has run cells before may run this one."""
     same_kind = worker.kind == WorkerKind.of(planned.config)
     return same_kind and worker.alive and not planned.config.measures
 
 
-class LocalSeats(NamedTuple):
-    """Seats that stay."""
+class LocalSlots(NamedTuple):
+    """The slots of this machine, which neither come nor go."""
 
-    all: tuple[LocalSeat, ...]
+    all: tuple[LocalSlot, ...]
 
-    def now(self) -> Sequence[Seat]:
+    def now(self) -> Sequence[Slot]:
         return self.all
 
-    def despair(self, waiting: Sequence[PlannedCell]) -> str:
+    def unschedulable_reason(self, waiting: Sequence[PlannedCell]) -> str:
         return ""
 
 
-class LocalCrew(NamedTuple):
-    """The cores of this machine, dealt out to jobs."""
+class LocalExecutor(NamedTuple):
+    """The cores of this machine, divided among jobs."""
 
     allotment: Sequence[tuple[int, ...]]
     timeout: float | None
-    memory: float | None  # bytes that a worker may hold; None: a fair share
+    memory: float | None  # bytes that a worker may use; None: an equal share of the memory
     target: str
 
     @property
     def size(self) -> int:
         return len(self.allotment)
 
-    def seats(self, cells: Sequence[PlannedCell], alone: bool) -> Seats:
+    def slots(self, cells: Sequence[PlannedCell], alone: bool) -> SlotPool:
         jobs = self.allotment[: 1 if alone else len(cells)]
         limits = Limits(self.timeout, self.memory or job_memory(max(1, len(jobs))))
-        return LocalSeats(
-            tuple(LocalSeat(job, cores, limits, self.target) for job, cores in enumerate(jobs))
+        return LocalSlots(
+            tuple(LocalSlot(job, cores, limits, self.target) for job, cores in enumerate(jobs))
         )

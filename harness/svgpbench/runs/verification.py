@@ -22,7 +22,7 @@ from svgpbench.plugins import framework_missing
 from svgpbench.results.difference import difference
 from svgpbench.results.records import FINAL, Record
 from svgpbench.results.store import records_in
-from svgpbench.results.validity import why_superseded
+from svgpbench.results.validity import outdated_reason
 from svgpbench.runs.events import Event
 from svgpbench.runs.pool import run_cells
 
@@ -70,7 +70,7 @@ def verify(
     if sample is not None:
         here = [r for r in final if framework_missing(r.config.backend.name) is None]
         final = drawn(here or final, sample, seed)
-    stale = [(record, why_superseded(record)) for record in final]
+    stale = [(record, outdated_reason(record)) for record in final]
     verdicts = [Verdict(record, "superseded", reason=why) for record, why in stale if why]
     current = [record for record, why in stale if not why]
 

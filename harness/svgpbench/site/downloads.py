@@ -14,7 +14,7 @@ from svgpbench.experiments import shipped_experiments
 from svgpbench.papers import Artefact, Paper, paper_folders
 from svgpbench.papers.evidence.curves import LEARNING
 from svgpbench.results import tidy
-from svgpbench.results.records import kept_path
+from svgpbench.results.records import parquet_path
 from svgpbench.results.store import experiments, records_in
 from svgpbench.site.pages import Link
 
@@ -47,9 +47,9 @@ class Downloads:
     def of_records(self, results: Path) -> None:
         """Of each experiment its kept records as they are, and all its records as a tidy table."""
         for name in experiments(results):
-            if kept_path(results, name).is_file():
+            if parquet_path(results, name).is_file():
                 says = f"records of {name}, every number bit for bit; `svgpbench` reads them"
-                self._copy(kept_path(results, name), f"records/{name}.parquet", says)
+                self._copy(parquet_path(results, name), f"records/{name}.parquet", says)
             stored = records_in(results, name).stored
             if not stored:
                 continue  # a folder of something else
