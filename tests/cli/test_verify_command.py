@@ -18,7 +18,7 @@ from svgpbench.experiments.cell import identify, load_data
 from svgpbench.results.difference import difference
 from svgpbench.results.records import Record, write_record
 from svgpbench.results.store import records_in
-from svgpbench.runs.verification import MARGIN, ROUNDING, drawn, judged, verify
+from svgpbench.runs.verification import MARGIN, ROUNDING, draw_sample, verdict_on, verify
 
 
 @pytest.fixture(scope="module")
@@ -125,18 +125,18 @@ def test_a_difference_within_that_of_replicas_is_chaos(results: Path) -> None:
 
     fresh = moved(1 + 1e-4)
     assert difference(record, fresh) == pytest.approx(1e-4)
-    assert judged(record, fresh).kind == "different"
+    assert verdict_on(record, fresh).kind == "different"
     near, far = moved((1 + 1e-4) * (1 + 2e-4 / MARGIN)), moved((1 + 1e-4) * (1 + 5e-5 / MARGIN))
-    assert judged(record, fresh, [near]).kind == "chaotic"
-    assert judged(record, fresh, [near]).spread == pytest.approx(2e-4 / MARGIN, rel=1e-3)
-    assert judged(record, fresh, [far]).kind == "different"
-    assert judged(record, fresh, [far, near]).kind == "chaotic"
+    assert verdict_on(record, fresh, [near]).kind == "chaotic"
+    assert verdict_on(record, fresh, [near]).spread == pytest.approx(2e-4 / MARGIN, rel=1e-3)
+    assert verdict_on(record, fresh, [far]).kind == "different"
+    assert verdict_on(record, fresh, [far, near]).kind == "chaotic"
     crashed = near.model_copy(update={"status": "crashed"})
-    assert judged(record, fresh, [crashed]).kind == "different"  # it says nothing of chaos
+    assert verdict_on(record, fresh, [crashed]).kind == "different"  # it says nothing of chaos
     assert MARGIN <= 10.0
     failed = record.model_copy(update={"status": "not_pd"})
-    assert judged(record, failed).kind == "different"
-    assert judged(record, record.model_copy(update={"status": "skipped"})).kind == "not run"
+    assert verdict_on(record, failed).kind == "different"
+    assert verdict_on(record, record.model_copy(update={"status": "skipped"})).kind == "not run"
     assert ROUNDING <= 1e-8
 
 
@@ -152,7 +152,7 @@ def test_a_record_of_fewer_metrics_is_compared_in_those_it_has(cli: Cli, results
     # but a column that a run no longer gives is a difference
     rewritten(results, record, 1.0)
     fewer = record.model_copy(update={"trace": {"iteration": [1, 2]}})
-    assert judged(record, fewer).kind == "different"
+    assert verdict_on(record, fewer).kind == "different"
 
 
 def test_what_a_record_lacks_makes_nothing_chaotic(results: Path) -> None:
@@ -167,27 +167,28 @@ def test_what_a_record_lacks_makes_nothing_chaotic(results: Path) -> None:
         update={"trace": {k: v for k, v in record.trace.items() if k != "crps"}}
     )
     replica = with_column("crps", 2.0)
-    assert judged(record, fresh, [replica]).kind == "chaotic"
-    assert judged(older, fresh, [replica]).kind == "different"
+    assert verdict_on(record, fresh, [replica]).kind == "chaotic"
+    assert verdict_on(older, fresh, [replica]).kind == "different"
 
 
 def test_a_sample_is_the_same_every_time_and_draws_from_all(results: Path) -> None:
     record = records_in(results, "mine").records[0]
     many = [record.model_copy(update={"cell_id": str(i)}) for i in range(200)]
-    chosen = [r.cell_id for r in drawn(many, 12)]
-    assert chosen == [r.cell_id for r in drawn(many, 12)]
+    chosen = [r.cell_id for r in draw_sample(many, 12)]
+    assert chosen == [r.cell_id for r in draw_sample(many, 12)]
     assert len(set(chosen)) == 12
-    assert len({r.cell_id for r in drawn(many, 199)}) == 199
+    assert len({r.cell_id for r in draw_sample(many, 199)}) == 199
     assert max(map(int, chosen)) > 150 and min(map(int, chosen)) < 50
-    assert drawn(many, 500) == many
-    assert chosen != [r.cell_id for r in drawn(many, 12, seed=1)]
+    assert draw_sample(many, 500) == many
+    assert chosen != [r.cell_id for r in draw_sample(many, 12, seed=1)]
 
 
 def test_another_seed_draws_another_record(cli: Cli, results: Path) -> None:
     drawings = [("verify", "--results", "r", "--sample", "1", "--seed", x, "--json") for x in "01"]
     ids = [json.loads(cli(*drawing).out)[0]["cell_id"] for drawing in drawings]
     assert ids == [
-        r.cell_id for r in (drawn(records_in(results, "mine").records, 1, s)[0] for s in (0, 1))
+        r.cell_id
+        for r in (draw_sample(records_in(results, "mine").records, 1, s)[0] for s in (0, 1))
     ]
     assert len(set(ids)) == 2
 

@@ -13,7 +13,7 @@ from svgpbench.errors import UserError, unknown
 from svgpbench.experiments import Experiment, load_experiment, resolve, shipped_experiments
 from svgpbench.experiments.cell import identify
 from svgpbench.results.records import Record, UnreadableFileError
-from svgpbench.results.store import Found, experiments, records_in, records_of
+from svgpbench.results.store import LoadedRecords, experiments, records_in, records_of
 from svgpbench.results.validity import outdated_reason
 
 REPLICATED = {"experiment", "seed", "backend", "perturbation"}
@@ -113,7 +113,7 @@ def _of_name(results: Path, name: str) -> Collected:
     return Collected(name, tuple(records), 0, ())
 
 
-def _readable(found: Found) -> tuple[list[Record], list[str]]:
+def _readable(found: LoadedRecords) -> tuple[list[Record], list[str]]:
     """The records, and a note on files that are none."""
     again = "left out, and `svgpbench run` makes it anew"
     return found.records, [f"{again}: {line}" for line in found.damaged]

@@ -1,4 +1,4 @@
-"""One Parquet file an experiment, `<folder>/<experiment>.parquet`: a row a record, every number bit for bit.
+"""One Parquet file per experiment, `<folder>/<experiment>.parquet`: one row per record, numbers bit for bit.
 
 Numbers of a record are columns, `metric_NAME` and, as lists, `trace_NAME`: whole numbers where all of the
 experiment's are, else double; null is null. `config`, `data`, `environment`, `timing` and `worker` are the
@@ -38,7 +38,7 @@ from svgpbench.results.records import (
 )
 
 MARK: Final = b"svgpbench"
-"""The key of a file's metadata that says what it holds."""
+"""Key of the file's metadata under which the schema and the digest lie."""
 
 ABOUT: Final = ("schema_version", "experiment", "digest")
 PLAIN: Final = {
@@ -54,7 +54,7 @@ PLAIN: Final = {
 AS_JSON: Final = ("config", "data", "environment", "timing", "worker")
 WHICH: Final = ("order", "other")
 COLUMNS: Final = PLAIN | dict.fromkeys((*AS_JSON, *WHICH), pa.string())
-"""Those that every file has, and their types."""
+"""Columns of every file, with their types."""
 
 PREFIX: Final = {"metrics": "metric_", "trace": "trace_"}
 
@@ -67,7 +67,7 @@ class Lists(NamedTuple):
     ends: list[int]
 
     def at(self, row: int) -> list[Number]:
-        """One of them."""
+        """Return the list of a row."""
         part = slice(self.ends[row - 1] if row else 0, self.ends[row])
         values: list[Number] = self.numbers[part].tolist()
         present = self.present[part]
@@ -80,7 +80,7 @@ class Lists(NamedTuple):
 
 @dataclass(frozen=True)
 class ParquetRecords:
-    """The records of one experiment, as they lie in its file."""
+    """The columns of an experiment's file, from which single records are built."""
 
     path: Path
     plain: dict[str, list[Any]]
@@ -88,15 +88,15 @@ class ParquetRecords:
 
     @functools.cached_property
     def rows(self) -> dict[str, int]:
-        """Where the record of a cell is."""
+        """Row of each cell id."""
         return {cell_id: row for row, cell_id in enumerate(self.plain["cell_id"])}
 
     def records(self) -> list[Record]:
-        """All of them, by backend and cell id."""
+        """Return all records, sorted by backend and cell id."""
         return [self.record(cell_id) for cell_id in self.rows]
 
     def record(self, cell_id: str) -> Record:
-        """That of a cell which is here; raises `UnreadableFileError` where it is none."""
+        """Return the record of a cell in this file. Raises `UnreadableFileError` if it is damaged."""
         try:
             return self._record(self.rows[cell_id])
         except (ValueError, LookupError, TypeError, AttributeError) as error:
@@ -131,7 +131,7 @@ class ParquetRecords:
 
 @functools.lru_cache
 def _environment(text: str) -> Environment | None:
-    """That of many records."""
+    """Parse an environment, which many records share."""
     return None if text == "null" else Environment.model_validate_json(text)
 
 

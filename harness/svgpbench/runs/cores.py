@@ -1,4 +1,4 @@
-"""Which cores and how much memory a run may use, and how many jobs fit on them without sharing one."""
+"""The cores and the memory that a run may use, and how they are divided among jobs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Choose: TypeAlias = Callable[[tuple[int, ...], int], tuple[int, ...]]
 
 
 def usable_cores() -> tuple[int, ...]:
-    """One logical core of each physical core that this process may use, within its CPU quota."""
+    """Return one logical core of each physical core that this process may use, within its CPU quota."""
     allowed = affinity()
     if allowed is None:
         allowed = tuple(range(psutil.cpu_count(logical=False) or 1))
@@ -27,7 +27,7 @@ def usable_cores() -> tuple[int, ...]:
 
 
 def _siblings(core: int) -> str:
-    """The name of the physical core: the logical cores on it, as the kernel lists them."""
+    """Return the logical cores of a core's physical core as Linux lists them, which names it."""
     path = Path(f"/sys/devices/system/cpu/cpu{core}/topology/thread_siblings_list")
     try:
         return path.read_text(encoding="ascii").strip()
@@ -36,7 +36,7 @@ def _siblings(core: int) -> str:
 
 
 def cpu_quota(path: Path) -> int | None:
-    """Whole cores that a container's CPU limit is worth; None without a limit."""
+    """Return a container's CPU limit in whole cores; None without a limit."""
     try:
         limit, period = path.read_text(encoding="ascii").split()[:2]
         return None if limit == "max" else math.floor(int(limit) / int(period))
@@ -47,16 +47,16 @@ def cpu_quota(path: Path) -> int | None:
 def job_cores(
     jobs: int | None, threads: int, choose: Choose = lambda cores, count: cores[:count]
 ) -> list[tuple[int, ...]]:
-    """The cores of each job: `threads` of its own; `jobs` None takes as many jobs as fit.
+    """Return the cores of each job, `threads` per job. With `jobs` None as many jobs as fit.
 
-    `choose` says which so many of the machine's cores the run has.
+    `choose` takes the machine's cores and a count, and returns the cores of this run.
 
-    Raises `UserError` where they do not fit: two jobs that share a core time each other.
+    Raises `UserError` if the jobs do not fit without sharing a core.
     """
     cores = usable_cores()
     most = len(cores) // threads
     if most == 0:
-        raise UserError(f"a cell wants {threads} threads, this machine offers {len(cores)} cores")
+        raise UserError(f"a cell needs {threads} threads, this machine has {len(cores)} cores")
     if jobs is None:
         jobs = most
     if jobs < 1:
@@ -64,25 +64,25 @@ def job_cores(
     if jobs > most:
         raise UserError(
             f"--jobs {jobs} of {threads} threads need {jobs * threads} cores, "
-            f"this machine offers {len(cores)}: at most --jobs {most}"
+            f"this machine has {len(cores)}: at most --jobs {most}"
         )
     cores = choose(cores, jobs * threads)
     return [cores[slot * threads : (slot + 1) * threads] for slot in range(jobs)]
 
 
 SHARE = 0.9
-"""Of the memory, for all workers together: the machine and the runner need the rest."""
+"""Share of the memory for all workers together; the rest is for the system and the run itself."""
 
 
 def job_memory(jobs: int) -> float:
-    """Bytes that each of so many workers may hold so that the machine lives."""
+    """Return the bytes that each of `jobs` workers may use."""
     limit = memory_limit(Path("/sys/fs/cgroup/memory.max"))
     total = psutil.virtual_memory().total
     return SHARE * (total if limit is None else min(total, limit)) / jobs
 
 
 def memory_limit(path: Path) -> int | None:
-    """Bytes that a container may hold; None without a limit."""
+    """Return a container's memory limit in bytes; None without a limit."""
     try:
         return int(path.read_text(encoding="ascii"))
     except (OSError, ValueError):  # "max", or no container

@@ -1,4 +1,4 @@
-"""What a run tells its caller while it goes on, and when it has ended."""
+"""Events that a run reports to its caller, and the summary at its end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from svgpbench.results.records import Record
 
 @dataclass(frozen=True)
 class Planned:
-    """A run begins: it has `total` cells to run, `resumed` more have a final record already."""
+    """A run begins with `total` cells to run; `resumed` more cells have final records."""
 
     total: int
     resumed: int
@@ -23,7 +23,7 @@ class Planned:
 
 @dataclass(frozen=True)
 class Started:
-    """A cell begins, in job `job`; `done` of `total` have ended."""
+    """A cell begins in job `job`; `done` of `total` cells have ended."""
 
     cell_id: str
     config: CellConfig
@@ -34,25 +34,25 @@ class Started:
 
 @dataclass(frozen=True)
 class Finished:
-    """A cell has ended and its record is on disk; `done` of `total` have, this one included."""
+    """A cell has ended and its record is written; `done` of `total` cells have, this one included."""
 
     record: Record
     job: int
     done: int
     total: int
-    elsewhere: bool = False  # another run on the same folder made it
+    elsewhere: bool = False  # made by another run on the same folder
 
 
 @dataclass(frozen=True)
 class Noticed:
-    """Something that the user should know, and that does not end the run: one line."""
+    """One line for the user; the run goes on."""
 
     line: str
 
 
 @dataclass(frozen=True)
 class SetAside:
-    """A file in a record's place was no whole record: it has another name now, and its cell runs again."""
+    """A damaged record was renamed, and its cell runs again."""
 
     path: Path  # its new name
     reason: str
@@ -63,14 +63,14 @@ Event: TypeAlias = SetAside | Planned | Started | Finished | Noticed
 
 @dataclass(frozen=True)
 class Summary:
-    """What a run did: the records it wrote, and how many cells it left as they were."""
+    """The records that a run wrote, and how many cells had one."""
 
-    cells: tuple[Identity, ...]  # all that were asked for, each once
+    cells: tuple[Identity, ...]  # the distinct cells of the run
     records: list[Record]
     resumed: int
-    total: int  # cells that were to run
+    total: int  # cells without a final record at the start
     interrupted: bool
-    elsewhere: int = 0  # cells that another run on the same folder made meanwhile
+    elsewhere: int = 0  # cells that other runs on the same folder computed
 
     @property
     def counts(self) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""Dask workers as jobs of Slurm or PBS: what is asked of the queue, and the script that asks it."""
+"""Dask workers as jobs of Slurm or PBS: their options and the cluster that submits them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from svgpbench.runs.dask_slots import GPU
 
 Queue = Literal["slurm", "pbs"]
 SEVERAL = frozenset({"directive", "prologue"})
-"""Keys that may be given more than once, a line of the script each."""
+"""Keys that may be given more than once; each adds a line to the script."""
 
 Plain = Annotated[str, Field(pattern=r"^[^\n\r]+$")]
 
@@ -48,7 +48,7 @@ class JobOptions(Strict):
 
     @classmethod
     def parse(cls, words: Sequence[str]) -> JobOptions:
-        """From `KEY=VALUE` each; raises `UserError`."""
+        """Parse words of the form `KEY=VALUE`. Raises `UserError`."""
         found: dict[str, Any] = {}
         for word in words:
             key, equals, value = word.partition("=")
@@ -71,9 +71,9 @@ class JobOptions(Strict):
 
 
 def job_cluster(queue: Queue, options: JobOptions) -> Any:
-    """A cluster of dask-jobqueue with no job yet, its scheduler in this process.
+    """Return a dask-jobqueue cluster without jobs, whose scheduler runs in this process.
 
-    Raises `UserError` for what it does not take, such as a network interface that is not there.
+    Raises `UserError` for options that it refuses, such as a network interface that does not exist.
     """
     from dask_jobqueue import PBSCluster, SLURMCluster
 

@@ -1,4 +1,4 @@
-"""A process that is asked and answers by lines: started, waited for, and ended with all that it started."""
+"""A child process that reads requests and writes answers, one line each."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
-POLL_INTERVAL_S = 0.1  # how often a wait looks at what its caller watches
+POLL_INTERVAL_S = 0.1  # between calls of `on_poll`
 
 
 class Died(Exception):  # noqa: N818 - an outcome of the process, not a fault of the caller
-    """The process ended without an answer; the message is how."""
+    """Raised when the process ends without an answer; the message says how it ended."""
 
 
 class LineProcess:
-    """A process in a group of its own, with pipes to it; `who` is what messages call it."""
+    """A child in a process group of its own, with pipes to it. Messages call it `who`."""
 
     def __init__(self, who: str, command: Sequence[str], environment: Mapping[str, str]) -> None:
         self.who = who
-        self._buried = False
+        self._reaped = False
         self._unread = b""
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
         self._process = subprocess.Popen(
@@ -41,16 +41,16 @@ class LineProcess:
 
     @property
     def pid(self) -> int:
-        """Its process id."""
+        """Process id."""
         return self._process.pid
 
     @property
     def alive(self) -> bool:
-        """Whether it still runs."""
+        """True while the process runs."""
         return self._process.poll() is None
 
     def send(self, line: str) -> None:
-        """Write one line to it; raises `Died`."""
+        """Write one line. Raises `Died`."""
         try:
             self._requests.write(f"{line}\n".encode())
             self._requests.flush()
@@ -58,14 +58,14 @@ class LineProcess:
             raise Died(self._cause_of_death()) from None
 
     def line(self, seconds: float | None, on_poll: Callable[[], object] | None = None) -> bytes:
-        """Its next line.
+        """Return the next line.
 
-        A `on_poll` is called ten times a second, and ends the wait by what it raises; without one the
-        caller sleeps, so that a clock that runs meanwhile is not disturbed.
+        `on_poll` is called every 0.1 s and may end the wait by raising. Without it the caller sleeps, so that
+        it does not disturb a timing.
 
         Raises:
-            TimeoutError: none came in so many seconds; None is no limit.
-            Died: it ended before.
+            TimeoutError: no line came within `seconds`; None is no limit.
+            Died: the process ended before.
         """
         end = None if seconds is None else time.monotonic() + seconds
         while b"\n" not in self._unread:
@@ -75,20 +75,20 @@ class LineProcess:
             if on_poll is not None:
                 on_poll()
                 left = POLL_INTERVAL_S if left is None else min(POLL_INTERVAL_S, left)
-            # asked before the look: what a dying process wrote last is still read
+            # checked before reading: the last line of a dying process is still read
             dead = not self.alive
             if self._selector.select(left):
                 part = os.read(self._answers.fileno(), 1 << 16)
                 if not part:
                     raise Died(self._cause_of_death())
                 self._unread += part
-            elif dead:  # a child of it may hold the pipe open
+            elif dead:  # one of its children may hold the pipe open
                 raise Died(self._cause_of_death())
         line, _, self._unread = self._unread.partition(b"\n")
         return line
 
     def errors(self, most: int) -> str:
-        """The end of what it wrote to stderr, so many bytes."""
+        """Return the last `most` bytes of its stderr."""
         size = self._stderr.seek(0, os.SEEK_END)
         self._stderr.seek(max(0, size - most))
         return self._stderr.read().decode(errors="replace").strip()
@@ -105,7 +105,7 @@ class LineProcess:
         return f"{self.who} was killed by {name}{hint}"
 
     def close(self) -> None:
-        """Let an idle process end, and whatever it started."""
+        """End an idle process and its children."""
         if self._requests.closed:
             return
         with suppress(OSError):
@@ -118,11 +118,11 @@ class LineProcess:
         self._stderr.close()
 
     def kill(self) -> None:
-        """End the process and every process it started, now."""
-        if self._buried:  # its id may belong to another process by now
+        """Kill the process and its children."""
+        if self._reaped:  # its id may belong to another process by now
             return
         with suppress(ProcessLookupError, PermissionError):  # macOS: the group is only a zombie
             os.killpg(self._process.pid, signal.SIGKILL)
         with suppress(subprocess.TimeoutExpired):  # a hung driver may hold it; nothing helps then
             self._process.wait(10)
-        self._buried = True
+        self._reaped = True

@@ -1,4 +1,4 @@
-"""The cells that an experiment, a preset and a selection come to, checked before any of them runs."""
+"""Resolve an experiment to validated cells before any of them runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from svgpbench.experiments.validation import check_cells
 def checked_cells(
     name: str, experiment: Experiment, preset: str | None, selection: Selection | None = None
 ) -> list[CellConfig]:
-    """The cells to run; raises `UserError`, of a mistake in the user's own file with its name."""
+    """Return the cells to run. Raises `UserError`, with the file's name if it is the user's own."""
     try:
         cells = resolve(experiment, preset, selection)
         check_cells(cells)

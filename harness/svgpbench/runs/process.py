@@ -1,4 +1,4 @@
-"""A worker as its parent holds it: started, asked, timed out, buried."""
+"""The parent's side of a worker process: start, request, time-out, end."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STDERR_TAIL = 4000
 
 
 class WorkerKind(NamedTuple):
-    """What cells must share to run one after another in one process."""
+    """The settings that cells must share to run one after another in one process."""
 
     backend: str
     mode: str
@@ -31,23 +31,23 @@ class WorkerKind(NamedTuple):
 
     @classmethod
     def of(cls, config: CellConfig) -> WorkerKind:
-        """The kind of worker that runs a cell."""
+        """Return the kind of worker that runs a cell."""
         backend = config.backend
         return cls(backend.name, backend.mode, backend.dtype, backend.device, config.threads)
 
 
 class Limits(NamedTuple):
-    """What a worker may take for one cell; None is no limit."""
+    """Limits of one cell; None is no limit."""
 
     seconds: float | None = None
     memory_bytes: float | None = None
 
 
 class StopSign(Protocol):
-    """Says whether a run is to end; a `threading.Event` does."""
+    """Anything that says whether a run should stop, such as a `threading.Event`."""
 
     def is_set(self) -> bool:
-        """Whether it is; asked ten times a second."""
+        """Return True to stop the run; polled every 0.1 s."""
         ...
 
 
@@ -56,7 +56,7 @@ class Stopped(Exception):  # noqa: N818 - not an error: the user stopped the run
 
 
 class MemoryLimitExceeded(Exception):  # noqa: N818 - as `Stopped`
-    """The worker held more memory than it may."""
+    """Raised when a worker uses more memory than its limit."""
 
 
 class WorkerProcess:
@@ -64,7 +64,7 @@ class WorkerProcess:
 
     def __init__(self, kind: WorkerKind, cores: tuple[int, ...], target: str) -> None:
         self.kind = kind
-        self.cells = 0  # that it has been asked to run
+        self.cells = 0  # run so far
         self.environment: Environment | None = None
         self._ready = False
         self._process = LineProcess(
@@ -80,12 +80,12 @@ class WorkerProcess:
 
     @property
     def alive(self) -> bool:
-        """Whether the process still runs."""
+        """True while the process runs."""
         return self._process.alive
 
     @property
     def needs_replacement(self) -> bool:
-        """Whether it has compiled so much that another process should run the next cell."""
+        """True if the process has compiled so much that a new one should run the next cell."""
         return near_mapping_limit(self._process.pid, self.cells)
 
     def run(
@@ -94,9 +94,9 @@ class WorkerProcess:
         limits: Limits,
         stop: StopSign,
     ) -> Answer:
-        """Run a cell; a worker that dies, takes too much or does not answer in time is an answer too.
+        """Run a cell. A worker that dies or exceeds a limit gives an answer with that status.
 
-        Raises `Stopped` when `stop` is set meanwhile. The time does not count the worker's start.
+        The time limit does not count the worker's start. Raises `Stopped` when `stop` is set.
         """
         try:
             self._wait_until_ready(stop)
@@ -132,10 +132,7 @@ class WorkerProcess:
         self.environment, self._ready = hello.environment, True
 
     def _line(self, limits: Limits, stop: StopSign) -> bytes:
-        """The next line.
-
-        Raises `TimeoutError`, `MemoryLimitExceeded`, `Died` or `Stopped` where none comes.
-        """
+        """Return the next line. Raises `TimeoutError`, `MemoryLimitExceeded`, `Died` or `Stopped`."""
 
         def on_poll() -> None:
             if stop.is_set():
@@ -149,10 +146,10 @@ class WorkerProcess:
         return self._process.line(limits.seconds, on_poll)
 
     def held_bytes(self) -> int:
-        """Resident memory of the worker; asked so often that a look at all processes would cost time."""
+        """Return the resident memory of the worker in bytes; 0 once it has ended."""
         try:
             return int(psutil.Process(self._process.pid).memory_info().rss)
-        except psutil.Error:  # it ended meanwhile
+        except psutil.Error:
             return 0
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What a worker and the process that started it say to each other: one line of JSON a message."""
+"""The messages between a worker and its parent, one line of JSON each."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Hello(Strict):
 
 
 class Request(Strict):
-    """Run this cell, and keep its place in a file if one is named."""
+    """Run this cell, with a checkpoint file if one is named."""
 
     config: CellConfig
     checkpoint: str | None = None
@@ -26,8 +26,8 @@ class Request(Strict):
 
 
 class Answer(Outcome):
-    """How the cell ended, and what of the process."""
+    """The outcome of a cell, and facts of the process that ran it."""
 
     traceback: str = ""  # or the end of what a dead worker wrote to stderr
-    environment: Environment | None = None  # None where the worker died before it could say
+    environment: Environment | None = None  # None if the worker died before it reported it
     peak_memory_bytes: int | None = None

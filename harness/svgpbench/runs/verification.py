@@ -1,8 +1,8 @@
-"""Records run again from themselves, and how near the second run comes to the first.
+"""Verify records: run their cells again and compare.
 
-Four verdicts: `bitwise`; `rounding`, no further than `ROUNDING` apart anywhere in the trace; `chaotic`,
-further, but not further than inputs perturbed by 1e-15 carry the cell away from itself; `different`.
-Besides, a record that counts no more is `superseded`, and one whose cell cannot end here is `not run`.
+The verdicts: `bitwise`; `rounding`, at most `ROUNDING` apart anywhere in the trace; `chaotic`, further apart,
+but no further than inputs perturbed by 1e-15 move the cell; `different`. A record that is outdated is
+`superseded`, and one whose cell does not finish here is `not run`.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ from svgpbench.runs.events import Event
 from svgpbench.runs.pool import run_cells
 
 ROUNDING = 1e-8
-"""Relative to the largest value of a column: what other versions of a library may do to a stable cell."""
+"""Largest difference, relative to a column's largest value, that other library versions may cause."""
 PERTURBATIONS = (1e-15, 2e-15, 3e-15)
 MARGIN = 10.0
-"""Chaos grows exponentially: a run that is ahead by a few steps is ahead by a factor."""
+"""Factor on the spread of replicas: chaos grows exponentially, so that a few steps make a factor."""
 
 Kind: TypeAlias = Literal["bitwise", "rounding", "chaotic", "different", "superseded", "not run"]
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of one record when its cell was run again."""
+    """The comparison of a record with a second run of its cell."""
 
     record: Record
     kind: Kind
     difference: float = np.nan  # largest in the trace, relative to its column
-    spread: float = np.nan  # the same between the cell and its replicas, where they were needed
+    spread: float = np.nan  # between the cell and its perturbed replicas, where they were run
     reason: str = ""
-    newer: tuple[str, ...] = ()  # columns that a run gives now and the record has not
+    newer: tuple[str, ...] = ()  # columns that the record lacks
 
 
 def verify(
@@ -55,11 +55,11 @@ def verify(
     on_event: Callable[[Event], None] = lambda event: None,
     seed: int = 0,
 ) -> list[Verdict]:
-    """A verdict on each record of an experiment, or of all.
+    """Verify the records of an experiment, or of all.
 
-    `sample` draws so many by `seed`, of those whose framework is installed where any is.
+    `sample` draws so many records by `seed`, of those whose framework is installed if there are any.
 
-    Raises `UserError` where there are no records or one of them is damaged or of another schema.
+    Raises `UserError` if there are no records, or if one is damaged or of another schema.
     """
     found = records_in(results, experiment)
     if found.damaged:
@@ -69,7 +69,7 @@ def verify(
         raise UserError(f"no records{f' of {experiment}' * bool(experiment)} in {results}")
     if sample is not None:
         here = [r for r in final if framework_missing(r.config.backend.name) is None]
-        final = drawn(here or final, sample, seed)
+        final = draw_sample(here or final, sample, seed)
     stale = [(record, outdated_reason(record)) for record in final]
     verdicts = [Verdict(record, "superseded", reason=why) for record, why in stale if why]
     current = [record for record, why in stale if not why]
@@ -84,26 +84,26 @@ def verify(
         return {record.cell_id: record for record in summary.records}
 
     fresh = again([record.config for record in current])
-    far = [r for r in current if judged(r, fresh[r.cell_id]).kind == "different"]
+    far = [r for r in current if verdict_on(r, fresh[r.cell_id]).kind == "different"]
     orders = {r.cell_id: [_replica(r.config, size) for size in PERTURBATIONS] for r in far}
     replicas = again([cell for cells in orders.values() for cell in cells])
     for record in current:
-        # by id: a run spells out what a record's configuration, older than an option, leaves unsaid
+        # by id: the configuration of an older record may lack fields that a run writes
         mine = [replicas[identify(cell).cell_id] for cell in orders.get(record.cell_id, ())]
-        verdicts.append(judged(record, fresh[record.cell_id], mine))
+        verdicts.append(verdict_on(record, fresh[record.cell_id], mine))
     return verdicts
 
 
-def drawn(records: Sequence[Record], count: int, seed: int = 0) -> list[Record]:
-    """So many records, the same ones every time for a seed, in their order."""
+def draw_sample(records: Sequence[Record], count: int, seed: int = 0) -> list[Record]:
+    """Return `count` records drawn by a seed, in their order."""
     if count >= len(records):
         return list(records)
     chosen = np.random.default_rng(seed).choice(len(records), count, replace=False)
     return [records[i] for i in sorted(chosen)]
 
 
-def judged(record: Record, fresh: Record, replicas: Sequence[Record] = ()) -> Verdict:
-    """The verdict on a record whose cell ran again, and where needed its replicas too."""
+def verdict_on(record: Record, fresh: Record, replicas: Sequence[Record] = ()) -> Verdict:
+    """Return the verdict on a record, from a second run of its cell and runs of its replicas."""
     if fresh.status not in FINAL:
         return Verdict(record, "not run", reason=f"{fresh.status}: {fresh.message}")
     apart = difference(record, fresh)

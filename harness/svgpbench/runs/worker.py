@@ -1,9 +1,9 @@
-"""A worker: a process of one backend that runs the cells it is sent and answers each with a line.
+"""A worker: a process of one backend that runs cells, one line per request and per answer.
 
     python -m svgpbench.runs.worker --backend torch --threads 1 --cores 0
 
-Requests come on stdin, answers leave on stdout. Both descriptors are moved out of the way first, so
-that whatever a framework prints goes to stderr and whatever it reads is empty.
+Requests come on stdin, answers go to stdout. Both descriptors are moved first, so that what a framework
+prints goes to stderr.
 """
 
 from __future__ import annotations
@@ -84,13 +84,13 @@ def die_with(parent: int) -> None:
 
 
 def listen(requests: TextIO) -> Iterator[str]:
-    """Lines as they come; the process ends when the pipe does, in the middle of a cell too."""
+    """Yield lines as they come. When the pipe closes the process ends, even in the middle of a cell."""
     lines: queue.SimpleQueue[str] = queue.SimpleQueue()
 
     def read() -> None:
         for line in requests:
             lines.put(line)
-        os._exit(0)  # the parent is done or dead, and frameworks are slow to leave
+        os._exit(0)  # the parent has ended, and frameworks are slow to exit
 
     threading.Thread(target=read, daemon=True).start()
     while True:
@@ -98,7 +98,7 @@ def listen(requests: TextIO) -> Iterator[str]:
 
 
 def say(answers: TextIO, message: Strict) -> None:
-    """One message, one line."""
+    """Write one message as one line."""
     answers.write(message.model_dump_json() + "\n")
     answers.flush()
 
@@ -123,13 +123,13 @@ def answer_cell(line: str, target: str) -> Answer:
 
 
 def ran_out_of_memory(error: Exception) -> bool:
-    """Whether an exception of any framework says that memory ran out, on the host or the device."""
+    """Return True if an exception of any framework says that memory ran out, on the host or the device."""
     text = f"{type(error).__name__}: {error}".lower()
     return isinstance(error, MemoryError) or any(words in text for words in OUT_OF_MEMORY)
 
 
 def one_line(error: Exception, longest: int = 300) -> str:
-    """An exception's type and first line, and where in a plugin of another package it arose."""
+    """Return an exception's type and first line, and the line of a third-party plugin that raised it."""
     lines = str(error).strip().splitlines()
     said = f"{type(error).__name__}: {lines[0] if lines else ''}"[:longest].rstrip(": ")
     place = place_in_a_plugin(error)

@@ -1,4 +1,4 @@
-"""How a worker's process is set up before it runs: variables, cores, threads; and what it took at most."""
+"""Set-up of a worker process: environment variables, cores and threads; and its peak memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from svgpbench.plugins import FRAMEWORKS, framework_of, frameworks, is_ours
 
 
 def peak_memory_bytes() -> int:
-    """Peak resident memory of this process since it started."""
+    """Return the peak resident memory of this process in bytes."""
     try:
         # not getrusage: on Linux its peak starts at that of the parent that launched the process
         status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
@@ -31,9 +31,9 @@ def peak_memory_bytes() -> int:
 
 
 def worker_environment(device: str, threads: int) -> dict[str, str]:
-    """Environment variables of a worker, to be set before its interpreter starts.
+    """Return a worker's environment variables, which must be set before its interpreter starts.
 
-    The same for every backend, as one may stand on another's framework.
+    They are the same for every backend, since a backend may use another's framework.
     """
     count = str(threads)
     variables = {
@@ -57,13 +57,12 @@ def worker_environment(device: str, threads: int) -> dict[str, str]:
 
 
 def pin(backend: str, threads: int, cores: Sequence[int]) -> None:
-    """Keep this process on `cores` and its thread pools at `threads`.
+    """Pin this process to `cores`, and limit its thread pools to `threads`.
 
-    Loads the backend's framework. Call before its first work: XLA takes the size of its CPU pool
-    from the affinity.
+    Loads the backend's framework. Call it before any computation: XLA sizes its CPU pool by the affinity.
     """
     if hasattr(os, "sched_setaffinity") and cores:
-        # a call reaches one thread, and NumPy's BLAS has started some already
+        # a call affects one thread, and NumPy's BLAS has started some
         for thread in os.listdir("/proc/self/task"):
             os.sched_setaffinity(int(thread), cores)
     framework, module = framework_of(backend), load_framework(backend)
@@ -73,7 +72,7 @@ def pin(backend: str, threads: int, cores: Sequence[int]) -> None:
 
 
 def load_framework(backend: str) -> Any | None:
-    """Import what a backend stands on; None where there is nothing, or nothing that can be imported."""
+    """Import the framework of a backend; None if it has none, or if the import fails."""
     framework = framework_of(backend)
     if framework is None:
         return None
@@ -86,5 +85,5 @@ def load_framework(backend: str) -> Any | None:
 
     try:
         return import_framework(framework.module)
-    except Exception:  # a broken framework is the cell's failure: its own import says so again
+    except Exception:  # the cell imports it again and records the failure
         return None
