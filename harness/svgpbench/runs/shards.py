@@ -28,7 +28,7 @@ class Shard:
         return cls(index, count)
 
     def among(self, cell_ids: Iterable[str]) -> set[str]:
-        """Return the ids of this part, every `count`-th in sorted order; ids are hashes, so parts are mixed."""
+        """Return the ids of this part: every `count`-th in sorted order, which mixes them."""
         return set(sorted(set(cell_ids))[self.index - 1 :: self.count])
 
     def of(self, cells: Sequence[CellConfig]) -> list[CellConfig]:
