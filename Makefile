@@ -4,6 +4,7 @@
 # make mutants-drawn   200 mutants drawn by a seed; survivors go to tests/mutants/survivors.toml to be read
 # make fuzz   reads 20 000 files made wrong by every parser of files from outside (ten minutes; SEED=1)
 # make figures   results/PAPER of every paper from the committed records: each figure, printed numbers beside ours (PAPERS=adam2021)
+# make frozen   compares what the committed records say with tests/frozen/snapshot.json (ten minutes; PARTS="ids pages")
 # make pages   the docs and, beside them, the site of all committed records, in build/pages with one search
 # make chaos   kills a run's processes over and over: nothing may be lost (a quarter of an hour)
 # make sharded times E-steps over tables of 10^5 to 10^7 rows on 1, 2 and 4 workers, beside their law
@@ -15,9 +16,10 @@ ONLY    ?=
 BENCH   ?=
 SEED    ?= 0
 PAPERS  ?=
+PARTS   ?=
 BIN      = $(VENV)/bin
 
-.PHONY: demo test long figures pages mutants mutants-drawn fuzz chaos overheads sharded lint check bench peers paper clean
+.PHONY: demo test long frozen figures pages mutants mutants-drawn fuzz chaos overheads sharded lint check bench peers paper clean
 
 demo: $(VENV)/.installed
 	$(BIN)/svgpbench run adam2021-fig3 --preset quick --results $(RESULTS) $(if $(JOBS),--jobs $(JOBS))
@@ -34,6 +36,9 @@ long: $(VENV)/.installed
 # what git keeps of the papers: after new records, this and a commit
 figures: $(VENV)/.installed
 	$(BIN)/svgpbench reproduce $(PAPERS) --from-records --results results --pages results
+
+frozen: $(VENV)/.installed
+	$(BIN)/python tests/frozen/run.py $(PARTS)
 
 pages: $(VENV)/.installed
 	$(BIN)/svgpbench report --results results --out build/report
@@ -54,7 +59,7 @@ chaos: $(VENV)/.installed
 
 # E-steps by shards of up to 10 million rows, which take a gigabyte of the disk, on 1, 2 and 4 workers (OUT=FILE)
 sharded: $(VENV)/.installed
-	$(BIN)/python tests/sharded/rows_and_workers.py $(if $(OUT),--out $(OUT))
+	$(BIN)/python tests/runs/sharded/rows_and_workers.py $(if $(OUT),--out $(OUT))
 
 # what a run costs beside its cells
 overheads: $(VENV)/.installed
@@ -70,12 +75,12 @@ check: $(VENV)/.installed
 	$(BIN)/svgpbench check
 
 bench: $(VENV)/.installed
-	$(BIN)/pytest tests/speed/bench_steps.py --benchmark-only --benchmark-disable-gc --benchmark-autosave $(BENCH)
+	$(BIN)/pytest tests/benchmarks/timing/bench_steps.py --benchmark-only --benchmark-disable-gc --benchmark-autosave $(BENCH)
 
 # peers' figures next to ours, and posteriors there and back, in environments of their own (3 GB) in a folder of the user's cache
 peers: $(VENV)/.installed
 	$(BIN)/svgpbench speed --peers --problem tiny --backend numpy --step predict --repeats 1 --max-other-cores 99
-	$(BIN)/pytest tests/speed/test_peers.py tests/exchange/test_in_libraries.py
+	$(BIN)/pytest tests/benchmarks/timing/test_peers.py tests/libraries/test_in_libraries.py
 
 # the full figure: 600 cells, about half an hour on two cores; its records are committed
 paper: $(VENV)/.installed

@@ -1,1 +1,1 @@
-"""Backends of svgpbench: one small module a framework, each an implementation of `svgpbench.ops.Ops`."""
+"""Backends of svgpbench: one small module per framework, which implements `svgpbench.ops.Ops`."""

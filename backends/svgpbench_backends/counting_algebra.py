@@ -1,4 +1,4 @@
-"""Cholesky factors and triangular solves on shapes, with adjoints made of products and solves."""
+"""Cholesky factors and triangular solves on shapes; their adjoints are products and solves."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from svgpbench_backends.counting_tape import Node
 
 
 def cholesky(a: ShapeArray) -> ShapeArray:
-    """n³/3 FLOPs; its adjoint is a product and two solves."""
+    """Return a Cholesky factor and count n³/3 FLOPs; its adjoint is a product and two solves."""
     _check_square(a)
     matrices = math.prod(a.shape[:-2])
     flops = matrices * a.shape[-1] ** 3 // 3
@@ -27,7 +27,7 @@ def cholesky(a: ShapeArray) -> ShapeArray:
     L = constant(out)
 
     def rule(g: ShapeArray) -> ShapeArray:
-        """½ L⁻ᵀ (Φ + Φᵀ) L⁻¹ with Φ = tril(LᵀL̄) (Murray 2016, arXiv:1602.07527, Eq. 8)."""
+        """Return ½ L⁻ᵀ (Φ + Φᵀ) L⁻¹ with Φ = tril(LᵀL̄) (Murray 2016, arXiv:1602.07527, Eq. 8)."""
         half = solve_triangular(L, copied(transposed(L) @ g), transpose=True)
         s = solve_triangular(L, transposed(half), transpose=True)
         return 0.5 * (s + transposed(s))
@@ -38,7 +38,10 @@ def cholesky(a: ShapeArray) -> ShapeArray:
 def solve_triangular(
     a: ShapeArray, b: ShapeArray, *, lower: bool = True, transpose: bool = False
 ) -> ShapeArray:
-    """n²k FLOPs; its adjoint is a solve for b̄ = a⁻ᵀx̄, and for ā = −tril(b̄xᵀ) a product more."""
+    """Return the solution and count n²k FLOPs.
+
+    The adjoint is a solve for b̄ = a⁻ᵀx̄, and one more product for ā = −tril(b̄xᵀ).
+    """
     _check_square(a)
     if b.ndim < 2 or b.shape[-2] != a.shape[-1]:
         raise ValueError(f"no solve of shapes {a.shape} and {b.shape}")

@@ -1,9 +1,9 @@
-"""Arrays of the counting backend: a shape and a dtype in memory that is counted, and no numbers.
+"""Arrays of the counting backend: a shape and a dtype in counted memory, without numbers.
 
-Every operation reads its arrays and writes its result: nothing is fused, and an array that enters twice
-is read once. Transposes, reshapes, slices, diagonals and broadcasts are views, which move nothing. The
-adjoint of an operation is made of operations, so that reverse mode is counted by the same rules and keeps
-in memory what its adjoints refer to, as an eager framework does.
+Every operation reads its arrays and writes its result. Nothing is fused, and an array that is used twice
+is read once. Transposes, reshapes, slices, diagonals and broadcasts are views, which move no bytes.
+Adjoints consist of operations, so reverse mode is counted by the same rules. It keeps in memory the arrays
+to which adjoints refer, as an eager framework does.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ BOOL = np.dtype(bool)
 
 
 class ShapeArray:
-    """A shape and a dtype, in memory of its own or of the array that it is a view of."""
+    """An array with a shape and a dtype, in its own memory or that of the array it views."""
 
     __slots__ = ("buffer", "distinct", "dtype", "node", "shape")
-    __array_ufunc__ = None  # NumPy leaves the operators of its scalars to this class
+    __array_ufunc__ = None  # operators with NumPy scalars are defined by this class
     __iter__ = None
 
     def __init__(self, shape: Shape, dtype: np.dtype[Any], buffer: Buffer, distinct: int) -> None:
         self.shape, self.dtype, self.buffer = shape, dtype, buffer
-        self.distinct = distinct  # numbers that it holds; a broadcast has more entries than that
+        self.distinct = distinct  # stored numbers; a broadcast view has more entries
         self.node: Node | None = None
 
     @property
@@ -49,12 +49,12 @@ class ShapeArray:
 
     @property
     def moved(self) -> int:
-        """Bytes to read or write it."""
+        """Number of bytes to read or write it."""
         return self.distinct * self.dtype.itemsize
 
     @property
     def ledger(self) -> Ledger:
-        """Where its operations are counted."""
+        """Ledger that counts its operations."""
         return self.buffer.ledger
 
     def __repr__(self) -> str:
@@ -119,7 +119,7 @@ class ShapeArray:
 
 
 def no_numbers() -> UserError:
-    """The error for a value that is asked of a shape."""
+    """Return the error for reading a value from a shape."""
     return UserError(
         "backend 'counting' has shapes and no numbers: nothing can be read from them or decided by "
         "them; use a backend that computes"
@@ -127,7 +127,7 @@ def no_numbers() -> UserError:
 
 
 def constant(x: Any) -> Any:
-    """The same memory, unknown to the tape; a Python number is itself."""
+    """Return an array of the same memory that is not on the tape, or a Python number unchanged."""
     if isinstance(x, ShapeArray):
         return ShapeArray(x.shape, x.dtype, x.buffer, x.distinct)
     return x
@@ -143,7 +143,10 @@ def record(
     kind: Kind = "elementwise",
     read: int | None = None,
 ) -> ShapeArray:
-    """One operation and its result in new memory; `read` replaces the bytes of the whole inputs."""
+    """Count one operation and return its result in new memory.
+
+    The bytes read are those of the whole inputs, or `read`.
+    """
     distinct = math.prod(shape)
     size = distinct * dtype.itemsize
     out = ShapeArray(shape, dtype, Buffer(ledger, size), distinct)
@@ -154,7 +157,10 @@ def record(
 
 
 def attach(out: ShapeArray, *pairs: tuple[Any, Rule]) -> ShapeArray:
-    """`out` on the tape, with the rule of each input that is on it; broadcast axes are summed out."""
+    """Put `out` on the tape, with the rule of each input that is on it, and return it.
+
+    The adjoint sums over broadcast axes.
+    """
     known = [(x.node, x.shape, rule) for x, rule in pairs if getattr(x, "node", None) is not None]
     if known:
         nodes, shapes, rules = zip(*known, strict=True)
@@ -165,13 +171,13 @@ def attach(out: ShapeArray, *pairs: tuple[Any, Rule]) -> ShapeArray:
 
 
 def view(x: ShapeArray, shape: Shape, rule: Rule) -> ShapeArray:
-    """The memory of x under another shape, with the adjoint `rule`."""
+    """Return the memory of x with another shape and the adjoint `rule`."""
     out = ShapeArray(shape, x.dtype, x.buffer, min(x.distinct, math.prod(shape)))
     return attach(out, (x, rule))
 
 
 def elementwise(*inputs: Any, dtype: np.dtype[Any] | None = None) -> ShapeArray:
-    """One FLOP an entry of the result, transcendental functions too."""
+    """Count one FLOP per entry of the result, also for transcendental functions, and return it."""
     arrays = [x for x in inputs if isinstance(x, ShapeArray)]
     for x in inputs:
         if not isinstance(x, ShapeArray | Number):
@@ -183,14 +189,14 @@ def elementwise(*inputs: Any, dtype: np.dtype[Any] | None = None) -> ShapeArray:
 
 
 def divide(x: Any, y: Any) -> ShapeArray:
-    """X / y; adjoints g / y and −(g · x/y) / y."""
+    """Return x / y; its adjoints are g / y and −(g · x/y) / y."""
     out = elementwise(x, y)
     ratio, below = constant(out), constant(y)
     return attach(out, (x, lambda g: g / below), (y, lambda g: -(g * ratio) / below))
 
 
 def matmul(a: ShapeArray, b: ShapeArray) -> ShapeArray:
-    """2mnk FLOPs; the adjoint is one product for each factor that is on the tape."""
+    """Return a product and count 2mnk FLOPs; its adjoint is one product per factor on the tape."""
     if a.ndim < 2 or b.ndim < 2 or a.shape[-1] != b.shape[-2]:
         raise ValueError(f"no product of shapes {a.shape} and {b.shape}")
     batch = broadcast(a.shape[:-2], b.shape[:-2])
@@ -202,12 +208,12 @@ def matmul(a: ShapeArray, b: ShapeArray) -> ShapeArray:
 
 
 def transpose(x: ShapeArray) -> ShapeArray:
-    """A view with the last two axes swapped."""
+    """Return a view with the last two axes swapped."""
     return view(x, (*x.shape[:-2], x.shape[-1], x.shape[-2]), transpose)
 
 
 def reshape(x: ShapeArray, shape: Sequence[int]) -> ShapeArray:
-    """A view of the same entries in another shape; one length may be −1."""
+    """Return a view of the same entries in another shape; one length may be −1."""
     known = math.prod(n for n in shape if n != -1)
     full = tuple(x.entries // known if n == -1 else n for n in shape)
     if math.prod(full) != x.entries:
@@ -217,7 +223,7 @@ def reshape(x: ShapeArray, shape: Sequence[int]) -> ShapeArray:
 
 
 def broadcast_to(x: ShapeArray, shape: Sequence[int]) -> ShapeArray:
-    """A view that repeats; its adjoint sums the repeats."""
+    """Return a view that repeats entries; its adjoint sums over the repeats."""
     if broadcast(x.shape, tuple(shape)) != tuple(shape):
         raise ValueError(f"shape {x.shape} does not broadcast to {tuple(shape)}")
     return view(x, tuple(shape), _same)
@@ -226,7 +232,7 @@ def broadcast_to(x: ShapeArray, shape: Sequence[int]) -> ShapeArray:
 def total(
     x: ShapeArray, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False
 ) -> ShapeArray:
-    """A sum, n − 1 FLOPs for n numbers; its adjoint repeats, as a view."""
+    """Return a sum and count n − 1 FLOPs for n numbers; its adjoint is a broadcast view."""
     full = x.shape
     kept, shape = reduced(full, axis, keepdims=keepdims)
     out = record(x.ledger, (x,), shape, x.dtype, x.entries - math.prod(shape))
@@ -234,7 +240,7 @@ def total(
 
 
 def sum_to(g: ShapeArray, shape: Shape) -> ShapeArray:
-    """Undo broadcasting: sum over the axes that `shape` does not have, or has with length 1."""
+    """Undo broadcasting: sum over the axes that `shape` lacks or has with length 1."""
     if g.shape == shape:
         return g
     new = g.ndim - len(shape)
@@ -243,17 +249,17 @@ def sum_to(g: ShapeArray, shape: Shape) -> ShapeArray:
 
 
 def copied(x: ShapeArray) -> ShapeArray:
-    """A copy, unknown to the tape: a triangle, or another order."""
+    """Return a copy that is not on the tape, for a triangle or another order."""
     return record(x.ledger, (x,), x.shape, x.dtype)
 
 
 def scattered(g: ShapeArray, shape: Shape) -> ShapeArray:
-    """Adjoint of a slice or a diagonal: zeros with g in its place."""
+    """Return the adjoint of a slice or a diagonal: zeros with g in its place."""
     return record(g.ledger, (g,), shape, g.dtype)
 
 
 def broadcast(*shapes: Shape) -> Shape:
-    """The common shape; NumPy's own function refuses more than 2⁶³ entries."""
+    """Return the common shape; NumPy's own function refuses more than 2⁶³ entries."""
     longest = max(map(len, shapes))
     out = []
     for lengths in zip(*[(1,) * (longest - len(s)) + s for s in shapes], strict=True):
@@ -267,7 +273,7 @@ def broadcast(*shapes: Shape) -> Shape:
 def reduced(
     shape: Shape, axis: int | tuple[int, ...] | None, *, keepdims: bool
 ) -> tuple[Shape, Shape]:
-    """A shape with `axis` of length 1, and with `axis` gone unless it is kept."""
+    """Return the shape with `axis` of length 1, and the shape of the result."""
     axes = range(len(shape)) if axis is None else (axis,) if isinstance(axis, int) else axis
     gone = {range(len(shape))[a] for a in axes}
     kept = tuple(1 if i in gone else n for i, n in enumerate(shape))
@@ -275,7 +281,7 @@ def reduced(
 
 
 def indexed(shape: Shape, key: tuple[Any, ...]) -> Shape:
-    """The shape after indexing with integers, slices, None and one ellipsis."""
+    """Return the shape after indexing with integers, slices, None and one ellipsis."""
     used = sum(k is not None and k is not Ellipsis for k in key)
     if used > len(shape):
         raise IndexError(f"{used} indices for shape {shape}")
@@ -287,9 +293,9 @@ def indexed(shape: Shape, key: tuple[Any, ...]) -> Shape:
             out.append(1)
         elif isinstance(k, slice):
             start, stop, step = k.indices(next(lengths))
-            out.append(max(0, -((start - stop) // step)))  # len(range(...)) ends at 2⁶³
+            out.append(max(0, -((start - stop) // step)))  # len(range(...)) fails from 2⁶³
         elif isinstance(k, int | np.integer):
-            range(next(lengths))[k]  # raises outside
+            range(next(lengths))[k]  # raises if out of range
         else:
             raise TypeError(f"an array of shapes is not indexed by {type(k).__name__}; use take")
     return tuple(out)

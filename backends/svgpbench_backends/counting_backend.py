@@ -1,9 +1,9 @@
-"""The counting backend: runs a method on shapes and counts its FLOPs, bytes moved and live memory.
+"""The counting backend: it runs a method on shapes and counts FLOPs, bytes moved and live memory.
 
-The model, n × n matrices and k right-hand sides: product of m × k and k × n 2mnk, Cholesky n³/3 and its
-adjoint one product and two solves, triangular solve n²k and its adjoint one solve and one product,
-elementwise 1 an entry (exp and log too), a sum of n numbers n − 1. Shapes cost nothing, so that n of
-10⁷ is counted as fast as n of 10.
+A product of m × k and k × n costs 2mnk FLOPs. A Cholesky factor of n × n costs n³/3, and its adjoint one
+product and two solves. A triangular solve with k right-hand sides costs n²k, and its adjoint one solve and
+one product. Elementwise operations cost 1 per entry (exp and log too), and a sum of n numbers n − 1. The
+time to count does not depend on shapes: n = 10⁷ is counted as fast as n = 10.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class CountingOps:
         self._differentiating = False
 
     def count(self, f: Callable[[], S]) -> tuple[S, Counted]:
-        """The result of `f()` and what it cost; bytes alive before it are in its peak."""
+        """Return the result of `f()` and its cost; the peak includes memory alive before the call."""
         self._ledger.restart()
         out = f()
         return out, self._ledger.counted()
@@ -217,7 +217,7 @@ class CountingOps:
         return [self.zeros(x.shape) if g is None else g for x, g in zip(tree, found, strict=True)]
 
     def scan(self, step: Callable[[S, Tree], S], carry: S, xs: Tree, *, length: int) -> S:
-        """The second turn stands for all that follow: there a loop has freed what the first held."""
+        """Run two turns, and count the second for all later ones: it has freed the first one's memory."""
         shapes = [x.shape for x in leaves(carry)]
         for times in (min(length, 1), length - 1):
             if times > 0:
@@ -228,7 +228,7 @@ class CountingOps:
         return self._undifferentiated(carry, "scan")
 
     def while_loop(self, condition: Callable[[S], Array], step: Callable[[S], S], carry: S) -> S:
-        """The condition once and no turn: how many there are depends on the numbers."""
+        """Count the condition once and no turn, since the number of turns depends on values."""
         condition(carry)
         return self._undifferentiated(carry, "while_loop")
 
@@ -242,7 +242,7 @@ class CountingOps:
 
     # --- measuring -----------------------------------------------------------------------------
     def sync(self, x: Tree) -> None:
-        """There is nothing to wait for."""
+        """Do nothing: there is nothing to wait for."""
 
     def peak_memory(self) -> int | None:
         return self._ledger.peak

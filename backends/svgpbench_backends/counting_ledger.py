@@ -1,4 +1,4 @@
-"""What the counting backend writes down: FLOPs by kind, bytes, Choleskys, memory while referenced."""
+"""The ledger of the counting backend: FLOPs by kind, bytes, Cholesky factors and memory in use."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Kind: TypeAlias = Literal["product", "cholesky", "solve", "elementwise"]
 
 
 class Counted(NamedTuple):
-    """What a call cost, in the order of `svgpbench.cost.Tally`."""
+    """Cost of a call, in the order of `svgpbench.cost.Tally`."""
 
     flops: int
     bytes: int
@@ -22,7 +22,7 @@ class Counted(NamedTuple):
 
 
 class Ledger:
-    """FLOPs, bytes and Choleskys so far, bytes alive now and at most; loops count many times."""
+    """Counts of FLOPs, bytes moved and Cholesky factors, with live and peak memory in bytes."""
 
     def __init__(self) -> None:
         self.live = self.peak = 0
@@ -30,17 +30,17 @@ class Ledger:
         self.restart()
 
     def operation(self, flops: int, moved: int, kind: Kind) -> None:
-        """One operation of so many FLOPs and bytes read and written."""
+        """Count one operation: its FLOPs, and the bytes it reads and writes."""
         self._flops[kind] += self._times * flops
         self._moved += self._times * moved
 
     def factorised(self, matrices: int) -> None:
-        """So many matrices went through a Cholesky."""
+        """Count matrices that were factorised by Cholesky."""
         self._choleskys += self._times * matrices
 
     @contextmanager
     def repeated(self, times: int) -> Iterator[None]:
-        """Count what runs inside `times` times; memory is that of one of them."""
+        """Count operations in the context `times` times; memory is counted once."""
         before, self._times = self._times, self._times * times
         try:
             yield
@@ -48,7 +48,7 @@ class Ledger:
             self._times = before
 
     def restart(self) -> None:
-        """Count from here; what is alive stays in the peak."""
+        """Reset the counts, and set the peak to the live memory."""
         self._flops: dict[Kind, int] = dict.fromkeys(
             ("product", "cholesky", "solve", "elementwise"), 0
         )
@@ -56,7 +56,7 @@ class Ledger:
         self.peak = self.live
 
     def counted(self) -> Counted:
-        """What was written down since the restart."""
+        """Return the counts since the restart."""
         flops = self._flops
         return Counted(
             flops=sum(flops.values()),
@@ -69,17 +69,17 @@ class Ledger:
         )
 
     def hold(self, size: int) -> None:
-        """Memory taken."""
+        """Add allocated memory of `size` bytes."""
         self.live += size
         self.peak = max(self.peak, self.live)
 
     def release(self, size: int) -> None:
-        """Memory given back."""
+        """Subtract freed memory of `size` bytes."""
         self.live -= size
 
 
 class Buffer:
-    """Memory of one array and its views: taken when made, given back with the last reference."""
+    """Memory of one array and its views, counted until the last reference is gone."""
 
     __slots__ = ("ledger", "size")
 

@@ -1,4 +1,4 @@
-"""Reverse mode over shapes: nodes that keep what their adjoints need, and the pass that frees them."""
+"""Reverse mode over shapes: nodes that keep what their adjoints need, and a pass that frees it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Pull = Callable[[Any], Sequence[Any]]
 
 
 class Node:
-    """One operation on the tape: its inputs' nodes, and how a cotangent is pulled back to them."""
+    """An operation on the tape: its inputs' nodes, and a function that returns their cotangents."""
 
     __slots__ = ("parents", "pull", "serial")
     _serials: ClassVar[itertools.count[int]] = itertools.count()
@@ -20,13 +20,13 @@ class Node:
         self.parents, self.pull, self.serial = tuple(parents), pull, next(Node._serials)
 
     def __lt__(self, other: Node) -> bool:
-        return self.serial > other.serial  # a heap gives the last operation first
+        return self.serial > other.serial  # a heap returns the last operation first
 
 
 def reverse_pass(end: Node, seed: Any, starts: Sequence[Node]) -> list[Any | None]:
-    """The cotangent of each of `starts`, None for one that `end` does not depend on.
+    """Return the cotangent of each node in `starts`; None if `end` does not depend on it.
 
-    A node gives up what it kept as soon as it has been pulled back.
+    A node frees what it keeps as soon as its cotangent has been pulled back.
     """
     found: dict[Node, Any] = {end: seed}
     del seed

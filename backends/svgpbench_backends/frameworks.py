@@ -1,4 +1,4 @@
-"""What the backends stand on, said without importing it: where it comes from, its threads, its variables."""
+"""Descriptions of the backends' frameworks without importing them: packages, threads, environment."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any
 from svgpbench.ops import Framework
 
 WHOLE_UP_TO = 2
-"""Threads up to which XLA's elementwise loops stay whole: cut in two, each half takes as long as the
-whole did (10 classes, M = 100: an EM iteration 50 ms cut, 32 whole). Products keep their threads."""
+"""Number of threads up to which XLA's elementwise loops are not split. Split in two, each half takes as
+long as the whole loop (10 classes, M = 100: an EM iteration takes 50 ms split and 32 ms whole). Products
+keep their threads."""
 
 
 def _jax_environment(device: str, threads: int) -> dict[str, str]:
@@ -18,7 +19,7 @@ def _jax_environment(device: str, threads: int) -> dict[str, str]:
     pool = {"NPROC": "1"} if threads <= WHOLE_UP_TO else {}
     return pool | {
         "JAX_ENABLE_X64": "1",
-        "JAX_PLATFORMS": device,  # "": the best there is
+        "JAX_PLATFORMS": device,  # "" selects the best platform
         "JAX_DEFAULT_MATMUL_PRECISION": "highest",
         "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
     }
@@ -33,7 +34,7 @@ def _jax_cache(folder: str) -> dict[str, str]:
 
 
 def _jax_compilations(jax: Any, functions: Sequence[Callable[..., Any]]) -> int:
-    # the one count of a function's programs that JAX has; an eager function is a plain one
+    # JAX has no other count of a function's programs; an eager function has no cache
     return sum(f._cache_size() for f in functions if hasattr(f, "_cache_size"))
 
 
@@ -55,8 +56,8 @@ def _pin_torch(torch: Any, threads: int) -> None:
 
 
 def _torch_compilations(torch: Any, functions: Sequence[Callable[..., Any]]) -> int:
-    """Graphs of the whole process: parts of a function are compiled under names of their own."""
-    # eager work leaves the compiler alone, and asking for it would import it
+    """Return the number of graphs in the process; parts of a function have their own names."""
+    # eager work does not import the compiler, so it is not imported here either
     dynamo = sys.modules.get("torch._dynamo")
     return int(dynamo.utils.counters["stats"]["unique_graphs"]) if dynamo else 0
 
@@ -87,7 +88,7 @@ def _pin_tensorflow(tensorflow: Any, threads: int) -> None:
 
 def _tensorflow_compilations(tensorflow: Any, functions: Sequence[Callable[..., Any]]) -> int:
     counts = (getattr(f, "experimental_get_tracing_count", None) for f in functions)
-    return sum(count() for count in counts if count is not None)  # None of an eager function
+    return sum(count() for count in counts if count is not None)  # None for an eager function
 
 
 TENSORFLOW = Framework(

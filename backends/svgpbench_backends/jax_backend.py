@@ -1,4 +1,4 @@
-"""JAX: every step through `jit`. float64 needs JAX_ENABLE_X64=1 before JAX is imported."""
+"""The JAX backend: `jit` by default. float64 needs JAX_ENABLE_X64=1 before JAX is imported."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class JaxOps:
             ) from error
 
     def on(self, place: int) -> JaxOps:
-        """The same on another device of its kind; raises `UserError` where there are fewer."""
+        """Return this backend on device number `place`; raises `UserError` if there are fewer."""
         devices = jax.devices(self.device)
         if place >= len(devices):
             raise UserError(

@@ -1,7 +1,7 @@
-"""NumPy in float64: the reference that every other backend is compared with.
+"""The NumPy backend in float64: the reference with which every other backend is compared.
 
-Reverse mode is HIPS autograd, an autodiff independent of the three frameworks; the derivatives of
-the batched Cholesky and triangular solve are stated here.
+Reverse mode is HIPS autograd, which is independent of the three frameworks. The derivatives of the
+batched Cholesky and triangular solve are defined here.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _cholesky(a: Array) -> Array:
 
 
 def _cholesky_vjp(chol: Array, a: Array) -> Callable[[Array], Array]:
-    """Murray (2016), arXiv:1602.07527, Eq. 8: symmetric gradient of the factor."""
+    """Return the symmetric gradient of the factor: Murray (2016), arXiv:1602.07527, Eq. 8."""
 
     def vjp(g: Array) -> Array:
         phi = anp.tril(_t(chol) @ anp.tril(g))
@@ -65,7 +65,7 @@ def _solve(a: Array, b: Array, lower: bool, transpose: bool) -> Array:
 
 
 def _sum_to(x: Array, shape: tuple[int, ...]) -> Array:
-    """Undo broadcasting of the leading axes."""
+    """Undo broadcasting: sum x to a shape."""
     x = anp.sum(x, axis=tuple(range(x.ndim - len(shape)))) if x.ndim > len(shape) else x
     axes = tuple(i for i, n in enumerate(shape) if n == 1 and x.shape[i] != 1)
     return anp.sum(x, axis=axes, keepdims=True) if axes else x
@@ -154,7 +154,7 @@ class NumpyOps:
         return anp.concatenate(list(xs), axis=axis)
 
     def broadcast_to(self, x: Array, shape: Sequence[int]) -> Array:
-        # autograd knows no new leading axes
+        # autograd does not support new leading axes
         return anp.broadcast_to(anp.reshape(x, (1,) * (len(shape) - x.ndim) + x.shape), shape)
 
     def flip(self, x: Array, *, axis: tuple[int, ...]) -> Array:
@@ -207,7 +207,7 @@ class NumpyOps:
         return f
 
     def sync(self, x: Tree) -> None:
-        """NumPy has computed everything when it returns."""
+        """Do nothing: NumPy has computed everything when it returns."""
 
     def peak_memory(self) -> int | None:
         return None

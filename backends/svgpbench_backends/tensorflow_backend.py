@@ -1,4 +1,4 @@
-"""TensorFlow: `tf.function` by default, XLA (`jit_compile`) as a named mode."""
+"""The TensorFlow backend: `tf.function` by default, XLA (`jit_compile`) as a named mode."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class TensorFlowOps:
             raise UserError(
                 "backend 'tensorflow' has no device 'cuda' here; see `svgpbench doctor`"
             )
-        # it would join sums into one that adds in the order in which buffers come free
+        # this would merge sums into one whose order depends on when buffers become free
         tf.config.optimizer.set_experimental_options({"arithmetic_optimization": False})
         self.mode, self.dtype, self.device = mode, dtype, device
         self._dtype = getattr(tf, dtype)
@@ -88,7 +88,7 @@ class TensorFlowOps:
         return tf.linalg.diag_part(x)
 
     def cholesky(self, a: Array) -> Array:
-        # of a matrix that is not positive definite the upper triangle is uninitialised memory
+        # the upper triangle is uninitialised memory if a matrix is not positive definite
         return tf.linalg.band_part(tf.linalg.cholesky(a), -1, 0)
 
     def solve_triangular(
@@ -114,7 +114,7 @@ class TensorFlowOps:
                 grads = tape.gradient(value, flat, unconnected_gradients=zero)
             else:
                 value = f(rebuild(tree, iter(flat)), *rest)
-                # a graph adds more than two in the order in which their buffers come free
+                # by default, the order of a sum in a graph depends on when buffers become free
                 by_two = tf.AggregationMethod.EXPERIMENTAL_TREE
                 grads = tf.gradients(
                     value, flat, aggregation_method=by_two, unconnected_gradients=zero
@@ -159,7 +159,9 @@ class TensorFlowOps:
     def jit(self, f: F) -> F:
         if self.mode == "eager":
             return f
-        return tf.function(f, autograph=False, jit_compile=self.mode == "xla")  # type: ignore[no-any-return, unused-ignore]
+        return tf.function(  # type: ignore[no-any-return, unused-ignore]
+            f, autograph=False, jit_compile=self.mode == "xla"
+        )
 
     def sync(self, x: Tree) -> None:
         if self.device == "cuda":

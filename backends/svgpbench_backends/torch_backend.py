@@ -1,4 +1,4 @@
-"""PyTorch: eager by default, `torch.compile` as a named mode."""
+"""The PyTorch backend: eager by default, `torch.compile` as a named mode."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class TorchOps:
             with torch.enable_grad():
                 flat = [leaf.detach().requires_grad_() for leaf in leaves(tree)]
                 value = f(rebuild(tree, iter(flat)), *rest)
-            if not flat or not value.requires_grad:  # autograd refuses what depends on no leaf
+            if not flat or not value.requires_grad:  # autograd raises if no leaf is used
                 return value.detach(), tree_map(torch.zeros_like, tree)
             grads = torch.autograd.grad(value, flat, allow_unused=True)
             filled = [
@@ -140,7 +140,7 @@ class TorchOps:
         inner = torch.compile(f) if self.mode == "compile" else f
 
         def call(*args: Any) -> Any:
-            with torch.no_grad():  # value_and_grad switches it on where it is wanted
+            with torch.no_grad():  # value_and_grad enables gradients itself
                 return inner(*args)
 
         return call  # type: ignore[return-value, unused-ignore]

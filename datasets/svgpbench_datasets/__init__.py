@@ -1,4 +1,4 @@
-"""Data sets, shipped and the user's own, splits, standardisation; a mistake in any is a `DataError`."""
+"""Data sets (registered or a user's own table), splits and standardisation; mistakes raise `DataError`."""
 
 from svgpbench_datasets.dataset import Dataset, Task, fingerprint
 from svgpbench_datasets.entry import DatasetEntry

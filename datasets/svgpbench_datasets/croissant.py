@@ -1,7 +1,7 @@
-"""A data set as others read it: its table in Parquet, and what is known of it in Croissant 1.0.
+"""Export of a data set: its table in Parquet and its description in Croissant 1.0.
 
-Croissant (MLCommons) is JSON-LD. The table is the one that is trained on: inputs in their units, the
-target last; a label is a text. Where its numbers come from are the addresses under `isBasedOn`.
+Croissant (MLCommons) is JSON-LD. The table holds the inputs, not standardised, and the target last;
+class labels are text. `isBasedOn` lists the addresses of the original files.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ TABLE, RECORDS = "table.parquet", "rows"
 
 
 def write_croissant(entry: DatasetEntry, dataset: Dataset, folder: Path) -> Path:
-    """Write a data set's table and its description into a folder; returns the description's file.
+    """Write the table and the description of a data set to a folder; return the description's path.
 
     Raises:
-        DataError: a folder that cannot be written.
+        DataError: the folder cannot be written.
     """
     content = io.BytesIO()
     table_of(dataset).to_parquet(content, index=False)
@@ -77,7 +77,7 @@ def write_croissant(entry: DatasetEntry, dataset: Dataset, folder: Path) -> Path
 
 
 def table_of(dataset: Dataset) -> pd.DataFrame:
-    """Inputs by name and the target, a label as it is written."""
+    """Return the inputs and the target as a frame, with class labels as written."""
     table = pd.DataFrame(dataset.X, columns=list(dataset.feature_names))
     if dataset.class_labels is None:
         return table.assign(**{dataset.target_name: dataset.y})
@@ -86,7 +86,7 @@ def table_of(dataset: Dataset) -> pd.DataFrame:
 
 
 def described_as(entry: DatasetEntry, dataset: Dataset, table: bytes) -> dict[str, Any]:
-    """The description in JSON-LD; `table` is the content of its Parquet file."""
+    """Return the description in JSON-LD; `table` is the content of the Parquet file."""
     names = (*dataset.feature_names, dataset.target_name)
     kinds = dict.fromkeys(names, "sc:Float")
     if dataset.class_labels is not None:

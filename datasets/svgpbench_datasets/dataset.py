@@ -1,4 +1,4 @@
-"""A data set in memory: inputs, targets, names, and a fingerprint of the numbers."""
+"""Data sets in memory: inputs, targets, names, and a fingerprint of the numbers."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _ROWS_AT_ONCE = 4096
 
 
 def fingerprint(X: Floats, y: Floats) -> str:
-    """Hash the shapes and the numbers of inputs [N, D] and targets [N]: `sha256:` and 64 digits.
+    """Hash the shapes and values of inputs [N, D] and targets [N]; return `sha256:` and 64 hex digits.
 
-    The same numbers give the same fingerprint on every machine: values are hashed as
-    little-endian float64 in row order, and -0.0 counts as 0.0, to which it is equal.
+    Equal numbers give the same fingerprint on every machine: values are hashed as
+    little-endian float64 in row order, and -0.0 is hashed as 0.0.
     """
     digest = hashlib.sha256()
     for letter, array in (("X", X), ("y", y)):
         digest.update(f"{letter} {array.shape} <f8\n".encode())
-        for start in range(0, len(array), _ROWS_AT_ONCE):  # a copy of it all may not fit
+        for start in range(0, len(array), _ROWS_AT_ONCE):  # a full copy may not fit in memory
             rows = array[start : start + _ROWS_AT_ONCE] + 0.0
             digest.update(rows.astype("<f8").tobytes(order="C"))
     return f"sha256:{digest.hexdigest()}"
@@ -34,23 +34,23 @@ def fingerprint(X: Floats, y: Floats) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A table of finite numbers with a task; its arrays are private and read-only.
+    """Table of finite numbers with a task; its arrays are read-only.
 
-    An array that is sealed already (float64, in row order, its own memory, not writeable) is taken as it
-    is, any other is copied: a large table is held once.
+    An array that is already sealed (float64, C order, owner of its memory, not writeable) is used without
+    a copy, so that a large table is held once. Any other array is copied.
 
     Raises:
-        DataError: shapes that do not fit together, a number that is not finite, labels
-            that are not 0..K-1.
+        DataError: the shapes do not agree, a number is not finite, or the labels are not
+            0..K-1.
     """
 
-    name: str  # what the user calls it, such as `boston:no-rad`
-    task: Task  # of classification, y is in {0, 1}; of multiclass in 0..K-1
+    name: str  # name that the user gives, such as `boston:no-rad`
+    task: Task  # y is in {0, 1} for classification, in 0..K-1 for multiclass
     X: Floats  # inputs, [N, D]
     y: Floats  # targets, [N]
-    feature_names: tuple[str, ...]  # one for each of the D columns
+    feature_names: tuple[str, ...]  # one per column of X, [D]
     target_name: str
-    source: str  # where the numbers come from: an address or a path
+    source: str  # origin of the numbers: an address or a path
     class_labels: tuple[str, ...] | None = None  # as written, class 0 first; None for regression
     fingerprint: str = field(init=False)  # of X and y, see `fingerprint`
 
@@ -62,7 +62,7 @@ class Dataset:
 
 
 def sealed(array: Floats) -> Floats:
-    """The same array, not to be written to any more."""
+    """Make an array read-only in place and return it."""
     array.setflags(write=False)
     return array
 

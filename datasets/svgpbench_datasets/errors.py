@@ -1,4 +1,4 @@
-"""The one kind of failure of this package: a mistake in what it was given."""
+"""The exception of this package, and helpers for its messages."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Iterable
 
 
 class DataError(ValueError):
-    """A mistake in data or in how it was asked for: one line saying what, where and what to do."""
+    """Mistake in data or in a request for data; the message is one line: what, where, what to do."""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The words `; did you mean 'x'?` for the nearest known name, or nothing where none is near."""
+    """Return `; did you mean 'x'?` for the closest known name, or an empty string if none is close."""
     by_folded = {one.casefold(): one for one in known}
     near = difflib.get_close_matches(name.casefold(), by_folded, n=1)
     return f"; did you mean {by_folded[near[0]]!r}?" if near else ""
 
 
 def listed(names: Iterable[str], most: int) -> str:
-    """The first names, and how many there are in all where that is more."""
+    """Join the first `most` names by commas; if there are more, append their total number."""
     every = list(names)
     return ", ".join(every[:most]) + f", ... {len(every)} in all" * (len(every) > most)

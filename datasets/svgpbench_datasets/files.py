@@ -1,4 +1,4 @@
-"""A file that a data set is read from: how it is told from others, and where it can be had."""
+"""Files that data sets are read from: how they are identified and where they are served."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ Sha256: TypeAlias = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
 class Strict(BaseModel):
-    """Frozen, unknown keys refused."""
+    """Base model that is frozen and refuses unknown keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Address(Strict):
-    """Where upstream serves a file: by itself, compressed (.gz, .xz, .Z), or inside an archive."""
+    """Upstream address of a file: plain, compressed (.gz, .xz, .bz2, .Z), or inside an archive."""
 
     url: Annotated[str, Field(pattern=r"^https?://")]
     member: Annotated[str, Field(min_length=1)] | None = None  # path inside a zip or tar archive
     served_md5: Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")] | None = None
-    """As published, of what is served where that is compressed; for people who compare."""
+    """Published MD5 of the compressed file as served; for information, not verified."""
 
 
 class DataFile(Strict):
-    """One file, identified by the hash of its uncompressed content; a packed one, as it is served.
+    """File identified by the SHA-256 of its uncompressed content or, if `packed`, of its served bytes.
 
-    `path` is its name in the cache and below a mirror (which may hold it with .xz or .gz added, unless
-    it is packed). Without addresses it is shipped with the package, xz-compressed.
+    `path` is its name in the cache and on a mirror. Unless the file is packed, a mirror may add .xz or
+    .gz to the name. A file without addresses is shipped with the package, xz-compressed.
     """
 
     known_by: ClassVar[str] = "sha256"
     path: FilePath
     sha256: Sha256
-    bytes: PositiveInt | None = None  # of what is hashed; required where it is downloaded
+    bytes: PositiveInt | None = None  # size of the hashed content; required for a download
     packed: bool = False
-    """Kept as it is served, compressed: checksums and size are those of the compressed file."""
+    """True if the file is cached compressed, as served; checksums and size are of the compressed file."""
     md5: Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")] | None = None  # as published
     sha1: Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")] | None = None  # as published
     addresses: tuple[Address, ...] = ()
@@ -52,26 +52,26 @@ class DataFile(Strict):
 
     @property
     def shipped(self) -> bool:
-        """Whether it comes with the package."""
+        """True if the file comes with the package."""
         return not self.addresses
 
     @property
     def most(self) -> int:
-        """The bytes that it has; 0 where none are declared."""
+        """Declared size in bytes; 0 if none is declared."""
         return self.bytes or 0
 
     @property
     def checksums(self) -> dict[str, str]:
-        """Published ones, by algorithm."""
+        """Declared checksums by algorithm."""
         known = {"sha256": self.sha256, "md5": self.md5, "sha1": self.sha1}
         return {name: value for name, value in known.items() if value is not None}
 
 
 class UnseenFile(Strict):
-    """A file of which no copy has been seen, so that no checksum is known: it is told by its form.
+    """File without a known checksum, because no copy has been seen; it is identified by its form.
 
-    What an address or the user gives is taken for it where it reads as the entry declares. `path` is
-    its name in the cache and below a mirror. Without addresses the user has to bring it.
+    A download is accepted if it can be read as the entry declares. `path` is its name in the cache and
+    on a mirror. Without addresses the user has to supply it.
     """
 
     known_by: ClassVar[str] = "form"
@@ -79,12 +79,12 @@ class UnseenFile(Strict):
     packed: ClassVar[bool] = False
     checksums: ClassVar[dict[str, str]] = {}
     path: FilePath
-    at_most: PositiveInt  # bytes of the uncompressed content
+    at_most: PositiveInt  # maximum size of the uncompressed content in bytes
     addresses: tuple[Address, ...] = ()
 
     @property
     def most(self) -> int:
-        """The bytes that it may have."""
+        """Maximum size in bytes."""
         return self.at_most
 
 

@@ -1,6 +1,6 @@
-"""The splits that were published with a data set, and splits as a file of masks.
+"""Published splits of a data set, and files of masks.
 
-A line of such a file is a row of the data set, a column a split; 1 stands for a test row.
+A file of masks has one line per row of the data set and one column per split; 1 marks a test row.
 """
 
 from __future__ import annotations
@@ -25,7 +25,13 @@ _ZERO, _COMMA, _END = np.frombuffer(b"0,\n", dtype=np.uint8)
 
 
 def fixed_split(entry: DatasetEntry, fold: int, open_file: Callable[[File], bytes]) -> Split:
-    """Read one published split of a data set, folds from 0; `open_file` gives the content of a file."""
+    """Return one published split of a data set.
+
+    `fold` counts from 0; `open_file` returns the content of a file.
+
+    Raises:
+        DataError: there is no such split, or the masks are not of the declared shape.
+    """
     splits = entry.splits
     if splits is None:
         raise DataError(
@@ -46,7 +52,7 @@ def fixed_split(entry: DatasetEntry, fold: int, open_file: Callable[[File], byte
 
 
 def read_masks(raw: bytes, rows: int, count: int, where: str) -> Masks:
-    """Read masks, [rows, count]."""
+    """Parse masks [rows, count], True for a test row; raise `DataError` if they have another form."""
     table = plain_numbers(raw, ",")
     if table is None or table.shape != (rows, count) or not np.isin(table, (0, 1)).all():
         shape = "not a table of numbers" if table is None else f"of shape {table.shape}"
@@ -55,7 +61,7 @@ def read_masks(raw: bytes, rows: int, count: int, where: str) -> Masks:
 
 
 def write_masks(path: Path, splits: Sequence[Split]) -> None:
-    """Write splits that each take every row of one data set; a file that is there is replaced."""
+    """Write splits as a file of masks; each must cover all rows of one data set. Replaces the file."""
     rows = len(splits[0].train) + len(splits[0].test)
     text = np.full((rows, 2 * len(splits)), _COMMA)
     text[:, ::2], text[:, -1] = _ZERO, _END

@@ -1,4 +1,4 @@
-"""Fingerprints computed and written into the registry files, so that nobody types one."""
+"""Computing fingerprints and writing them into the registry files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FINGERPRINT = re.compile(r'fingerprint = "(sha256:[0-9a-f]{64})"')
 
 @dataclass(frozen=True)
 class Pin:
-    """One fingerprint of a registry file: what is written there, and what the numbers give."""
+    """Fingerprint in a registry file, as written there and as computed from the numbers."""
 
     name: str
     file: Path
@@ -25,14 +25,14 @@ class Pin:
 
     @property
     def agrees(self) -> bool:
-        """Whether the file is right."""
+        """True if the written fingerprint equals the computed one."""
         return self.written == self.computed
 
 
 def pins(registry_of: Callable[[str], Registry], files: Iterable[Path]) -> Iterator[Pin]:
-    """Compute the fingerprint of each data set that is at hand and has one written, in order of the files.
+    """Compute each fingerprint written in the files, in order, if its data set is available offline.
 
-    `registry_of` finds what loads a data set.
+    `registry_of` returns the registry that loads a data set, by name.
     """
     for file in files:
         for _, name, written in _fingerprints(file.read_text(encoding="utf-8").splitlines()):
@@ -43,7 +43,7 @@ def pins(registry_of: Callable[[str], Registry], files: Iterable[Path]) -> Itera
 
 
 def write(pin: Pin) -> None:
-    """Put the computed fingerprint into the registry file."""
+    """Write the computed fingerprint into the registry file; raise `DataError` if that fails."""
     try:
         lines = pin.file.read_text(encoding="utf-8").splitlines(keepends=True)
         for at, name, written in _fingerprints(lines):
@@ -57,7 +57,7 @@ def write(pin: Pin) -> None:
 
 
 def _fingerprints(lines: list[str]) -> Iterator[tuple[int, str, str]]:
-    """The place of each fingerprint's line, the data set that it belongs to, and the fingerprint."""
+    """Yield the line index, the data set name and the value of each fingerprint."""
     name = ""
     for at, line in enumerate(lines):
         if match := _SECTION.fullmatch(line.strip()):

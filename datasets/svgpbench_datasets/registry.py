@@ -1,4 +1,4 @@
-"""The data sets by name: what the registry files declare, fetched or generated, and verified."""
+"""Data sets by name: declared in registry files, fetched or generated, and verified."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from svgpbench_datasets.generated.generators import generate
 from svgpbench_datasets.sources import Sources
 from svgpbench_datasets.splits import Split
 
-if TYPE_CHECKING:  # what reads files imports pandas, which takes a while
+if TYPE_CHECKING:  # the readers import pandas, which is slow
     from svgpbench_datasets.reading.numbers import Block
     from svgpbench_datasets.reading.tables import Missing
 
@@ -27,7 +27,11 @@ _OF_THE_FILES = frozenset({"splits", "unseen", "fingerprint", "output_fingerprin
 
 
 def read_entries(folder: Traversable) -> dict[str, DatasetEntry]:
-    """The entries of `registry.toml` and of `registry/*.toml` in a folder, in that order."""
+    """Return the entries of a folder by name, in the order of `registry_files`.
+
+    Raises:
+        DataError: a file cannot be read, a name is declared twice, or an entry is invalid.
+    """
     entries: dict[str, DatasetEntry] = {}
     for file in registry_files(folder):
         try:
@@ -42,14 +46,14 @@ def read_entries(folder: Traversable) -> dict[str, DatasetEntry]:
 
 
 def registry_files(folder: Traversable) -> list[Traversable]:
-    """The registry files of a folder: its `registry.toml`, then `registry/*.toml` by name."""
+    """Return the registry files of a folder: `registry.toml`, then `registry/*.toml` by name."""
     more = folder.joinpath("registry")
     split = [one for one in more.iterdir() if one.name.endswith(".toml")] if more.is_dir() else []
     return [folder.joinpath("registry.toml"), *sorted(split, key=lambda file: file.name)]
 
 
 def _entries_of(declared: dict[str, Any], where: str) -> Iterator[tuple[str, DatasetEntry]]:
-    """Each data set, then each of its variants: the data set with some keys replaced."""
+    """Yield each entry by name, then its aliases and variants (copies with some keys replaced)."""
     for name, table in declared.items():
         if not isinstance(table, dict):
             raise DataError(f"{where}: {name!r} is not a table")
@@ -59,7 +63,7 @@ def _entries_of(declared: dict[str, Any], where: str) -> Iterator[tuple[str, Dat
             yield alias, _validated(alias, {**base, "title": f"another name of {name}"}, where)
         for variant, changes in table.get("variants", {}).items():
             full_name = f"{name}:{variant}"
-            # what belongs to the files of the data set goes where others take their place
+            # with other files, what describes the original files does not apply
             gone = _OF_THE_FILES if "files" in changes else ()
             kept = {key: value for key, value in base.items() if key not in gone}
             yield full_name, _validated(full_name, {**kept, **changes}, where)
@@ -75,9 +79,9 @@ def _validated(name: str, table: dict[str, Any], where: str) -> DatasetEntry:
 
 
 class Registry:
-    """The data sets that a folder declares: `registry.toml`, `registry/*.toml`, and `data/`.
+    """Collection of the data sets declared in a folder: `registry.toml`, `registry/*.toml`, `data/`.
 
-    Nothing is read before a name is asked for.
+    The files are read on first use.
     """
 
     def __init__(self, folder: Traversable, sources: Sources | None = None) -> None:
@@ -85,14 +89,14 @@ class Registry:
         self._sources = sources or Sources(folder.joinpath("data"))
 
     def names(self) -> tuple[str, ...]:
-        """Every data set, each followed by its other names and its variants."""
+        """Return all names: each data set, followed by its aliases and its variants."""
         return tuple(self._entries)
 
     def describe(self, name: str) -> DatasetEntry:
-        """What is known of a data set, one of `names`, or `NAME@OUTPUT` of a table of several outputs.
+        """Return the entry of a data set: one of `names()`, or `NAME@OUTPUT` for another output.
 
         Raises:
-            DataError: an unknown name or output.
+            DataError: the name or the output is unknown.
         """
         table, at, output = name.partition("@")
         if table not in self._entries:
@@ -107,8 +111,8 @@ class Registry:
         """Load a data set: X [rows, D] and y [rows], float64.
 
         Raises:
-            DataError: an unknown name; a file that is nowhere to be had or does not hold the
-                numbers that the registry declares.
+            DataError: the name is unknown, a file cannot be obtained, or the numbers are not
+                those that the registry declares.
         """
         entry = self.describe(name)
         self._sources.fetch(entry.files, entry)
@@ -121,7 +125,7 @@ class Registry:
         return dataset
 
     def load_unverified(self, name: str) -> Dataset:
-        """Load a data set whatever its fingerprint; its files are still what is declared."""
+        """Load a data set without checking its fingerprint; its files are still verified."""
         entry = self.describe(name)
         X, y = self._numbers(entry)
         return Dataset(
@@ -166,17 +170,17 @@ class Registry:
         return X, y
 
     def missing(self, name: str) -> Missing:
-        """What the files of a data set lack, before what is declared is done to them."""
+        """Count the missing values in the files of a data set, before any declared treatment."""
         from svgpbench_datasets.reading.tables import count_missing
 
         entry = self.describe(name)
         return count_missing(entry, partial(self._sources.opened, entry=entry))
 
     def fixed_split(self, name: str, fold: int) -> Split:
-        """One of the splits that were published with a data set.
+        """Return one of the splits published with a data set; `fold` counts from 0.
 
         Raises:
-            DataError: a data set without them, a fold that it does not have.
+            DataError: the data set has no published splits, or no such fold.
         """
         from svgpbench_datasets.masks import fixed_split
 
@@ -184,7 +188,7 @@ class Registry:
         return fixed_split(entry, fold, lambda file: self._sources.read(file, entry))
 
     def at_hand(self, name: str) -> bool:
-        """Whether a data set can be loaded without a network."""
+        """Return True if a data set can be loaded without a network."""
         entry = self.describe(name)
         if entry.made:
             return (self._sources.cache_folder() / entry.made).is_file()

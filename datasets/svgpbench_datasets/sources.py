@@ -1,4 +1,4 @@
-"""Where the bytes of a data file come from: the package, the cache and its sources, or the user."""
+"""Access to the bytes of data files: from the package, the cache, mirrors or upstream."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from svgpbench_datasets.fetch.proof import WrongContent
 from svgpbench_datasets.fetch.unpacking import Bounded, content
 from svgpbench_datasets.files import File, UnseenFile
 
-_MOST_OF_A_CELL = 32  # bytes: every digit of a float64, its sign, its exponent and a comma
+_MOST_OF_A_CELL = 32  # bytes: digits, sign and exponent of a float64, and a comma
 
 
 def check_form(entry: DatasetEntry, file: UnseenFile, path: Path) -> None:
-    """Read all of an uncompressed file: its header, its rows, and every column, input or not."""
+    """Read all columns of an uncompressed file; raise `DataError` if its form is not as declared."""
     from svgpbench_datasets.reading.tables import read_blocks
 
-    at = entry.files.index(file)  # one file makes one part: the entry says so
+    at = entry.files.index(file)  # validated: an unseen file is a part of its own
     alone = {
         "files": (file,),
         "parts": (),
@@ -45,22 +45,22 @@ def check_form(entry: DatasetEntry, file: UnseenFile, path: Path) -> None:
 
 @dataclass(frozen=True)
 class Sources:
-    """The places of data files."""
+    """Access to data files by way of the package, the cache and mirrors."""
 
-    shipped: Traversable  # the folder of files that come with the package
-    cache: Path | None = None  # the folder of downloaded files; None for the usual one
-    mirrors: tuple[str, ...] | None = None  # to ask first; None for those of the environment
+    shipped: Traversable  # folder of the files that come with the package
+    cache: Path | None = None  # folder of downloaded files; None for the default
+    mirrors: tuple[str, ...] | None = None  # tried first; None for those of SVGPBENCH_MIRROR
     limits: Limits = field(default_factory=Limits)
     on_progress: OnProgress = silent
 
     def read(self, file: File, entry: DatasetEntry) -> bytes:
-        """The uncompressed content of a file of a data set, verified."""
+        """Return the verified, uncompressed content of a file; raise `DataError` if it cannot be had."""
         with self.opened(file, entry) as stream:
             return stream.read()
 
     @contextmanager
     def opened(self, file: File, entry: DatasetEntry) -> Iterator[IO[bytes]]:
-        """The uncompressed content of a file as a stream; errors are those of `read`."""
+        """Open the verified, uncompressed content of a file as a stream; errors as `read`."""
         if file.shipped:
             yield io.BytesIO(self._shipped(file))
             return
@@ -70,13 +70,13 @@ class Sources:
             yield stream
 
     def sha256(self, file: File, entry: DatasetEntry) -> str:
-        """The hash that tells a file's content: the declared one, or that of what was accepted."""
+        """Return the declared SHA-256 of a file, or the one recorded when its content was accepted."""
         if file.known_by == "form":
             self.fetch([file], entry)
         return str(sha256_of(file, self.cache_folder()))
 
     def fetch(self, files: Sequence[File], entry: DatasetEntry) -> None:
-        """Bring what is not shipped of these files of a data set into the cache, archives once."""
+        """Download those files that are neither shipped nor cached; an archive is downloaded once."""
         fetch_files(
             [file for file in files if not file.shipped],
             cache=self.cache_folder(),
@@ -88,14 +88,14 @@ class Sources:
         )
 
     def at_hand(self, file: File) -> bool:
-        """Whether a file can be read without a network: shipped, cached, or in a folder."""
+        """Return True if a file can be read without a network: shipped, cached, or in a mirror folder."""
         if file.shipped or is_cached(file, self.cache_folder()):
             return True
         candidates = (one for place in places(file, self._mirrors()) for one in place.candidates)
         return any(isinstance(one, Path) and one.is_file() for one in candidates)
 
     def cache_folder(self) -> Path:
-        """The folder of downloaded files."""
+        """Return the folder of downloaded files."""
         return cache_folder(self.cache)
 
     def _mirrors(self) -> tuple[str, ...]:
@@ -103,7 +103,7 @@ class Sources:
 
     @contextmanager
     def _unpacked(self, path: Path, file: File, entry: DatasetEntry) -> Iterator[IO[bytes]]:
-        """What a file holds that is kept compressed; no more than its rows can take."""
+        """Open the content of a file cached compressed; raise `DataError` if too large for its rows."""
         splits = entry.splits.count if entry.splits else 0
         bound = entry.rows * max(len(entry.columns), splits) * _MOST_OF_A_CELL
         why = f"uncompressed it is more than the {bound:,} bytes that {entry.rows:,} rows may take"

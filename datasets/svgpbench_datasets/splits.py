@@ -1,4 +1,4 @@
-"""Which rows train and which test: the same on every machine for the same seed."""
+"""Splits into training and test rows; a seed gives the same split on every machine."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ Indices: TypeAlias = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """A partition of a data set's rows into a training and a test part.
+    """Partition of the rows of a data set into a training and a test part.
 
     Raises:
-        DataError: parts that are empty, not one-dimensional or overlapping.
+        DataError: a part is empty or not one-dimensional, a row is repeated or negative.
     """
 
-    train: Indices  # the rows to train on, ascending, [n]
-    test: Indices  # the rows to test on, ascending, [m]
+    train: Indices  # training rows, ascending, [n]
+    test: Indices  # test rows, ascending, [m]
     kind: Literal["k-fold", "random", "fixed"]  # fixed: published with the data set
-    fold: int  # which of the folds is the test part, from 0; 0 for a random split
-    folds: int  # how many there are; 1 for a random split
-    seed: int  # of the permutation; 0 for a fixed split
-    hash: str = field(init=False)  # `sha256:` and the hash of the two index lists alone
+    fold: int  # fold that is the test part, from 0; 0 for a random split
+    folds: int  # number of folds; 1 for a random split
+    seed: int  # seed of the permutation; 0 for a fixed split
+    hash: str = field(init=False)  # `sha256:` and the hash of the two index arrays alone
 
     def __post_init__(self) -> None:
         for part in ("train", "test"):
@@ -45,12 +45,12 @@ class Split:
 
 
 def k_fold(n: int, folds: int, fold: int, seed: int) -> Split:
-    """One fold, from 0, of k-fold cross-validation of n rows over a permutation drawn by the seed.
+    """Return one fold (from 0) of a k-fold cross-validation of n rows, permuted by the seed.
 
     The test parts of all folds partition the rows; their sizes differ by at most one.
 
     Raises:
-        DataError: a number out of its range.
+        DataError: an argument is out of range.
     """
     if folds < 2:
         raise DataError(f"{folds} folds: cross-validation needs at least 2")
@@ -64,10 +64,10 @@ def k_fold(n: int, folds: int, fold: int, seed: int) -> Split:
 
 
 def random_split(n: int, test_fraction: float, seed: int) -> Split:
-    """A random test part of the given fraction of n rows, to the nearest whole row.
+    """Return a random split of n rows; the size of the test part is rounded to whole rows.
 
     Raises:
-        DataError: a number out of its range, or a fraction that leaves a part empty.
+        DataError: an argument is out of range, or a part would be empty.
     """
     if not 0.0 < test_fraction < 1.0:
         raise DataError(f"test fraction {test_fraction}: give a number between 0 and 1")

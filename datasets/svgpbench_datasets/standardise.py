@@ -1,4 +1,4 @@
-"""Centre and scale with the statistics of the training part only; a table is held once."""
+"""Standardisation with the statistics of the training part only; no copy of the table is made."""
 
 from __future__ import annotations
 
@@ -14,27 +14,28 @@ from svgpbench_datasets.errors import DataError
 from svgpbench_datasets.splits import Indices, Split
 
 ROWS_AT_ONCE = 1 << 16
-"""Rows of a table that are worked on at a time, so that a large one is never copied whole."""
+"""Number of rows processed at a time, so that a large table is never copied as a whole."""
 
 
 @dataclass(frozen=True, eq=False)
 class Standardiser:
-    """Per-column mean [D] and scale [D] of a training part; a constant column has scale 1."""
+    """Mean [D] and scale [D] of the columns of a training part; a constant column has scale 1."""
 
     mean: Floats
     scale: Floats
 
     @classmethod
     def fit(cls, X: Floats, rows: Indices | None = None, names: Sequence[str] = ()) -> Standardiser:
-        """Take mean and population standard deviation of each column of X [N, D], over some rows or all.
+        """Compute mean and population standard deviation of each column of X [N, D].
 
-        `names` are those of the columns, for the error; they are counted from 1 without any.
+        `rows` selects rows; None for all. `names` are column names for the error message;
+        without them columns are numbered from 1.
 
-        A column is constant when its standard deviation is at most 1e-12 max(1, |mean|): it
-        keeps scale 1, so it becomes 0 and never NaN.
+        A column is constant if its standard deviation is at most 1e-12 max(1, |mean|). Its
+        scale is 1, so that it becomes 0 and never NaN.
 
         Raises:
-            DataError: numbers so large that their mean or spread overflows.
+            DataError: a mean or a standard deviation overflows.
         """
         train = np.arange(len(X)) if rows is None else rows
         first, n = X[train[0]], len(train)
@@ -53,7 +54,7 @@ class Standardiser:
 
     @classmethod
     def identity(cls, X: Floats) -> Standardiser:
-        """Leave every column as it is."""
+        """Return a standardiser that leaves every column unchanged."""
         columns = X.shape[1]
         return cls(sealed(np.zeros(columns)), sealed(np.ones(columns)))
 
@@ -64,25 +65,25 @@ class Standardiser:
 
 @dataclass(frozen=True, eq=False)
 class StandardisedRows:
-    """Rows [n, D] of a table in standard units, worked out when they are asked for.
+    """Rows [n, D] of a table in standard units, computed on access.
 
-    It is indexed by rows as an array is, and NumPy takes it for one: `np.asarray` makes all of it.
+    It is indexed by rows like an array. `np.asarray` computes all rows.
     """
 
     table: Floats  # [N, D]
-    rows: Indices  # which rows of it these are, [n]
+    rows: Indices  # row numbers in `table`, [n]
     standardiser: Standardiser
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(n, D)."""
+        """Shape (n, D)."""
         return len(self.rows), self.table.shape[1]
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def __getitem__(self, chosen: slice | NDArray[Any]) -> Floats:
-        """Rows by a slice, numbers or a mask: [m, D]; numbers of several axes [..., D]."""
+        """Return rows by slice, mask or indices, [m, D]; indices of several axes give [..., D]."""
         return self.standardiser.apply(self.table[self.rows[chosen]])
 
     def __array__(
@@ -95,26 +96,28 @@ class StandardisedRows:
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A data set split and standardised, ready to train on; its arrays are read-only."""
+    """Data set split and standardised for training; its arrays are read-only."""
 
-    X_train: StandardisedRows  # [n, D]; the data set's own table is behind them
+    X_train: StandardisedRows  # [n, D]; a view of the data set's table
     y_train: Floats  # [n], standardised for regression, class numbers otherwise
-    X_test: StandardisedRows  # in the training part's units, [m, D]
-    y_test: Floats  # in the training part's units, [m]
-    y_mean: float  # what was subtracted from y; 0 for classification
-    y_scale: float  # what y was divided by; 1 for classification
-    standardiser: Standardiser  # of the inputs
-    fingerprint: str  # the data set's
+    X_test: StandardisedRows  # standardised as the training part, [m, D]
+    y_test: Floats  # standardised as the training part, [m]
+    y_mean: float  # mean subtracted from y; 0 for classification
+    y_scale: float  # divisor of y; 1 for classification
+    standardiser: Standardiser  # standardiser of the inputs
+    fingerprint: str  # fingerprint of the data set
     split_hash: str
 
 
 def prepare(
     dataset: Dataset, split: Split, *, standardise_x: bool = True, standardise_y: bool = True
 ) -> Prepared:
-    """Split a data set of N rows and standardise it with the training part's statistics; labels stay.
+    """Split a data set and standardise it with the statistics of the training part.
+
+    Class labels are not standardised.
 
     Raises:
-        DataError: a split made for another number of rows.
+        DataError: the split was made for another number of rows, or a column overflows.
     """
     rows, split_rows = dataset.y.size, split.train.size + split.test.size
     if split_rows != rows or max(split.train[-1], split.test[-1]) >= rows:
@@ -128,7 +131,7 @@ def prepare(
 def prepare_whole(
     dataset: Dataset, *, standardise_x: bool = True, standardise_y: bool = True
 ) -> Prepared:
-    """All rows of a data set to train on, standardised with their own statistics, and none to test."""
+    """Return all rows as training part, standardised with their own statistics; no test rows."""
     rows, none = np.arange(dataset.y.size), np.arange(0)
     return _prepared(dataset, rows, none, "", standardise_x, standardise_y)
 

@@ -1,4 +1,4 @@
-"""A user's own file of any format to a data set."""
+"""Loading of a user's own table, in any supported format, as a data set."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ READERS = {
     **{".parquet": "parquet", ".pq": "parquet", ".feather": "feather", ".arff": "arff"},
     **{".xls": "xls", ".xlsx": "xls", ".mat": "mat", ".npy": "numpy", ".npz": "numpy"},
 }
-"""The format of a file by its ending."""
+"""File formats by ending."""
 PACKED = (".gz", ".xz", ".bz2", ".zip")
-"""Endings that may follow; a .zip holds one file, whose own ending counts."""
+"""Endings of compressed files; the ending before them, or of the one file in a .zip, gives the format."""
 
 _MOST_TIMES, _AT_LEAST = 200, 1 << 30
-"""Of its own size, and bytes in any case, that a compressed file may take uncompressed."""
+"""Bound on uncompressed bytes: 200 times the compressed size, or 1 GiB if that is more."""
 
 
 def is_table_file(name: str) -> bool:
-    """Whether a name is that of a file that `load_user_table` reads, by its ending."""
+    """Return True if the ending of a file name is in `READERS` or `PACKED`."""
     return name.lower().endswith((*READERS, *PACKED))
 
 
@@ -45,17 +45,24 @@ def load_user_table(
     outputs: Sequence[str] = (),
     arrays: Sequence[str] = (),
 ) -> Dataset:
-    """Load a file of a table as a data set: X [N, D] and y [N], N at least 2.
+    """Load a table from a file as a data set: X [N, D] and y [N], N at least 2.
 
-    The file ends in one of `READERS`, and one of `PACKED` after it where it is compressed. The target of
-    `classification` has two distinct values, which become 0 and 1 in sorted order, that of `multiclass`
-    two or more, 0..K-1. `features` are the D inputs in the order wanted, None for every column but the
-    target and `outputs`, the targets of a table of several. `arrays` are those to read of a .mat or
-    .npz file, side by side; none for all.
+    The file name ends in one of `READERS`, followed by one of `PACKED` if it is compressed.
+
+    Args:
+        path: the file.
+        target: name of the target column.
+        task: `classification` needs two distinct target values, `multiclass` two or more. They
+            become 0..K-1 in sorted order.
+        features: names of the D input columns in the wanted order; None for every column but
+            the target and `outputs`.
+        name: name of the data set; None for the stem of the file name.
+        outputs: names of further target columns, which are not inputs.
+        arrays: names of the arrays of a .mat or .npz file to read side by side; empty for all.
 
     Raises:
-        DataError: anything that keeps the file from being such a table, with file, line (binary
-            formats: row) and column, and what to do about it.
+        DataError: the file is not such a table. The message names file, line (binary formats:
+            row) and column, and what to do.
     """
     from svgpbench_datasets.reading.columns import read_columns
     from svgpbench_datasets.reading.formats import open_table
@@ -96,7 +103,11 @@ def load_user_table(
 
 
 def layout_of(file: Path, arrays: Sequence[str] = ()) -> Layout:
-    """How a file is laid out: by its ending and, of text, by its first line."""
+    """Return the layout of a file, from its ending and, for text, from its first line that is not blank.
+
+    Raises:
+        DataError: the file is missing, empty or of an unknown format, or has no arrays to choose.
+    """
     from svgpbench_datasets.reading.text import layout_found
 
     _check_file(file)
@@ -126,7 +137,7 @@ def _check_file(file: Path) -> None:
 
 @contextmanager
 def _content(file: Path) -> Iterator[tuple[str, IO[bytes]]]:
-    """The ending that tells the format of a file, and its uncompressed content."""
+    """Yield the ending that gives the format of a file, and a stream of its uncompressed content."""
     ending = file.suffix.lower()
     try:
         if ending not in PACKED:
@@ -147,9 +158,9 @@ def _content(file: Path) -> Iterator[tuple[str, IO[bytes]]]:
 def _only_member(file: Path) -> str:
     try:
         with zipfile.ZipFile(file) as archive:
-            # a damaged name may be empty, of which `is_dir` knows nothing
+            # `ZipInfo.is_dir` fails on an empty name, as in a damaged file
             names = [name for name in archive.namelist() if not name.endswith("/")]
-    except (zipfile.BadZipFile, NotImplementedError) as error:  # a version of zip to come
+    except (zipfile.BadZipFile, NotImplementedError) as error:  # an unsupported zip version
         raise DataError(f"{file} is no .zip archive that can be read ({error})") from None
     if len(names) != 1:
         raise DataError(f"{file} holds {len(names)} files; a .zip of a table holds one")

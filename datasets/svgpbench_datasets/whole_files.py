@@ -1,4 +1,4 @@
-"""Files that take their name when they are whole."""
+"""Atomic writing: a file gets its name only when it is complete."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """Where to write a file, which then replaces one that is there; nothing is left of one that fails."""
+    """Yield a temporary path, renamed to `path` at the end, or removed if the block raises."""
     unfinished = path.with_name(f"{path.name}.{os.getpid()}.unfinished")
     try:
         yield unfinished

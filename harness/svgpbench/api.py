@@ -1,7 +1,7 @@
-"""What the command line does, from Python: records, frames and posteriors in place of printed tables.
+"""Python functions for the tasks of the command line; they return records, data frames and posteriors.
 
-Nothing here imports a framework: what runs on one runs in a worker's process of its own. Names and
-arguments in `__all__` follow semantic versioning; everything else may change.
+No framework is imported in this process: everything that needs one runs in a worker process. Names in
+`__all__` and their arguments follow semantic versioning; everything else may change.
 """
 
 from __future__ import annotations
@@ -66,22 +66,24 @@ def run(
     timeout: float | None = None,
     force: bool = False,
 ) -> list[Record]:
-    """Run an experiment, finished cells kept, and return the records of its cells.
+    """Run an experiment and return the records of its cells. Finished cells are not run again.
 
     Args:
-        experiment: a shipped one by name, or the path of a .toml file.
-        preset: size of the experiment; `quick` where it has one and None is given.
+        experiment: name of a shipped experiment, or path of a .toml file.
+        preset: size of the experiment. None means `quick` if the experiment has it, else no preset.
         results: folder of records.
-        backends: `jax`, `torch:compile`, … in place of the experiment's own.
-        methods: labels or names; all where empty.
-        data: data sets; all where empty.
-        seeds: in place of the experiment's own.
-        jobs: workers at a time; as many as fit where None.
-        timeout: seconds that a cell may take; None: any.
+        backends: `jax`, `torch:compile`, …; they replace the experiment's own.
+        methods: labels or names; if empty, all methods of the preset.
+        data: names of data sets; if empty, all data sets of the preset.
+        seeds: they replace the experiment's own.
+        jobs: number of simultaneous workers; None means as many as fit.
+        timeout: limit in seconds for each cell; None means no limit.
         force: run finished cells again.
 
     Raises:
-        UserError: for a mistake in the file or the arguments. A cell that fails is a record with a status.
+        UserError: for a mistake in the file or in the arguments. A failed cell raises nothing: it is a
+            record with a status.
+        KeyboardInterrupt: if the run was interrupted.
     """
     name, folder = str(experiment), Path(results)
     selection = Selection(backends=backends, methods=methods, data=data, seeds=seeds)
@@ -93,12 +95,12 @@ def run(
 
 
 def finals(records: Sequence[Record]) -> pd.DataFrame:
-    """A row a record: what its cell is, how it ended, and its final metrics."""
+    """Return one row per record: configuration of the cell, status and final metrics."""
     return final_frame(records)
 
 
 def traces(records: Sequence[Record]) -> pd.DataFrame:
-    """A row an evaluated iteration of each record, of failed cells up to where they failed."""
+    """Return one row per evaluated iteration of each record; a failed cell has rows up to its failure."""
     return trace_frame(records)
 
 
@@ -109,9 +111,9 @@ def table(
     results: str | Path = RUNS,
     name: str | None = None,
 ) -> pd.DataFrame:
-    """A table that an experiment declares, its first where no name is given, numbers in full.
+    """Return a table that an experiment declares, with unrounded numbers; the first table if `name` is None.
 
-    Raises `UserError` where there are no records, or records that do not fit together.
+    Raises `UserError` if there are no records, or if the records do not fit together.
     """
     declared = load_experiment(str(experiment))
     default = TableEntry(name="finals")
@@ -125,9 +127,9 @@ def table(
 def check(
     backends: Sequence[str] | None = None, *, full: bool = False, device: str = "cpu"
 ) -> pd.DataFrame:
-    """Whether backends compute the same numbers: a row a comparison, with its worst difference.
+    """Check that backends compute the same numbers; return one row per comparison with its worst difference.
 
-    Raises `UserError` for a backend that cannot run; a process that died is a row that is not ok.
+    A process that died gives a row with `ok` False. Raises `UserError` for a backend that cannot run.
     """
     from svgpbench.checks import run_checks
 
@@ -141,9 +143,9 @@ def check(
 
 
 def claims(*ids: str, paper: str | None = None, results: str | Path = RUNS) -> pd.DataFrame:
-    """Grade papers' claims by records, one row per claim; all of them where no id is given.
+    """Grade papers' claims by records and return one row per claim; all claims if no id is given.
 
-    Raises `UserError` for a claim or a paper that there is not.
+    Raises `UserError` for an unknown claim or paper.
     """
     papers = [load_paper(name) for name in ([paper] if paper else paper_folders())]
     judged = judged_claims(papers, Path(results), ids)

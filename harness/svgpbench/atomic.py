@@ -1,4 +1,4 @@
-"""A file is written whole or not at all."""
+"""Atomic writing of files: a file is written completely or not at all."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from svgpbench.errors import UserError
 
 
 def refuse_absent_folder(path: Path, option: str = "") -> None:
-    """Raise `UserError` for a file that a user names in a folder which is not there: a slip, as a rule."""
+    """Raise `UserError` if the folder of a file that the user names does not exist."""
     if not path.absolute().parent.is_dir():
         raise UserError(f"{option}{path}: there is no folder {path.parent}")
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that a reader, or a crash, finds the old one or the new one.
+    """Write a file so that a reader finds the old content or the new one, even after a crash.
 
-    Raises `UserError` where it cannot be written; nothing is left then.
+    Create the folder if needed. Raises `UserError` if the file cannot be written; no draft is left then.
     """
     draft = path.with_name(f".{path.stem}.{os.getpid()}.tmp")
     try:

@@ -1,4 +1,4 @@
-"""What determines a cell's numbers, validated: the words of an experiment file are these fields."""
+"""Validated configuration of a cell. The keys of an experiment file are the fields of these classes."""
 
 from __future__ import annotations
 
@@ -24,41 +24,41 @@ LEARN: tuple[Learnable, ...] = ("kernel", "likelihood", "inducing")
 
 
 class Strict(BaseModel):
-    """Frozen, unknown keys refused."""
+    """Base of frozen models that refuse unknown keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class WithOptions(Strict):
-    """A table that names what comes through an entry point, with the options of that beside its own keys.
+    """A table that names a plugin and holds the plugin's options beside its own keys.
 
-    What the options may be is known to who has the name, and checked where that is loaded.
+    The options are checked where the plugin is loaded.
     """
 
     model_config = ConfigDict(extra="allow", frozen=True, allow_inf_nan=False)
-    names: ClassVar[str] = "name"  # the key that does
+    names: ClassVar[str] = "name"  # the key that holds the plugin's name
 
     @property
     def named(self) -> str:
-        """What the table names."""
+        """Name of the plugin."""
         return str(getattr(self, self.names))
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options that are given, as JSON has them."""
+        """Options that the table gives, as JSON values."""
         return dict(self.model_extra or {})
 
     def kept_under(self, name: str) -> dict[str, Any]:
-        """The keys that stay where the table comes to name something else: all but the options."""
+        """Return the keys to keep if the table is changed to the plugin `name`: all except the options."""
         return {key: getattr(self, key) for key in type(self).model_fields}
 
 
 class KernelConfig(WithOptions):
     """A kernel, its initial hyperparameters, and its own options.
 
-    `init`: "given"; "root-dimension", the lengthscale that is given times √D; "median", which replaces the
-    lengthscale; "ulapane" and "mean-gaps", which replace lengthscale and variance. A `sum` or a `product`
-    has `parts`, each a kernel with hyperparameters of its own, and none itself.
+    `init` is "given"; "root-dimension", which multiplies the given lengthscale by √D; "median", which
+    replaces the lengthscale; or "ulapane" or "mean-gaps", which replace lengthscale and variance. A `sum`
+    or a `product` has no hyperparameters; each of its `parts` is a kernel with its own.
     """
 
     compounds: ClassVar[tuple[str, ...]] = ("sum", "product")
@@ -88,36 +88,36 @@ class KernelConfig(WithOptions):
 
 
 class LikelihoodConfig(WithOptions):
-    """A likelihood and its own options: one left out is at the likelihood's default."""
+    """A likelihood and its own options; a missing option has the likelihood's default."""
 
     name: str = "gaussian"
 
     @model_validator(mode="before")
     @classmethod
     def _null_is_left_out(cls, keys: Any) -> Any:
-        # records of before hold the keys of every likelihood, null where it has none of the kind
+        # older records hold the keys of every likelihood, null for those that theirs does not have
         if isinstance(keys, dict):
             return {key: value for key, value in keys.items() if value is not None}
         return keys
 
 
 class InducingConfig(WithOptions):
-    """How many inducing inputs, or functions, where they start, and the options of that start.
+    """Number of inducing inputs or functions, their initialisation, and its options.
 
-    `gamma` are those of the mean in a second basis.
+    `gamma` is the number of inducing inputs of the mean, in a second basis.
     """
 
     names: ClassVar[str] = "init"
 
     count: PositiveInt = 50
-    gamma: PositiveInt | None = None  # methods with two bases, which need it; `count` is then |β|
+    gamma: PositiveInt | None = None  # required by methods with two bases; `count` is then |β|
     init: str = "k-means"
     functions: Literal["points", "features"] = "points"
     width: Positive = 0.1  # of features at the start, in lengthscales
 
     @property
     def window(self) -> float | None:
-        """The width of features, None where the basis is points."""
+        """Initial width of the features in lengthscales; None if the basis is points."""
         return self.width if self.functions == "features" else None
 
 
@@ -130,7 +130,7 @@ class MethodConfig(Strict):
 
     @property
     def title(self) -> str:
-        """The label, or the name where there is none."""
+        """Label, or the name if there is no label."""
         return self.label or self.name
 
 
@@ -143,7 +143,7 @@ class LogLinear(Strict):
 
 
 class Linear(Strict):
-    """A rate that grows by `increment` an EM iteration from `start` until it is `end`, then stays."""
+    """A rate that grows from `start` by `increment` per EM iteration up to `end`, then stays."""
 
     start: Positive
     end: Positive
@@ -158,7 +158,7 @@ class Decay(Strict):
 
 
 def _kind_of_rate(rate: Any) -> str:
-    """Which schedule a table is meant to be, so that a mistake in it is reported as one of that kind."""
+    """Return the tag of the schedule that a table looks like, so that errors refer to this schedule only."""
     if isinstance(rate, dict):
         if "increment" in rate:
             return "linear"
@@ -177,13 +177,13 @@ Rate = Annotated[
 
 
 class OnlineConfig(Strict):
-    """Learning online on a growing basis: a step of each kind an iteration, at γ₀/(1 + decay·√t).
+    """Online learning on a growing basis: one E-step and one M-step per iteration, at γ₀/(1 + decay·√t).
 
-    Where there are several `rates`, γ₀ is the one of the best bound after `trial` iterations.
+    With several `rates`, γ₀ is the rate with the best bound after `trial` iterations.
     """
 
     iterations: PositiveInt = 2000
-    increment: PositiveInt = 128  # basis points a batch adds, until there are inducing.count
+    increment: PositiveInt = 128  # basis points that each batch adds, up to inducing.count
     rates: Annotated[tuple[Positive, ...], Field(min_length=1)] = (0.1, 0.01, 0.001)
     trial: PositiveInt = 100
     decay: Positive = 0.1
@@ -191,10 +191,10 @@ class OnlineConfig(Strict):
 
 
 class TrainingConfig(Strict):
-    """The EM loop: K E-steps, S M-steps, their rates, the batch, and what is learned.
+    """The EM loop: numbers of E-steps and M-steps, their rates, the batch, and the learned parts of θ.
 
-    With `kind` "online", `online`, `rows` and `learn`. With `joint`, an iteration is one step of Adam on q
-    and θ together, on one batch.
+    With `kind` "online", the keys are `online`, `batch_size`, `rows` and `learn`. With `joint`, an iteration
+    is one step of Adam on q and θ together, on one batch.
     """
 
     kind: Literal["em", "online"] = "em"
@@ -207,28 +207,28 @@ class TrainingConfig(Strict):
     m_rate: Positive = 0.2  # adam only
     trace_every: PositiveInt = 1  # evaluate the first iteration, each of these, and the last
     batch_size: PositiveInt | None = None  # None: full batch
-    rows: PositiveInt | None = None  # of the training part, drawn by the seed; None: all of them
+    rows: PositiveInt | None = None  # number drawn from the training part by the seed; None: all
     learn: tuple[Learnable, ...] = LEARN
     joint: bool = False  # both steps of Adam at the same q and θ, from one batch
 
     @property
     def iterations(self) -> int:
-        """How many iterations the run has."""
+        """Number of iterations of the run."""
         return self.online.iterations if self.kind == "online" else self.em_iterations
 
     def is_traced(self, iteration: int) -> bool:
-        """Whether the bound and the predictions after an iteration, from 1, are evaluated."""
+        """Return True if the bound and the predictions are evaluated after an iteration, counted from 1."""
         every = self.online.trace_every if self.kind == "online" else self.trace_every
         return iteration in (1, self.iterations) or iteration % every == 0
 
 
 def _a_tuple(value: Any) -> Any:
-    """A list of a file, which the strict check of an experiment takes for no tuple here."""
+    """Convert a list from a file to a tuple, because strict validation refuses a list here."""
     return tuple(value) if isinstance(value, list) else value
 
 
 def _pairs(value: Any) -> Any:
-    """A table of a file, or the list of pairs of a record, as pairs that can be hashed."""
+    """Convert a table of a file, or a record's list of pairs, to hashable pairs."""
     items = list(value.items()) if isinstance(value, dict) else value
     return tuple(map(_a_tuple, items)) if isinstance(items, list) else value
 
@@ -236,13 +236,13 @@ def _pairs(value: Any) -> Any:
 class DataConfig(Strict):
     """A data set by registry name, `NAME@OUTPUT` for another of its outputs, or the user's own file.
 
-    `factors` are what the problems of a grid differ in, shown in place of the name: one data set may then
-    stand in several of them.
+    `factors` are the values in which the problems of a grid differ. They are shown in place of the name, so
+    one data set may be in several problems.
     """
 
     name: str
     path: str | None = None
-    target: str | None = None  # of a file, as is all below but the last two
+    target: str | None = None  # this and the next four are for a file only
     task: Literal["regression", "classification", "multiclass"] | None = None
     features: Annotated[tuple[str, ...] | None, BeforeValidator(_a_tuple)] = None
     outputs: Annotated[tuple[str, ...] | None, BeforeValidator(_a_tuple)] = None  # every target
@@ -253,7 +253,7 @@ class DataConfig(Strict):
 
     @property
     def title(self) -> str:
-        """The name, or the factors where there are some: `N=1000, M=10`."""
+        """Factors, as in `N=1000, M=10`, or the name if there are none."""
         return ", ".join(f"{name}={level:g}" for name, level in self.factors) or self.name
 
     @model_validator(mode="after")
@@ -271,7 +271,10 @@ class DataConfig(Strict):
 
 
 def data_sets_by_name(names: Collection[str]) -> dict[str, list[str]]:
-    """What a name stands for: a data set for itself; NAME, where none is so called, for each NAME@OUTPUT."""
+    """Map each name to the data sets that it selects.
+
+    A data set's name selects itself. NAME selects every NAME@OUTPUT, unless a data set is called NAME.
+    """
     found = {name: [name] for name in names}
     for name in names:
         if (table := name.partition("@")[0]) not in names:
@@ -280,10 +283,10 @@ def data_sets_by_name(names: Collection[str]) -> dict[str, list[str]]:
 
 
 class SplitConfig(Strict):
-    """Which rows train and which test."""
+    """A split of the rows into a training part and a test part."""
 
     kind: Literal["k-fold", "random", "fixed", "none"] = "k-fold"
-    """fixed: published with the data set; none: every row trains."""
+    """fixed: published with the data set; none: all rows are for training."""
     folds: Annotated[int, Field(ge=2)] = 5  # k-fold only
     fold: Annotated[int, Field(ge=0)] = 0  # k-fold and fixed
     test_fraction: Annotated[float, Field(gt=0, lt=1)] = 0.1  # random only
@@ -291,7 +294,7 @@ class SplitConfig(Strict):
 
 
 class BackendConfig(Strict):
-    """A backend and how its steps run."""
+    """A backend with its mode, dtype and device."""
 
     name: str
     mode: str = ""  # "": the backend's default
@@ -300,19 +303,19 @@ class BackendConfig(Strict):
 
     @classmethod
     def parse(cls, text: str, *, dtype: str = "float64", device: str = "cpu") -> BackendConfig:
-        """`torch` or `torch:compile`."""
+        """Parse a backend such as `torch` or `torch:compile`."""
         name, _, mode = text.partition(":")
         return cls.model_validate({"name": name, "mode": mode, "dtype": dtype, "device": device})
 
     @property
     def title(self) -> str:
-        """Name and, where they are not the defaults, mode, dtype and device."""
+        """Name, followed by mode, dtype and device where they differ from the defaults."""
         extra = [self.dtype] * (self.dtype != "float64") + [self.device] * (self.device != "cpu")
         return " ".join([f"{self.name}:{self.mode}" if self.mode else self.name, *extra])
 
 
 class CellConfig(Strict):
-    """Everything that determines the numbers of one cell, and nothing about when or where it runs."""
+    """Configuration of a cell: everything that determines its results, but not when or where it runs."""
 
     experiment: str
     data: DataConfig

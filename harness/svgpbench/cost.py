@@ -1,8 +1,8 @@
-"""What steps and phases cost: FLOPs, bytes moved and memory of the code that trains, counted on shapes.
+"""Cost of training steps and phases: FLOPs, bytes moved and peak memory, counted on shapes.
 
-The counting backend runs the compiled steps of `steps.py`, so the count follows the code. Bytes are those of
-unfused execution, each operation reading its arrays and writing its result; peak memory has the step's
-inputs (θ, its Adam moments, state, batch) in it.
+The counting backend runs the steps of `steps.py`, so the count follows the code. Bytes are those of
+unfused execution: each operation reads its arrays and writes its result. Peak memory includes the inputs of
+the step (θ, its Adam moments, state, batch).
 """
 
 from __future__ import annotations
@@ -35,49 +35,52 @@ T = TypeVar("T")
 
 
 class Tally(NamedTuple):
-    """What one step costs."""
+    """Cost of one step."""
 
     flops: int
     bytes: int
     peak_bytes: int
-    choleskys: int  # matrices factorised, one for each kernel and latent that has its own
+    choleskys: int  # matrices factorised: one for each kernel and latent with its own matrix
     product_flops: int
     cholesky_flops: int
     solve_flops: int
 
     @property
     def elementwise_flops(self) -> int:
-        """What is left: one an entry, sums, exponentials and log Φ too."""
+        """FLOPs of all other operations: one per entry, also for sums, exponentials and log Φ."""
         return self.flops - self.product_flops - self.cholesky_flops - self.solve_flops
 
 
 class Cost(NamedTuple):
-    """An EM iteration of one E-step and one M-step costs `e_step` and `m_step` together."""
+    """Cost of an E-step, an M-step and a prediction; an EM iteration of one step each costs the first two."""
 
-    e_step: Tally  # from θ: its blocks K(Z, Z), L and K(Z, X), then one step on q
-    m_step: Tally  # one step on θ, and the state carried to it
+    e_step: Tally  # K(Z, Z), L and K(Z, X) at θ, then one step on q
+    m_step: Tally  # one step on θ, and the change of the state to the new θ
     prediction: Tally  # densities and predictions at as many test points as a batch has rows
 
 
 class Phases(NamedTuple):
-    """FLOPs of what a run of the EM loop consists of."""
+    """FLOPs of each phase of a run of the EM loop."""
 
     start: int  # K(Z, Z) and L at a θ
-    e_phase: int  # all E-steps at one θ, and the blocks of the data that they share
-    m_phase: int  # all of Adam's steps between two E-phases, and the state carried to the last θ
-    ascent: int  # of L-BFGS, beside its evaluations: what is held, and the state carried
-    evaluation: int  # of an objective and its gradient, by L-BFGS
+    e_phase: int  # all E-steps at one θ, and the data blocks that they share
+    m_phase: int  # all Adam steps between two E-phases, and the change of the state to the last θ
+    ascent: int  # L-BFGS without its evaluations: the held quantities, and the state at the new θ
+    evaluation: int  # one objective with its gradient, for L-BFGS
 
 
 @dataclass(frozen=True)
 class Size:
-    """The sizes of a problem; `b` None is the full batch."""
+    """Sizes of a problem; `b` None is the full batch.
+
+    Raises `UserError` for a size below 1 or a batch larger than n.
+    """
 
     n: int
-    M: int  # inducing points; of the covariance, where the bases are decoupled
+    M: int  # inducing points; those of the covariance if the bases are decoupled
     D: int
     b: int | None = None
-    gamma: int | None = None  # inducing points of the mean, where the bases are decoupled
+    gamma: int | None = None  # inducing points of the mean if the bases are decoupled
 
     def __post_init__(self) -> None:
         for name in ("n", "M", "D", "b", "gamma"):
@@ -89,15 +92,15 @@ class Size:
 
     @property
     def rows(self) -> int:
-        """Rows of a batch."""
+        """Number of rows of a batch."""
         return self.b or self.n
 
 
 class CountingBackend(Ops, Protocol):
-    """The counting backend: an `Ops` that says what a call cost."""
+    """The counting backend: an `Ops` that measures the cost of a call."""
 
     def count(self, f: Callable[[], T]) -> tuple[T, tuple[int, ...]]:
-        """The result, and the fields of `Tally` in their order."""
+        """Return the result of `f`, and the fields of `Tally` in their order."""
 
 
 @functools.lru_cache
@@ -109,10 +112,10 @@ def count(
     dtype: str = "float64",
     learn: tuple[Learnable, ...] = LEARN,
 ) -> Cost:
-    """The cost of an E-step, an M-step and a prediction, as training runs them.
+    """Count the cost of an E-step, an M-step and a prediction, as training runs them.
 
-    Raises `UserError` for a likelihood or a minibatch that the method refuses, and for a `gamma` that is
-    missing or that the method has no use for.
+    Raises `UserError` if the method refuses the likelihood or a minibatch, or if `gamma` is missing or not
+    used by the method.
     """
     _check(method, model, size)
     ops: CountingBackend = new_backend("counting", dtype=dtype)  # type: ignore[assignment]
@@ -130,7 +133,7 @@ def count_phases(
     dtype: str = "float64",
     learn: tuple[Learnable, ...] = LEARN,
 ) -> Phases:
-    """The cost of the phases of a run with so many steps in each; errors as of `count`."""
+    """Count the FLOPs of each phase of a run with these numbers of steps; raises the errors of `count`."""
     _check(method, model, size)
     ops: CountingBackend = new_backend("counting", dtype=dtype)  # type: ignore[assignment]
     learned_parts = learnable(method, learn)
@@ -138,7 +141,7 @@ def count_phases(
 
 
 class _Counted:
-    """One method's steps on shapes, in the order of `Trainer`."""
+    """Steps of one method on shapes, in the order of `Trainer`."""
 
     def __init__(
         self,
@@ -152,17 +155,18 @@ class _Counted:
     ) -> None:
         self.ops, self.model, self.method, self.size = ops, model, method, size
         self.learn, self.e_steps, self.m_steps = learn, e_steps, m_steps
-        # past the cache, which is for steps that are costly to compile
+        # without the cache, which is for steps that are costly to compile
         self.steps = compile_steps.__wrapped__(ops, model, method, e_steps, m_steps, learn)
         self.raw = _theta(ops, method, model, size)
         self.adam = adam_start(ops, learned(self.raw, learn))
-        self.number = ops.zeros(())  # a rate, or n/b
+        self.number = ops.zeros(())  # stands for a rate or for n/b
 
     def cost(self) -> Cost:
         ops, p = self.ops, self.steps.prior(self.raw)
         state = self.method.initial_state(ops, p, self.model.latents, self.size.n)
         del p
-        state = self._e_step(state)  # as large as it stays: a start may be a view of one number
+        # the first step allocates the state: an initial state may be a view of one number
+        state = self._e_step(state)
         state, e_step = ops.count(lambda: self._e_step(state))
         p = self.steps.prior(self.raw)
         _, m_step = ops.count(lambda: self._m_step(p, state))
@@ -192,7 +196,7 @@ class _Counted:
         return found, Tally(*tally).flops
 
     def _by_passes(self) -> Tree:
-        """The bound of SGPR and its gradient, as its trainer sums them over all rows."""
+        """Compute SGPR's bound and its gradient by sums over all rows, as its trainer does."""
         passes, batch = self._passes(), self._batch(self.size.n)
         total = passes.sums(self.raw, self.steps.prior(self.raw), batch)
         _, (_, cotangent) = passes.outer(self.raw, total)
@@ -246,10 +250,11 @@ class _Counted:
 def exponents(
     method: AnyMethod, model: Model, size: Size, step: str, quantity: str
 ) -> dict[str, float]:
-    """The slopes d log cost / d log x at a size, for those of x = n, b, M, D, gamma that are set.
+    """Return the slope d log cost / d log x for each x = n, b, M, D, gamma that is set.
 
-    `step` is a field of `Cost`, `quantity` one of `Tally`. Where one term of a polynomial cost outweighs the
-    others, they are that term's exponents. With the full batch, n stands for b too.
+    The slope is from `size` to twice this x. `step` is a field of `Cost`, `quantity` a field of `Tally`.
+    If one term of a polynomial cost is much larger than the others, the slopes are its exponents. With
+    the full batch, n is also the batch size.
     """
 
     def at(sizes: Size) -> float:
@@ -273,7 +278,7 @@ def _check(method: AnyMethod, model: Model, size: Size) -> None:
 
 
 def _theta(ops: Ops, method: AnyMethod, model: Model, size: Size) -> Theta:
-    """θ, raw or not, of the right shapes."""
+    """Return a θ of zeros with the right shapes."""
     inducing: Any = ops.zeros((size.n if method.basis == "data" else size.M, size.D))
     if size.gamma is not None:
         inducing = Decoupled(ops.zeros((size.gamma, size.D)), inducing)
@@ -288,5 +293,5 @@ def _parameters(ops: Ops, kernel: Kernel, D: int) -> Tree:
 
 
 def _integers(ops: Ops, *shape: int) -> Array:
-    """Row numbers, one in memory."""
+    """Return row numbers of a shape; the array is a view of a single number."""
     return ops.asarray(np.broadcast_to(np.int64(0), shape))

@@ -1,4 +1,4 @@
-"""What a record says of where its cell ran: machine, versions, threads. Imports no framework."""
+"""Machine, versions and threads of a process, as a record stores them. Imports no framework."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PACKAGES = (OURS, "numpy", "scipy")
 
 
 class ThreadPool(Strict):
-    """A BLAS or OpenMP library that the process has loaded, and how many threads it uses."""
+    """A BLAS or OpenMP library that the process has loaded, and its number of threads."""
 
     api: str
     name: str
@@ -39,17 +39,17 @@ class Environment(Strict):
     memory_bytes: int
     gpu: str | None
     versions: dict[str, str]
-    lock: tuple[str, ...] = ()  # every package installed, as pip pins it; none in earlier records
-    plugins: tuple[str, ...] = ()  # of other packages, that the process has loaded
+    lock: tuple[str, ...] = ()  # installed packages as `name==version`; empty in older records
+    plugins: tuple[str, ...] = ()  # plugins of other packages that the process has loaded
     thread_pools: tuple[ThreadPool, ...]
-    commit: str | None  # of the source tree; None where it is not a checkout
+    commit: str | None  # of the source tree; None if it is not a checkout
     dirty: bool | None
     threads: int
-    affinity: tuple[int, ...] | None  # None where the OS has none
+    affinity: tuple[int, ...] | None  # None if the OS does not support it
 
 
 def describe(threads: int, device: str = "cpu") -> Environment:
-    """The environment of this process; complete once its libraries are loaded."""
+    """Return the environment of this process; call it after the libraries are loaded."""
     commit, dirty = source_revision(Path(__file__).parent)
     return Environment(
         python=platform.python_version(),
@@ -70,7 +70,7 @@ def describe(threads: int, device: str = "cpu") -> Environment:
 
 
 def thread_pools() -> tuple[ThreadPool, ...]:
-    """Every BLAS and OpenMP library loaded so far."""
+    """Return every BLAS and OpenMP library loaded so far."""
     return tuple(
         ThreadPool(
             api=pool["user_api"],
@@ -84,7 +84,10 @@ def thread_pools() -> tuple[ThreadPool, ...]:
 
 @functools.cache
 def installed_versions() -> dict[str, str]:
-    """Versions of the packages that matter and of whatever installed a plugin; imports none."""
+    """Return the versions of svgpbench, NumPy, SciPy, the frameworks and all packages with plugins.
+
+    Imports none of them.
+    """
     found = {
         point.dist.name: point.dist.version
         for group in GROUPS
@@ -104,20 +107,20 @@ def installed_versions() -> dict[str, str]:
 
 @functools.cache
 def locked() -> tuple[str, ...]:
-    """Every installed package but this one, which a commit says better, as `name==version`."""
+    """Return every installed package as `name==version`, except svgpbench, whose commit is recorded."""
     pins = {f"{found.name}=={found.version}" for found in distributions() if found.name != OURS}
     return tuple(sorted(pins, key=str.casefold))
 
 
 def software() -> dict[str, object]:
-    """What, beside a cell, decides the bits that it gives: versions, sources, processor."""
+    """Return versions, sources and processor, which determine exact results beside the configuration."""
     commit, dirty = source_revision(Path(__file__).parent)
     return {"versions": installed_versions(), "source": [commit, dirty], "cpu": cpu_model()}
 
 
 @functools.cache
 def cpu_model() -> str:
-    """The processor's name."""
+    """Return the name of the processor."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -128,16 +131,16 @@ def cpu_model() -> str:
 
 @functools.cache
 def gpu_model() -> str | None:
-    """Name and driver of the first NVIDIA GPU, asked of the driver and not of a framework."""
+    """Return name and driver version of the first NVIDIA GPU from `nvidia-smi`, without a framework."""
     text = _output("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader")
     return text.splitlines()[0] if text else None
 
 
 @functools.cache
 def source_revision(package: Path) -> tuple[str | None, bool | None]:
-    """Commit of the checkout that holds `package`, and whether its tracked sources differ from it.
+    """Return the commit of the checkout of `package`, and True if its tracked sources differ from it.
 
-    (None, None) for an installed copy, also one whose environment lies inside another repository.
+    Return (None, None) for an installed copy, also if its environment lies inside another repository.
     """
     git = ("git", "-C", str(package))
     if not _output(*git, "ls-files", "--", "__init__.py"):
@@ -152,7 +155,7 @@ def source_revision(package: Path) -> tuple[str | None, bool | None]:
 
 
 def _output(*command: str) -> str | None:
-    """What a command prints, stripped; None where it is absent, fails or hangs."""
+    """Return the stripped output of a command; None if it is absent, fails or takes over 20 s."""
     if shutil.which(command[0]) is None:
         return None
     try:
@@ -170,7 +173,7 @@ def _output(*command: str) -> str | None:
 
 
 def affinity() -> tuple[int, ...] | None:
-    """The logical cores this process may run on; None where the OS does not say."""
+    """Return the logical cores that this process may run on; None if the OS does not report them."""
     if not hasattr(os, "sched_getaffinity"):
         return None
     return tuple(sorted(os.sched_getaffinity(0)))

@@ -1,4 +1,4 @@
-"""The two kinds of failure that the harness tells apart."""
+"""Errors of the user, and the message for an unknown name."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ MOST_LISTED = 30
 
 
 def on_one_line(text: str) -> str:
-    r"""The text with what does not print escaped, as in `a\x85b`."""
+    r"""Escape the characters of a text that are not printable, as in `a\x85b`."""
     return "".join(x if x.isprintable() else ascii(x)[1:-1] for x in text)
 
 
 class UserError(ValueError):
-    """A mistake in what the user gave: one line saying what, where and what to do; exit code 2.
+    """Mistake in the user's input. Its one line says what is wrong, where, and what to do; exit code 2.
 
-    Names from files stand in it: what in them would break the line, or the terminal, is escaped.
+    Messages may contain names from files, so characters that are not printable are escaped.
     """
 
     def __init__(self, message: str) -> None:
@@ -24,7 +24,7 @@ class UserError(ValueError):
 
 
 class NoAutodiffError(UserError):
-    """What `value_and_grad` of a backend without autodiff raises: what asked for it is left out by name."""
+    """Error of `value_and_grad` on a backend without autodiff."""
 
     def __init__(self, backend: str) -> None:
         super().__init__(
@@ -33,7 +33,7 @@ class NoAutodiffError(UserError):
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> UserError:
-    """The error for a name that nothing answers to, with the nearest one that exists."""
+    """Return the error for an unknown name, with the nearest known name and up to 30 known names."""
     names = sorted(known)
     near = difflib.get_close_matches(name, names, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""

@@ -1,4 +1,4 @@
-"""Imports of other people's code within a time: one that hangs is left behind in its thread, and named."""
+"""Imports of third-party code with a time limit; an import that hangs is reported and left in its thread."""
 
 from __future__ import annotations
 
@@ -12,19 +12,22 @@ from typing import Any
 from svgpbench.errors import UserError
 
 VARIABLE = "SVGPBENCH_IMPORT_LIMIT"
-"""Seconds that replace both limits: for a disk on which a sound package takes longer."""
+"""Environment variable with the seconds that replace both limits, for example on a slow disk."""
 
 LIMIT_S = 20.0
 FRAMEWORK_LIMIT_S = 120.0
-"""For what imports a framework."""
+"""Limit for a module that imports a framework."""
 
 
 class HangsError(UserError):
-    """An import that did not end within its time."""
+    """Error of an import that did not end within its time limit."""
 
 
 def limit_s(usual: float) -> float:
-    """Seconds that an import may take; raises `UserError` where the variable holds no such number."""
+    """Return the time limit of an import in seconds: the environment variable, or `usual` if it is not set.
+
+    Raises `UserError` if the variable is not a number above 0.
+    """
     text = os.environ.get(VARIABLE, "")
     try:
         seconds = float(text) if text else usual
@@ -37,13 +40,15 @@ def limit_s(usual: float) -> float:
 
 _hanging: set[str] = (
     set()
-)  # modules whose import holds its lock: a second one would wait for the first
+)  # modules whose import hangs and holds the import lock; a second import would wait for it
 
 
 def within(module: str, load: Callable[[], Any], seconds: float) -> Any:
-    """What `load` gives, which imports `module`; raises what it raises, and `HangsError` after so long.
+    """Return the result of `load`, which imports `module`.
 
-    In a thread, as a signal reaches neither a worker's threads nor code that is not Python.
+    Raises the exception of `load`. Raises `HangsError` after `seconds`, or at once if an earlier import of
+    `module` hangs. `load` runs in a thread, because a signal cannot interrupt a worker's threads or code
+    that is not Python.
     """
     refusal = HangsError(
         f"its import did not end within {seconds:g} s ({VARIABLE} gives it longer)"
@@ -55,7 +60,7 @@ def within(module: str, load: Callable[[], Any], seconds: float) -> Any:
     def attempt() -> None:
         try:
             outcomes.put((load(), None))
-        except BaseException as error:  # SystemExit too, which would end this thread alone
+        except BaseException as error:  # SystemExit too, which would end only this thread
             outcomes.put((None, error))
 
     threading.Thread(target=attempt, daemon=True, name=f"import {module}").start()

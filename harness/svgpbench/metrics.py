@@ -1,8 +1,8 @@
-"""Every metric, declared once: what tables, figures, JSON and a run's progress know of it.
+"""Declarations of all metrics for tables, figures, JSON and the progress of a run.
 
-A metric is a number of one cell: of one output, split and seed. Over splits and seeds it is averaged as it
-is (the mean of RMSEs, not the root of a mean square); over the outputs of a table of several it is averaged
-too where `over_outputs` says so, and not where it is in the units of each.
+A metric is one number of a cell, that is of one output, split and seed. Over splits and seeds, the number
+itself is averaged (the mean of RMSEs, not the root of a mean square). Over several outputs, it is averaged
+if `over_outputs` is true. A metric in the units of an output is not.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from typing import Literal, TypeAlias
 from svgpbench.errors import unknown
 
 Better: TypeAlias = Literal["higher", "lower"] | float
-"""Which way is better; a number is the value to be near."""
+"""Direction in which a metric is better; a number is the target value."""
 
 CALIBRATION_BINS = 15
-"""Of equal width on [0, 1], in the expected calibration error (Guo et al. 2017)."""
+"""Number of bins of equal width on [0, 1] in the expected calibration error (Guo et al. 2017)."""
 
 PIT_LEVELS = tuple(round(0.1 * i, 1) for i in range(1, 10))
-"""Levels at which a record has the share of test targets below the predictive quantile."""
+"""Levels for which a record holds the share of test targets below the predictive quantile."""
 
 
 @dataclass(frozen=True)
 class Metric:
-    """One number of a cell; `formula` is what a footnote says of it."""
+    """Declaration of a metric; `formula` is the text of its footnote."""
 
     name: str  # in records, files and JSON
     title: str  # in tables and figures
@@ -33,24 +33,24 @@ class Metric:
     better: Better
     unit: Literal["", "nat", "s"] = ""
     rows: Literal["training", "test", ""] = "test"
-    y: Literal["", "standardised", "original"] = ""  # of a regression, which targets it is of
+    y: Literal["", "standardised", "original"] = ""  # scale of the targets in a regression
     over_outputs: bool = True
     formula: str = ""
-    gaussian: bool = False  # defined where the predictive density is Gaussian
+    gaussian: bool = False  # defined only for a Gaussian predictive density
 
     @property
     def phrase(self) -> str:
-        """What it is, in a sentence."""
+        """Phrase that names the metric inside a sentence."""
         part = {"training": " on the training part", "test": " of the test part", "": ""}
         return f"{self.says}{part[self.rows]}"
 
     @property
     def label(self) -> str:
-        """The title, with the part of the data that it is of where that is not the training part."""
+        """Title, followed by "(test)" if the metric is on the test rows."""
         return f"{self.title} (test)" if self.rows == "test" else self.title
 
     def fits(self, task: str) -> bool:
-        """Whether it is one of a task's."""
+        """Return True if the metric applies to a task."""
         return self.task in ("any", task)
 
 
@@ -186,24 +186,27 @@ HYPERPARAMETERS = {
         Metric("noise_variance", "noise variance", "the noise variance", "any", "lower", rows=""),
     )
 }
-"""What a trace has beside the metrics; where a panel is too low for all curves, the lower ones are whole."""
+"""Hyperparameters in a trace. A figure that is too low for all curves shows the lower ones in full."""
 
 USUAL = {
     "regression": ("elbo", "nlpd", "nlpd_original", "rmse"),
     "classification": ("elbo", "nlpd", "error_rate"),
 }
-"""What a table shows of a task where nobody asks for other metrics."""
+"""Default metrics of a table, by task."""
 
 
 def metric(name: str) -> Metric:
-    """A metric by name; raises `UserError` with the nearest one that there is."""
+    """Return a metric by name; raises `UserError`, with the nearest name, if it is unknown."""
     if name not in METRICS:
         raise unknown("metric", name, METRICS)
     return METRICS[name]
 
 
 def of_a_trace(name: str) -> Metric:
-    """A metric or a hyperparameter by name; raises `UserError` with the nearest one that there is."""
+    """Return a metric or a hyperparameter by name.
+
+    Raises `UserError`, with the nearest name, if it is unknown.
+    """
     known = {**METRICS, **HYPERPARAMETERS}
     if name not in known:
         raise unknown("metric", name, known)
@@ -211,12 +214,12 @@ def of_a_trace(name: str) -> Metric:
 
 
 def loss(value: float, better: Better) -> float:
-    """A number that is lower where the value is better."""
+    """Return a number that is lower for a better value."""
     if isinstance(better, float):
         return abs(value - better)
     return -value if better == "higher" else value
 
 
 def pit_column(level: float) -> str:
-    """The column of a trace that has the share of test targets below the predictive quantile."""
+    """Return the trace column with the share of test targets below the predictive quantile of `level`."""
     return f"pit_{level:g}"

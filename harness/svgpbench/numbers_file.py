@@ -1,4 +1,4 @@
-"""Numbers in a file: an .npz of arrays and one text of JSON, never evaluated. NumPy alone reads it."""
+"""Files of arrays and one JSON text as .npz; reading them needs only NumPy and executes no code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from svgpbench.errors import UserError
 
 
 def npz_path(path: str | Path) -> Path:
-    """The path that such a file is written to; raises `UserError` for another ending, or without a folder."""
+    """Return the path of a file to write; raises `UserError` if it is not .npz or has no existing folder."""
     file = Path(path)
     if file.suffix != ".npz":
         raise UserError(f"{file}: a posterior is kept in a file that ends in .npz")
@@ -27,7 +27,7 @@ def npz_path(path: str | Path) -> Path:
 def save_arrays(arrays: Mapping[str, Any], file: Path | IO[bytes]) -> None:
     """Write arrays for `np.load(file, allow_pickle=False)`; raises `TypeError` for an array of objects.
 
-    NumPy before 2.1 stores `np.savez`'s `allow_pickle` as one more array, so that it is not given here.
+    `allow_pickle` is not passed to `np.savez`, because NumPy before 2.1 stores it as another array.
     """
     whole: dict[str, Any] = {name: np.asarray(array) for name, array in arrays.items()}
     if objects := [name for name, array in whole.items() if array.dtype.hasobject]:
@@ -38,7 +38,7 @@ def save_arrays(arrays: Mapping[str, Any], file: Path | IO[bytes]) -> None:
 def write_numbers(
     file: Path, key: str, text: bytes, arrays: Mapping[str, npt.NDArray[np.float64]]
 ) -> None:
-    """Write arrays and, under `key`, a text, whole or not at all; raises `UserError` where it cannot."""
+    """Write arrays, and a text under `key`, atomically; raises `UserError` if the file cannot be written."""
     content = io.BytesIO()
     whole: dict[str, Any] = {key: np.frombuffer(text, dtype=np.uint8), **arrays}
     save_arrays(whole, content)
@@ -46,13 +46,16 @@ def write_numbers(
 
 
 def read_numbers(file: Path, key: str, what: str) -> tuple[bytes, dict[str, npt.NDArray[Any]]]:
-    """The text under `key` and the arrays; raises `UserError` where the file holds no `what` of these."""
+    """Read the text under `key` and the arrays.
+
+    Raises `UserError`, which calls the content `what`, if the file cannot be read or has no such text.
+    """
     try:
         with np.load(file, allow_pickle=False) as kept:
             found = {name: kept[name] for name in kept.files}
     except OSError as error:
         raise UserError(f"{file}: {error.strerror or f'no file of {what}'}") from None
-    # a lone array has no `files`, a cut file no end, an odd archive a compression that zipfile has not
+    # errors of a single array, of a truncated file and of an archive with an unsupported compression
     except (ValueError, zipfile.BadZipFile, AttributeError, EOFError, NotImplementedError):
         raise UserError(f"{file} holds no {what}; give a file that was saved as one") from None
     if key not in found or found[key].dtype != np.uint8:

@@ -1,12 +1,12 @@
-"""The `Ops` protocol: everything a method may ask of a framework, frozen in one file.
+"""The `Ops` protocol: every operation that a method may use of a framework.
 
 A method is written once, as pure functions over an `Ops`. A backend is one module that implements
-this protocol for a framework. An `Ops` is an instance that carries its dtype and device; nothing is
-global. There is no random operation: the harness draws every random number with NumPy and hands
-arrays in, which is the only way to get the same minibatches and starts on every framework.
+this protocol for a framework. An `Ops` instance has its own dtype and device; there is no global state.
+There is no random operation: the harness draws every random number with NumPy and passes arrays in.
+This gives the same minibatches and initial values on every framework.
 
-Beyond these functions a method uses the operators `+ - * / @ **`, comparisons, `&` of two of them, and
-indexing with `...`, `None` and slices, which every framework's arrays have. Names and signatures follow
+Beside these functions, a method uses the operators `+ - * / @ **`, comparisons, `&` of two of them, and
+indexing with `...`, `None` and slices, which the arrays of every framework have. Names and signatures follow
 the Python array API standard where it has one.
 """
 
@@ -20,10 +20,10 @@ import numpy as np
 import numpy.typing as npt
 
 Array: TypeAlias = Any
-"""An array of the backend at hand; shapes stand beside each name as `# [P, M, b]`."""
+"""An array of the current backend; comments give shapes as `# [P, M, b]`."""
 
 Tree: TypeAlias = Any
-"""An array, or a (named) tuple of trees. No None and no Python number enters a compiled function."""
+"""An array, or a (named) tuple of trees. Arguments of a compiled function hold no None or Python number."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 S = TypeVar("S")
@@ -31,12 +31,12 @@ S = TypeVar("S")
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a backend offers, readable without a device: modes, dtypes and devices, default first."""
+    """Modes, dtypes and devices of a backend, default first; no device is needed to read them."""
 
     modes: tuple[str, ...]
     dtypes: tuple[str, ...]
     devices: tuple[str, ...]
-    computes: bool = True  # False: shapes without numbers
+    computes: bool = True  # False: computes shapes only, no numbers
     autodiff: bool = True  # False: `value_and_grad` raises `NoAutodiffError`
 
 
@@ -49,7 +49,7 @@ def _no_cache(folder: str) -> dict[str, str]:
 
 
 def _no_threads(module: Any, threads: int) -> None:
-    """What the environment says is enough."""
+    """Do nothing: the environment variables of the worker are enough."""
 
 
 def _nothing_compiled(module: Any, functions: Sequence[Callable[..., Any]]) -> int:
@@ -58,25 +58,25 @@ def _nothing_compiled(module: Any, functions: Sequence[Callable[..., Any]]) -> i
 
 @dataclass(frozen=True)
 class Framework:
-    """What a backend stands on: the entry point of the same name under `svgpbench.frameworks`.
+    """The framework of a backend: the entry point of the same name in `svgpbench.frameworks`.
 
-    The module that holds it imports nothing heavy; a backend without one imports no framework.
+    The module that defines it must not import the framework. A backend without a `Framework` needs none.
     """
 
-    module: str  # what Python imports
-    install: str  # what pip is to install for it: "svgpbench[torch]"
-    distributions: tuple[str, ...] = ()  # whose versions a record notes
+    module: str  # name of the Python module
+    install: str  # requirement for pip: "svgpbench[torch]"
+    distributions: tuple[str, ...] = ()  # packages whose versions a record stores
     environment: Callable[[str, int], dict[str, str]] = _no_variables
-    """(device, threads) → variables of a worker, set before its interpreter starts."""
+    """(device, threads) → environment variables of a worker, set before its interpreter starts."""
     cache: Callable[[str], dict[str, str]] = _no_cache
-    """Folder → variables with which processes share there what they compiled."""
+    """Folder → environment variables that make processes share compiled programs in this folder."""
     pin: Callable[[Any, int], None] = _no_threads
-    """Sets the threads of the imported module, before its first work."""
+    """Function that sets the number of threads of the imported module, before its first operation."""
     device: Callable[[Any], str] = lambda module: "cpu"
-    """The best device that the imported module finds."""
+    """Function that returns the best device that the imported module finds."""
     compilations: Callable[[Any, Sequence[Callable[..., Any]]], int] = _nothing_compiled
-    """(module, what `Ops.jit` gave) → programs that were compiled for it so far, in any mode."""
-    compiles_slowly: bool = False  # so its work starts first, in processes of its own
+    """(module, results of `Ops.jit`) → number of programs compiled for them so far, in any mode."""
+    compiles_slowly: bool = False  # True: its work starts first, in processes of its own
 
 
 @runtime_checkable
@@ -90,63 +90,63 @@ class Ops(Protocol):
     device: str  # "cpu" or "cuda"
 
     def __hash__(self) -> int:
-        """By identity: compiled steps are kept for each instance."""
+        """Hash by identity: compiled steps are cached for each instance."""
 
     # --- making and reading arrays -------------------------------------------------------------
     def asarray(self, x: npt.ArrayLike) -> Array:
-        """Numbers on the device; floats take the instance's dtype, integers stay integers."""
+        """Convert numbers to a device array; floats get the instance's dtype, integers stay integers."""
 
     def to_numpy(self, x: Array) -> npt.NDArray[Any]:
-        """An array on the host, dtype kept; it may share memory, so it is read only."""
+        """Return an array on the host with the same dtype; it may share memory, so do not write to it."""
 
     def zeros(self, shape: Sequence[int]) -> Array:
-        """Zeros of the instance's dtype."""
+        """Return zeros of the instance's dtype."""
 
     def eye(self, n: int) -> Array:
-        """Identity [n, n]."""
+        """Return the identity matrix [n, n]."""
 
     # --- elementwise, array-API names ----------------------------------------------------------
     def exp(self, x: Array) -> Array:
-        """e**x."""
+        """Return e**x."""
 
     def log(self, x: Array) -> Array:
-        """Natural logarithm; NaN below 0, -inf at 0."""
+        """Return the natural logarithm; NaN below 0, -inf at 0."""
 
     def log1p(self, x: Array) -> Array:
-        """log(1 + x), accurate near 0."""
+        """Return log(1 + x), accurate near 0."""
 
     def sqrt(self, x: Array) -> Array:
-        """Square root; NaN below 0."""
+        """Return the square root; NaN below 0."""
 
     def abs(self, x: Array) -> Array:
-        """Absolute value."""
+        """Return the absolute value."""
 
     def maximum(self, x: Array, y: Array | float) -> Array:
-        """Elementwise maximum; the derivative at a tie is not specified, so no step may rest on it."""
+        """Return the elementwise maximum; no step may depend on the derivative at a tie."""
 
     def where(self, condition: Array, x: Array, y: Array) -> Array:
-        """`x` where `condition`, else `y`."""
+        """Return `x` where `condition` is true, else `y`."""
 
     def erfc(self, x: Array) -> Array:
-        """1 − erf(x), accurate relative to itself while it is a normal number."""
+        """Return 1 − erf(x), with a small relative error as long as the result is a normal number."""
 
     def lgamma(self, x: Array) -> Array:
-        """Log Γ(x) for x > 0. Not differentiated."""
+        """Return log Γ(x) for x > 0. Not differentiated."""
 
     # --- shapes and sums, array-API names ------------------------------------------------------
     def sum(
         self, x: Array, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False
     ) -> Array:
-        """Sum over `axis`, or over everything."""
+        """Sum over `axis`, or over all axes."""
 
     def max(self, x: Array, *, axis: int, keepdims: bool = False) -> Array:
-        """Largest along `axis`. Not differentiated."""
+        """Return the maximum along `axis`. Not differentiated."""
 
     def concat(self, xs: Sequence[Array], *, axis: int) -> Array:
-        """Arrays joined along an axis that they have."""
+        """Join arrays along an existing axis."""
 
     def reshape(self, x: Array, shape: Sequence[int]) -> Array:
-        """The same numbers in another shape."""
+        """Return the same numbers in another shape."""
 
     def broadcast_to(self, x: Array, shape: Sequence[int]) -> Array:
         """Repeat along new or length-1 axes."""
@@ -158,22 +158,21 @@ class Ops(Protocol):
         """Reverse the order along `axis`."""
 
     def tril(self, x: Array) -> Array:
-        """Lower triangle of the last two axes, the rest zero."""
+        """Return the lower triangle of the last two axes; the rest is zero."""
 
     def take(self, x: Array, indices: Array, *, axis: int) -> Array:
         """Pick `indices` along `axis`."""
 
     # --- linear algebra ------------------------------------------------------------------------
     def diagonal(self, x: Array) -> Array:
-        """Diagonal of the last two axes, [..., n]."""
+        """Return the diagonal [..., n] of the last two axes."""
 
     def cholesky(self, a: Array) -> Array:
-        """Lower Cholesky factor [..., n, n]; reads the lower triangle only.
+        """Return the lower Cholesky factor [..., n, n]; only the lower triangle is read.
 
         A matrix that is not positive definite gives NaN in its whole lower triangle, never an
-        exception; other matrices of the batch are untouched. An input with NaN gives some NaN.
-        Differentiable; a caller that needs a
-        symmetric gradient symmetrises the input itself.
+        exception. The other matrices of the batch are not affected. An input with NaN gives some NaN.
+        Differentiable; a caller that needs a symmetric gradient must symmetrise the input.
         """
 
     # --- extensions ----------------------------------------------------------------------------
@@ -186,42 +185,42 @@ class Ops(Protocol):
         """
 
     def softplus(self, x: Array) -> Array:
-        """log(1 + eˣ), accurate at both ends. Differentiable."""
+        """Return log(1 + eˣ), accurate for large |x|. Differentiable."""
 
     def index_add(self, x: Array, indices: Array, values: Array) -> Array:
-        """A copy of x [..., n] with values [..., k] added at distinct indices [k]. Not differentiated."""
+        """Return x [..., n] with values [..., k] added at distinct indices [k]. Not differentiated."""
 
     def stop_gradient(self, x: Tree) -> Tree:
-        """The same value, a constant for `value_and_grad`."""
+        """Return the same value as a constant for `value_and_grad`."""
 
     def value_and_grad(self, f: Callable[..., Array]) -> Callable[..., tuple[Array, Tree]]:
-        """Value and gradient of scalar `f(tree, *rest)` with respect to every leaf of `tree`.
+        """Return a function for the value and gradient of scalar `f(tree, *rest)` in every leaf of `tree`.
 
         The gradient has the structure of `tree`; a leaf that f does not use gets zeros. Raises
-        `NoAutodiffError` on a backend whose capabilities say that it has no autodiff.
+        `NoAutodiffError` on a backend without autodiff (see `Capabilities`).
         """
 
     def scan(self, step: Callable[[S, Tree], S], carry: S, xs: Tree, *, length: int) -> S:
         """Fold `carry = step(carry, xs[i])` for i = 0 … length−1 and return the last carry.
 
-        Every leaf of `xs` has a leading axis of `length`; `xs` may be the empty tuple. Compiled, it
-        is one loop in the framework's graph. Not differentiated through.
+        Every leaf of `xs` has a leading axis of `length`; `xs` may be the empty tuple. In a compiled
+        function, it is one loop in the framework's graph. Not differentiated.
         """
 
     def while_loop(self, condition: Callable[[S], Array], step: Callable[[S], S], carry: S) -> S:
-        """Repeat `carry = step(carry)` while `condition(carry)` [] holds. Not differentiated through."""
+        """Repeat `carry = step(carry)` while `condition(carry)` [] is true. Not differentiated."""
 
     def jit(self, f: F) -> F:
-        """Compile `f` (trees in, trees out) in the instance's mode; identity where that is eager."""
+        """Compile `f` (trees in, trees out) in the instance's mode; return `f` itself in eager mode."""
 
     # --- measuring -----------------------------------------------------------------------------
     def sync(self, x: Tree) -> None:
-        """Wait until every array of the tree has been computed."""
+        """Wait until every array of the tree is computed."""
 
     def peak_memory(self) -> int | None:
-        """Peak bytes allocated on the accelerator so far, None on the CPU."""
+        """Return the peak bytes allocated on the accelerator so far; None on the CPU."""
 
 
 def eps(dtype: str) -> float:
-    """Machine epsilon of a dtype's name."""
+    """Return the machine epsilon of a dtype, given by name."""
     return float(np.finfo(dtype).eps)

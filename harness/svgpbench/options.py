@@ -1,4 +1,4 @@
-"""Options of what comes through an entry point: the fields of its dataclass, their types and defaults."""
+"""Options of a plugin: the fields of its dataclass, with their types and defaults."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ T = TypeVar("T")
 
 
 def with_options(cls: type[T], what: str, given: Mapping[str, Any], taken: Iterable[str] = ()) -> T:
-    """An instance with some of its fields as a file gives them, the others at their defaults.
+    """Build an instance with the given options; the others have their defaults.
 
     Args:
         cls: a dataclass; an annotation such as `Annotated[int, Field(ge=2)]` bounds a field.
-        what: what a message calls it: `likelihood 'student-t'`.
-        given: values as JSON has them; no number in quotes, and a list for a tuple.
-        taken: keys of the table that holds the options, which none of them may be.
+        what: name of the instance in messages, such as `likelihood 'student-t'`.
+        given: values as in JSON: no number in quotes, and a list for a tuple.
+        taken: keys of the table that holds the options; no option may have such a name.
 
     Raises:
-        UserError: for an option that there is not, one left out that has no default, one that is a key
-            of the table, or a wrong value.
+        UserError: for an unknown option, a missing option without a default, an option in `taken`, or a
+            wrong value.
     """
     forms = _forms(cls)  # type: ignore[arg-type]  # a class is hashable
     if both := sorted(forms.keys() & set(taken)):
@@ -47,13 +47,13 @@ def with_options(cls: type[T], what: str, given: Mapping[str, Any], taken: Itera
 
 
 def options_of(built: Any) -> dict[str, Any]:
-    """Every option of an instance as JSON has it."""
+    """Return every option of an instance as a JSON value."""
     forms = _forms(type(built))  # type: ignore[arg-type]
     return {key: form.dump_python(getattr(built, key), mode="json") for key, form in forms.items()}
 
 
 def option_names(cls: type) -> tuple[str, ...]:
-    """The options that a class has."""
+    """Return the names of the options of a dataclass."""
     return tuple(field.name for field in dataclasses.fields(cls) if field.init)
 
 
@@ -69,7 +69,7 @@ def _required(field: dataclasses.Field[Any]) -> bool:
 
 
 def check_option(cls: type, what: str, key: str, value: Any) -> None:
-    """Raise `UserError` where a value is none of an option that the class has."""
+    """Raise `UserError` if a value is not valid for an option of the class."""
     _read(what, key, _forms(cls)[key], value)
 
 

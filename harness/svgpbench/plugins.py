@@ -1,4 +1,4 @@
-"""What comes through entry points, ours by the same door; a listing of backends imports none."""
+"""Plugins from entry points, the package's own included. Listing the backends imports no framework."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ GROUPS = {
     PAPERS: "package of papers",
     COMPUTED: "computation of claims",
 }
-"""Every group of entry points, and what a message calls one of it."""
+"""Every group of entry points, and the word for a member in messages."""
 
 
 def plugins(group: str) -> dict[str, EntryPoint]:
-    """Entry points of a group by name, without loading any of them."""
+    """Return the entry points of a group by name, without loading them."""
     return _plugins(group, tuple(sys.path))
 
 
@@ -50,8 +50,8 @@ def _plugins(group: str, path: tuple[str, ...]) -> dict[str, EntryPoint]:
 
 @functools.cache
 def _claims(group: str, _: tuple[str, ...]) -> dict[str, list[EntryPoint]]:
-    # read once a path: a look at every installed distribution takes 20 ms, a run asks for each cell
-    # ours come first, so that what takes turns does so alike whoever else is installed, and keep their names
+    # cached per path: reading all installed distributions takes 20 ms, and a run asks for every cell;
+    # our plugins come first: they keep their names and their order whatever else is installed
     found = sorted(entry_points(group=group), key=lambda point: not _is_ours(point))
     named: dict[str, list[EntryPoint]] = {}
     for point in found:
@@ -65,7 +65,7 @@ def _is_ours(point: EntryPoint) -> bool:
 
 @functools.cache
 def _name_of(distribution: Distribution) -> str:
-    # each look parses all its metadata, 3 ms of a README; whoever reads records asks fifty thousand times
+    # cached: each access parses all metadata, 3 ms for a README, and reading records asks 50,000 times
     return distribution.name
 
 
@@ -73,16 +73,16 @@ def _owner(point: EntryPoint) -> str:
     return f" of package {point.dist.name} {point.dist.version}" if point.dist else ""
 
 
-_loaded_here: dict[tuple[str, str], tuple[str, str]] = {}  # of other packages: what, and its module
+_loaded_here: dict[tuple[str, str], tuple[str, str]] = {}  # other packages' plugins: title, module
 
 
 def loaded() -> tuple[str, ...]:
-    """Every plugin of another package that this process has loaded: what it is, its package and version."""
+    """Return the plugins of other packages that this process has loaded, with package and version."""
     return tuple(sorted(what for what, _ in _loaded_here.values()))
 
 
 def place_in_a_plugin(error: BaseException) -> str:
-    """`FILE:LINE` of the innermost call in a plugin of another package; empty where it raised in none."""
+    """Return `FILE:LINE` of the innermost call in another package's plugin; empty if there is none."""
     homes = [home for _, module in _loaded_here.values() for home in _homes(module)]
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if any(Path(frame.filename).is_relative_to(home) for home in homes):
@@ -91,18 +91,18 @@ def place_in_a_plugin(error: BaseException) -> str:
 
 
 def _homes(module: str) -> list[str]:
-    """The folders of the package that a module is in, or its file."""
+    """Return the folders of the top-level package of a module, or its file if it is not a package."""
     top = sys.modules.get(module.partition(".")[0])
     return [*getattr(top, "__path__", ())] or [str(getattr(top, "__file__", None))]
 
 
 def is_ours(group: str, name: str) -> bool:
-    """Whether a plugin is of this package."""
+    """Return True if a plugin belongs to svgpbench itself."""
     return _is_ours(find(group, name))
 
 
 def find(group: str, name: str) -> EntryPoint:
-    """One entry point; raises `UserError` with the nearest known name."""
+    """Return one entry point; raises `UserError`, with the nearest known name, if it is unknown."""
     found = plugins(group)
     if name not in found:
         raise unknown(GROUPS[group], name, found)
@@ -110,7 +110,7 @@ def find(group: str, name: str) -> EntryPoint:
 
 
 def load(group: str, name: str) -> Any:
-    """What an entry point names; raises `UserError` for an unknown one and one that cannot be loaded."""
+    """Load the object of an entry point; raises `UserError` if it is unknown or cannot be loaded."""
     return _loaded(group, find(group, name))
 
 
@@ -128,7 +128,7 @@ def _loaded(group: str, point: EntryPoint) -> Any:
     except (
         Exception,
         SystemExit,
-    ) as error:  # whatever somebody else's code raises is theirs to mend
+    ) as error:  # any error of third-party code is reported, not fixed here
         lines = str(error).strip().splitlines() or ["no message"]
         why = f"{type(error).__name__}: {lines[0]}"
         raise UserError(f"{what} cannot be loaded: {why}") from error
@@ -144,17 +144,17 @@ SAYS: dict[str, tuple[str, ...]] = {
     LIKELIHOODS: ("task", "support"),
     DATASETS: ("names", "describe", "load"),
 }
-"""What one of a group must have for others to be listed and checked beside it."""
+"""Attributes that a member of a group must have to be listed and checked."""
 
 NAMED = (BACKENDS, METHODS, LIKELIHOODS, KERNELS)
-"""Groups whose members say their names themselves."""
+"""Groups whose members have a `name` attribute."""
 
 WITH_DEFAULTS = (METHODS, LIKELIHOODS, KERNELS, INDUCING)
-"""Groups of dataclasses whose every field has a default."""
+"""Groups of dataclasses in which every field has a default."""
 
 
 def _misfit(group: str, name: str, found: Any) -> str:
-    """Why what somebody's entry point names is not what it is listed as; empty where it is."""
+    """Return the reason why a loaded object is not a valid member of its group; empty if it is valid."""
     if group in NAMED and (own := getattr(found, "name", None)) != name:
         return f"it calls itself {own!r}; `name` must be that of its entry point"
     if lacking := [each for each in SAYS.get(group, ()) if not hasattr(found, each)]:
@@ -172,24 +172,27 @@ def _misfit(group: str, name: str, found: Any) -> str:
     if group == FRAMEWORKS:
         if not isinstance(found, Framework):
             return "it is no `svgpbench.ops.Framework`"
-        found.environment("cpu", 1)  # asked for whoever's worker starts
+        found.environment("cpu", 1)  # called for every worker that starts, so it must not fail
     if group in WITH_DEFAULTS:
         found()
     return ""
 
 
 def whole(group: str) -> dict[str, Any]:
-    """Everything of a group that can be loaded, by name."""
+    """Load every loadable member of a group, by name; backends that need a framework are left out."""
     return _sorted_out(group)[0]
 
 
 def broken(group: str) -> dict[str, str]:
-    """One line for each of a group that cannot be loaded, by name; a backend's framework is not tried."""
+    """Return the error line of each member of a group that cannot be loaded, by name.
+
+    Backends that need a framework are not tried.
+    """
     return _sorted_out(group)[1]
 
 
 def left_out(group: str) -> Iterator[tuple[str, str]]:
-    """Name and one line for each of a group that takes no part: it cannot be loaded, or has a name taken."""
+    """Yield (name, line) of each unused member of a group: it cannot be loaded, or its name is taken."""
     yield from broken(group).items()
     for name, (first, *others) in _claims(group, tuple(sys.path)).items():
         for point in others:
@@ -200,7 +203,7 @@ def left_out(group: str) -> Iterator[tuple[str, str]]:
 def _sorted_out(group: str) -> tuple[dict[str, Any], dict[str, str]]:
     found: dict[str, Any] = {}
     lines: dict[str, str] = {}
-    limit_s(LIMIT_S)  # a limit that is no number is the user's mistake, not a plugin's
+    limit_s(LIMIT_S)  # an invalid limit is the user's mistake, not a plugin's
     for name, point in plugins(group).items():
         if group == BACKENDS and name in frameworks():
             continue
@@ -213,14 +216,14 @@ def _sorted_out(group: str) -> tuple[dict[str, Any], dict[str, str]]:
 
 @functools.cache
 def registries() -> tuple[Any, ...]:
-    """Every registry of data sets that can be loaded, looked up once."""
+    """Return every registry of data sets that can be loaded; the result is cached."""
     return tuple(whole(DATASETS).values())
 
 
 def registry_of(name: str) -> Any:
-    """The registry that declares a data set, or the table of `NAME@OUTPUT`.
+    """Return the registry that declares a data set, or the table NAME of `NAME@OUTPUT`.
 
-    Raises `UserError` where none does.
+    Raises `UserError` if no registry does.
     """
     table = name.partition("@")[0]
     for registry in registries():
@@ -230,17 +233,17 @@ def registry_of(name: str) -> Any:
 
 
 def frameworks() -> dict[str, Framework]:
-    """What backends stand on, by their names; imports none of it."""
+    """Return the `Framework` of each backend that needs one, by the backend's name. Imports no framework."""
     return whole(FRAMEWORKS)
 
 
 def framework_of(backend: str) -> Framework | None:
-    """What a backend stands on; None where that is nothing to import."""
+    """Return the `Framework` of a backend; None if it needs no framework."""
     return frameworks().get(backend)
 
 
 def framework_missing(backend: str) -> str | None:
-    """What to install for a backend whose framework is absent; None where it is present."""
+    """Return the message with the package to install if a backend's framework is missing; None otherwise."""
     framework = framework_of(backend)
     if framework is not None and importlib.util.find_spec(framework.module) is None:
         return f"backend {backend!r} needs its framework: pip install '{framework.install}'"
@@ -248,9 +251,9 @@ def framework_missing(backend: str) -> str | None:
 
 
 def computes(backend: str) -> bool:
-    """Whether a backend has numbers, and not shapes alone; imports no framework.
+    """Return True if a backend computes numbers, not only shapes. Imports no framework.
 
-    Raises `UserError` for one that cannot be loaded.
+    Raises `UserError` if the backend cannot be loaded.
     """
     if framework_of(backend) is not None:
         return True
@@ -258,10 +261,9 @@ def computes(backend: str) -> bool:
 
 
 def check_backend(name: str) -> None:
-    """Refuse a backend that cannot run steps.
+    """Raise `UserError` if a backend cannot run steps.
 
-    Raises `UserError` for an unknown one, a missing framework, one that cannot be loaded, or one that
-    has shapes and no numbers.
+    It is unknown, its framework is missing, it cannot be loaded, or it computes shapes only.
     """
     find(BACKENDS, name)
     if missing := framework_missing(name):
@@ -271,7 +273,7 @@ def check_backend(name: str) -> None:
 
 
 def new_backend(name: str, mode: str = "", dtype: str = "float64", device: str = "cpu") -> Ops:
-    """A new `Ops` of a backend; `mode` "" is its default.
+    """Create an `Ops` of a backend; `mode` "" is the backend's default.
 
     Raises `UserError` for an unknown backend, a missing framework, or a mode, dtype or device that
     the backend does not offer.
@@ -296,14 +298,14 @@ def new_backend(name: str, mode: str = "", dtype: str = "float64", device: str =
 
 @functools.lru_cache
 def load_backend(name: str, mode: str = "", dtype: str = "float64", device: str = "cpu") -> Ops:
-    """The one `Ops` that every caller shares, so that its compiled steps are shared too."""
+    """Return the cached `Ops` of these arguments; all callers share it and its compiled steps."""
     return new_backend(name, mode, dtype, device)
 
 
 def known_backends(names: Sequence[str] | None = None) -> list[str]:
-    """The backends asked for, or all that are installed and compute.
+    """Return the named backends, or for None all that are installed and compute numbers.
 
-    Raises `UserError` for one asked for that cannot run.
+    Raises `UserError` for a named backend that cannot run.
     """
     if names is None:
         unusable = broken(BACKENDS)

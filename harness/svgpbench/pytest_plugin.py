@@ -1,7 +1,7 @@
-"""What pytest loads wherever this package is installed: nothing, unless the conformance kit is asked for.
+"""Plugin that pytest loads wherever svgpbench is installed; it adds the options of the conformance kit.
 
-The kit's options have names that other packages' options have too, so they are there only for
-`pytest --pyargs svgpbench.checks …`.
+It adds them only for `pytest --pyargs svgpbench.checks …`, because other packages may have options with the
+same names.
 """
 
 from __future__ import annotations
@@ -12,6 +12,6 @@ KIT = "svgpbench.checks"
 
 
 def pytest_load_initial_conftests(early_config: Any, args: list[str]) -> None:
-    """Add the kit's options and fixtures before options are read."""
+    """Add the kit's options and fixtures before pytest reads its options."""
     if any(argument.partition("::")[0].startswith(KIT) for argument in args):
         early_config.pluginmanager.import_plugin(f"{KIT}.kit.options")

@@ -1,4 +1,4 @@
-"""Trees of arrays: a leaf, or a tuple or NamedTuple of trees."""
+"""Functions on trees of arrays. A tree is a leaf, or a tuple or NamedTuple of trees."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from svgpbench.ops import Tree
 
 
 def leaves(tree: Tree) -> list[Any]:
-    """The leaves of a tree, depth first."""
+    """Return the leaves of a tree, depth first."""
     if isinstance(tree, tuple):
         return [leaf for child in tree for leaf in leaves(child)]
     return [tree]
 
 
 def rebuild(like: Tree, values: Iterator[Any]) -> Tree:
-    """A tree shaped like `like` with its leaves taken from `values` in order."""
+    """Return a tree with the structure of `like` and the leaves of `values`, in order."""
     if isinstance(like, tuple):
         children = [rebuild(child, values) for child in like]
         return type(like)(*children) if hasattr(like, "_fields") else tuple(children)
@@ -24,12 +24,12 @@ def rebuild(like: Tree, values: Iterator[Any]) -> Tree:
 
 
 def tree_map(f: Callable[..., Any], tree: Tree, *rest: Tree) -> Tree:
-    """Apply `f` leaf by leaf to trees of one structure."""
+    """Apply `f` leaf by leaf to trees with the same structure."""
     return rebuild(tree, iter([f(*xs) for xs in zip(*map(leaves, (tree, *rest)), strict=True)]))
 
 
 def named_leaves(tree: Tree, prefix: str = "") -> list[tuple[str, Any]]:
-    """The leaves with their dotted field names, such as `kernel.lengthscales`."""
+    """Return the leaves with their dotted field names, such as `kernel.lengthscales`."""
     if isinstance(tree, tuple):
         fields = getattr(tree, "_fields", None) or [str(i) for i in range(len(tree))]
         return [

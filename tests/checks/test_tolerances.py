@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 from shipped import SHIPPED_METHODS
 
-from svgpbench.checks import evaluate, identities_of_bounds, matrix, rounding, worker
+from svgpbench.checks import (
+    evaluate,
+    identities_of_bounds,
+    identities_of_residuals,
+    matrix,
+    rounding,
+    worker,
+)
 from svgpbench.checks.bench import Bench
 from svgpbench.checks.cases import Case, cases, small_problem
 from svgpbench.checks.completeness import omissions
@@ -145,3 +152,12 @@ def test_a_divergence_that_is_nan_breaks_identity_12(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(Bench, "kl", lambda bench, state: float("nan"))
     worst = identities_of_bounds.divergence_is_positive(load_backend("numpy"), ())
     assert not worst <= IDENTITIES[12][1]
+
+
+def test_a_bound_that_is_nan_fails_the_identity_of_narrower_residuals(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bounds = [-9.0, float("nan"), -7.0]
+    monkeypatch.setattr(identities_of_residuals, "_bounds_at_one_q", lambda benches: list(bounds))
+    worst = identities_of_residuals.narrower_is_tighter(load_backend("numpy"), ())
+    assert not worst <= IDENTITIES[14][1]

@@ -11,7 +11,7 @@ from command_line import Cli
 from own_experiment import write_own
 
 pytest.importorskip("dask_jobqueue", reason="the extra `dask` is not installed")
-sys.path.insert(0, str(Path(__file__).parents[1] / "runner"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "runs"))
 from dask_cluster import dask_cluster
 
 

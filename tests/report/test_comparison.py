@@ -6,6 +6,7 @@ import json
 import math
 import shutil
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -285,6 +286,24 @@ def test_what_a_later_version_of_a_method_made_replaces_the_earlier_in_its_folde
     row = by(found, "nlpd", method=ONE)
     assert row.effect.value == pytest.approx(0.0202)
     assert not any("no partner" in note for note in found.notes)
+
+
+def test_of_several_outdated_records_of_a_cell_the_newest_counts(
+    pair: Callable[[Change], tuple[Path, Path]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, after = pair(worse)
+    for path in record_files(after):
+        record = read_record(path)
+        if record.config.method.title == ONE:
+            later = {"started": record.started + timedelta(days=1), "cell_id": "f" * 16}
+            write_record(after, record.model_copy(update=later | {"metrics": {"nlpd": 9.0}}))
+            break
+    monkeypatch.setattr(DualSVGP, "version", 3)
+    mine = [r for r in folders(before, after).second.records if r.config.method.title == ONE]
+    assert sum(r.metrics["nlpd"] == 9.0 for r in mine) == 1
+    assert len(mine) == len(
+        [r for r in folders(before, after).first.records if r.config.method.title == ONE]
+    )
 
 
 def test_folders_are_narrowed_by_experiment_preset_and_backend(

@@ -67,3 +67,24 @@ def test_results_that_are_not_there_are_one_line_and_code_2(
         "error: --results nowhere: there is no such folder; name one with records\n"
     )
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_site_that_cannot_be_moved_into_place_leaves_the_one_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "site"
+    out.mkdir()
+    (out / MARK).touch()
+    (out / "index.html").write_text("the one before")
+    rename = Path.rename
+
+    def fails(path: Path, target: Path) -> Path:
+        if path.suffix == ".tmp":
+            raise OSError(5, "Input/output error")
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", fails)
+    with pytest.raises(UserError, match="Input/output error"), folder.replaced(out):
+        pass
+    assert (out / "index.html").read_text() == "the one before"
+    assert [path.name for path in tmp_path.iterdir()] == ["site"]

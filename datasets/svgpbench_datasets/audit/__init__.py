@@ -1,1 +1,1 @@
-"""What the numbers of a data set give away by themselves: its facts, and flags for its leaks."""
+"""Audit of the numbers of a data set: its facts, and flags for target leaks and other defects."""

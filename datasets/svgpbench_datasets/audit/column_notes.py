@@ -1,4 +1,4 @@
-"""Notes on single columns: without information, with holes, or treated before they came here."""
+"""Flags for single columns: uninformative, with missing values, or standardised beforehand."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from svgpbench_datasets.dataset import Dataset, Floats
 
 FEWEST, MOST_NAMED, MOST_SUSPECTS = 5, 4, 8
 CENTRED = 0.01
-"""Of the chance deviation of a mean, 1/sqrt(N) standard deviations, what rounding may leave."""
+"""Largest |mean| of a centred column, as a fraction of the standard error of a mean, std/sqrt(N)."""
 STEPS = 5.0
-"""Usual steps between the other values that a least value far from them has to be away."""
+"""Smallest gap above an isolated least value, in median steps between the other values."""
 UNIT = 0.01
-"""How far from 1 a standard deviation may be that was made 1, by n or by n - 1."""
+"""Tolerance on a standard deviation of 1, which may have been computed with n or n - 1."""
 
 
 def missing(facts: Facts) -> Iterator[Flag]:
-    """Cells of the files that hold no value."""
+    """Flag missing values in the files."""
     if facts.missing_rows:
         columns = ", ".join(f"{name} ({count})" for name, count in facts.missing_cells.items())
         cells = sum(facts.missing_cells.values())
@@ -30,7 +30,7 @@ def missing(facts: Facts) -> Iterator[Flag]:
 
 
 def lowest_apart(dataset: Dataset) -> Iterator[Flag]:
-    """A least value far below all others of a column of measurements: zeros or -999 for missing."""
+    """Flag features with a repeated least value far below all others, such as 0 or -999 for missing."""
     suspects = [
         f"{name} ({count})"
         for name, column in zip(dataset.feature_names, dataset.X.T, strict=True)
@@ -42,7 +42,7 @@ def lowest_apart(dataset: Dataset) -> Iterator[Flag]:
 
 
 def _apart(column: Floats) -> int:
-    """How often the least value stands there, if it is far below the others; else 0."""
+    """Return the count of the least value if it is repeated and far below the others; else 0."""
     lowest = column.min()
     holes = int((column == lowest).sum())
     if not FEWEST <= holes < 0.6 * column.size:
@@ -50,15 +50,15 @@ def _apart(column: Floats) -> int:
     others = column[column != lowest] - lowest
     middle, low = np.quantile(others, [0.5, 0.05])
     values = np.unique(others)
-    if values.size < 20:  # codes or classes, no measurement
+    if values.size < 20:  # codes or classes, not measurements
         return 0
-    # a count is as far from 0 as from 2: the gap has to be wider than the steps between the others
+    # integer counts have steps of 1 everywhere: the gap must exceed the usual step
     gap = max(0.1 * middle, STEPS * float(np.median(np.diff(values))))
     return holes if values[0] >= gap and low >= 0.3 * middle else 0
 
 
 def uninformative(dataset: Dataset, facts: Facts) -> Iterator[Flag]:
-    """Constant columns, and columns that are equal to another."""
+    """Flag constant features, and features that are equal to another."""
     constant = facts.constant_columns
     if constant:
         yield Flag("constant-column", f"constant: {_few(constant, MOST_NAMED)}")
@@ -72,10 +72,9 @@ def uninformative(dataset: Dataset, facts: Facts) -> Iterator[Flag]:
 
 
 def centred(dataset: Dataset) -> Iterator[Flag]:
-    """Columns that all have mean 0, closer than chance lets any: whoever did it saw all rows.
+    """Flag features that all have mean 0: they were centred with all rows, test rows included.
 
-    A column whose values lie symmetrically about 0 may be a design; it says nothing, as a row
-    number does not.
+    Columns that are constant, symmetric about 0 (a possible design) or count the rows are ignored.
     """
     deviations = []
     for column in dataset.X.T:

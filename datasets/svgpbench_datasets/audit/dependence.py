@@ -1,8 +1,8 @@
-"""How far an ordering of the rows gives the target away, without a model.
+"""Dependence of the target on features, measured without a model by von Neumann's ratio.
 
-Von Neumann's ratio: put the rows in order of a quantity and compare the target of neighbours. Where the
-quantity tells nothing, neighbours differ as any two rows do and the ratio is about 1; where the target is
-a function of it, however bent, neighbours are alike and the ratio goes to 0.
+Sort the rows by a quantity and compare the targets of neighbouring rows. If the quantity says nothing
+about the target, neighbours differ as any two rows do, and the ratio is about 1. If the target is a
+function of the quantity, also a nonlinear one, neighbours are alike, and the ratio tends to 0.
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ from svgpbench_datasets.dataset import Dataset, Floats
 from svgpbench_datasets.splits import Indices
 
 WORK, FEWEST = 20_000_000, 2000
-"""Numbers that are put in order for single features, and the rows that are looked at in any case."""
+"""Values (rows x features x target columns) used for single features, and the fewest rows used."""
 SAMPLE = 1000
-"""Rows that pairs of features are screened on."""
+"""Number of rows on which pairs of features are screened."""
 BLOCK = 1 << 16
-"""Rows that are multiplied at once."""
+"""Number of rows per block of a matrix product."""
 MOST_PAIRED = 64
-"""Features that are paired with each other: those that say most of the target alone."""
+"""Most features that are paired: those with the smallest ratios alone."""
 NEAREST_AMONG = 2000
-"""Rows among which the nearest one is looked for."""
+"""Number of rows among which the nearest is searched."""
 _NEGLIGIBLE = 1e-12
-"""Variance of a direction of the features, of the greatest, below which it is rounding."""
+"""Eigenvalue of the correlation matrix, relative to the largest, below which it is rounding."""
 
 
 def signal(dataset: Dataset) -> Floats:
-    """The target as columns whose distances count: y itself, or one column a class, [N, 1 or K]."""
+    """Return the target as columns: y itself [N, 1], or one-hot classes [N, K]."""
     if dataset.task == "regression":
         return dataset.y[:, None]
     return np.asarray(dataset.y[:, None] == np.arange(len(dataset.class_labels or ())), dtype=float)
 
 
 def neighbour_ratio(order: Indices, target: Floats) -> Floats:
-    """Von Neumann's ratio of a target [n, K] along orderings of its rows, a column each [n, P].
+    """Return von Neumann's ratio, [P], of a target [n, K] along P orderings of its rows, [n, P].
 
-    It is about 1 for an ordering that tells nothing and 0 for one that tells all, [P].
+    It is about 1 for an ordering unrelated to the target, and 0 if neighbours have equal targets.
     """
     spread = 2.0 * float(np.square(target - target.mean(axis=0)).sum()) / len(target)
     if spread == 0.0:
@@ -50,9 +50,9 @@ def neighbour_ratio(order: Indices, target: Floats) -> Floats:
 
 
 def single_ratios(X: Floats, *targets: Floats) -> Floats:
-    """The ratio along each feature alone, the least of several targets, [D].
+    """Return the neighbour ratio along each feature, the least over the targets, [D].
 
-    Rows that tie are put in random order. Of a wide table (images) a part of the rows is looked at.
+    Tied rows are in random order. For a wide table (images) only a random part of the rows is used.
     """
     most = max(FEWEST, WORK // (X.shape[1] * max(target.shape[1] for target in targets)))
     shuffled = np.random.default_rng(0).permutation(len(X))[:most]
@@ -67,10 +67,10 @@ def single_ratios(X: Floats, *targets: Floats) -> Floats:
 def determining_sums(
     X: Floats, target: Floats, singles: Floats, threshold: float
 ) -> list[tuple[int, int, str]]:
-    """Pairs of features whose sum (`+`) or difference (`-`) determines the target, neither doing it alone.
+    """Find pairs of features whose sum (`+`) or difference (`-`) determines the target, but neither alone.
 
-    X is [n, D], the target [n, K], `singles` the ratio along each feature [D]; below `threshold` an
-    ordering determines the target.
+    X is [n, D] and the target [n, K]; `singles` [D] holds the ratio along each feature. An
+    ordering with a ratio below `threshold` determines the target.
     """
     candidates = [at for at in np.argsort(singles, kind="stable") if singles[at] >= threshold]
     varying = [at for at in candidates if np.ptp(X[:, at]) > 0]
@@ -81,7 +81,7 @@ def determining_sums(
     for at, first in enumerate(chosen):
         others = np.array(chosen[at + 1 :], dtype=np.int64)
         for sign, factor in (("+", 1.0), ("-", -1.0)):
-            # a screen on few rows, where a function of the sum is told less sharply
+            # screen on few rows, with a looser threshold as the ratio is larger there
             order = np.argsort(some[:, [first]] + factor * some[:, others], axis=0, kind="stable")
             near = others[neighbour_ratio(order, own) < 30 * threshold]
             for second in near:
@@ -92,9 +92,9 @@ def determining_sums(
 
 
 def linear_pairs(X: Floats, y: Floats, unexplained: float) -> list[tuple[int, int]]:
-    """Pairs of features [n, D] of which y [n] is a linear function, neither explaining it alone.
+    """Find pairs of features [n, D] of which y [n] is a linear function, but of neither alone.
 
-    `unexplained` is the share of the variance of y that may remain.
+    `unexplained` is the share of the variance of y that may remain unexplained.
     """
     varying = np.flatnonzero(np.ptp(X, axis=0) > 0)
     if varying.size < 2 or np.ptp(y) == 0 or len(y) < 10:
@@ -104,7 +104,7 @@ def linear_pairs(X: Floats, y: Floats, unexplained: float) -> list[tuple[int, in
     determinant = 1.0 - np.square(R)
     with np.errstate(divide="ignore", invalid="ignore"):
         explained = (r[:, None] ** 2 + r**2 - 2 * np.outer(r, r) * R) / determinant
-    # two features that are nearly one make the quotient meaningless
+    # the quotient is meaningless for two nearly collinear features
     explained[~np.isfinite(explained) | (determinant < 1e-6)] = 0.0
     alone = np.square(r) > 1.0 - unexplained
     explained[alone, :] = explained[:, alone] = 0.0
@@ -113,9 +113,9 @@ def linear_pairs(X: Floats, y: Floats, unexplained: float) -> list[tuple[int, in
 
 
 def correlations(X: Floats, target: Floats) -> Floats:
-    """Correlations of features [n, D] and target columns [n, K], [D + K, D + K]; 0 for a constant one.
+    """Return the correlations [D + K, D + K] of features [n, D] and target columns [n, K].
 
-    Rows are taken in blocks, so that no copy of X is made.
+    They are 0 for a constant column. Rows are processed in blocks, so that X is not copied.
     """
     centre = np.concatenate([X.mean(axis=0), target.mean(axis=0)])
     products = np.zeros((centre.size, centre.size))
@@ -130,20 +130,20 @@ def correlations(X: Floats, target: Floats) -> Floats:
 
 
 def counts_rows(column: NDArray[np.float64]) -> bool:
-    """Whether a feature counts the rows: it grows by one same step from row to row, but for restarts."""
+    """Return True if more than 99% of the steps between consecutive rows are equal and not 0."""
     steps = np.diff(column)
     if steps.size < 2:
         return False
     usual = np.median(steps)
-    # columns are centred and rounded at times, so that equal steps differ in late digits
+    # centred or rounded columns have steps that differ in the last digits
     same = np.abs(steps - usual) <= 1e-3 * abs(usual)
     return bool(usual != 0 and same.mean() > 0.99)
 
 
 def linear_r2(X: Floats, target: Floats) -> float:
-    """R² of the least-squares fit of the target [n, K] on all features [n, D], over all rows, from 0 to 1.
+    """Return R² of a least-squares fit of the target [n, K] on all features [n, D], from 0 to 1.
 
-    Of several target columns it is the share of their variance in all.
+    For several target columns it is the explained share of their total variance.
     """
     D = X.shape[1]
     whole = correlations(X, target)
@@ -158,9 +158,10 @@ def linear_r2(X: Floats, target: Floats) -> float:
 
 
 def nearest_ratio(X: Floats, target: Floats) -> float:
-    """How unlike the target [n, K] is to that of the row with the nearest inputs: 0 alike, 1 as any two.
+    """Compare the target [n, K] of each row with that of the row with the nearest inputs.
 
-    Distances are of standardised features [n, D], among a part of the rows.
+    The ratio is 0 for equal targets and about 1 if they differ as any two. Distances are between
+    standardised features [n, D], among at most 2000 random rows.
     """
     chosen = np.random.default_rng(2).permutation(len(X))[:NEAREST_AMONG]
     some, own = X[chosen], target[chosen]
@@ -169,11 +170,11 @@ def nearest_ratio(X: Floats, target: Floats) -> float:
         return 1.0
     scaled = (some - some.mean(axis=0)) / np.where(np.ptp(some, axis=0) == 0, 1, some.std(axis=0))
     nearest = np.asarray(KDTree(scaled).query(scaled, k=2)[1])
-    # of rows that are equal either may come first
+    # for equal rows the query may return either one first
     other = np.where(nearest[:, 0] == np.arange(len(some)), nearest[:, 1], nearest[:, 0])
     return float(np.square(own - own[other]).sum(axis=1).mean() / (2 * spread))
 
 
 def previous_ratio(target: Floats) -> float:
-    """The same for the row before: below 1 where rows are in some order of the target [n, K]."""
+    """Return von Neumann's ratio of the target [n, K] in row order: below 1 if rows follow the target."""
     return float(neighbour_ratio(np.arange(len(target))[:, None], target)[0])

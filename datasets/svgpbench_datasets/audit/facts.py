@@ -1,4 +1,4 @@
-"""The plain facts of a data set: what `svgpbench data show` prints."""
+"""Facts of a data set, as `svgpbench data show` prints them."""
 
 from __future__ import annotations
 
@@ -15,45 +15,45 @@ from svgpbench_datasets.reading.tables import NONE_MISSING, Missing
 from svgpbench_datasets.splits import Indices, Split
 
 ALIKE = 0.1
-"""Standard deviations of the target within which a test row's target is told by its twins'."""
+"""Largest distance of a test target from its twins' mean, in standard deviations, to count as revealed."""
 
 
 @dataclass(frozen=True)
 class Flag:
-    """One thing to know before trusting a result."""
+    """Finding that affects how far a result can be trusted."""
 
     kind: str
-    text: str  # what was found, with its numbers
-    leak: bool = False  # whether it hands test targets to the model; else it is a note
+    text: str  # finding, with its numbers
+    leak: bool = False  # True if it reveals test targets to the model; else a note
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What can be counted in a data set."""
+    """Counts and statistics of a data set."""
 
     rows: int
     features: int
     distinct_inputs: int
-    repeated_rows: int  # that repeat an earlier row, target included
+    repeated_rows: int  # rows that repeat an earlier row, target included
     constant_columns: tuple[str, ...]
-    missing_cells: dict[str, int]  # of each column that is used, in the files
-    missing_rows: int  # of the files, with such a cell
+    missing_cells: dict[str, int]  # by used column with missing values, in the files
+    missing_rows: int  # rows of the files with a missing cell
     target_range: tuple[float, float]
-    target_values: int  # that differ
+    target_values: int  # number of distinct values
     classes: dict[str, int]  # rows of each class by its label; empty for regression
-    row_correlation: float  # |correlation| of row number and target, or number of the class
+    row_correlation: float  # |correlation| of row number and target (or class number)
     row_correlation_ratio: float  # see `row_correlation_ratio`
-    previous_ratio: float  # how unlike the target of the row before is: 0 alike, 1 as any two
+    previous_ratio: float  # difference from the previous row's target: 0 equal, 1 as random
     nearest_ratio: float  # the same for the row with the nearest inputs
-    linear_r2: float  # of a fit to all rows; over one column a class for classification
-    test_rows: int  # of the split that was looked at
-    test_seen: int  # that have their inputs in the training part too
-    test_told: int  # of which the training part tells the target too, see `with_twins`
+    linear_r2: float  # of a fit to all rows; classes are one-hot columns
+    test_rows: int  # number of test rows of `split`
+    test_seen: int  # test rows whose inputs are in the training part too
+    test_told: int  # of these, rows whose target is revealed, see `with_twins`
     split: str
 
 
 def facts_of(dataset: Dataset, split: Split, missing: Missing = NONE_MISSING) -> Facts:
-    """Count what is in a data set, in its files, and in training of the test part of a split."""
+    """Compute the facts of a data set, including test rows of a split that repeat training rows."""
     X, y, target = dataset.X, dataset.y, signal(dataset)
     inputs = same_rows(X.T)
     named = zip(dataset.feature_names, np.ptp(X, axis=0) == 0, strict=True)
@@ -86,16 +86,16 @@ def facts_of(dataset: Dataset, split: Split, missing: Missing = NONE_MISSING) ->
 
 
 def row_correlation(dataset: Dataset) -> float:
-    """The absolute correlation of the row number with the target, from 0 to 1."""
+    """Return the absolute correlation of the row number with the target, from 0 to 1."""
     if np.ptp(dataset.y) == 0:
         return 0.0
     return float(abs(np.corrcoef(np.arange(len(dataset.y)), dataset.y)[0, 1]))
 
 
 def row_correlation_ratio(dataset: Dataset) -> float:
-    """The correlation ratio of the row number over the classes, from 0 to 1; 0 for regression.
+    """Return the correlation ratio of the row number over the classes, from 0 to 1; 0 for regression.
 
-    It asks no order of the classes; of two it is the absolute correlation.
+    It does not depend on the order of the classes. For two classes it is the absolute correlation.
     """
     if dataset.task == "regression" or np.ptp(dataset.y) == 0:
         return 0.0
@@ -109,9 +109,9 @@ def row_correlation_ratio(dataset: Dataset) -> float:
 
 
 def same_rows(columns: Iterable[Floats]) -> Indices:
-    """Number the distinct rows of a table from 0, equal rows alike: from its columns [n] each, to [n].
+    """Number the distinct rows of a table from 0; return the number of each row, [n].
 
-    No copy of the table is made.
+    `columns` are the columns of the table, [n] each. The table is not copied.
     """
     numbers: Any = 0
     for column in columns:
@@ -121,10 +121,10 @@ def same_rows(columns: Iterable[Floats]) -> Indices:
 
 
 def with_twins(distinct: Indices, y: Floats, split: Split) -> tuple[int, int]:
-    """How many test rows have the inputs of a training row, and of how many that tells the target y [n].
+    """Count the test rows with a training row of equal inputs (a twin), and those whose target is revealed.
 
-    It does where the mean of the twins' targets is within a tenth of the standard deviation.
-    `distinct` is which distinct input each row has, [n].
+    A target is revealed if the mean of its twins' targets is within 0.1 standard deviations of y.
+    `distinct` [n] numbers the distinct inputs; y is the target [n].
     """
     most = int(distinct.max()) + 1
     twins = np.bincount(distinct[split.train], minlength=most)

@@ -1,4 +1,4 @@
-"""Flags for what hands test targets to the model, and for test inputs that training has seen."""
+"""Flags for features that determine the target, and for test inputs repeated from training."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ from svgpbench_datasets.dataset import Dataset
 DETERMINED = 1e-3
 """Von Neumann's ratio below which a quantity determines a regression target."""
 DETERMINED_CLASS = 1e-2
-"""The same for classes: the share of neighbours of another class, relative to chance."""
+"""Threshold for classes, where the ratio is the share of neighbours of another class, relative to chance."""
 UNEXPLAINED = 1e-4
 LEAKED, FEWEST_LEAKED = 0.01, 5
-"""The share and the number of test rows from which on targets that training tells are a leak."""
+"""It is a leak if training reveals the target of at least this share and number of test rows."""
 MOST_NAMED = 4
 
 
 def row_numbers(dataset: Dataset) -> Iterator[Flag]:
-    """Features that count the rows."""
+    """Flag features that count the rows."""
     for name, column in zip(dataset.feature_names, dataset.X.T, strict=True):
         if counts_rows(column):
             yield Flag("row-number-input", f"{name} counts the rows", leak=True)
 
 
 def determined(dataset: Dataset) -> Iterator[Flag]:
-    """Features, sums of two and linear functions of two that determine the target."""
+    """Flag features, and sums, differences and linear functions of two, that determine the target."""
     regression = dataset.task == "regression"
     threshold = DETERMINED if regression else DETERMINED_CLASS
     target = signal(dataset)
-    # of few rows the gaps in the tails of y are wide, those of its ranks are not
+    # with few rows, gaps in the tails of y are wide; gaps between its ranks are not
     ranks = [np.asarray(pd.Series(dataset.y).rank(), np.float64)[:, None]] if regression else []
     singles = single_ratios(dataset.X, target, *ranks)
     names = dataset.feature_names
     for at in np.flatnonzero(singles < threshold)[:MOST_NAMED]:
         text = f"{names[at]} alone determines the target (neighbour ratio {singles[at]:.1e})"
         yield Flag("determines-target", text, leak=True)
-    if len(dataset.y) < 50:  # of few rows some pair fits by chance
+    if len(dataset.y) < 50:  # with few rows some pair fits by chance
         return
     sums = determining_sums(dataset.X, target, singles, threshold)
     for i, j, sign in sums[:MOST_NAMED]:
@@ -61,7 +61,7 @@ def determined(dataset: Dataset) -> Iterator[Flag]:
 
 
 def seen(facts: Facts) -> Iterator[Flag]:
-    """Test inputs in the training part: a leak where many come with their target."""
+    """Flag test inputs that are also training inputs; a leak if many come with their target."""
     if facts.test_seen == 0:
         return
     share = facts.test_seen / facts.test_rows

@@ -1,4 +1,4 @@
-"""Notes on the rows and the target of a data set: what it is not, whatever it looks like."""
+"""Flags for the rows and the target of a data set, such as sorted rows or a capped target."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from svgpbench_datasets.errors import listed
 from svgpbench_datasets.splits import Indices
 
 ORDERED, ALIKE = 0.3, 0.7
-"""The correlation of the row number from which on, and the ratio of the row before below which."""
+"""Thresholds of ordered rows: least row-number correlation, and largest previous-row ratio."""
 ERRORS = 4.0
-"""Standard errors, by chance alone, that both have to be away at least."""
+"""Least distance of both from their value for shuffled rows, in standard errors."""
 NO_LINEAR, NO_NEAREST = 0.01, 0.9
-"""Adjusted R² and nearest ratio beyond which neither a line nor a neighbour tells anything."""
+"""Thresholds of no signal: adjusted R² below the first, and nearest ratio above the second."""
 FEWEST_ROWS = 200
 FEW_VALUES, FEWEST_EACH = 100, 10
 FEWEST = 5
 FEWEST_CELLS = 20
-"""Cells from which on equal counts are no chance."""
+"""Fewest cells of a grid, so that equal counts are not due to chance."""
 MOST_CLASSES = 12
-"""That a flag names."""
+"""Most classes that a flag names."""
 
 
 def ordered(facts: Facts) -> Iterator[Flag]:
-    """Rows in some order of the target."""
+    """Flag rows that are ordered by the target, or similar to the previous row."""
     classes = max(1, sum(count > 0 for count in facts.classes.values()) - 1)
     together = max(facts.row_correlation, facts.row_correlation_ratio)
     by_chance = ERRORS * np.sqrt(classes / facts.rows)
@@ -41,7 +41,7 @@ def ordered(facts: Facts) -> Iterator[Flag]:
 
 
 def without_signal(facts: Facts) -> Iterator[Flag]:
-    """A target of which neither a linear fit nor the nearest row tells anything."""
+    """Flag a target that neither a linear fit nor the nearest row predicts."""
     spare = facts.rows - facts.features - 1
     if facts.rows < FEWEST_ROWS or spare < 1:
         return
@@ -55,14 +55,14 @@ def without_signal(facts: Facts) -> Iterator[Flag]:
 
 
 def few_values(dataset: Dataset, facts: Facts) -> Iterator[Flag]:
-    """A regression target of few values, to which a density can give any height."""
+    """Flag a regression target of few distinct values, where a predictive density is unbounded."""
     few = facts.target_values <= min(FEW_VALUES, facts.rows / FEWEST_EACH)
     if dataset.task == "regression" and few:
         yield Flag("few-target-values", f"the target takes {facts.target_values} values only")
 
 
 def gridded(dataset: Dataset) -> Iterator[Flag]:
-    """Rows that are a full grid."""
+    """Flag rows that form a full grid."""
     if levels := grid_levels(dataset):
         factors = " x ".join(f"{name} ({count})" for name, count in levels.items())
         each = len(dataset.y) // prod(levels.values())
@@ -71,7 +71,7 @@ def gridded(dataset: Dataset) -> Iterator[Flag]:
 
 
 def capped(dataset: Dataset) -> Iterator[Flag]:
-    """An end of the range that is the most frequent target by far, of many different ones."""
+    """Flag a regression target whose least or greatest value is by far the most frequent."""
     values, counts = np.unique(dataset.y, return_counts=True)
     if dataset.task != "regression" or values.size < 20:
         return
@@ -83,7 +83,7 @@ def capped(dataset: Dataset) -> Iterator[Flag]:
 
 
 def repeated(facts: Facts) -> Iterator[Flag]:
-    """Rows and inputs that stand there more than once, and classes that hardly do."""
+    """Flag repeated inputs or rows, and classes of fewer than 10 rows."""
     if facts.distinct_inputs < 0.9 * facts.rows:
         text = f"{facts.distinct_inputs} of {facts.rows} input rows are distinct"
         yield Flag("few-distinct-inputs", text)
@@ -95,10 +95,10 @@ def repeated(facts: Facts) -> Iterator[Flag]:
 
 
 def grid_levels(dataset: Dataset) -> dict[str, int]:
-    """How many values each column of the grid has that target and features make; empty for none.
+    """Return the number of levels of each column of a full grid; empty if there is no grid.
 
-    Columns join one after another while each combination of values has equally many rows. A grid is
-    of at least two columns and 20 combinations.
+    The target and the features are tried in turn. A column joins the grid if every combination of
+    levels still has equally many rows. A grid has at least two columns and 20 combinations.
     """
     n = len(dataset.y)
     cells, number = 1, np.zeros(n, dtype=np.int64)
@@ -119,7 +119,10 @@ def grid_levels(dataset: Dataset) -> dict[str, int]:
 
 
 def _levels(column: Floats) -> Indices | None:
-    """Which of its values a row has, where a column has few and each equally often; else None."""
+    """Return the index of each row's value, if all values of a column are equally frequent; else None.
+
+    A column with a single value, or with more values than half its rows, has no levels.
+    """
     if np.ptp(column) == 0:
         return None
     values, counts = np.unique(column, return_counts=True)

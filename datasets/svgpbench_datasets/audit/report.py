@@ -1,4 +1,4 @@
-"""A data set of a registry audited: what is declared of it, what is counted, what is flagged."""
+"""Audit of a data set: registry entry, facts and flags."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FOLDS = 5
 
 @dataclass(frozen=True)
 class Audit:
-    """What the numbers of a data set are, what they flag, and what is declared of it."""
+    """Facts, flags and registry entry of a data set."""
 
     name: str
     task: Task
@@ -29,15 +29,15 @@ class Audit:
     fingerprint: str
     facts: Facts
     flags: tuple[Flag, ...]  # leaks first
-    entry: DatasetEntry | None = None  # what a registry declares; None for a user's own table
+    entry: DatasetEntry | None = None  # registry entry; None for a user's own table
 
     @property
     def leaks(self) -> tuple[Flag, ...]:
-        """The flags that hand test targets to the model."""
+        """Flags for leaks of test targets."""
         return tuple(flag for flag in self.flags if flag.leak)
 
     def to_json(self) -> dict[str, Any]:
-        """All of it, JSON-able."""
+        """Return the audit as a dictionary that can be written as JSON."""
         return {
             "name": self.name,
             "task": self.task,
@@ -51,9 +51,10 @@ class Audit:
 
 
 def audit(registry: Registry, name: str) -> Audit:
-    """Load a data set of a registry and look at its numbers.
+    """Load a data set of a registry and audit its numbers.
 
-    Training rows are searched in the test part of its first published split, or else of 5 folds.
+    Test rows that repeat training rows are counted in the first published split. Without
+    published splits, the first of 5 folds is used.
     """
     dataset, entry = registry.load(name), registry.describe(name)
     split = registry.fixed_split(name, 0) if entry.splits else _folds(entry.rows)
@@ -61,9 +62,10 @@ def audit(registry: Registry, name: str) -> Audit:
 
 
 def audit_dataset(dataset: Dataset) -> Audit:
-    """Look at the numbers of a data set that no registry declares.
+    """Audit the numbers of a data set that is not in a registry.
 
-    Raises `DataError` for a column of numbers so large that no training takes it.
+    Raises:
+        DataError: the mean or standard deviation of a column overflows.
     """
     Standardiser.fit(dataset.X, names=dataset.feature_names)
     Standardiser.fit(dataset.y[:, None], names=[dataset.target_name])
@@ -75,7 +77,7 @@ def _folds(rows: int) -> Split:
 
 
 def flags_of(dataset: Dataset, facts: Facts) -> tuple[Flag, ...]:
-    """Every flag that a data set with these facts raises, leaks first; what is declared is not asked."""
+    """Return all flags of a data set with these facts, leaks first; its registry entry is not used."""
     found = [
         *leaks.row_numbers(dataset),
         *leaks.determined(dataset),

@@ -1,1 +1,1 @@
-"""Data files downloaded once, verified, and kept: the only part of the package that has a network."""
+"""Download, verification and caching of data files; only this part of the package uses the network."""

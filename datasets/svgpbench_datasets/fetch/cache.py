@@ -1,4 +1,4 @@
-"""The folder of downloaded files: what it holds, whose turn it is, how a file gets its name there."""
+"""Cache folder of downloaded files: contents, locks and atomic placement."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Tell = Callable[[str], None]
 
 
 def cache_folder(folder: str | Path | None = None) -> Path:
-    """The folder of downloaded files: the one named, SVGPBENCH_DATA, or the system's cache."""
+    """Return the folder of downloaded files: `folder`, else SVGPBENCH_DATA, else the user's cache."""
     chosen = folder or os.environ.get(CACHE_VARIABLE)
     if chosen:
         return Path(chosen).expanduser()
@@ -28,7 +28,7 @@ def cache_folder(folder: str | Path | None = None) -> Path:
 
 
 def sha256_of(file: File, cache: Path) -> str | None:
-    """What a file is declared to hold; of one told by its form, what it held when it was accepted."""
+    """Return the declared SHA-256 of a file, else the one recorded when it was accepted, else None."""
     with usable(cache):
         note = _beside(cache / file.path)
         noted = note.read_text("utf-8", "replace")[:64] if note.exists() else None
@@ -36,27 +36,27 @@ def sha256_of(file: File, cache: Path) -> str | None:
 
 
 def is_cached(file: File, cache: Path) -> bool:
-    """Whether the cache holds a file with the content declared, or accepted; reads all of it."""
+    """Return True if the cache holds a file with the expected SHA-256; the whole file is read."""
     expected, target = sha256_of(file, cache), cache / file.path
     with usable(cache):
         return expected is not None and target.is_file() and _sha256(target) == expected
 
 
 def place_file(file: File, cache: Path, write: Callable[[Path], None], tell: Tell) -> Path:
-    """Have a file written that the cache lacks, and give it its name; others wait meanwhile.
+    """Write a file to the cache under a lock, unless it is there already; return its path.
 
-    `write` writes its content to a path, or raises where it is not verified; `tell` is called where
-    another process has its turn.
+    `write` writes the content to a path and raises if it is not verified. `tell` is called if another
+    process holds the lock.
     """
     target = cache / file.path
-    unverified = target.with_name(f".{target.name}.unverified")  # of the one who holds the lock
+    unverified = target.with_name(f".{target.name}.unverified")  # used by the lock's holder only
     with usable(cache), locked(cache, file.path, tell):
         if is_cached(file, cache):
             return target
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
             write(unverified)
-            if file.known_by == "form":  # a later change of the file shows
+            if file.known_by == "form":  # so that a later change is detected
                 line = f"{_sha256(unverified)}  {target.name}\n"  # as sha256sum writes it
                 _beside(target).write_text(line, "utf-8")
             unverified.replace(target)
@@ -67,9 +67,10 @@ def place_file(file: File, cache: Path, write: Callable[[Path], None], tell: Tel
 
 @contextmanager
 def locked(cache: Path, what: str, tell: Tell) -> Iterator[None]:
-    """Hold the lock of one thing in a cache, after another process where that has it.
+    """Hold the lock named `what` in a cache, waiting for another process that holds it.
 
-    A process that dies lets go of its locks. Their files stay: removing one would let two in.
+    A process that dies releases its locks. Lock files are not removed, since two processes could then
+    hold the same lock.
     """
     folder = cache / ".locks"
     folder.mkdir(parents=True, exist_ok=True)
@@ -85,7 +86,7 @@ def locked(cache: Path, what: str, tell: Tell) -> Iterator[None]:
 
 @contextmanager
 def usable(cache: Path) -> Iterator[None]:
-    """Tell of a folder that cannot be read or written in one line: an OSError is a DataError."""
+    """Turn an `OSError` in the cache folder into a one-line `DataError`."""
     try:
         yield
     except OSError as error:

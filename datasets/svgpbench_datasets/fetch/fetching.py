@@ -1,4 +1,4 @@
-"""A data file brought into the cache, verified: from a mirror, from upstream, or by hand."""
+"""Bringing verified data files into the cache: from a mirror, from upstream, or by hand."""
 
 from __future__ import annotations
 
@@ -37,15 +37,26 @@ def fetch_files(
 ) -> tuple[Path, ...]:
     """Bring the verified content of files, uncompressed unless packed, to `cache / file.path`.
 
-    What the cache holds needs no network and no right to write. Otherwise each of the mirrors is
-    asked for `path.xz`, `path.gz` or `path`, then each address of upstream. An archive that several
-    files are in is downloaded once. `name` is the data set's, for messages; `accept` reads a file
-    without a known checksum; `failed` is called with a file that no place had. The path of each file
-    that could be had is returned.
+    A file that is already cached needs neither network nor write permission. Any other is looked up on
+    each mirror as `path.xz`, `path.gz` or `path` (a packed file only as `path`), then at each upstream
+    address. An archive that contains several of the files is downloaded once.
+
+    Args:
+        files: the files to bring.
+        cache: the cache folder.
+        mirrors: folders or http(s) addresses to try first.
+        name: name of the data set, for messages.
+        limits: limits on time and size.
+        accept: checks the form of a file without a known checksum.
+        on_progress: called with the progress of each download.
+        failed: called with a file that no place had, and the error; None to raise it.
+
+    Returns:
+        the path of each file that could be obtained.
 
     Raises:
-        Unavailable: no place had a file, what each answered; where `failed` is not given.
-        DataError: a file that needs no download, a mirror that is none, a cache that cannot be used.
+        Unavailable: no place had a file, and `failed` is None.
+        DataError: a file cannot be downloaded, a mirror is invalid, or the cache cannot be used.
     """
     paths = []
     try:
@@ -62,7 +73,7 @@ def fetch_files(
     finally:
         archives = {each.url for file in files for each in file.addresses if each.member}
         with usable(cache):
-            for url in archives:  # kept until now for the next file in them
+            for url in archives:  # kept until now for other files in them
                 if Partial(cache, url).is_complete():
                     with locked(cache, url, lambda _: None):
                         Partial(cache, url).drop()
@@ -77,13 +88,13 @@ def adopt_file(
     limits: Limits = USUAL,
     accept: Accept = nothing_accepted,
 ) -> tuple[Path, ...]:
-    """Take what the cache lacks of some files from a download made by hand, which is left as it is.
+    """Copy files that the cache lacks from a manual download; return the paths of those copied.
 
-    It may be plain, compressed, or upstream's archive: content tells what it is, not its name. The
-    paths of the files that were taken from it are returned.
+    `source` may be plain, compressed, or upstream's archive; it is recognised by content, not by name.
+    It is not changed.
 
     Raises:
-        DataError: it is none of them, or cannot be read; a cache that cannot be used.
+        DataError: `source` does not exist or holds none of the files, or the cache cannot be used.
     """
     if not source.is_file():
         raise DataError(f"--from {source}: no such file; name what you downloaded")
@@ -104,7 +115,7 @@ def adopt_file(
 
 @dataclass(frozen=True)
 class _Wanted:
-    """A file that is wanted: where it goes, what it may cost, who verifies it, who is proof."""
+    """File to bring into a cache, with limits, form check and progress callback."""
 
     file: File
     cache: Path
@@ -113,18 +124,18 @@ class _Wanted:
     on_progress: OnProgress = silent
 
     def tell(self, doing: str, done: int = 0, total: int | None = None) -> None:
-        """Report what is being done."""
+        """Report progress on this file."""
         self.on_progress(Progress(self.file.path, doing, done, total))
 
     def place(self, write: Callable[[Path], None]) -> Path:
-        """See `place_file`."""
+        """Call `place_file`; raise `DataError` if the file declares no address or size."""
         if self.file.shipped or not self.file.most:
             why = "declares no address and size: it is not to be downloaded"
             raise DataError(f"{self.file.path} {why}")
         return place_file(self.file, self.cache, write, self.tell)
 
     def bring(self, asked: Sequence[Place], name: str | None, output: Path) -> None:
-        """Write the verified content from the first place that has it."""
+        """Write the verified content from the first place that has it; raise `Unavailable` if none has."""
         answers = []
         for place in asked:
             try:
@@ -136,7 +147,10 @@ class _Wanted:
         raise Unavailable(self.file.path, answers, name)
 
     def take(self, place: Place, output: Path) -> None:
-        """The first candidate that is the file; one that is something else is worth more words."""
+        """Write the content of the first candidate of a place that is the file.
+
+        If none is, a `WrongContent` is raised in preference to an `Absent`, as it says more.
+        """
         refusals: list[Refusal] = []
         for candidate in place.candidates:
             try:
@@ -152,7 +166,10 @@ class _Wanted:
         raise max(refusals, key=lambda refusal: isinstance(refusal, WrongContent))
 
     def download(self, url: str, member: str | None, output: Path) -> None:
-        """Unpack what an address sends; pieces that turn out wrong together get one fresh start."""
+        """Download from an address and unpack.
+
+        If the content is wrong and came from a resumed transfer, it is downloaded again from the start.
+        """
         bound = self.limits.transfer_bound(self.file.most, member)
         with locked(self.cache, url, self.tell):
             held = Partial(self.cache, url)
@@ -170,7 +187,7 @@ class _Wanted:
                 held.drop()
 
     def unpack(self, source: Path, member: str | None, output: Path) -> None:
-        """Write the verified content of what was downloaded or found; `WrongContent` if it is not."""
+        """Unpack and write the verified content; raise `WrongContent` if it is not the file."""
         if self.file.known_by == "form":
             self.tell("reading it, as no checksum is known")
         bound = self.limits.transfer_bound(self.file.most, member) * self.limits.unpacked_factor

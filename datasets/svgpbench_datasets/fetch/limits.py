@@ -1,4 +1,4 @@
-"""How long and how large a download may be, and what is told while it runs."""
+"""Limits on the time and size of a download, and its progress reports."""
 
 from __future__ import annotations
 
@@ -11,23 +11,24 @@ MiB = 1 << 20
 
 @dataclass(frozen=True)
 class Limits:
-    """When to give an address up."""
+    """Limits after which an address is given up."""
 
-    connect_s: float = 10.0  # for a connection to be made
-    silence_s: float = 30.0  # between two arrivals of bytes
-    patience_s: float = 20.0  # after which a transfer slower than `slowest` is given up
-    slowest: float = 10_000.0  # bytes a second
-    attempts: int = 4  # a broken transfer goes on where it broke
-    pause_s: float = 1.0  # before the third attempt, then doubled; the second comes at once
-    longest_pause_s: float = 60.0  # whatever a server asks for
-    redirects: int = 5  # followed, to http and https only
-    archive_bytes: int = 1024 * MiB  # the largest archive that is read for a member
-    unpacked_factor: int = 8  # how many times that may be uncompressed on the way to a member
+    connect_s: float = 10.0  # to establish a connection
+    silence_s: float = 30.0  # without any byte received
+    patience_s: float = 20.0  # after this time, a transfer slower than `slowest` is given up
+    slowest: float = 10_000.0  # bytes per second
+    attempts: int = 4  # a broken transfer is resumed where it broke
+    pause_s: float = 1.0  # before the third attempt, then doubled; none before the second
+    longest_pause_s: float = 60.0  # longest pause, also if a server asks for more
+    redirects: int = 5  # most redirects followed, to http and https only
+    archive_bytes: int = 1024 * MiB  # size of the largest archive to download
+    unpacked_factor: int = 8  # most uncompressed bytes, as a multiple of the transfer bound
 
     def transfer_bound(self, most: int, member: str | None) -> int:
-        """The most bytes that an address may send for a file of at most so many.
+        """Return the most bytes that an address may send for a file of at most `most` bytes.
 
-        The content and a little, as compressing can add some; an archive may hold much else.
+        It is 2% and 1 MiB more than `most`, as compression may add bytes. For a `member` of an archive it is
+        at least `archive_bytes`.
         """
         alone = most * 102 // 100 + MiB
         return alone if member is None else max(alone, self.archive_bytes)
@@ -38,7 +39,7 @@ USUAL = Limits()
 
 @dataclass(frozen=True)
 class Progress:
-    """What a download does: `done` of `total` bytes of a transfer, None where it is not known."""
+    """Progress of a file: `done` of `total` bytes; `total` is None if it is not known."""
 
     path: str
     doing: str
@@ -50,4 +51,4 @@ OnProgress: TypeAlias = Callable[[Progress], None]
 
 
 def silent(_: Progress) -> None:
-    """Tell nobody."""
+    """Ignore a progress report."""

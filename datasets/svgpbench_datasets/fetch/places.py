@@ -1,4 +1,4 @@
-"""The places that may have a file, in the order in which they are asked, and what they answered."""
+"""Places that may have a file, in the order in which they are tried, and their answers."""
 
 from __future__ import annotations
 
@@ -14,27 +14,30 @@ from svgpbench_datasets.files import File
 
 MIRROR_VARIABLE = "SVGPBENCH_MIRROR"
 MIRRORED_AS = (".xz", ".gz", "")
-"""What a mirror may add to the path of a file that is kept uncompressed, smallest first."""
+"""Endings that a mirror may add to the path of a file that is not packed, in order of preference."""
 
 
 class Place(NamedTuple):
-    """One place to ask for a file."""
+    """Mirror or upstream address that may have a file."""
 
     name: str  # for messages
-    candidates: tuple[str | Path, ...]  # addresses or local files, one of which may have it
-    member: str | None = None  # its path inside the archive that a candidate is
+    candidates: tuple[str | Path, ...]  # addresses or local paths, tried in order
+    member: str | None = None  # path of the file inside an archive
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A place that was asked, and why it did not give the file."""
+    """Place that was tried, and the reason why it did not give the file."""
 
     place: str
     why: str
 
 
 class Unavailable(DataError):  # noqa: N818 - said as a user would
-    """No place had the file `path`: what each answered, in order, and how to supply it by hand."""
+    """Error that no place had the file `path`.
+
+    The message has the answer of each place, in order, and how to supply the file by hand.
+    """
 
     def __init__(self, path: str, answers: Sequence[Answer], name: str | None = None) -> None:
         self.path, self.answers = path, tuple(answers)
@@ -47,13 +50,16 @@ class Unavailable(DataError):  # noqa: N818 - said as a user would
 
 
 def mirrors_from_environment() -> tuple[str, ...]:
-    """The mirrors that SVGPBENCH_MIRROR names: folders and http(s) addresses between commas."""
+    """Return the mirrors in SVGPBENCH_MIRROR: folders and http(s) addresses separated by commas."""
     named = os.environ.get(MIRROR_VARIABLE, "").split(",")
     return tuple(mirror.strip() for mirror in named if mirror.strip())
 
 
 def places(file: File, mirrors: Sequence[str]) -> tuple[Place, ...]:
-    """Every place to ask, in order: the user's mirrors first, then the addresses of upstream."""
+    """Return the places to try, in order: the mirrors, then the upstream addresses.
+
+    Raises `DataError` for a mirror that is neither a folder nor an http(s) address.
+    """
     endings = ("",) if file.packed else MIRRORED_AS
     found = [
         Place(f"mirror {mirror}", tuple(_below(mirror, f"{file.path}{end}") for end in endings))
@@ -66,7 +72,7 @@ def places(file: File, mirrors: Sequence[str]) -> tuple[Place, ...]:
 
 
 def _below(mirror: str, path: str) -> str | Path:
-    """The address or the local file that a mirror has for a path."""
+    """Return the address or the local path of a file on a mirror."""
     if urlsplit(mirror).scheme in ("http", "https"):
         return f"{mirror.rstrip('/')}/{quote(path)}"
     folder = Path(mirror).expanduser()

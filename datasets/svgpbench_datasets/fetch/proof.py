@@ -1,4 +1,4 @@
-"""What shows that bytes are a file: its checksums, or, where none is known, a reader of its form."""
+"""Verification of a file: by its checksums or, if none is known, by reading it as declared."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from svgpbench_datasets.errors import DataError
 from svgpbench_datasets.files import File, UnseenFile
 
 Accept: TypeAlias = Callable[[UnseenFile, Path], None]
-"""Reads a file without a known checksum; a DataError says why it is not what is declared."""
+"""Function that reads a file without a known checksum and raises `DataError` if it is not as declared."""
 
 _LOOKS = {
     b"<!doctype html": ", a web page",
@@ -21,27 +21,27 @@ _LOOKS = {
 
 
 class Refusal(Exception):  # noqa: N818 - an answer, not a fault
-    """Why one place did not give a file; the next place is asked."""
+    """Error that one place did not give a file; the next place is tried."""
 
 
 class Absent(Refusal):
-    """The place answers, and does not have the file."""
+    """Error that a place answered but does not have the file."""
 
 
 class WrongContent(Refusal):
-    """The place gave something, and it is not the file."""
+    """Error that a place gave content that is not the file."""
 
 
 def nothing_accepted(file: UnseenFile, path: Path) -> None:
-    """Refuse every file that only its form can tell: a `DataError`."""
+    """Raise `DataError` for every file without a known checksum."""
     raise DataError("nobody who knows its form has looked at it")
 
 
 def write_verified(content: Iterable[bytes], target: Path, file: File, accept: Accept) -> None:
-    """Write a file's content, and see whether it is; the caller removes what is not.
+    """Write content to `target` and verify it; the caller removes the file if that fails.
 
     Raises:
-        WrongContent: it is not; nothing is read or written after the first byte too many.
+        WrongContent: the content is not the file. Writing stops as soon as it is too large.
     """
     digests = {name: hashlib.new(name, usedforsecurity=False) for name in file.checksums}
     size, looks = 0, ""

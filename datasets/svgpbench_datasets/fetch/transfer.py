@@ -1,4 +1,4 @@
-"""One address over http: time-outs, attempts, bounds, and going on where a transfer broke."""
+"""Download from one http(s) address, with time-outs, retries, size bounds and resumed transfers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from svgpbench_datasets.fetch.proof import Absent, Refusal
 from svgpbench_datasets.files import Strict
 
 _CHUNK = 1 << 16
-_ABSENT = (403, 404, 410)  # object stores say 403 of what they do not have
+_ABSENT = (403, 404, 410)  # object stores answer 403 for a missing object
 _PASSING = (408, 416, 425, 429, 500, 502, 503, 504)
 _LASTING = (TooManyRedirects, InvalidSchema, InvalidURL, ConnectTimeoutError)
 
@@ -28,16 +28,16 @@ Report = Callable[[str, int, int | None], None]
 
 
 class Origin(Strict):
-    """What the server said of the bytes: who vouches that the rest belongs to them."""
+    """Validator and size that the server sent, to check that a resumed transfer is of the same file."""
 
-    validator: str | None = None  # a strong ETag or a date of last change, for If-Range
-    total: int | None = None  # bytes in all
+    validator: str | None = None  # a strong ETag or Last-Modified, for If-Range
+    total: int | None = None  # size in bytes
 
 
 class Partial:
-    """The bytes that came from one address so far, under a name that is no data file's.
+    """Bytes received so far from one address, stored in the cache outside its data files.
 
-    Whoever has one holds the lock of its address: it looks at the disk once.
+    The disk is read only on construction, so the caller must hold the lock of the address.
     """
 
     def __init__(self, cache: Path, url: str) -> None:
@@ -50,11 +50,11 @@ class Partial:
         self.in_pieces = self.size > 0
 
     def is_complete(self) -> bool:
-        """Whether no byte is missing."""
+        """Return True if all bytes have been received."""
         return self.size == self.origin.total
 
     def append(self, chunk: bytes) -> None:
-        """Add bytes, and with the first of them what the server said: without that none are trusted."""
+        """Append bytes; with the first of them record the origin, without which they are not reused."""
         with self.body.open("ab") as out:
             out.write(chunk)
         if not self.size:
@@ -62,18 +62,18 @@ class Partial:
         self.size += len(chunk)
 
     def begin(self, origin: Origin) -> None:
-        """Forget what is held; the bytes that follow are of this origin."""
+        """Remove all bytes and start a transfer from `origin`."""
         self.drop()
         self.body.parent.mkdir(parents=True, exist_ok=True)
         self.origin = origin
 
     def end(self) -> None:
-        """No byte follows."""
+        """Record that all bytes have been received."""
         self.origin = Origin(validator=self.origin.validator, total=self.size)
         self._record()
 
     def drop(self) -> None:
-        """Remove bytes and facts."""
+        """Remove the bytes and the record of their origin."""
         self.body.unlink(missing_ok=True)
         self._facts.unlink(missing_ok=True)
         self.size, self.origin, self.in_pieces = 0, Origin(), False
@@ -83,7 +83,7 @@ class Partial:
 
 
 class _Broken(Exception):  # noqa: N818 - a transfer, not a program
-    """Worth another attempt, after the pause that the server asks for."""
+    """Error of a transfer to be tried again, after the pause that the server asks for."""
 
     def __init__(self, why: str, pause_s: float | None = None) -> None:
         super().__init__(why)
@@ -91,13 +91,13 @@ class _Broken(Exception):  # noqa: N818 - a transfer, not a program
 
 
 def download(partial: Partial, bound: int, limits: Limits, report: Report) -> None:
-    """Bring all bytes of an address, from where they stand; they are kept when the transfer breaks.
+    """Download all missing bytes of an address; received bytes are kept if the transfer breaks.
 
     `bound` is the most bytes accepted, declared or sent.
 
     Raises:
-        Absent: the server does not have it.
-        Refusal: it could not be had, and why.
+        Absent: the server does not have the file.
+        Refusal: the download failed for another reason.
     """
     retry = Retry(limits.attempts - 1, backoff_factor=limits.pause_s / 2)
     with requests.Session() as session:  # speaks http and https only: file:// is refused
@@ -118,7 +118,7 @@ def download(partial: Partial, bound: int, limits: Limits, report: Report) -> No
 def _go_on(
     session: requests.Session, partial: Partial, bound: int, limits: Limits, report: Report
 ) -> None:
-    """Ask for the bytes that are missing, and write them as they come."""
+    """Request the missing bytes and store them as they arrive."""
     with _answer(session, partial, limits) as response:
         if response.status_code == requests.codes.partial_content:
             part = rf"bytes {partial.size}-\d+/(\*|{partial.origin.total or '[0-9]+'})"
@@ -148,7 +148,7 @@ def _go_on(
 def _answer(
     session: requests.Session, partial: Partial, limits: Limits
 ) -> Iterator[requests.Response]:
-    """A response with the missing bytes or with all; what else comes, or breaks on the way, is told."""
+    """Yield a response with the missing or with all bytes; raise `Refusal` or `_Broken` on a failure."""
     headers: dict[str, str | None] = {"Accept-Encoding": "identity", "User-Agent": "svgpbench"}
     if partial.size:
         headers |= {"Range": f"bytes={partial.size}-", "If-Range": partial.origin.validator}
@@ -157,14 +157,14 @@ def _answer(
         with session.get(partial.url, headers=headers, stream=True, timeout=times) as response:
             _check_status(response, partial)
             yield response
-    except ProtocolError:  # fewer bytes than declared, a reset connection
+    except ProtocolError:  # fewer bytes than declared, or a reset connection
         of_all = "" if partial.origin.total is None else f" of {partial.origin.total:,}"
         raise _Broken(f"broke off after {partial.size:,}{of_all} bytes") from None
     except (RequestException, HTTPError) as error:
         wrapped = error.args[0] if error.args else error
         cause = getattr(wrapped, "reason", wrapped)
         what = str(cause.args[-1] if isinstance(cause, Exception) else cause)
-        what = re.sub(r"^\w+\(.*?\): ", "", what)  # the connection, which is named before
+        what = re.sub(r"^\w+\(.*?\): ", "", what)  # drop the repr of the connection
         lasting = isinstance(error, _LASTING) or isinstance(cause, _LASTING)
         raise (Refusal if lasting else _Broken)(f"connection failed ({what})") from None
 
@@ -174,7 +174,7 @@ def _check_status(response: requests.Response, partial: Partial) -> None:
     if status in (requests.codes.ok, requests.codes.partial_content):
         return
     if status == requests.codes.requested_range_not_satisfiable:
-        partial.drop()  # the file has changed: all of it is asked for next
+        partial.drop()  # the file has changed: request all of it next
     if status in _PASSING:
         raise _Broken(what, Retry().get_retry_after(response.raw))
     raise (Absent if status in _ABSENT else Refusal)(what)
@@ -182,13 +182,16 @@ def _check_status(response: requests.Response, partial: Partial) -> None:
 
 def _origin(response: requests.Response) -> Origin:
     tag, length = (response.headers.get(name, "") for name in ("ETag", "Content-Length"))
-    strong = tag if tag.startswith('"') else None  # W/"..." does not vouch for bytes
+    strong = tag if tag.startswith('"') else None  # W/"..." does not identify bytes
     total = int(length) if length.isdecimal() else None
     return Origin(validator=strong or response.headers.get("Last-Modified"), total=total or None)
 
 
 def _pieces(response: requests.Response, limits: Limits) -> Iterator[bytes]:
-    """What comes, as it comes: `read1` does not wait for more, so that no trickle outlasts the clock."""
+    """Yield bytes as they arrive; raise `Refusal` if the transfer is too slow.
+
+    `read1` does not wait for a full chunk, so that the speed of a slow transfer is checked in time.
+    """
     came, began = 0, time.monotonic()
     while chunk := response.raw.read1(_CHUNK, decode_content=False):
         yield chunk

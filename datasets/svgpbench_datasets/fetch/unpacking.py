@@ -1,4 +1,4 @@
-"""The content inside what was downloaded: only the wanted bytes are ever uncompressed or unpacked."""
+"""Uncompressed content of downloads and of members of archives; nothing else is unpacked."""
 
 from __future__ import annotations
 
@@ -26,11 +26,14 @@ if TYPE_CHECKING:
 
 _CHUNK = 1 << 18
 _DAMAGED = (EOFError, zlib.error, lzma.LZMAError)
-_BAD_ARCHIVE = (tarfile.TarError, zipfile.BadZipFile, RuntimeError)  # zipfile, of encryption
+_BAD_ARCHIVE = (tarfile.TarError, zipfile.BadZipFile, RuntimeError)  # last: encrypted zip
 
 
 def chunks(path: Path, member: str | None, bound: int, *, as_served: bool) -> Iterator[bytes]:
-    """What `content` gives, in pieces; what fails while they are used is not told as its damage."""
+    """Yield the bytes of `content` in chunks.
+
+    An error in the caller's loop over them is not reported as damage of the file.
+    """
     with content(path, member, bound, as_served=as_served) as stream:
         while chunk := stream.read(_CHUNK):
             yield chunk
@@ -40,14 +43,15 @@ def chunks(path: Path, member: str | None, bound: int, *, as_served: bool) -> It
 def content(
     path: Path, member: str | None, bound: int, *, as_served: bool = False
 ) -> Iterator[IO[bytes]]:
-    """The uncompressed content of a file, or of one member of the archive that it is.
+    """Open the uncompressed content of a file, or of one member of an archive.
 
-    Compression is told by the first bytes, not by the name: gzip, xz, bzip2, Unix compress. No more
-    than `bound` bytes of a tar archive are uncompressed on the way to a member; `as_served` leaves
-    the file compressed.
+    Compression (gzip, xz, bzip2, Unix compress) is recognised by the first bytes, not by the name. At
+    most `bound` bytes of a tar archive are uncompressed to reach a member. With `as_served` the file
+    or member itself is not uncompressed.
 
     Raises:
-        WrongContent: damaged; no such member, or one that is not a plain file; an unsafe name.
+        WrongContent: the file is damaged; the member does not exist, is not a plain file, or has
+            an unsafe name.
     """
     try:
         with path.open("rb") as raw, ExitStack() as closing:
@@ -57,7 +61,7 @@ def content(
         raise WrongContent(f"its compression is damaged ({error})") from None
     except _BAD_ARCHIVE as error:
         raise WrongContent(f"its archive cannot be read ({error})") from None
-    except OSError as error:  # gzip and bz2 say so of damage, without a number
+    except OSError as error:  # gzip and bz2 raise it for damage, without an errno
         what = "its compression is damaged" if error.errno is None else "it cannot be read"
         raise WrongContent(f"{what} ({error.strerror or error})") from None
 
@@ -77,7 +81,7 @@ def _uncompressed(stream: IO[bytes], closing: ExitStack) -> IO[bytes]:
 
 
 def _unix_uncompressed(source: IO[bytes], closing: ExitStack) -> IO[bytes]:
-    """LZW is not in Python's library; the `gzip` command reads it."""
+    """Uncompress LZW with the `gzip` command, as Python's library lacks it."""
     command = shutil.which("gzip")
     if command is None:
         raise WrongContent("it is compressed with Unix compress (.Z), which needs `gzip` on PATH")
@@ -95,7 +99,7 @@ def _unix_uncompressed(source: IO[bytes], closing: ExitStack) -> IO[bytes]:
 def _member(raw: IO[bytes], member: str, bound: int, closing: ExitStack) -> IO[bytes]:
     if PurePosixPath(member).is_absolute() or ".." in PurePosixPath(member).parts:
         raise WrongContent(f"{member!r} leads out of the archive")
-    is_zip = raw.read(2) == b"PK"  # is_zipfile takes a tar archive that ends in a zip for one
+    is_zip = raw.read(2) == b"PK"  # is_zipfile accepts a tar archive that ends in a zip
     raw.seek(0)
     if is_zip:
         return _zip_member(zipfile.ZipFile(raw), member)
@@ -109,7 +113,7 @@ def _zip_member(archive: zipfile.ZipFile, member: str) -> IO[bytes]:
         raise _no_member(member, archive.namelist())
     info = archive.getinfo(member)
     plain = stat.S_IFMT(info.external_attr >> 16) in (0, stat.S_IFREG)
-    if not member or member.endswith("/") or not plain:  # `is_dir` knows no empty name
+    if not member or member.endswith("/") or not plain:  # `is_dir` fails on an empty name
         raise WrongContent(f"{member!r} in the archive is not a plain file")
     return archive.open(member)
 
@@ -133,7 +137,7 @@ def _no_member(member: str, names: list[str]) -> WrongContent:
 
 
 class Bounded(io.RawIOBase):
-    """Reads no more than a bound in all, so that a bomb is told early: `WrongContent`, and why."""
+    """Stream that raises `WrongContent(why)` after `bound` bytes, to stop decompression bombs early."""
 
     def __init__(self, stream: IO[bytes], bound: int, why: str) -> None:
         self._stream, self._left, self._why = stream, bound, why

@@ -1,1 +1,1 @@
-"""Data sets that no file is downloaded for: drawn by seed, or simulated once and kept."""
+"""Generated data sets: drawn from a seed, or simulated once and stored in the cache."""

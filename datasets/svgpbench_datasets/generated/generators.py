@@ -1,16 +1,17 @@
-"""Generated data sets, by seed: synthetic problems of Kobe 2021, noisy sincs, roads.py's.
+"""Data sets drawn from a seed: synthetic problems of Kobe 2021, noisy sincs, and the roads of `roads.py`.
 
-The inputs of Kobe 2021, Sec. 4.1.3, are uniform on [−1, 1], the noise has variance 0.01, in the grid of its
-Sec. 4.2.2 also 0.1 and 0.001. Targets are rounded: the last bits of a sine or a Cholesky factor differ among
-machines, and the fingerprint of a data set may not.
+Kobe 2021, Sec. 4.1.3: inputs are uniform on [−1, 1] and the noise variance is 0.01; the grid of Sec. 4.2.2
+also has 0.1 and 0.001. Targets are rounded, because the last bits of a sine or a Cholesky factor differ
+among machines, while the fingerprint of a data set must not.
 
-Of the 500 observations of Cheng and Boots 2017, Figure 1, inputs, noise and scale are not printed: here x is
-uniform on [−5, 5], y = sin(πx)/(πx) plus noise of standard deviation 0.1. The formula of Adam et al. 2021,
-Figures 1 and 2 (n = 100), is that of their notebook classification_1D, with the seed 123 of NumPy's legacy
-generator, whose numbers NumPy keeps for good.
+Cheng and Boots 2017, Figure 1: the paper prints neither inputs nor noise nor scale of its 500 observations.
+Here x is uniform on [−5, 5], and y = sin(πx)/(πx) plus noise of standard deviation 0.1.
 
-A generator takes the number of rows N and a seed, a whole number from 0; it gives inputs [N, D] and targets
-[N], not yet rounded.
+Adam et al. 2021, Figures 1 and 2 (n = 100): the formula is that of their notebook classification_1D, with
+seed 123 of NumPy's legacy generator, whose numbers NumPy guarantees not to change.
+
+A generator takes the number of rows N and a seed, a non-negative integer. It returns inputs [N, D] and
+targets [N], not yet rounded.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def sinusoid(rows: int, seed: int, noise_variance: float = NOISE_VARIANCE) -> tu
 
 
 def sum_of_sinusoids(x: Floats) -> Floats:
-    """sin(3πx) + 0.3 cos(9πx) + 0.5 sin(7πx) at points of any shape (Kobe 2021, Sec. 4.1.3)."""
+    """Return sin(3πx) + 0.3 cos(9πx) + 0.5 sin(7πx), shaped as x (Kobe 2021, Sec. 4.1.3)."""
     waves = [np.sin(3.0 * np.pi * x), 0.3 * np.cos(9.0 * np.pi * x), 0.5 * np.sin(7.0 * np.pi * x)]
     return np.asarray(np.sum(waves, axis=0))
 
@@ -59,30 +60,30 @@ def sinc(rows: int, seed: int) -> tuple[Floats, Floats]:
 
 
 def thresholded_sinc(rows: int, seed: int) -> tuple[Floats, Floats]:
-    """Draw whether sin(12x)/x + noise is above 0: x [N, 1] and the class [N].
+    """Draw x [N, 1] and the class [N]: 1 if sin(12x)/x + noise is above 0, else 0.
 
-    100 rows of the seed 123 are the authors' own draw.
+    With 100 rows and seed 123 it is the authors' own draw.
     """
     x, noisy = noisy_sinc(rows, seed)
     return x, (noisy[:, 0] > 0.0).astype(np.float64)
 
 
 def noisy_sinc(rows: int, seed: int) -> tuple[Floats, Floats]:
-    """The inputs of `thresholded_sinc` and what is compared with 0, both [N, 1]."""
+    """Draw the inputs of `thresholded_sinc` and the noisy values compared with 0, both [N, 1]."""
     rng = np.random.RandomState(seed)
     x = 2.0 * rng.rand(rows, 1) - 1.0
     return x, np.sin(12.0 * x) / x + THRESHOLDED_DEVIATION * rng.randn(rows, 1)
 
 
 class Generator(NamedTuple):
-    """How a data set is drawn."""
+    """Function that draws a data set, and the number of decimals of its targets."""
 
     draw: Callable[[int, int], tuple[Floats, Floats]]
-    decimals: int = 6  # of the targets
+    decimals: int = 6  # to which targets are rounded
 
 
 def generate(name: str, rows: int, seed: int) -> tuple[Floats, Floats]:
-    """Inputs [N, D] and rounded targets [N] of a generator of `GENERATORS`."""
+    """Draw inputs [N, D] and rounded targets [N] with a generator of `GENERATORS`."""
     generator = GENERATORS[name]
     X, y = generator.draw(rows, seed)
     return X, np.round(y, generator.decimals)

@@ -1,16 +1,16 @@
-"""A stand-in for UCI's 3D road network, by seed: points along roads over a sampled terrain.
+"""Substitute for UCI's 3D road network, drawn from a seed: points along roads over a sampled terrain.
 
-The real set's roads lie in North Jutland, its altitudes between 0 and 135 m. Here a road starts anywhere in
-the box, goes on by steps of 10 to 50 m in a heading that drifts as a random walk, and turns back at an edge
-as light does at a mirror. Nothing of the real roads or heights is used.
+The roads of the real data set lie in North Jutland, at altitudes between 0 and 135 m. Here a road starts at a
+random point of the box and advances by steps of 10 to 50 m. Its heading is a random walk, and it is reflected
+at the edges of the box. No real roads or altitudes are used.
 
-The terrain is a draw of a GP with a Matérn-3/2 kernel by random Fourier features (Rahimi and Recht 2007):
-f(p) = m + s Σ_j r_j cos(ω_j·p + b_j) / √F with b_j uniform on [0, 2π] and r_j the length of two standard
-normals, so that f is a Gaussian process given the ω_j; these are drawn from the kernel's spectral density in
-the plane, a bivariate t of 3 degrees of freedom and scale 1/lengthscale.
+The terrain is a draw from a GP with a Matérn-3/2 kernel by random Fourier features (Rahimi and Recht 2007):
+f(p) = m + s Σ_j r_j cos(ω_j·p + b_j) / √F. The b_j are uniform on [0, 2π], and r_j is the length of a vector
+of two standard normals, so that f is a Gaussian process given the ω_j. The ω_j are drawn from the spectral
+density of the kernel in the plane, a bivariate t with 3 degrees of freedom and scale 1/lengthscale.
 
-Steps are rounded before they are added up, so that no rounding error grows along a road: coordinates are
-whole numbers of 1e-6 degrees on every machine.
+Steps are rounded before they are summed, so that rounding errors do not accumulate along a road: coordinates
+are integer multiples of 1e-6 degrees on every machine.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ Places: TypeAlias = NDArray[np.int64]  # longitude and latitude in 1e-6 degrees,
 WEST_SOUTH: Places = np.array([8_100_000, 56_500_000])
 EAST_NORTH: Places = np.array([11_200_000, 57_800_000])
 METRES = np.array([60_400.0, 111_320.0])
-"""In a degree of longitude (at 57.15° north, taken everywhere) and of latitude."""
+"""Metres per degree of longitude (at 57.15° north, used everywhere) and of latitude."""
 MEAN_POINTS = 80
 SHORTEST_STEP, LONGEST_STEP = 10.0, 50.0  # metres
 DRIFT = 0.1  # standard deviation of a turn, radians
 FEATURES, LENGTHSCALE = 256, 5_000.0  # metres
 MEAN_ALTITUDE, DEVIATION = 67.5, 19.0  # metres
-_ROWS_AT_ONCE = 1024  # 2 MiB of features, which stay in a processor's cache
+_ROWS_AT_ONCE = 1024  # 2 MiB of features, which fit in a processor's cache
 
 
 def roads(rows: int, seed: int) -> tuple[Floats, Floats]:
-    """Draw roads: number of the road, longitude and latitude in degrees [N, 3], and altitude in metres [N].
+    """Draw points on roads; return inputs [N, 3] and altitudes in metres [N], not yet rounded.
 
-    Altitudes are not yet rounded.
+    The inputs are the number of the road, from 1, and longitude and latitude in degrees.
     """
     rng = np.random.default_rng(seed)
     terrain = Terrain.draw(rng)
@@ -56,9 +56,9 @@ def roads(rows: int, seed: int) -> tuple[Floats, Floats]:
 
 
 def steps_along(starts: NDArray[np.bool_], rng: np.random.Generator) -> Floats:
-    """The step to each point in longitude and latitude, 1e-6 degrees, [N, 2].
+    """Draw the step to each point in longitude and latitude, in 1e-6 degrees, [N, 2].
 
-    `starts` [N] marks the first point of a road, whose heading is any.
+    `starts` [N] marks the first point of each road, where a new heading is drawn uniformly.
     """
     rows = len(starts)
     turns = np.where(starts, rng.uniform(-np.pi, np.pi, rows), DRIFT * rng.standard_normal(rows))
@@ -69,7 +69,7 @@ def steps_along(starts: NDArray[np.bool_], rng: np.random.Generator) -> Floats:
 
 
 def folded(places: Places) -> Places:
-    """Mirror places beyond an edge of the box into it."""
+    """Reflect points outside the box into it, [N, 2]."""
     width = EAST_NORTH - WEST_SOUTH
     inside: Places = EAST_NORTH - np.abs((places - WEST_SOUTH) % (2 * width) - width)
     return inside
@@ -77,15 +77,15 @@ def folded(places: Places) -> Places:
 
 @dataclass(frozen=True)
 class Terrain:
-    """A draw of the GP."""
+    """Sample of the GP, as random Fourier features."""
 
-    frequencies: Floats  # ω, radians a metre, [2, F]
+    frequencies: Floats  # ω, radians per metre, [2, F]
     phases: Floats  # b, [F]
     amplitudes: Floats  # s r / √F, metres, [F]
 
     @classmethod
     def draw(cls, rng: np.random.Generator) -> Terrain:
-        """Draw the features."""
+        """Draw a terrain."""
         normal = rng.standard_normal((2, FEATURES))
         chi_squared = np.square(rng.standard_normal((3, FEATURES))).sum(axis=0)
         length = np.sqrt(np.square(rng.standard_normal((2, FEATURES))).sum(axis=0))
@@ -96,7 +96,7 @@ class Terrain:
         )
 
     def altitude(self, degrees: Floats) -> Floats:
-        """The altitude in metres [N] at longitudes and latitudes [N, 2]."""
+        """Return the altitude in metres [N] at longitudes and latitudes in degrees [N, 2]."""
         metres = (degrees - WEST_SOUTH / 1e6) * METRES
         found = np.empty(len(metres))
         for start in range(0, len(metres), _ROWS_AT_ONCE):

@@ -1,12 +1,12 @@
-"""Frames of a simulated walker: a stand-in for MUJOCO1 and MUJOCO2 of Cheng and Boots 2017, Sec. 4.
+"""Frames of a simulated walker: a substitute for MUJOCO1 and MUJOCO2 of Cheng and Boots 2017, Sec. 4.
 
-There, 1000 trajectories of a walker that TRPO had trained give 936 353 instances: 23 inputs (17 of state, 6
-actions) and the 9 outputs of 17 that the rest follow from; MUJOCO2 adds the inputs of the frame before. The
-paper prints neither the trained policy nor the form of the outputs. Here the walker is gymnasium's
-Walker2d-v5, its actions are those of an untrained policy by name, and the outputs are the changes of the 9
-velocities over a frame of 8 ms.
+In the paper, 1000 trajectories of a walker trained with TRPO give 936 353 instances. They have 23 inputs (17
+states, 6 actions) and those 9 of 17 outputs that determine the rest. MUJOCO2 adds the inputs of the previous
+frame. The paper prints neither the trained policy nor the form of the outputs.
 
-A walker of ours falls within a second. Frames of different episodes are never paired.
+Here the walker is gymnasium's Walker2d-v5, its actions come from an untrained policy chosen by name, and the
+outputs are the changes of the 9 velocities over a frame of 8 ms. This walker falls within a second. Frames of
+different episodes are never paired.
 """
 
 from __future__ import annotations
@@ -25,24 +25,27 @@ ENVIRONMENT = "Walker2d-v5"
 POSITIONS, VELOCITIES, ACTIONS = 8, 9, 6
 STATE, INPUTS = POSITIONS + VELOCITIES, POSITIONS + VELOCITIES + ACTIONS
 FRAME_S = 0.008
-LONGEST = 1000  # frames of an episode
+LONGEST = 1000  # maximum number of frames of an episode
 
 Act: TypeAlias = Callable[[int], Floats]
-"""The 6 torques in [−1, 1] of a frame, by its number in the episode."""
+"""Function from the number of a frame in its episode to its 6 torques in [−1, 1]."""
 Policy: TypeAlias = Callable[[np.random.Generator], Act]
-"""Draws what an episode keeps."""
+"""Function that draws the parameters of an episode and returns its actions."""
 ROWS = 936_353
 GROUP = 1 << 15  # 14 MiB of rows at a time
 STANDS_IN_FOR = "MUJOCO1 and MUJOCO2 of Cheng and Boots 2017"
 
 
 def uniform(rng: np.random.Generator) -> Act:
-    """Every torque anything, in every frame anew."""
+    """Return actions with torques uniform on [−1, 1], drawn anew in every frame."""
     return lambda frame: rng.uniform(-1.0, 1.0, ACTIONS)
 
 
 def oscillator(rng: np.random.Generator) -> Act:
-    """Every torque a sine of amplitude, frequency and phase drawn for the episode, and noise."""
+    """Return actions with sinusoidal torques plus noise, clipped to [−1, 1].
+
+    Amplitude, frequency and phase of each torque are drawn once per episode.
+    """
     amplitude = rng.uniform(0.0, 0.2, ACTIONS)
     frequency = rng.uniform(0.5, 3.0, ACTIONS)  # hertz
     phase = rng.uniform(0.0, 2.0 * np.pi, ACTIONS)
@@ -61,7 +64,7 @@ POLICIES: dict[str, Policy] = {
 
 
 def policy_of(name: str) -> Policy:
-    """The policy of a name."""
+    """Return the policy with a name; raise `DataError` if there is none."""
     if name not in POLICIES:
         raise DataError(
             f"unknown policy {name!r}{did_you_mean(name, POLICIES)} (known: {', '.join(POLICIES)})"
@@ -72,13 +75,15 @@ def policy_of(name: str) -> Policy:
 def walk(
     rows: int, seed: int, policy: str = "oscillator", frames: Literal[1, 2] = 2
 ) -> Iterator[tuple[Floats, Floats]]:
-    """Walk one episode after another; `rows` is of all together, and fewer rows are the first of more.
+    """Simulate one episode after another, until there are `rows` rows in total.
 
-    The same seed gives the same numbers on one machine with one version of mujoco.
+    A smaller `rows` gives the first rows of a larger one. The same seed gives the same numbers on
+    one machine with one version of mujoco.
 
     Yields:
-        of an episode of n rows, X [n, 23 frames] (8 positions and angles, 9 velocities, 6 torques; the
-        same of the frame before) and the changes of the velocities to the next frame, Y [n, 9].
+        for an episode of n rows, X [n, 23 * frames] and Y [n, 9]. X has 8 positions and angles, 9
+        velocities and 6 torques; with two frames, then the same of the previous frame. Y has
+        the changes of the velocities to the next frame.
     """
     chosen = policy_of(policy)
     versions()
@@ -95,7 +100,7 @@ def walk(
 
 
 def versions() -> dict[str, str]:
-    """The versions of what simulates, by name."""
+    """Return the versions of gymnasium and mujoco; raise `DataError` if one is not installed."""
     try:
         import gymnasium
         import mujoco
@@ -107,7 +112,10 @@ def versions() -> dict[str, str]:
 
 
 def _episode(environment: Any, policy: Policy, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Inputs [frames, 23] and changes of the velocities [frames, 9], until a fall or the bound."""
+    """Simulate one episode, until a fall or the limit of frames.
+
+    Returns inputs [frames, 23] and changes of the velocities [frames, 9].
+    """
     act = policy(rng)
     state, _ = environment.reset(seed=int(rng.integers(1 << 31)))
     inputs: list[Floats] = []
@@ -124,25 +132,31 @@ def _episode(environment: Any, policy: Policy, rng: np.random.Generator) -> tupl
 
 @dataclass(frozen=True)
 class Walk:
-    """What to make, by default the declared data set; an unknown policy raises `DataError`."""
+    """Settings of a walker data set, by default the declared one; an unknown policy raises `DataError`."""
 
     rows: int = ROWS  # N
     seed: int = 0
-    policy: str = "oscillator"  # of `walker.POLICIES`
-    frames: Literal[1, 2] = 2  # for the columns x1..x23, or x1..x46; and y1..y9
+    policy: str = "oscillator"  # key of `POLICIES`
+    frames: Literal[1, 2] = 2  # 1: inputs x1..x23; 2: x1..x46; outputs y1..y9 in both
 
     def __post_init__(self) -> None:
         policy_of(self.policy)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The names of the columns."""
+        """Names of the columns."""
         inputs = [f"x{at}" for at in range(1, INPUTS * self.frames + 1)]
         return (*inputs, *(f"y{at}" for at in range(1, VELOCITIES + 1)))
 
 
 def make_walker(path: Path, wanted: Walk, on_rows: Callable[[int], None]) -> None:
-    """Walk and write a file, which replaces one that is there; `on_rows` is told the rows walked so far."""
+    """Simulate a data set and write it to a Parquet file, replacing an existing one.
+
+    `on_rows` is called with the number of rows simulated so far.
+
+    Raises:
+        DataError: gymnasium or mujoco is missing, or the file cannot be written.
+    """
     from svgpbench_datasets.reading.arrow import write_numbers
 
     metadata = {
@@ -159,7 +173,7 @@ def make_walker(path: Path, wanted: Walk, on_rows: Callable[[int], None]) -> Non
 
 
 def _groups(wanted: Walk, on_rows: Callable[[int], None]) -> Iterator[dict[str, Floats]]:
-    """The columns of a row group at a time, the last one smaller."""
+    """Yield row groups as columns by name; each has at least `GROUP` rows, except the last."""
     episodes: list[Floats] = []
     held = done = 0
     for X, Y in walk(wanted.rows, wanted.seed, wanted.policy, wanted.frames):

@@ -1,1 +1,1 @@
-"""Files of every format to arrays, each failure a `DataError` with its file, line and column."""
+"""Reading of data files of all formats; each failure is a `DataError` with file, line and column."""

@@ -1,4 +1,4 @@
-"""Files of arrays: idx (MNIST), NumPy's .npy and .npz, MATLAB's .mat."""
+"""Readers of array files: idx (MNIST), NumPy's .npy and .npz, MATLAB's .mat."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _UNSIGNED_BYTE = 0x08
 
 
 def idx_table(stream: IO[bytes], where: str, layout: Layout) -> Table:
-    """Read an idx file of unsigned bytes: the first axis are the rows, the others are flattened."""
+    """Read an idx file of unsigned bytes; the first axis gives the rows, the others are flattened."""
     raw = stream.read()
     if len(raw) < 4 or raw[:2] != b"\0\0":
         raise DataError(f"{where} does not start as an idx file does")
@@ -45,7 +45,7 @@ def idx_table(stream: IO[bytes], where: str, layout: Layout) -> Table:
 
 
 def numpy_table(stream: IO[bytes], where: str, layout: Layout) -> Table:
-    """Read an .npy file, or arrays of an .npz file; nothing in them is ever unpickled."""
+    """Read an .npy file, or arrays of an .npz file; nothing is unpickled."""
     raw = stream.read()
     try:
         if not raw.startswith(b"PK"):
@@ -56,13 +56,13 @@ def numpy_table(stream: IO[bytes], where: str, layout: Layout) -> Table:
             found = {name.removesuffix(".npy"): _checked_npy(archive.read(name)) for name in names}
     except DataError:
         raise
-    except Exception as error:  # NumPy evaluates the header: it fails in many ways
+    except Exception as error:  # NumPy evaluates the header, which can fail in many ways
         raise DataError(f"{where} is not a NumPy file that can be read ({reason(error)})") from None
     return of_arrays(found, where, layout)
 
 
 def mat_table(stream: IO[bytes], where: str, layout: Layout) -> Table:
-    """Read arrays of a MATLAB 5 file; nothing else in it is looked at."""
+    """Read arrays of a MATLAB 5 file; other variables are ignored."""
     try:
         found = mat_arrays(stream.read(), layout.arrays)
     except DataError as error:
@@ -71,10 +71,12 @@ def mat_table(stream: IO[bytes], where: str, layout: Layout) -> Table:
 
 
 def of_arrays(found: Mapping[str, Array | str], where: str, layout: Layout) -> Table:
-    """A table of the arrays that the layout names, or of all that can be one; a text says what is none.
+    """Make a table of the arrays that the layout names, or of all that are tables of numbers.
 
-    A single one names no columns. Of several, which must have the same number of rows, the columns of
-    X [N, D] are X1..XD, and that of y [N], [N, 1] or [1, N] is y. Scalars are passed over.
+    `found` has the arrays by name; a text describes a variable that is no array of numbers. A single
+    array gives a table without column names. Several must have the same number of rows: the columns of
+    X [N, D] are named X1..XD, that of y [N], [N, 1] or [1, N] is named y. Scalars are skipped unless
+    the layout names them.
     """
     listed = ", ".join(f"{shown(name)}: {_kind(one)}" for name, one in found.items()) or "nothing"
     for name in layout.arrays:
@@ -117,19 +119,19 @@ def _kind(one: Array | str) -> str:
 
 
 def _column(one: Array, rows: int) -> Array:
-    """An array with its rows along the first of two axes."""
+    """Return an array with two axes, of which the first has the rows."""
     if one.ndim == 1:
         return one[:, None]
     return one.T if one.shape == (1, rows) else one
 
 
 def _checked_npy(raw: bytes) -> Array:
-    """The array of an .npy file, of which it is all."""
+    """Parse an .npy file; raise `ValueError` if bytes follow the array."""
     stream = io.BytesIO(raw)
     array: Array = np.lib.format.read_array(stream, allow_pickle=False)
     if more := len(raw) - stream.tell():
         raise ValueError(f"{more} bytes follow the array")
-    if array.size > len(raw):  # texts of no width: any number of them is no byte
+    if array.size > len(raw):  # strings of width 0 take no bytes, so any number of them fits
         raise ValueError(f"it announces {array.size:,} values in {len(raw)} bytes")
     return array
 
@@ -149,6 +151,6 @@ def _table(names: tuple[str, ...] | None, *columns: Array) -> Table:
 
 
 def _plain(one: Array) -> Array:
-    """Truth values as 0 and 1, words as objects, numbers in the byte order of this machine."""
+    """Convert truth values to 0 and 1, text to objects, and numbers to native byte order."""
     kinds = {"b": np.dtype(np.uint8), "U": np.dtype(object)}
     return one.astype(kinds.get(one.dtype.kind, one.dtype.newbyteorder("=")), copy=False)

@@ -1,4 +1,4 @@
-"""Parquet and Feather, written and read row group after row group; pyarrow is imported when one is."""
+"""Reading and writing of Parquet and Feather by row groups; pyarrow is imported on first use."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def arrow_table(stream: IO[bytes], where: str, layout: Layout) -> Table:
     def group(at: int, chosen: Collection[str]) -> Any:
         if layout.reader == "feather":
             batch = source.get_batch(at)
-            batch.validate(full=True)  # a damaged file may point anywhere
+            batch.validate(full=True)  # offsets in a damaged file may be out of bounds
             return pa.Table.from_batches([batch])
         return source.read_row_group(at, columns=list(chosen), use_threads=False)
 
@@ -54,7 +54,7 @@ def arrow_table(stream: IO[bytes], where: str, layout: Layout) -> Table:
             del read
             frame = pd.DataFrame(columns)
             del columns
-            pa.default_memory_pool().release_unused()  # it would keep some groups' worth
+            pa.default_memory_pool().release_unused()  # otherwise it keeps the memory of several groups
             frame.index = pd.RangeIndex(start, start + len(frame), name="row")
             start += len(frame)
             yield frame
@@ -65,9 +65,10 @@ def arrow_table(stream: IO[bytes], where: str, layout: Layout) -> Table:
 def write_numbers(
     path: Path, groups: Iterable[Mapping[str, Floats]], metadata: Mapping[str, str] | None = None
 ) -> None:
-    """Write row groups of columns [n] by name as a Parquet file, which takes its name when it is whole.
+    """Write row groups, each a mapping from name to column [n], as a Parquet file.
 
-    A file that is there is replaced, unless there is no row group.
+    The file gets its name when it is complete, replacing an existing one. Without row groups nothing is
+    written.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -89,7 +90,7 @@ def write_numbers(
 
 @contextmanager
 def _in_one_line(where: str, layout: Layout) -> Iterator[None]:
-    """Arrow's refusals as `DataError`."""
+    """Turn errors of Arrow into a one-line `DataError`."""
     import pyarrow as pa
 
     try:
@@ -103,7 +104,10 @@ def _in_one_line(where: str, layout: Layout) -> Iterator[None]:
 
 
 def _column(column: Any, place: str) -> pd.Series[Any]:
-    """Numbers as they are where none is missing, else objects."""
+    """Return a numeric column without missing values unchanged, any other as objects.
+
+    Raises `DataError` for cells that are neither text nor numbers.
+    """
     import pyarrow as pa
 
     kind = column.type

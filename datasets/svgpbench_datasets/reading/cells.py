@@ -1,4 +1,4 @@
-"""A cell as it is written: a number, a missing value, a label, or the words that say why it is none."""
+"""Parsing of single cells: numbers, missing values, labels, and the error text for bad cells."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ _DECIMAL_COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+(?:[eE][+-]?[0-9]+)?")
 _MISSING = frozenset({"", "nan", "+nan", "-nan", "na", "n/a", "<na>", "null", "none", "?"})
 _INFINITE = frozenset({"inf", "+inf", "-inf", "infinity", "+infinity", "-infinity"})
 EXACT = 2**53
-"""Beyond it two whole numbers can share one float64."""
+"""Largest magnitude up to which float64 represents every integer."""
 
 
 def text_of(cell: object) -> str:
-    """A cell as text without blanks around it; nothing for one that no value stands in."""
+    """Return a cell as text without surrounding blanks; the empty string for None."""
     return "" if cell is None else str(cell).strip()
 
 
 def finite_number(cell: str) -> float | None:
-    """The finite number that a cell spells in plain decimal notation, or None."""
+    """Return the finite number that a cell holds in plain decimal notation, or None."""
     text = cell.strip()
     if not _NUMBER.fullmatch(text):
         return None
@@ -29,15 +29,15 @@ def finite_number(cell: str) -> float | None:
 
 
 def is_missing(cell: object) -> bool:
-    """Whether a cell is empty, one of the usual marks of a missing value, or infinite."""
+    """Return True if a cell is empty, a usual mark of a missing value, or infinite."""
     text = text_of(cell).lower()
     return text in _MISSING or text in _INFINITE
 
 
 def why_not_a_number(cell: object, *, predicted: bool = False) -> str:
-    """The end of the sentence `line 3, column 2 ...` for a cell that holds no finite number.
+    """Return the end of the error message `line 3, column 2 ...` for a cell without a finite number.
 
-    A word that is to be `predicted` may be a label.
+    `predicted` marks a cell of the target; the message then mentions the tasks that have labels.
     """
     text = text_of(cell)
     if not text:
@@ -61,7 +61,7 @@ def why_not_a_number(cell: object, *, predicted: bool = False) -> str:
 
 
 def canonical_label(text: str) -> str:
-    """One spelling for each label: `1`, `1.0` and `1.000e+00` are the same class."""
+    """Return one spelling per label: `1`, `1.0` and `1.000e+00` are the same class."""
     value = finite_number(text)
     if value is None or abs(value) >= EXACT:
         return text.strip()
@@ -69,10 +69,10 @@ def canonical_label(text: str) -> str:
 
 
 def reason(error: Exception) -> str:
-    """What a library says of a file that it refuses, as one short quoted line."""
+    """Return the first line of an error's message, quoted and shortened."""
     return shown((str(error) or type(error).__name__).split("\n", maxsplit=1)[0], width=120)
 
 
 def shown(text: str, width: int = 40) -> str:
-    """Text as one short quoted line, fit for a message."""
+    """Return text quoted on one line and shortened to `width` characters, for a message."""
     return repr(text if len(text) <= width else text[: width - 3] + "...")

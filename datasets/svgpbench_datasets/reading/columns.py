@@ -1,4 +1,4 @@
-"""Inputs and a target out of a table by the names of its columns, checked before any number is read."""
+"""Reading of inputs and target by column name; the names are checked before any number is read."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from svgpbench_datasets.reading.table import Table
 
 
 class Columns(NamedTuple):
-    """What was read: X [N, D] and y [N], sealed; of labels, the number that y has for each."""
+    """Columns read from a table: X [N, D] and y [N], read-only, and the class number of each label in y."""
 
     features: tuple[str, ...]
     X: Numbers
@@ -40,13 +40,13 @@ def read_columns(
     outputs: Collection[str] = (),
     labelled: bool = False,
 ) -> Columns:
-    """Read columns of a table; where it does not name them they are x1, ..., xC.
+    """Read inputs and target of a table; columns without names are called x1, ..., xC.
 
-    `features` are the inputs in the order wanted, None for every column but the target and the outputs;
-    a target that is `labelled` becomes class numbers in the order of appearance.
+    `features` are the inputs in the wanted order; None for every column but the target and the outputs.
+    If `labelled`, the target becomes class numbers in order of appearance.
 
     Raises:
-        DataError: as `choose_features`; a cell that is no finite number, with its place.
+        DataError: as `choose_features`; or a cell holds no finite number.
     """
     names, frames = table.names, None
     if names is None:
@@ -72,7 +72,7 @@ def read_columns(
 
 
 def read_numbers(file: Path, *, target: str, features: Sequence[str] | None) -> Block:
-    """X [N, D] and y [N] of a Parquet file of numbers, sealed; arguments and errors as `read_columns`."""
+    """Read X [N, D] and y [N], read-only, from a Parquet file; arguments and errors as `read_columns`."""
     try:
         with file.open("rb") as stream:
             table = open_table(stream, str(file), Layout("parquet"))
@@ -90,11 +90,11 @@ def choose_features(
     outputs: Collection[str] = (),
     where: str,
 ) -> tuple[str, ...]:
-    """Check a table's column names, and name its D input columns; arguments as of `read_columns`.
+    """Check the column names of a table and return the D input columns; arguments as `read_columns`.
 
     Raises:
-        DataError: names that are empty or repeated, a target, output or feature that is not there,
-            a target or output among the features, no feature at all.
+        DataError: a name is empty or repeated; a target, output or feature does not exist; a
+            target or output is among the features; or there is no feature.
     """
     _check_names(names, where)
     there = f"(columns: {listed(map(repr, names), 12)})"

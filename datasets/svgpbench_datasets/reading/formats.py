@@ -1,4 +1,4 @@
-"""The one door to files of tables: each format's reader by its name."""
+"""Opening of table files: the reader of each format by name."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ READERS: dict[str, Callable[[IO[bytes], str, Layout], Table]] = {
 
 
 def open_table(stream: IO[bytes], where: str, layout: Layout) -> Table:
-    """Begin to read a file from its uncompressed content; `where` is its name, for messages.
+    """Open a table from the uncompressed content of a file; `where` is its name, for messages.
 
     Raises:
-        DataError: anything that keeps it from being such a table, with line or row and column; also while
-            its rows are read.
+        DataError: the file is not such a table, with line or row and column. It may also be raised
+            later, while rows are read.
     """
     return READERS[layout.reader](stream, where, layout)

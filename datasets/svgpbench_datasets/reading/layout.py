@@ -1,4 +1,4 @@
-"""How a file of a table is laid out."""
+"""Layout of a table file."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 
 class Layout(NamedTuple):
-    """How a file is laid out."""
+    """Format and structure of a table file."""
 
-    reader: str  # its format
-    skip_lines: int = 0  # before the header or the first row
-    header: bool | None = False  # a line names the columns; None: if it is more than numbers
-    arrays: tuple[str, ...] = ()  # of a file of several, those to read
-    width: int | None = None  # how many columns it has; None where only the file says so
-    words: bool = False  # cells are wanted as they are written, even where all are numbers
+    reader: str  # format, see `formats.READERS`
+    skip_lines: int = 0  # lines before the header or the first row
+    header: bool | None = False  # True if a line names the columns; None to detect it
+    arrays: tuple[str, ...] = ()  # names of the arrays to read; empty for all
+    width: int | None = None  # number of columns; None if not known in advance
+    words: bool = False  # True to keep cells as text, even if all are numbers

@@ -1,8 +1,8 @@
-"""MATLAB 5 files, as far as full real matrices of numbers go.
+"""Reader of full real numeric arrays in MATLAB 5 files.
 
-Written from the format's description (MathWorks, MAT-File Format, "Level 5 MAT-File Format") and in
-Python alone: `scipy.io.loadmat` trusts a damaged file and takes the process with it (scipy 1.17: a
-segmentation fault for one changed byte).
+It follows the format's description (MathWorks, MAT-File Format, "Level 5 MAT-File Format") in pure
+Python, because `scipy.io.loadmat` can crash on a damaged file (scipy 1.17: a segmentation fault for one
+changed byte).
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ _COMPLEX = 0x0800
 
 
 def mat_arrays(raw: bytes, wanted: Collection[str]) -> dict[str, NDArray[Any] | str]:
-    """The variables of a file by name: numbers as float64, of any other, or one not wanted, what it is."""
+    """Return the variables of a file by name: numeric arrays as float64, any other as a description.
+
+    `wanted` are the names of the arrays to read; empty for all. The rest are only described.
+    """
     order = {b"IM": "<", b"MI": ">"}.get(raw[_HEADER - 2 : _HEADER])
     if not raw.startswith(b"MATLAB 5.0 MAT-file") or order is None:
         raise DataError("it is not of version 5; save it with -v7, or as numbers in a .csv")
@@ -61,7 +64,7 @@ def _variable(
     word = struct.unpack(f"{order}I", flags[:4])[0]
     number = word & 0xFF
     kind = _CLASSES[number] if number < len(_CLASSES) else "unknown"
-    if kind in ("opaque", "unknown"):  # nobody says how the rest of them is laid out
+    if kind in ("opaque", "unknown"):  # the layout of the rest is not documented
         return "", f"a variable of class {kind}"
     code, dimensions, rest = _element(rest, order)
     if code != _INT32 or len(dimensions) % 4 or len(dimensions) < 8:
@@ -86,11 +89,11 @@ def _variable(
 
 
 def _element(data: memoryview, order: str) -> tuple[int, memoryview, memoryview]:
-    """The first element of some bytes: its type, its content, and what follows."""
+    """Return the type and the content of the first element of some bytes, and the bytes after it."""
     if len(data) < 8:
         raise DataError("the end of the file inside a tag")
     code, length = struct.unpack(f"{order}II", data[:8])
-    if code >> 16:  # up to four bytes stand in the tag itself
+    if code >> 16:  # up to four bytes are stored in the tag itself
         code, length = code & 0xFFFF, code >> 16
         if length > 4:
             raise DataError(f"a short element of {length} bytes")
@@ -102,7 +105,7 @@ def _element(data: memoryview, order: str) -> tuple[int, memoryview, memoryview]
 
 
 def _inflated(content: memoryview, order: str) -> memoryview:
-    """A compressed element, no longer than its own tag says."""
+    """Decompress an element; raise `DataError` if it does not end where its tag says."""
     stream = zlib.decompressobj()
     try:
         tag = stream.decompress(content, 8)
@@ -112,6 +115,6 @@ def _inflated(content: memoryview, order: str) -> memoryview:
         inside = stream.decompress(stream.unconsumed_tail, length + 1)
     except zlib.error as error:
         raise DataError(f"a compressed element that is damaged: {shown(str(error))}") from None
-    if not stream.eof:  # only at its end is its checksum looked at
+    if not stream.eof:  # zlib verifies the checksum only at the end
         raise DataError(f"a compressed element that does not end after its {length} bytes")
     return memoryview(tag + inside)

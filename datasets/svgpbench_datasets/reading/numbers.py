@@ -1,4 +1,4 @@
-"""Frames to numbers: inputs and targets, each cell that is none with its file, line and column."""
+"""Conversion of frames to numbers; errors name the file, line and column of a bad cell."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ Block: TypeAlias = tuple[Numbers, Floats]  # X [n, D] and y [n]
 
 
 class Places(NamedTuple):
-    """Where the columns of frames stand in their file, from 1, by name."""
+    """File name and column positions, from 1, by column name; for error messages."""
 
     where: str
     positions: Mapping[str, int]
 
     def cell(self, frame: pd.DataFrame, row: int, name: str) -> str:
-        """The place of the row that is the n-th of a frame, from 0."""
+        """Return the place of a cell as text; `row` counts from 0 within the frame."""
         unit, number = frame.index.name, frame.index[row]
         return f"{self.where}: {unit} {number}, column {self.positions[name]} ({name!r})"
 
@@ -47,7 +47,11 @@ def inputs_and_target(
     *,
     more: bool = False,
 ) -> Block:
-    """X [n, D] and y [n] of a frame; arguments of labels and errors as `class_numbers`."""
+    """Convert a frame to X [n, D] and y [n]; y has class numbers unless `labels` is None.
+
+    `labels` and `more` are `known` and `more` of `class_numbers`. Errors are those of `numbers` and
+    `class_numbers`.
+    """
     X = numbers(frame, features, places)
     if labels is None:
         return X, numbers(frame, [target], places, predicted=True)[:, 0]
@@ -57,7 +61,13 @@ def inputs_and_target(
 def numbers(
     frame: pd.DataFrame, names: Sequence[str], places: Places, *, predicted: bool = False
 ) -> Numbers:
-    """Some columns of a frame, inputs or what is `predicted`, [n, F]: bytes where all are, else float64."""
+    """Convert columns of a frame to an array [n, F]: uint8 if all columns are, else float64.
+
+    `predicted` marks a target column, for the message.
+
+    Raises:
+        DataError: a cell holds no finite number.
+    """
     chosen = frame[list(names)]
     kinds = set(chosen.dtypes)
     if kinds == {np.dtype(np.uint8)}:
@@ -78,7 +88,11 @@ def numbers(
 def class_numbers(
     frame: pd.DataFrame, name: str, places: Places, known: dict[str, int], *, more: bool
 ) -> Floats:
-    """The label column of a frame as class numbers, [n]; where `more` are allowed, new ones join `known`."""
+    """Convert a label column to class numbers, [n]; with `more`, new labels are added to `known`.
+
+    Raises:
+        DataError: a label is missing, or is not in `known`.
+    """
     codes, distinct = pd.factorize(frame[name], use_na_sentinel=False)
     found = np.empty(len(distinct))
     for code, cell in enumerate(distinct):
@@ -98,9 +112,13 @@ def class_numbers(
 def sorted_classes(
     y: Floats, known: Mapping[str, int], where: str, *, task: Task
 ) -> tuple[Floats, tuple[str, ...]]:
-    """Class numbers [N] in the order in which labels were found, to 0..K-1 in the order of the labels.
+    """Renumber classes [N] from order of appearance to sorted order; return them and the labels.
 
-    Labels are in order of their values where all are numbers, else as text.
+    Labels are sorted by value if all are numbers, else as text.
+
+    Raises:
+        DataError: the number of classes does not suit the task, or the labels look like
+            measurements: most are distinct numbers, and not all are integers.
     """
     numeric = all(finite_number(label) is not None for label in known)
     classes = tuple(sorted(known, key=float if numeric else str))
@@ -123,7 +141,7 @@ def sorted_classes(
 
 
 def gathered(blocks: Iterable[Block], columns: int) -> Block:
-    """Blocks one below the other, X [N, columns] and y [N], sealed.
+    """Stack blocks of rows to X [N, columns] and y [N], both read-only.
 
     The arrays grow in place, so that a large table is held once.
     """
@@ -139,7 +157,7 @@ def gathered(blocks: Iterable[Block], columns: int) -> Block:
 
 
 def _as_floats(column: pd.Series[Any]) -> Floats:
-    """A column as float64, NaN where it holds none."""
+    """Convert a column to float64; NaN for text that is no finite number and integers beyond 2**53."""
     if column.dtype.kind == "f":
         return column.to_numpy(dtype=np.float64)
     if column.dtype.kind in "iu":

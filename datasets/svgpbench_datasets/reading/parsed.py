@@ -1,4 +1,4 @@
-"""Large tables parsed once: their numbers kept as Parquet beside the downloaded files."""
+"""Cache of parsed numbers: large text tables are parsed once and stored as Parquet."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from svgpbench_datasets.reading.numbers import Block
 from svgpbench_datasets.reading.text import SEPARATORS
 
 LARGE = 5_000_000
-"""Numbers in a table from which on parsing its text costs more than looking a copy up."""
+"""Fewest numbers in a table for which parsing its text is slower than reading a copy."""
 _READING = {
     "parts", "reader", "skip_lines", "header", "number_rows", "rows", "columns", "features",
     "target", "categories", "split_cells", "missing", "labels",
@@ -24,26 +24,29 @@ _READING = {
 
 
 def is_large(entry: DatasetEntry) -> bool:
-    """Whether a data set is worth keeping parsed: each part is one large file of separated text."""
+    """Return True if a data set is large and each of its parts is one file of separated text."""
     alone = len(entry.files) == len(entry.part_rows)
     text = all(entry.reader_of(at) in SEPARATORS for at in range(len(entry.files)))
     return alone and text and entry.rows * len(entry.features) >= LARGE
 
 
 def parsed_path(entry: DatasetEntry, hashes: Sequence[str], cache: Path) -> Path:
-    """Where the numbers are kept: named by the sha256 of each file and by how they are read."""
+    """Return the path of the parsed numbers; its name depends on the file hashes and how they are read."""
     digest = hashlib.sha256(entry.model_dump_json(include=_READING).encode())
     digest.update(" ".join(hashes).encode())
     return cache / "parsed" / f"{entry.name.replace(':', '.')}-{digest.hexdigest()[:16]}.parquet"
 
 
 def read_or_parse(path: Path, parse: Callable[[], Iterable[Block]]) -> tuple[Floats, Floats]:
-    """X [N, D] and y [N] that are kept at a path, sealed; parsed and kept where none are, or damaged ones.
+    """Read X [N, D] and y [N], read-only, from `path`; if it is missing or damaged, parse and store them.
 
-    Block after block goes from the text to the file, and row group after row group from the file to the
-    arrays: they are held once.
+    Blocks are written one at a time and row groups are read one at a time, so that the numbers are held
+    in memory once.
+
+    Raises:
+        DataError: the path cannot be written; or as raised by `parse`.
     """
-    with suppress(DataError):  # nothing is kept yet, or the file is damaged
+    with suppress(DataError):  # no file yet, or a damaged one
         return read_numbers(path, target="y", features=None)
     try:
         write_numbers(path, map(_columns, parse()))

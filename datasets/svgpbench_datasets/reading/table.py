@@ -1,4 +1,4 @@
-"""What every reader gives: the rows of a file some at a time, each cell a number or its text."""
+"""Common result of all readers: the rows of a file in frames, with cells as numbers or text."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from svgpbench_datasets.errors import DataError
 Row: TypeAlias = tuple[int, Sequence[object]]  # number of its line or row in the file, cells
 
 CELLS_AT_ONCE = 1 << 16
-"""Cells that are held as text at a time."""
+"""Number of cells held as text at a time."""
 
 
 _MOST_TIMES, _AT_LEAST = 200, 1 << 28
 
 
 def check_unpacked(archive: zipfile.ZipFile) -> None:
-    """Raise `ValueError` for an archive of more than 200 times its size and 256 MiB: a bomb."""
+    """Raise `ValueError` if an archive unpacks to more than 256 MiB and 200 times its size."""
     packed = sum(member.compress_size for member in archive.infolist())
     unpacked = sum(member.file_size for member in archive.infolist())
     if unpacked > max(_AT_LEAST, _MOST_TIMES * packed):
@@ -29,10 +29,11 @@ def check_unpacked(archive: zipfile.ZipFile) -> None:
 
 
 class Table(NamedTuple):
-    """A file that is being read: the names of its columns, if it has any, and its rows as frames.
+    """File that is being read: its column names, if it has any, and its rows as frames.
 
-    `frames` gives some rows at a time, of all columns or of those wanted, by number from 0. Columns are
-    numbers from 0; the index is the number of each row in the file, and is named `line` or `row`.
+    `frames` yields the rows in several frames. Its argument is a collection of column numbers from 0, or
+    None for all; a reader may ignore it and yield all columns. The columns of a frame keep these
+    numbers. Its index has the number of each line or row in the file, and is named `line` or `row`.
     """
 
     names: tuple[str, ...] | None
@@ -42,7 +43,13 @@ class Table(NamedTuple):
 def frames_of_rows(
     rows: Iterable[Row], where: str, unit: str, width: int | None
 ) -> Iterator[pd.DataFrame]:
-    """Rows as frames of objects, numbered by `unit`: `line` or `row`; no width is that of the first row."""
+    """Yield rows as frames of objects, with an index named `unit`: `line` or `row`.
+
+    `width` is the number of columns; None for that of the first row.
+
+    Raises:
+        DataError: a row has another number of cells.
+    """
     rows = iter(rows)
     first = next(rows, None)
     if first is None:

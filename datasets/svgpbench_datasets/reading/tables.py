@@ -1,4 +1,4 @@
-"""The files of an entry to inputs and targets, as declared; nothing that is done to rows is silent."""
+"""Reading of the files of an entry as inputs and target, with all treatment as declared."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ Open: TypeAlias = Callable[[File], AbstractContextManager[IO[bytes]]]
 
 
 class Missing(NamedTuple):
-    """How many values of the features and the target are missing."""
+    """Counts of missing values of the features and the target."""
 
-    rows: int = 0  # with one or more
-    cells: Mapping[str, int] = {}  # of each column that lacks some, in order
+    rows: int = 0  # rows with a missing value
+    cells: Mapping[str, int] = {}  # by column with missing values, in order
 
 
 NONE_MISSING = Missing()
 
 
 def read_entry(entry: DatasetEntry, open_file: Open) -> Block:
-    """Read every file of an entry: X [N, D] and y [N], sealed; errors as `read_blocks`."""
+    """Read all files of an entry: X [N, D] and y [N], read-only; errors as `read_blocks`."""
     return gathered(read_blocks(entry, open_file), len(entry.features))
 
 
 def read_blocks(entry: DatasetEntry, open_file: Open) -> Iterator[Block]:
-    """Read every file of an entry, some rows at a time: X [n, D] and y [n].
+    """Read all files of an entry in blocks of rows: X [n, D] and y [n].
 
     Raises:
-        DataError: anything that keeps a file from holding what is declared, with file, line
-            (binary formats: row) and column.
+        DataError: a file does not hold what is declared; the message names file, line (binary
+            formats: row) and column.
     """
     for files, rows, places in _parts(entry):
         found = 0
@@ -54,7 +54,7 @@ def read_blocks(entry: DatasetEntry, open_file: Open) -> Iterator[Block]:
 
 
 def count_missing(entry: DatasetEntry, open_file: Open) -> Missing:
-    """Count what the files of an entry lack; where missing values are refused they were read without one."""
+    """Count the missing values in the files of an entry; none if the entry refuses them."""
     if entry.missing == "refuse":
         return NONE_MISSING
     lacking = pd.concat(
@@ -67,7 +67,7 @@ def count_missing(entry: DatasetEntry, open_file: Open) -> Missing:
 
 
 def _parts(entry: DatasetEntry) -> Iterator[tuple[range, int, Places]]:
-    """Of each stacked part its files by their places in `files`, its rows, and its columns' places."""
+    """Yield the file indices, the number of rows and the column positions of each stacked part."""
     width = len(entry.files) // len(entry.part_rows)
     for at, rows in enumerate(entry.part_rows):
         files = range(at * width, (at + 1) * width)
@@ -77,7 +77,7 @@ def _parts(entry: DatasetEntry) -> Iterator[tuple[range, int, Places]]:
 def _as_written(
     entry: DatasetEntry, files: range, places: Places, open_file: Open
 ) -> Iterator[pd.DataFrame]:
-    """One stacked part: files side by side, a column for each of `entry.columns`."""
+    """Yield the rows of one part, its files side by side, with the columns `entry.columns`."""
     where, columns, before = places.where, file_columns(entry), 0
     with ExitStack() as opened:
         tables = [
@@ -122,7 +122,7 @@ def _check_names(names: Sequence[str], declared: Sequence[str], place: str) -> N
 
 
 def _side_by_side(tables: Sequence[Table], where: str) -> Iterator[pd.DataFrame]:
-    """Whole files beside each other; rows are numbered as in the first."""
+    """Yield one frame of whole files side by side; rows are numbered as in the first."""
     wholes = [pd.concat(list(table.frames(None)) or [pd.DataFrame()]) for table in tables]
     lengths = [len(whole) for whole in wholes]
     if len(set(lengths)) > 1:
@@ -132,7 +132,7 @@ def _side_by_side(tables: Sequence[Table], where: str) -> Iterator[pd.DataFrame]
 
 
 def file_columns(entry: DatasetEntry) -> tuple[str, ...]:
-    """The columns as a file has them: before cells are split and rows numbered."""
+    """Return the columns as in the file, before cells are split and rows are numbered."""
     columns: list[str] = list(entry.columns[1:] if entry.number_rows else entry.columns)
     for name, (_, pieces) in entry.split_cells.items():
         at = columns.index(pieces[0])
@@ -141,7 +141,7 @@ def file_columns(entry: DatasetEntry) -> tuple[str, ...]:
 
 
 def places_of(entry: DatasetEntry, where: str) -> Places:
-    """Where each column stands in the file; a piece where the cell stands that it is split from."""
+    """Return the column positions in the file; a piece has the position of the cell it is split from."""
     columns = {name: at for at, name in enumerate(file_columns(entry), start=1)}
     for name, (_, pieces) in entry.split_cells.items():
         columns |= dict.fromkeys(pieces, columns[name])
@@ -151,9 +151,9 @@ def places_of(entry: DatasetEntry, where: str) -> Places:
 def spread_out(
     frame: pd.DataFrame, entry: DatasetEntry, places: Places, before: int
 ) -> pd.DataFrame:
-    """Number rows and split cells as declared: a column for each of `entry.columns`.
+    """Number rows and split cells as declared; the result has the columns `entry.columns`.
 
-    `before` is how many rows of the file came before.
+    `before` is the number of earlier rows of the part.
     """
     if entry.number_rows:
         frame.insert(0, entry.columns[0], before + np.arange(1.0, len(frame) + 1.0))
@@ -171,7 +171,7 @@ def spread_out(
 
 
 def treated(frame: pd.DataFrame, entry: DatasetEntry, places: Places) -> pd.DataFrame:
-    """Drop rows with missing values and code categories as declared."""
+    """Drop rows with missing values and encode categories as declared."""
     if entry.missing == "drop-row":
         frame = frame[~missing_cells(frame, entry).any(axis=1)]
     for name, words in entry.categories.items():
@@ -188,7 +188,7 @@ def treated(frame: pd.DataFrame, entry: DatasetEntry, places: Places) -> pd.Data
 
 
 def missing_cells(frame: pd.DataFrame, entry: DatasetEntry) -> pd.DataFrame:
-    """Which cells of the features and the target hold no value."""
+    """Mark the cells of the features and the target that hold no value."""
     used = [name for name in entry.columns if name in {*entry.features, entry.target}]
     return pd.DataFrame(
         {

@@ -1,4 +1,8 @@
-"""Separated text and ARFF: blocks of plain numbers by pandas, from the first other block on row by row."""
+"""Readers of separated text and ARFF.
+
+Blocks of plain numbers are parsed by pandas. From the first block with other cells on, they are parsed
+row by row.
+"""
 
 from __future__ import annotations
 
@@ -21,16 +25,16 @@ from svgpbench_datasets.reading.layout import Layout
 from svgpbench_datasets.reading.table import Row, Table, frames_of_rows
 
 SEPARATORS = {"whitespace": None, "csv": ",", "semicolon": ";", "tab": "\t"}
-"""What stands between cells, by reader; None for runs of spaces and tabs."""
+"""Separator of cells by reader; None for runs of spaces and tabs."""
 BYTES_AT_ONCE = 1 << 21
 _NUMBER_BYTES = b"0123456789+-.eE \t\r\n"
 _ATTRIBUTE = re.compile(r"""@attribute\s+(?:'([^']+)'|"([^"]+)"|([^\s'"{}%,]+))[\s{].*""", re.I)
 
 
 class Lines:
-    """The lines of a stream of UTF-8, without its byte order mark and its comments.
+    """Iterator over the lines of UTF-8 bytes, without byte order mark and comment lines.
 
-    `number` is that of the last line, from 1.
+    `number` is the number of the last line read, from 1.
     """
 
     def __init__(
@@ -93,10 +97,13 @@ def arff_table(stream: IO[bytes], where: str, layout: Layout) -> Table:
 
 
 def layout_found(stream: IO[bytes], where: str) -> Layout:
-    """How a text of unknown layout looks: by the first line that is not blank.
+    """Detect the layout of a text from its first line that is not blank.
 
-    Cells are separated by the first of tab, semicolon and comma that stands there outside quotes, else
-    by blanks. Where every cell is a number, or the mark of a missing one, there is no header.
+    The separator is the first of tab, semicolon and comma that occurs outside quotes, else blanks. The
+    line is a header unless `looks_like_data`.
+
+    Raises:
+        DataError: all lines are blank.
     """
     lines = Lines(stream, where)
     line = next((line for line in lines if line.strip()), None)
@@ -110,7 +117,7 @@ def layout_found(stream: IO[bytes], where: str) -> Layout:
 
 
 def looks_like_data(cells: Iterable[object]) -> bool:
-    """Whether a first row holds numbers rather than names."""
+    """Return True if a first row has a number, and all other cells are numbers or marks such as `nan`."""
     texts = [str(cell) for cell in cells]
     numbers = [finite_number(text) is not None for text in texts]
     return any(numbers) and all(
@@ -119,7 +126,10 @@ def looks_like_data(cells: Iterable[object]) -> bool:
 
 
 def text_rows(lines: Lines, where: str, separator: str | None) -> Iterator[Row]:
-    """Split lines, or records that span lines inside quotes; blank lines are skipped."""
+    """Yield the line number and the cells of each record; blank lines are skipped.
+
+    A quoted cell may span lines; the number is that of the first.
+    """
     if separator is None:
         for line in lines:
             if cells := line.split():
@@ -133,7 +143,7 @@ def text_rows(lines: Lines, where: str, separator: str | None) -> Iterator[Row]:
         except StopIteration:
             return
         except csv.Error as error:
-            reason = str(error).split(" - ")[0]  # what follows speaks to programmers
+            reason = str(error).split(" - ")[0]  # the rest of the message is for programmers
             first = lines.number - (reader.line_num - before) + 1
             raise DataError(
                 f"{where}: line {first} is not well-formed CSV ({reason}); "
@@ -144,15 +154,15 @@ def text_rows(lines: Lines, where: str, separator: str | None) -> Iterator[Row]:
 
 
 def plain_numbers(raw: bytes, separator: str | None) -> Floats | None:
-    """Parse a table of finite decimal numbers in compiled code, [n, C].
+    """Parse a table of finite decimal numbers [n, C] in compiled code.
 
-    It gives what going cell by cell gives, or None where that has to look: at any other character,
-    ragged rows, a number too large.
+    Returns None if cells have to be parsed one by one: for any other character, ragged rows, or a number
+    too large. Otherwise the numbers equal those parsed one by one.
     """
     if raw.translate(None, _NUMBER_BYTES + (separator or "").encode()) or not raw.strip():
         return None
     if raw.count(b"\r") != raw.count(b"\r\n"):
-        return None  # a lone carriage return is a line end to some readers and none to others
+        return None  # readers disagree on whether a lone carriage return ends a line
     try:
         with warnings.catch_warnings(action="ignore"):  # round_trip: all that pandas 3 has
             numbers = pd.read_csv(
@@ -176,17 +186,17 @@ def _table(names: tuple[str, ...] | None, body: _Body, layout: Layout) -> Table:
 
 @dataclass(frozen=True)
 class _Body:
-    """The rows below a header."""
+    """Rows of a text below its header."""
 
     stream: IO[bytes]
-    line: int  # the last one of the header
+    line: int  # number of the last line of the header
     where: str
     separator: str | None
-    width: int | None  # how many columns there are; None for as many as in the first row
-    arff: bool = False  # whether `%` begins a comment and `{` a sparse row
+    width: int | None  # number of columns; None for that of the first row
+    arff: bool = False  # True if `%` begins a comment and `{` a sparse row
 
     def block_by_block(self) -> Iterator[pd.DataFrame]:
-        """Numbers as long as there is nothing else, then `row_by_row`."""
+        """Yield frames of float64 as long as blocks are plain numbers, then the rest by `row_by_row`."""
         line, width = self.line, self.width
         while text := self.stream.read(BYTES_AT_ONCE) + self.stream.readline():
             numbers = plain_numbers(text, self.separator)
@@ -202,7 +212,7 @@ class _Body:
             line += len(lines)
 
     def row_by_row(self, lines: Iterable[bytes] | None = None) -> Iterator[pd.DataFrame]:
-        """Every cell as it is written, of these lines or those of the stream."""
+        """Yield frames of cells as text, from `lines` or else from the stream."""
         comment = "%" if self.arff else None
         counted = Lines(lines or self.stream, self.where, self.line, comment)
         rows = text_rows(counted, self.where, self.separator)

@@ -1,4 +1,4 @@
-"""The first sheet of an Excel workbook, .xls by xlrd and .xlsx by openpyxl."""
+"""Reader of the first sheet of an Excel workbook: .xls by xlrd, .xlsx by openpyxl."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from svgpbench_datasets.reading.text import looks_like_data
 
 
 def workbook_table(stream: IO[bytes], where: str, layout: Layout) -> Table:
-    """Read the first sheet; rows and columns without any value at their end are none."""
+    """Read the first sheet of a workbook; empty rows, and empty cells at the end of rows, are ignored."""
     raw = stream.read()
     sheet = _xlsx(raw, where) if raw.startswith(b"PK") else _xls(raw, where)
     rows: Iterator[Row] = islice(_filled(sheet, where), layout.skip_lines, None)
@@ -33,7 +33,10 @@ def workbook_table(stream: IO[bytes], where: str, layout: Layout) -> Table:
 
 
 def _filled(sheet: Iterator[Sequence[Any]], where: str) -> Iterator[Row]:
-    """Rows that hold something, without the empty cells at their end; numbers from 1."""
+    """Yield the number, from 1, and the cells of each row that is not empty, without empty cells at its end.
+
+    Raises `DataError` for a cell that is neither text nor a number.
+    """
     for number, cells in enumerate(sheet, start=1):
         width = max((at for at, cell in enumerate(cells, 1) if text_of(cell)), default=0)
         for at, cell in enumerate(cells[:width], start=1):
@@ -56,13 +59,13 @@ def _xls(raw: bytes, where: str) -> Iterator[Sequence[Any]]:
         xlrd.XL_CELL_NUMBER: float,
     }
     try:
-        # ragged: a cell in a far row, true or damaged, must not fill all rows before it
+        # ragged: otherwise a cell in a far row makes xlrd fill all rows before it
         book = xlrd.open_workbook(file_contents=raw, logfile=io.StringIO(), ragged_rows=True)
         sheet = book.sheet_by_index(0)
         for at in range(sheet.nrows):
-            # any other cell becomes a truth value: it is refused as one
+            # any other cell becomes a truth value, which `_filled` refuses
             yield [read.get(cell.ctype, bool)(cell.value) for cell in sheet.row(at)]
-    except Exception as error:  # the parser fails in as many ways as a file can be damaged
+    except Exception as error:  # the parser fails in many ways on damaged files
         raise _no_workbook(where, error) from None
 
 
@@ -74,9 +77,9 @@ def _xlsx(raw: bytes, where: str) -> Iterator[Sequence[Any]]:
             check_unpacked(archive)
         book = openpyxl.load_workbook(io.BytesIO(raw), read_only=True, data_only=True)
         sheet = book.worksheets[0]
-        sheet.reset_dimensions()  # what it says of its size need not be so
+        sheet.reset_dimensions()  # the declared size may be wrong
         yield from sheet.iter_rows(values_only=True)
-    except Exception as error:  # the parser fails in as many ways as a file can be damaged
+    except Exception as error:  # the parser fails in many ways on damaged files
         raise _no_workbook(where, error) from None
 
 

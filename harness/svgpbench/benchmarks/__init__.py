@@ -1,1 +1,1 @@
-"""What is measured beside experiments: times of steps, scaling, stability of steps, and time to a target."""
+"""Benchmarks besides experiments: time per step, scaling, stability of steps, and time to a target."""

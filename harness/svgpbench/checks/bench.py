@@ -1,4 +1,4 @@
-"""A model and a method on one backend, with the few moves that the identities make."""
+"""A bench: a model and a method on one backend, with the operations that identities use."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Names = tuple[str, ...]
 
 
 class Bench:
-    """A model and a method at a θ on one backend, with the few moves that the identities make."""
+    """A model and a method at a fixed θ on one backend, with the operations of identities."""
 
     def __init__(self, ops: Ops, model: Model, method: AnyMethod, problem: Problem) -> None:
         self.ops, self.model, self.method, self.problem = ops, model, method, problem
@@ -41,35 +41,35 @@ class Bench:
         self.one = self.number(1.0)
 
     def number(self, x: float) -> Array:
-        """A scalar on the device."""
+        """Return a scalar on the device."""
         return self.ops.asarray(np.float64(x))
 
     def batch(self, rows: npt.NDArray[np.int64]) -> Batch:
-        """Rows of the problem on the device."""
+        """Return rows of the problem as a batch on the device."""
         asarray = self.ops.asarray
         drawn = Batch(asarray(self.problem.X[rows]), asarray(self.y[rows]), asarray(rows))
         return drawn._replace(**self.problem.draws(self.ops, self.model, self.method, rows))
 
     @property
     def full(self) -> Batch:
-        """All rows."""
+        """Batch of all rows."""
         return self.batch(np.arange(self.n))
 
     def e_step(self, state: Tree, batch: Batch, rate: float) -> Tree:
-        """One E-step at the fixed θ."""
+        """Return the state after one E-step at the fixed θ."""
         f = self.steps.factor(self.raw, self.prior, batch)
         scale = self.number(self.n / len(batch.y))
         return self.steps.e_phase(self.raw, f, batch, state, self.number(rate), scale)
 
     def minibatch_run(self, steps: int) -> Tree:
-        """E-steps over the problem's batches from q = p."""
+        """Return the state after E-steps on the first `steps` batches from the initial state."""
         state = self.start
         for rows in self.problem.batches[:steps]:
             state = self.e_step(state, self.batch(rows), RATE)
         return state
 
     def posterior(self, state: Tree) -> list[Floats]:
-        """Mean and covariance of q(u), and the full-data bound."""
+        """Return mean and covariance of q(u), and the full-data bound."""
         ops = self.ops
         mean, covariance = self.method.posterior(
             ops, self.prior, self.method.factorise(ops, self.prior, state)
@@ -77,25 +77,25 @@ class Bench:
         return [ops.to_numpy(x) for x in (mean, covariance, self.bound(state, self.full))]
 
     def bound(self, state: Tree, batch: Batch) -> Array:
-        """The bound, or its minibatch estimate."""
+        """Return the bound, or its minibatch estimate."""
         f = self.steps.factor(self.raw, self.prior, batch)
         scale = self.number(self.n / len(batch.y))
         return self.steps.bound(self.raw, f, batch, state, scale)
 
     def kl(self, state: Tree) -> float:
-        """KL[q(u) ‖ p(u)]."""
+        """Return KL[q(u) ‖ p(u)]."""
         f = self.steps.factor(self.raw, self.prior, self.full)
         q = self.method.factorise(self.ops, f, state)
         return float(self.ops.to_numpy(self.method.kl(self.ops, f, q)))
 
     def marginals(self, state: Tree) -> list[Floats]:
-        """Mean and variance of q(f) at all rows."""
+        """Return mean and variance of q(f) at all rows."""
         f = self.steps.factor(self.raw, self.prior, self.full)
         q = self.method.factorise(self.ops, f, state)
         return [self.ops.to_numpy(x) for x in self.method.marginals(self.ops, f, q)]
 
     def objective(self, state: Tree, at: Theta) -> tuple[float, list[Floats]]:
-        """M-step objective and its θ-gradient at raw θ `at`, q held as the method says."""
+        """Return the M-step objective and its gradient at raw θ `at`, with q held by the method."""
         ops = self.ops
         likelihood = self.model.conditional(constrain(ops, self.raw))
         held = self.method.hold(ops, self.prior, likelihood, state)
@@ -105,24 +105,24 @@ class Bench:
 
 
 def bench(ops: Ops, method: str, likelihood: str, *, jitter: float = 1e-6) -> Bench:
-    """A variant of a method with a Matérn-5/2 kernel on the small problem."""
+    """Return the bench of a method variant with a Matérn-5/2 kernel on the small problem."""
     model = build_model(likelihood, "matern52", jitter=jitter)
     name, options = VARIANTS[method]
     return Bench(ops, model, build_method(name, options), small_problem())
 
 
 def worst_of(a: list[Floats], b: list[Floats], *, unit: float = 0.0) -> float:
-    """The largest relative difference between two lists of arrays."""
+    """Return the largest relative difference between two lists of arrays."""
     return max(difference(x, y, unit=unit) for x, y in zip(a, b, strict=True))
 
 
 def posterior_of(ops: Ops, method: str, likelihood: str) -> list[Floats]:
-    """What a variant has after the problem's fifty minibatches."""
+    """Return `Bench.posterior` of a variant after the problem's fifty minibatches."""
     b = bench(ops, method, likelihood)
     return b.posterior(b.minibatch_run(50))
 
 
 def bound_kl_and_marginals(b: Bench, state: Tree) -> list[Floats]:
-    """Bound, KL and marginals at all rows."""
+    """Return the bound, the KL and the marginals at all rows."""
     bound = b.ops.to_numpy(b.bound(state, b.full))
     return [bound, np.asarray(b.kl(state)), *b.marginals(state)]

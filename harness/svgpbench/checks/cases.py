@@ -27,7 +27,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def _methods() -> dict[str, tuple[str, dict[str, Any]]]:
-    """Every variant of every method that is installed, third parties' too."""
+    """Return every variant of every installed method, including those of third parties."""
     return {
         f"{name} {variant}".strip(): (name, dict(options))
         for name, method in whole(METHODS).items()
@@ -36,21 +36,21 @@ def _methods() -> dict[str, tuple[str, dict[str, Any]]]:
 
 
 VARIANTS = _methods()
-"""Every method with every option that changes its numbers, under the name the matrix shows."""
+"""Title in the matrix → method name and options, for all options that change its numbers."""
 
 
 def residual_variance_of(title: str) -> str:
-    """Which residual variance a variant's bound has, `prior` where it says nothing of it."""
+    """Return the residual variance of a variant's bound; `prior` by default."""
     return str(VARIANTS[title][1].get("residual_variance", "prior"))
 
 
 USUAL = [title for title in VARIANTS if residual_variance_of(title) == "prior"]
-"""The variants whose bound takes q(f|u) = p(f|u)."""
+"""Variants whose bound takes q(f|u) = p(f|u)."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """One row of the matrix: `method` is a key of `VARIANTS`."""
+    """A row of the matrix; `method` is a key of `VARIANTS`."""
 
     method: str
     likelihood: str
@@ -60,11 +60,11 @@ class Case:
 
     @property
     def name(self) -> str:
-        """What a report calls it."""
+        """Name of the case in a report."""
         return f"{self.method} | {self.likelihood} | {self.kernel} | {self.dtype}"
 
     def build(self) -> tuple[Model, AnyMethod]:
-        """The model and the method."""
+        """Return the model and the method."""
         name, options = VARIANTS[self.method]
         return build_model(self.likelihood, self.kernel), build_method(name, options)
 
@@ -75,24 +75,24 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "robust-max": {"classes": 3, "epsilon": 0.2, "nodes": 20},
     "student-t": {"scale": 0.4},
 }
-"""What the check's likelihoods have instead of their defaults.
+"""Settings of the check's likelihoods that differ from their defaults.
 
-Of the two that are not log-concave, Student-t has data with β < 0, and robust-max so many of them that
-steps are halved. With robust-max's own ε of 1e-3 a step is halved to the edge of what is positive
-definite again and again; variances then grow so large that backends part for no fault of theirs.
+Two are not log-concave: Student-t has data with β < 0, and robust-max has so many that steps are halved.
+With robust-max's default ε of 1e-3, steps are often halved to the limit of positive definiteness.
+Variances then become so large that correct backends differ.
 """
 
 
 def build_model(likelihood: str, kernel_name: str, *, jitter: float = 1e-6) -> Model:
-    """A model at the check's own likelihood parameters."""
+    """Return a model with the check's own likelihood settings."""
     built = build_likelihood(LikelihoodConfig(name=likelihood, **SETTINGS.get(likelihood, {})))
     if isinstance(built, MulticlassLikelihood) and not built.classes:
-        built = replace(built, classes=3)  # as many as the problem has
+        built = replace(built, classes=3)  # the number in the problem
     return Model(_build_kernel(kernel_name), built, jitter)
 
 
 COMPOUND_KERNELS = {"sum": ("se", "matern32"), "product": ("se", "matern52")}
-"""Of what the check's compound kernels are made."""
+"""Parts of the check's compound kernels."""
 
 
 def _build_kernel(name: str) -> Kernel:
@@ -102,7 +102,7 @@ def _build_kernel(name: str) -> Kernel:
 
 
 def _parameters(of: Kernel, by: float) -> Any:
-    """Hyperparameters of the check, each part of a compound with others."""
+    """Return the check's hyperparameters, which differ for each part of a compound kernel."""
     if isinstance(of, Compound):
         return tuple(_parameters(part, by * (1.0 + 0.3 * i)) for i, part in enumerate(of.parts))
     return KernelParameters(np.array([1.7 / by]), np.array([[0.9, 1.2, 1.6]]) * by)
@@ -110,7 +110,7 @@ def _parameters(of: Kernel, by: float) -> Any:
 
 @dataclass(frozen=True)
 class Problem:
-    """Inputs, targets for both tasks, inducing inputs, and a second θ to move to."""
+    """A problem: inputs, targets for every task, inducing inputs, minibatches, and two values of θ."""
 
     X: Floats  # [n, D]
     y: Floats  # [n], regression
@@ -122,31 +122,31 @@ class Problem:
     batches: npt.NDArray[np.int64] = field(repr=False)  # [50, b]
 
     def targets(self, support: str) -> Floats:
-        """Targets of the kind that a likelihood takes."""
+        """Return the targets for a likelihood with this support."""
         of = {"real": self.y, "binary": self.labels, "classes": self.classes, "counts": self.counts}
         return of[support]
 
     def batches_of(self, method: AnyMethod) -> npt.NDArray[np.int64]:
-        """Rows of every batch [50, b]; all rows [50, n] for a method that takes no part of them."""
+        """Return the rows of every batch [50, b]; all rows [50, n] for a collapsed method."""
         if method.collapsed:
             return np.tile(np.arange(len(self.X)), (len(self.batches), 1))
         return self.batches
 
     def inducing(self, basis: str) -> Any:
-        """The bases of the kind that a method has."""
+        """Return the basis of a method: the data, both decoupled bases, or the inducing inputs."""
         if basis == "data":
             return self.X
         return Decoupled(self.gamma, self.Z) if basis == "decoupled" else self.Z
 
     def noise(self, model: Model, rows: npt.NDArray[np.int64]) -> Floats:
-        """Noise [S, P] of a likelihood that samples, for a batch or for stacked batches [k, b]."""
+        """Return noise [S, P] of a likelihood that samples, or [k, S, P] for stacked batches [k, b]."""
         shape = (*rows.shape[:-1], model.likelihood.samples, model.latents)
         return np.random.default_rng(int(rows.sum())).standard_normal(shape)
 
     def draws(
         self, ops: Ops, model: Model, method: AnyMethod, rows: npt.NDArray[np.int64]
     ) -> dict[str, Any]:
-        """Noise and sampled basis points for a batch, or for stacked batches `rows` [k, b]."""
+        """Return noise and sampled basis points for a batch, or for stacked batches `rows` [k, b]."""
         stack, rng = rows.shape[:-1], np.random.default_rng(int(rows.sum()))
         out = {}
         if model.likelihood.samples:
@@ -157,7 +157,7 @@ class Problem:
         return out
 
     def theta(self, model: Model, basis: str = "inducing", *, moved: bool = False) -> Theta:
-        """The θ at hand, or another one near it."""
+        """Return the θ of the problem, or another one near it if `moved`."""
         shift = 0.05 if moved and basis != "data" else 0.0
         by = 1.15 if moved else 1.0
         likelihood = tree_map(lambda x: np.float64(x) * by, model.likelihood.initial_parameters())
@@ -169,7 +169,7 @@ class Problem:
 
 
 def small_problem(n: int = 48, M: int = 8, D: int = 3, b: int = 16, seed: int = 5) -> Problem:
-    """A seeded problem with K(Z, Z) well conditioned, so that differences are the backends' own."""
+    """Return a seeded problem whose K(Z, Z) is well conditioned, to keep rounding errors small."""
     rng = np.random.default_rng(seed)
     X = rng.uniform(-2.0, 2.0, (n, D))
     f = np.sin(1.3 * X[:, 0]) + 0.5 * np.cos(2.0 * X[:, 1]) * X[:, 2]
@@ -184,7 +184,7 @@ def small_problem(n: int = 48, M: int = 8, D: int = 3, b: int = 16, seed: int = 
 
 
 def likelihoods_of(method: str) -> list[str]:
-    """The likelihoods that a method takes."""
+    """Return the names of the installed likelihoods that a method variant takes."""
     name, options = VARIANTS[method]
     refused = refusals(build_method(name, options))
     return [x for x in _in_turn(LIKELIHOODS_IN_TURN, likelihoods()) if x not in refused]
@@ -200,7 +200,7 @@ LIKELIHOODS_IN_TURN = (
     "poisson",
 )
 KERNELS_IN_TURN = ("se", "matern32", "matern52")
-"""Who takes turns in the subset, in this order; what a third party adds is looked at beside them."""
+"""Likelihoods and kernels that take turns in the subset, in this order. Others are checked separately."""
 
 
 def _in_turn(first: tuple[str, ...], names: Iterable[str]) -> list[str]:
@@ -208,10 +208,10 @@ def _in_turn(first: tuple[str, ...], names: Iterable[str]) -> list[str]:
 
 
 def cases(*, full: bool) -> Iterator[Case]:
-    """Every variant of every method with every likelihood that it takes, or the stated subset.
+    """Return every variant of every method with every likelihood that it takes, or a subset.
 
-    The full matrix has every pair in float64 and float32, all along the trajectories. These are compiled
-    for one case of each method: a compiler sees a method, not a likelihood.
+    The full matrix has every pair in float64 and float32, with trajectories; kernels take turns. Only one
+    pair per method has compiled trajectories, because compilation depends on the method alone.
     """
     usual = _every_pair() if full else itertools.chain(_subset(), _added())
     return itertools.chain(usual, _compounds())
@@ -229,9 +229,9 @@ def _every_pair() -> Iterator[Case]:
 
 
 def _subset() -> Iterator[Case]:
-    """Every variant once in float64, likelihoods and kernels taking turns.
+    """Yield every variant once in float64; likelihoods and kernels take turns.
 
-    The first of each method also in float32 and along the trajectories.
+    The first variant of each method also runs in float32, and both of its cases have trajectories.
     """
     first = _first_variants()
     for i, method in enumerate(VARIANTS):
@@ -249,7 +249,10 @@ def _subset() -> Iterator[Case]:
 
 
 def _added() -> Iterator[Case]:
-    """What a third party adds: each likelihood with every method that takes it, each kernel with all."""
+    """Yield the cases of likelihoods and kernels from third parties, with the first variants.
+
+    Each likelihood is combined with every method that takes it, each kernel with every method.
+    """
     for method in _first_variants():
         served = likelihoods_of(method)
         for likelihood in served:
@@ -261,12 +264,12 @@ def _added() -> Iterator[Case]:
 
 
 def _compounds() -> Iterator[Case]:
-    """A sum and a product where an M-step is in closed form, and a sum where it is by autodiff."""
+    """Yield a sum and a product with closed-form M-step gradients, and a sum with autodiff."""
     yield Case("t-svgp tied-projected", "gaussian", "sum", "float64", "none")
     yield Case("q-svgp natgrad", "bernoulli-probit", "product", "float64", "none")
     yield Case("sgpr", "gaussian", "sum", "float64", "none")
 
 
 def _first_variants() -> list[str]:
-    """The first variant of each method."""
+    """Return the title of the first variant of each method."""
     return list({name: title for title, (name, _) in reversed(VARIANTS.items())}.values())[::-1]

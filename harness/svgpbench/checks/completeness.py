@@ -1,4 +1,7 @@
-"""What a check must have measured: an array that nobody computed would agree with everything."""
+"""Detection of results that are missing or skipped.
+
+Without it, an array that no backend computed would pass every comparison.
+"""
 
 from __future__ import annotations
 
@@ -11,31 +14,31 @@ from svgpbench.checks.identities import IDENTITIES
 from svgpbench.config import BackendConfig
 
 SOURCE = "source"
-"""The array of a case that names the backend which computed it."""
+"""Name of the array that holds the name of the backend which computed a case."""
 
 
 FAILED = "failed"
-"""The array of a case that says how it ended where it raised."""
+"""Name of the array that holds the error message of a case that raised."""
 
 
 @dataclass(frozen=True)
 class Skip:
-    """What a backend does not offer, and so was not asked for."""
+    """A part of the check that a backend does not offer."""
 
     backend: str
     what: str  # a case's name, or `identity 7`, or `trajectory 0`
-    group: str  # of a case; empty of the others
+    group: str  # of a case; empty for identities and trajectories
     why: str
 
 
 def arrays_of(index: int, found: Arrays) -> Arrays:
-    """The arrays of one case among all that a backend computed."""
+    """Return the arrays of case number `index` from all arrays of a backend."""
     prefix = f"{index}|"
     return {k.removeprefix(prefix): x for k, x in found.items() if k.startswith(prefix)}
 
 
 def omissions(backend: BackendConfig, chosen: list[Case], found: Arrays) -> Iterator[str]:
-    """What a backend should have computed and did not, or not itself, or not in its dtype."""
+    """Yield one line per result that failed, is missing, or has another source or dtype."""
     for index, case in enumerate(chosen):
         arrays = arrays_of(index, found)
         lacking = [
@@ -48,7 +51,7 @@ def omissions(backend: BackendConfig, chosen: list[Case], found: Arrays) -> Iter
             yield f"{backend.title}: {case.name}: {arrays[FAILED]}"
         elif lacking:
             yield f"{backend.title}: {case.name}: nothing for {', '.join(lacking)}"
-        elif "values/elbo" not in arrays:  # all of it is skipped
+        elif "values/elbo" not in arrays:  # the values are skipped
             continue
         elif (source := str(arrays[SOURCE])) != backend.name:
             yield f"{backend.title}: {case.name}: computed by {source}"
@@ -65,7 +68,7 @@ def omissions(backend: BackendConfig, chosen: list[Case], found: Arrays) -> Iter
 
 
 def skips(backend: BackendConfig, chosen: list[Case], found: Arrays) -> Iterator[Skip]:
-    """What a backend said that it does not offer."""
+    """Yield the parts of the check that a backend does not offer."""
     for name, why in found.items():
         head, _, rest = name.partition("|")
         if rest.startswith(f"{SKIPPED}/"):

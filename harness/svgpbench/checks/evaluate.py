@@ -1,4 +1,4 @@
-"""The arrays of one case on one backend, under names that say what they are."""
+"""Evaluation of one case on one backend, as arrays named `group/array`."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ Arrays = dict[str, npt.NDArray[Any]]
 RATE, ADAM_RATE, STEPS = 0.6, 0.02, 50
 REFERENCE = "numpy"
 GROUPS = ("values", "gradients", "e_step", "e_trajectory", "m_trajectory")
-"""What is compared of a case, in the order of the matrix."""
+"""Groups of arrays that are compared for each case, in the order of the matrix."""
 SKIPPED = "skipped"
-"""`skipped/GROUP` says why a backend has nothing for a group."""
+"""`skipped/GROUP` holds the reason why a backend has no arrays for a group."""
 
 
 class Values(NamedTuple):
-    """What a state says at one batch."""
+    """Values of a state on one batch."""
 
     elbo: Array  # []
     kl: Array  # []
@@ -43,19 +43,19 @@ class Values(NamedTuple):
 
 
 def groups_of(trajectories: str) -> tuple[str, ...]:
-    """The groups of arrays that a case has."""
+    """Return the groups of arrays of a case with these `trajectories`."""
     if trajectories == "none":
         return tuple(group for group in GROUPS if not group.endswith("trajectory"))
     return GROUPS
 
 
 def skipped(groups: tuple[str, ...], why: str) -> Arrays:
-    """Groups that a backend has nothing for, and why."""
+    """Return the reason `why` under `skipped/GROUP` for each group."""
     return {f"{SKIPPED}/{group}": np.array(why) for group in groups}
 
 
 def _or_skipped(ops: Ops, groups: tuple[str, ...], compute: Callable[[], Arrays]) -> Arrays:
-    """What is computed, or that these groups need the autodiff that a backend says it has not."""
+    """Return `compute()`, or skip `groups` if it needs autodiff and the backend declares none."""
     try:
         return compute()
     except NoAutodiffError:
@@ -70,7 +70,10 @@ WITHOUT_AUTODIFF = "it has no autodiff"
 def evaluate(
     ops: Ops, model: Model, method: AnyMethod, problem: Problem, trajectories: str = "compiled"
 ) -> Arrays:
-    """The arrays of a case as `group/array`; what a backend cannot do, as `skipped/group`."""
+    """Return the arrays of a case as `group/array`.
+
+    A group that needs autodiff is `skipped/group` on a backend without it.
+    """
     return _or_skipped(
         ops,
         groups_of(trajectories),
@@ -81,10 +84,10 @@ def evaluate(
 def _evaluated(
     ops: Ops, model: Model, method: AnyMethod, problem: Problem, trajectories: str
 ) -> Arrays:
-    """Values, gradients, one E-step and, unless `trajectories` is "none", two trajectories.
+    """Return values, gradients, one E-step and, unless `trajectories` is "none", two trajectories.
 
-    The state is that of two E-steps on the first batches from q = p: general, and the same for every
-    method that moves by natural gradients. Names are `group/array`.
+    The state is that after two E-steps on the first two batches. It is general, and the same for every
+    method that starts at q = p and moves by natural gradients. Names are `group/array`.
     """
     learn = learnable(method, LEARN)
     # single steps are not compiled: that would triple the cost of a case
@@ -148,14 +151,14 @@ def _evaluated(
 
 
 def step_by_step(ops: Ops) -> Ops:
-    """The same backend without compilation, where it has such a mode."""
+    """Return the backend in eager mode, or unchanged if it has no such mode."""
     if "eager" in type(ops).capabilities.modes:
         return load_backend(ops.name, "eager", ops.dtype, ops.device)
     return ops
 
 
 def _values(ops: Ops, model: Model, method: AnyMethod) -> Any:
-    """A function (raw, state, batch, scale) → bound, KL, marginals, densities and q(u)."""
+    """Return a function (raw, state, batch, scale) → bound, KL, marginals, densities, q(u)."""
 
     def values(raw: Theta, state: Tree, batch: Batch, scale: Array) -> Any:
         theta = constrain(ops, raw)
@@ -179,9 +182,10 @@ def _values(ops: Ops, model: Model, method: AnyMethod) -> Any:
 
 
 def _gradients(ops: Ops, model: Model, method: AnyMethod) -> Any:
-    """A function (raw, moved, state, batch, scale) → M-step objective at the moved θ and its gradient.
+    """Return a function (raw, moved, state, batch, scale) → M-step objective and its gradient.
 
-    The reference's is autodiff's, through every step of the bound, so that adjoints are held to it.
+    Both are at the moved θ. The reference differentiates every step of the bound by autodiff, so that
+    hand-written adjoints are compared with it.
     """
     m_step = MStep(ops, model, method, LEARN)
     at_held = m_step.by_autodiff if ops.name == REFERENCE else m_step.value_and_gradient

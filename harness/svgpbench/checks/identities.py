@@ -1,6 +1,6 @@
-"""Identities of the mathematics that the numbers must satisfy, each under its stated conditions.
+"""Mathematical identities that the numbers must satisfy, each under its stated conditions.
 
-Most compare methods with one another on one backend; three compare with textbook bounds in plain NumPy.
+Some compare methods with one another on one backend. Others compare with textbook bounds in plain NumPy.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from svgpbench.runs.worker import one_line
 
 @dataclass(frozen=True)
 class NotShown:
-    """One identity that has no number on a backend: `skipped` without autodiff, `failed` where it raised."""
+    """An identity without a number on a backend: `skipped` without autodiff, `failed` if it raised."""
 
     number: int
     state: str
@@ -46,7 +46,7 @@ class NotShown:
 
 @dataclass(frozen=True)
 class Identity:
-    """One identity on one backend: how far its two sides are apart, and how far they may be."""
+    """An identity on one backend: the difference of its two sides, and the tolerance."""
 
     number: int
     statement: str
@@ -56,7 +56,7 @@ class Identity:
 
     @property
     def ok(self) -> bool:
-        """Whether the identity holds."""
+        """Return True if the identity holds within its tolerance."""
         return self.worst <= self.tolerance
 
 
@@ -76,24 +76,24 @@ IDENTITIES: dict[int, tuple[Callable[[Ops, Names], float], float]] = {
     13: (growing_keeps_q, 1e-10),
     14: (narrower_is_tighter, 1e-10),
 }
-"""By number, with the tolerance of each."""
+"""Number → check and tolerance."""
 
 
 def statement(number: int) -> str:
-    """What an identity says, in a line."""
+    """Return the statement of an identity: its docstring without the number, in one line."""
     return " ".join((IDENTITIES[number][0].__doc__ or "").split(": ", 1)[1].split())
 
 
 def identities(ops: Ops, likelihoods: Names) -> Iterator[Identity | NotShown]:
-    """Every identity on a float64 backend, step by step: they are about the mathematics.
+    """Yield the outcome of every identity on a float64 backend, in eager mode if it has one.
 
-    `likelihoods` are those over which an identity runs that is not about one of its own.
+    An identity that is not about particular likelihoods runs with those in `likelihoods`.
     """
     ops = step_by_step(ops)
     for number, (check, tolerance) in IDENTITIES.items():
         try:
             worst = check(ops, likelihoods)
-        except Exception as error:  # a backend's or a method's own: the other identities go on
+        except Exception as error:  # of a backend or method: other identities continue
             without = isinstance(error, NoAutodiffError) and not type(ops).capabilities.autodiff
             if without:
                 yield NotShown(number, SKIPPED, WITHOUT_AUTODIFF)

@@ -1,4 +1,4 @@
-"""Identities of bases: families inside one another, inducing functions, growth."""
+"""Identities of bases: nested families, inducing functions, and growth of the basis."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def coupled_inside_decoupled(ops: Ops, likelihoods: Names) -> float:
 
 
 class WithoutWidth(Problem):
-    """The problem with inducing functions of width 0 for its inducing inputs."""
+    """A problem whose inducing inputs are inducing functions of width 0."""
 
     def inducing(self, basis: str) -> Features:
         return Features(self.Z, np.zeros_like(self.Z))
@@ -70,7 +70,7 @@ def functions_without_width_are_points(ops: Ops, likelihoods: Names) -> float:
     states = [b.minibatch_run(5) for b in (points, functions)]
     worst = worst_of(points.posterior(states[0]), functions.posterior(states[1]))
     *slope, in_centres, in_widths = functions.objective(states[1], functions.raw)[1]
-    if np.any(in_widths):  # widths enter squared
+    if np.any(in_widths):  # widths enter squared: the gradient at 0 is 0
         return float("inf")
     worst = max(worst, worst_of(points.objective(states[0], points.raw)[1], [*slope, in_centres]))
     cov = model.covariance(ops, constrain(ops, points.raw))
@@ -82,7 +82,7 @@ def functions_without_width_are_points(ops: Ops, likelihoods: Names) -> float:
 def growing_keeps_q(ops: Ops, likelihoods: Names) -> float:
     """13: growing the basis leaves q(f), KL and bound as they are (t-SVGP of each tying, q-SVGP)."""
     worst = 0.0
-    for method in USUAL:  # a larger basis leaves less of f, so that a narrower q(f|u) is another
+    for method in USUAL:  # a narrower q(f|u) changes with the basis, and growth changes q(f)
         built = build_method(*VARIANTS[method])
         if built.basis == "inducing" and not built.refuses_growth():
             b = bench(ops, method, "gaussian")
@@ -91,7 +91,10 @@ def growing_keeps_q(ops: Ops, likelihoods: Names) -> float:
 
 
 def growth_gap(b: Bench, more: Tree) -> float:
-    """How far marginals, KL and bound move where a general state gets the basis points `more`."""
+    """Return the largest change of marginals, KL and bound when the basis grows by `more`.
+
+    The state is that after two E-steps on all data.
+    """
     rate = 0.02 if b.method.first_order else RATE
     state = b.e_step(b.e_step(b.start, b.full, rate), b.full, rate)
     larger = tree_map(

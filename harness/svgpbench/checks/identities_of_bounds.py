@@ -1,4 +1,4 @@
-"""Identities of bounds, against textbook bounds in plain NumPy or one another."""
+"""Identities of bounds, compared with textbook bounds in plain NumPy or with one another."""
 
 from __future__ import annotations
 
@@ -93,11 +93,11 @@ def divergence_is_positive(ops: Ops, likelihoods: Names) -> float:
         if "gaussian" not in likelihoods_of(method):
             continue
         b = bench(ops, method, "gaussian")
-        if b.method.sampled_points:  # an estimate, which may be negative
+        if b.method.sampled_points:  # the KL is an estimate, which may be negative
             continue
         if b.method.starts_at_prior:
             at_prior.append(abs(b.kl(b.start)))
         rate = 0.02 if b.method.first_order else RATE
-        if not b.kl(b.e_step(b.start, b.full, rate)) > 0.0:  # NaN too
+        if not b.kl(b.e_step(b.start, b.full, rate)) > 0.0:  # also for NaN
             return float("inf")
-    return float(np.max(at_prior))  # which keeps NaN, as `max` does not
+    return float(np.max(at_prior))  # np.max keeps NaN; the built-in max may not

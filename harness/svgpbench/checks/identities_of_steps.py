@@ -58,7 +58,7 @@ def tyings_agree_at_fixed_theta(ops: Ops, likelihoods: Names) -> float:
         b = bench(ops, "t-svgp untied", likelihood)
         state = b.minibatch_run(50)
         sums += [worst_of(reference, b.posterior(state))]
-        # and the sums rebuilt from every site are the state's own
+        # the sums rebuilt from all sites equal those of the state
         f = b.steps.factor(b.raw, b.prior, b.full)
         p = b.model.conditional(constrain(ops, b.raw))
         rebuilt = b.method.tie(ops, f, p, b.method.hold(ops, b.prior, p, state))
@@ -79,7 +79,7 @@ def whitening_keeps_values(ops: Ops, likelihoods: Names) -> float:
     best = [x.e_step(x.start, x.full, 1.0) for x in (a, b)]
     slopes = [x.objective(s, x.raw)[1] for x, s in zip((a, b), best, strict=True)]
     away = [x.objective(x.e_step(x.start, x.full, 0.5), x.raw)[1] for x in (a, b)]
-    if worst_of(*away) < 1e-3:  # equal everywhere would prove nothing
+    if worst_of(*away) < 1e-3:  # slopes equal everywhere would prove nothing
         return float("inf")
     return max(worst, worst_of(*slopes))
 
@@ -91,7 +91,7 @@ def minibatches_average(ops: Ops, likelihoods: Names) -> float:
         b = bench(ops, "t-svgp tied-projected", likelihood)
         state = b.minibatch_run(3)
         parts = np.random.default_rng(0).permutation(b.n).reshape(3, -1)
-        # where the likelihood samples, the parts share the noise of the whole
+        # if the likelihood samples, the parts use the noise of the full batch
         batches = [b.batch(rows)._replace(noise=b.full.noise) for rows in parts]
         bounds = [b.ops.to_numpy(b.bound(state, x)) for x in batches]
         bound = float(ops.to_numpy(b.bound(state, b.full)))
@@ -129,7 +129,7 @@ def exact_diagonal_step_is_stationary(ops: Ops, likelihoods: Names) -> float:
     for likelihood in ("gaussian", "bernoulli-logit"):
         for variant in ("projected-a", "projected-b"):
             b = bench(ops, f"diagonal-precision {variant}", likelihood)
-            # a step that stops there too, or nowhere, would prove nothing
+            # `projected` must stop at another point, or the identity proves nothing
             if not 1e-3 <= _slope_of_q(b, _settled(b)) < np.inf:
                 return float("inf")
         b = bench(ops, "diagonal-precision exact", likelihood)
@@ -145,7 +145,7 @@ def _settled(b: Bench) -> DiagonalState:
 
 
 def _slope_of_q(b: Bench, state: DiagonalState) -> float:
-    """Largest |∂ELBO/∂(μ, g)| on all data, by autodiff; infinite where it is NaN."""
+    """Return the largest |∂ELBO/∂(μ, g)| on all data, by autodiff; infinite if it is NaN."""
     f = b.steps.factor(b.raw, b.prior, b.full)
     data = data_term(b.model, constrain(b.ops, b.raw), b.full, b.one)
 

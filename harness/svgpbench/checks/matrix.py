@@ -24,7 +24,7 @@ FLOAT64 = {
 CONDITION = 18.0
 """Largest condition number of K(Z, Z) in the small problem."""
 CONDITIONS = {"data": {"se": 33_800.0, "matern32": 570.0, "matern52": 1_750.0}}
-"""The same of K(X, X), by kernel, for methods whose basis is the data."""
+"""Condition number of K(X, X) by kernel, for methods whose basis is the data."""
 FLOAT32 = dict.fromkeys(("values", "gradients", "e_step"), 16.0) | dict.fromkeys(
     ("e_trajectory", "m_trajectory"), 64.0
 )
@@ -32,12 +32,12 @@ FLOAT32 = dict.fromkeys(("values", "gradients", "e_step"), 16.0) | dict.fromkeys
 
 
 def bound(group: str, dtype: str, condition: float = CONDITION) -> float:
-    """The largest difference that a group of arrays may show."""
+    """Return the largest difference that is allowed in a group of arrays."""
     return FLOAT64[group] if dtype == "float64" else FLOAT32[group] * condition * eps(dtype)
 
 
 def condition_of(case: Case) -> float:
-    """Largest condition number of the covariance of the case's basis."""
+    """Return a condition number of the covariance of the case's basis, at least `CONDITION`."""
     model, method = case.build()
     if case.kernel in KERNELS_IN_TURN:
         return CONDITIONS.get(method.basis, {}).get(case.kernel, CONDITION)
@@ -48,13 +48,16 @@ def condition_of(case: Case) -> float:
 
 
 SMALLEST_SLOPE = 1e-3
-"""A gradient below this share of the objective is measured in units of that share: it is what rounding
-leaves of terms that cancel. So the kernel's variance under robust-max with whitened q: the largest latent
-stays the largest when all are scaled, and only the jitter keeps that slope from being 0."""
+"""A gradient below this share of the objective is measured in units of that share, since it is the rounding
+of terms that cancel. An example is the kernel variance under robust-max with whitened q: scaling all latents
+keeps the largest one the largest, so only the jitter keeps this slope from being 0."""
 
 
 def difference(a: npt.ArrayLike, b: npt.ArrayLike, *, unit: float = 0.0) -> float:
-    """max|a − b| over max|·|, or over `unit` if larger; infinite for NaN, unlike shapes, no numbers."""
+    """Return max|a − b| over the largest of max|a|, max|b| and `unit`.
+
+    The result is infinite for values that are not finite, unequal shapes, or empty arrays.
+    """
     a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     if a.shape != b.shape or a.size == 0:
         return float("inf")
@@ -66,7 +69,7 @@ def difference(a: npt.ArrayLike, b: npt.ArrayLike, *, unit: float = 0.0) -> floa
 
 @dataclass(frozen=True)
 class Entry:
-    """One cell of the matrix."""
+    """A cell of the matrix: the worst difference in one group of arrays of a case."""
 
     case: str
     group: str
@@ -77,15 +80,15 @@ class Entry:
 
     @property
     def ok(self) -> bool:
-        """Whether the worst difference is within tolerance."""
+        """Return True if the worst difference is within tolerance."""
         return self.worst <= self.tolerance
 
 
 def compare(case: Case, numbers: dict[str, Arrays], dense: Arrays | None) -> list[Entry]:
-    """Entries of one case from the arrays of each backend; `dense` is compared with numpy's.
+    """Return the entries of one case from the arrays of each backend.
 
-    In float32 the reference is numpy's float64 under the key `numpy`. A backend takes no part in a group
-    that it skips.
+    `dense` is compared with the arrays of `numpy`. In float32 the arrays of `numpy` are in float64. A
+    backend takes no part in a group that it skips.
     """
     entries, computed = [], numbers
     for group in GROUPS:
@@ -98,7 +101,7 @@ def compare(case: Case, numbers: dict[str, Arrays], dense: Arrays | None) -> lis
             names = [k for k in names if _determined(k, numbers)]
         unit = _unit(group, numbers)
         found = [
-            # what one backend lacks is as wrong as can be
+            # an array that one backend lacks differs by infinity
             (difference(numbers[a].get(k, []), numbers[b].get(k, []), unit=unit), k, (a, b))
             for a, b in itertools.combinations(numbers, 2)
             for k in names
@@ -117,7 +120,7 @@ def compare(case: Case, numbers: dict[str, Arrays], dense: Arrays | None) -> lis
 
 
 def _unit(group: str, numbers: dict[str, Arrays]) -> float:
-    """The least size that counts as one in a group."""
+    """Return the smallest size by which differences in a group are divided."""
     if group != "gradients":
         return 0.0
     objectives = [np.abs(arrays["gradients/objective"]) for arrays in numbers.values()]
@@ -125,7 +128,10 @@ def _unit(group: str, numbers: dict[str, Arrays]) -> float:
 
 
 def _determined(name: str, numbers: dict[str, Arrays]) -> bool:
-    """Whether a parameter's slope is more than rounding: Adam walks the others on its last digits."""
+    """Return True if a parameter is learned and its slope is more than rounding.
+
+    Adam moves the others by the last digits of their slopes.
+    """
     slope = f"gradients/{name.removeprefix('m_trajectory/')}"
     slopes = [np.abs(arrays[slope]) for arrays in numbers.values() if slope in arrays]
     if not slopes:  # it is not learned

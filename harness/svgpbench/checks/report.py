@@ -1,4 +1,4 @@
-"""What a check found: entries of the matrix, identities, growth of rounding; green or red."""
+"""The report of a check: matrix entries, identities, growth of rounding, and a verdict."""
 
 from __future__ import annotations
 
@@ -30,26 +30,26 @@ COLUMNS = {
 
 @dataclass(frozen=True)
 class Report:
-    """Everything a check measured."""
+    """Results of a check."""
 
     backends: list[str]
     full: bool
     entries: list[Entry]
     identities: list[Identity]
     rounding: list[Rounding]
-    failures: list[str]  # processes that died, one line each
-    notes: list[str] = field(default_factory=list)  # what was not looked at, and why
-    skips: list[Skip] = field(default_factory=list)  # what a backend does not offer, by name
+    failures: list[str]  # processes and results that failed, one line each
+    notes: list[str] = field(default_factory=list)  # parts that were not checked, and why
+    skips: list[Skip] = field(default_factory=list)  # parts that a backend does not offer
 
     @property
     def ok(self) -> bool:
-        """Whether every difference is within its tolerance and every process ended well."""
+        """Return True if there are entries, no failures, and every result is within tolerance."""
         entries = all(e.ok for e in self.entries)
         others = all(i.ok for i in self.identities) and all(r.ok for r in self.rounding)
         return bool(self.entries) and not self.failures and entries and others
 
     def to_json(self) -> dict[str, Any]:
-        """All of it as JSON-able data; a difference that is not finite is null."""
+        """Return the report as JSON-able data; a number that is not finite becomes null."""
 
         def rows(items: list[Any]) -> list[dict[str, Any]]:
             return [
@@ -73,16 +73,16 @@ class Report:
         }
 
     def table(self) -> Group:
-        """The matrix by method, the identities and the growth of rounding."""
+        """Return tables of the matrix by method, the identities and the growth of rounding."""
         return Group(self._matrix(), self._identities(), self._rounding())
 
     def lines(self) -> list[Text]:
-        """What was left out and why, and what is red: lines to be printed whole."""
+        """Return lines on skipped parts, with reasons, and on failures. Print them untruncated."""
         notes = [Text(note, style="yellow") for note in (*self._skip_lines(), *self.notes)]
         return [*notes, *self._verdict()]
 
     def _skip_lines(self) -> Iterator[str]:
-        """A line for each backend and reason: of which cases what is skipped, and which identities."""
+        """Yield one line per backend and reason: the skipped groups, cases and identities."""
         for backend, why in dict.fromkeys((skip.backend, skip.why) for skip in self.skips):
             same = [skip for skip in self.skips if (skip.backend, skip.why) == (backend, why)]
             whole = {skip.what for skip in same if skip.group == "values"}

@@ -1,7 +1,7 @@
-"""How rounding grows along a trajectory with learned inducing inputs.
+"""Growth of rounding errors along a trajectory with learned inducing inputs.
 
-Such trajectories are chaotic: two backends that agree to the last digit at the start part after some
-hundred M-steps. They may part no faster than one backend from itself when X is perturbed by 1e-15.
+Such trajectories are chaotic: two backends that agree to the last digit at the start differ after some
+hundred M-steps. They may differ no faster than runs of one backend whose X is perturbed by 1e-15.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from svgpbench.training.em import Trainer
 from svgpbench_datasets import REGISTRY, k_fold, prepare
 
 PERTURBATION, REPLICAS, MARGIN = 1e-15, 4, 10.0
-"""Growth is exponential, so where one run is ahead of another by a few steps it is ahead by a factor:
-the margin is what the replicas of one backend show among themselves."""
+"""Perturbation of X, number of replicas, and margin. Growth is exponential, so a lead of a few steps is a
+factor. The margin is the factor between replicas of one backend."""
 FLOOR = 1e-13
 """Differences of a few units in the last place, before any growth."""
 ROWS, INDUCING, ITERATIONS, M_STEPS = 300, 15, 20, 15
@@ -34,7 +34,7 @@ ROWS, INDUCING, ITERATIONS, M_STEPS = 300, 15, 20, 15
 
 @dataclass(frozen=True)
 class Rounding:
-    """Relative differences of the bound after so many M-steps."""
+    """Relative differences of the bound after `m_steps` M-steps."""
 
     m_steps: int
     backends: float  # largest between two backends
@@ -43,12 +43,12 @@ class Rounding:
 
     @property
     def ok(self) -> bool:
-        """Whether backends differ no more than rounding explains."""
+        """Return True if backends differ no more than rounding explains."""
         return self.backends <= self.tolerance
 
 
 def trajectory(ops: Ops, replica: int = 0) -> list[float]:
-    """The bound at every EM iteration on the first rows of airfoil; replica 0 is unperturbed."""
+    """Return the bound at every EM iteration on random rows of airfoil; replica 0 is unperturbed."""
     dataset = REGISTRY.load("airfoil")
     ready = prepare(dataset, k_fold(len(dataset.y), 5, 0, 0))
     rows = np.random.default_rng(0).choice(len(ready.y_train), ROWS, replace=False)
@@ -69,7 +69,7 @@ def trajectory(ops: Ops, replica: int = 0) -> list[float]:
 def growth(
     backends: dict[str, list[float]], replicas: list[list[float]], home: str
 ) -> list[Rounding]:
-    """Differences at every fourth EM iteration, each the largest so far."""
+    """Return differences at every fourth EM iteration and the last, each the largest so far."""
     own = _spread([backends[home], *replicas])
     between = _spread(list(backends.values()))
     return [

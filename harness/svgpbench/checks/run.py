@@ -1,4 +1,4 @@
-"""The whole check: shares of it to processes, arrays back, and a report."""
+"""The whole check: it is divided among processes, and their arrays become a report."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ from svgpbench.runs.cores import usable_cores
 from svgpbench.runs.worker_setup import worker_environment
 
 CHUNK = 48
-"""Cases a process. An eager run compiles every operation at its first shape, and later cases find most of
-theirs compiled: the tenth costs a fifth of the first. The programs stay in memory, some GB in the end."""
+"""Number of cases per process. An eager run compiles every operation at its first shape, and later cases
+reuse most of these programs: the tenth costs a fifth of the first. The programs take some GB of memory."""
 
 QUICK_LIKELIHOODS = ("bernoulli-logit",)
-"""What the identities run with by default, where they are not about a likelihood of their own."""
+"""Likelihoods of the identities that are not about particular ones, unless the check is full."""
 
 
 @dataclass(frozen=True)
 class Share:
-    """What one process does."""
+    """Work of one process."""
 
     backend: str
     mode: str
@@ -63,34 +63,34 @@ class Share:
 def plan(
     backends: Iterable[BackendConfig], chosen: list[Case], *, full: bool, device: str = "cpu"
 ) -> list[Share]:
-    """The shares of a check; one backend also runs the perturbed replicas of the trajectory."""
+    """Return the shares of a check. One backend also runs the perturbed replicas of the trajectory."""
     configs, known = list(backends), frameworks()
     home = _home(configs)
     shares: list[Share] = []
     for b in sorted(configs, key=_turn):
-        # a program of one dtype serves no other, and a process starts sooner than it compiles
+        # programs are compiled per dtype, and starting a process is faster than compiling
         slow = b.name in known and known[b.name].compiles_slowly
         first, *others = [
             Share(b.name, b.mode, device, part) for part in _parts(chosen, by_dtype=slow or full)
         ]
         identities = tuple(likelihoods()) if full else QUICK_LIKELIHOODS
         replicas = list(range(REPLICAS + 1)) if b.title == home else [0]
-        if slow and full:  # its memory holds the programs of so many cases, or of all identities
+        if slow and full:  # its memory holds the programs of one chunk, or of all identities
             shares += [first, Share(b.name, b.mode, device, [], identities, replicas), *others]
-        else:  # identities use programs of float64's cases; a trajectory has its own: to the shorter
+        else:  # identities reuse programs of float64 cases; trajectories go to the last, shorter share
             *earlier, last = [replace(first, identities=identities), *others]
             shares += [*earlier, replace(last, replicas=replicas)]
     return shares
 
 
 def _turn(backend: BackendConfig) -> int:
-    """Long shares start first, so that no core ends with one while the others wait."""
+    """Return a sort key that starts long shares first, so that cores finish together."""
     framework = framework_of(backend.name)
     return 2 if framework is None else 0 if framework.compiles_slowly else 1
 
 
 def _parts(chosen: list[Case], *, by_dtype: bool) -> list[list[tuple[int, dict[str, str]]]]:
-    """Numbered cases in chunks; those of one dtype together, as they share what is compiled."""
+    """Return numbered cases in chunks; with `by_dtype` each has one dtype and shares its programs."""
     numbered = [(i, asdict(case)) for i, case in enumerate(chosen)]
     if by_dtype:
         numbered.sort(key=lambda x: x[1]["dtype"], reverse=True)  # float64, then float32
@@ -102,7 +102,7 @@ def _parts(chosen: list[Case], *, by_dtype: bool) -> list[list[tuple[int, dict[s
 
 
 def _home(configs: list[BackendConfig]) -> str:
-    """The backend whose perturbed replicas say how far rounding alone carries."""
+    """Return the title of the backend whose perturbed replicas show the effect of rounding."""
     others = [b.title for b in configs if b.name != REFERENCE]
     return others[-1] if others else configs[0].title
 
@@ -118,12 +118,12 @@ def run_checks(
 
     Args:
         backends: names such as `jax` or `torch:compile`; the numpy reference always takes part.
-        full: every method × likelihood × kernel × dtype instead of the stated subset.
-        device: of every backend but the reference.
-        on_progress: called with a line as each process ends.
+        full: every method with every likelihood in both dtypes, instead of a subset.
+        device: device of every backend except the reference.
+        on_progress: called with one line when a process ends.
 
     Raises:
-        UserError: for a backend that is unknown, lacks its framework or the device, or has no numbers.
+        UserError: if a backend is unknown, lacks its framework or the device, or computes no numbers.
     """
     configs = [BackendConfig.parse(name) for name in backends if name != REFERENCE]
     for b in configs:
@@ -154,13 +154,13 @@ def run_checks(
     not_offered: list[Skip] = []
     for b in configs:
         not_offered += skips(b, chosen, arrays[b.title])
-        if b.title not in ended_badly:  # of one that did, the failure says enough
+        if b.title not in ended_badly:  # otherwise the failure explains what is missing
             failures += omissions(b, chosen, arrays[b.title])
     return _report(chosen, arrays, _home(configs), failures, not_offered, full=full)
 
 
 def _refuse_without(device: str, configs: Iterable[BackendConfig], folder: Path) -> None:
-    """Raises `UserError` where a backend does not find the device, before anything is computed."""
+    """Raise `UserError` if a backend does not find the device, before anything is computed."""
     for b in configs:
         try:
             _run(Share(b.name, b.mode, device), folder / "nothing.npz", {})
@@ -169,7 +169,10 @@ def _refuse_without(device: str, configs: Iterable[BackendConfig], folder: Path)
 
 
 def _run(share: Share, out: Path, variables: dict[str, str]) -> Arrays:
-    """One process, with these variables too; raises `RuntimeError` with the end of its error output."""
+    """Run one process with these environment variables added, and return its arrays.
+
+    Raises `RuntimeError` with the last line of its error output if it fails.
+    """
     done = subprocess.run(
         [sys.executable, "-P", "-m", "svgpbench.checks.worker", str(out)],
         input=json.dumps(asdict(share)),
@@ -186,7 +189,7 @@ def _run(share: Share, out: Path, variables: dict[str, str]) -> Arrays:
 
 
 def _shared_compilations(folder: Path) -> dict[str, str]:
-    """Some compile every operation of an eager run: processes of one dtype share what they compiled."""
+    """Return environment variables with which processes share compiled programs in `folder`."""
     variables: dict[str, str] = {}
     for name, framework in frameworks().items():
         variables |= framework.cache(str(folder / name))
@@ -231,7 +234,7 @@ def _report(
 
 
 def _notes(chosen: Iterable[Case]) -> Iterator[str]:
-    """What has no dense column, and what is installed and cannot be loaded: a line each."""
+    """Yield one line per part without a dense column, and per plugin that cannot be loaded."""
     alone = dict.fromkeys(filter(None, map(without_dense, chosen)))
     for what in alone:
         yield f"{what} has no dense column: its backends are compared with one another alone"

@@ -1,4 +1,4 @@
-"""One backend's share of the check in a process of its own: cases in as JSON, arrays out as .npz."""
+"""A worker process that checks one backend: it reads cases as JSON and writes arrays as .npz."""
 
 from __future__ import annotations
 
@@ -33,17 +33,18 @@ Place = tuple[str, str, str]
 
 
 def ops_for(backend: str, mode: str, device: str, dtype: str = "float64") -> Ops:
-    """The backend in a dtype; the reference stays in float64 on the CPU."""
+    """Return the backend in a dtype. The reference always computes in float64 on the CPU."""
     if backend == REFERENCE:
         return load_backend(backend, mode)
     return load_backend(backend, mode, dtype, device)
 
 
 def run_task(task: dict[str, Any]) -> Arrays:
-    """The arrays of a task: `cases` under `index|name`, identities and trajectories by number.
+    """Return the arrays of a task.
 
-    What the backend does not offer is under `skipped`, with the reason; a case that raises is under
-    `failed`, and the others go on.
+    Arrays of cases are named `index|name`; identities and trajectories are named by number. Parts that
+    the backend does not offer are named `skipped` and hold the reason. A case or identity that raises
+    is named `failed` and holds the message; the others continue.
     """
     place = (str(task["backend"]), str(task["mode"]), str(task["device"]))
     out: Arrays = {}
@@ -76,22 +77,25 @@ def run_task(task: dict[str, Any]) -> Arrays:
 
 
 def _arrays_of_case(place: Place, case: Case, known: dict[Case, Arrays]) -> Arrays:
-    """The arrays of one case; `known` are those of before, by case."""
+    """Return the arrays of one case. `known` caches the arrays of earlier cases and is updated."""
     if why := _refused_dtype(place[0], case.dtype):
         return skipped(groups_of(case.trajectories), why)
     ops = ops_for(*place, case.dtype)
-    computed = replace(case, dtype=ops.dtype)  # the reference's in float32 is that in float64
+    computed = replace(case, dtype=ops.dtype)  # the reference computes float32 cases in float64
     if computed not in known:
         try:
             found = evaluate(ops, *case.build(), small_problem(), case.trajectories)
-        except Exception as error:  # a backend's, a method's: the other cases go on
+        except Exception as error:  # of a backend or method: other cases continue
             return {FAILED: np.array(one_line(error))}
         known[computed] = found | {SOURCE: np.array(ops.name)}
     return known[computed]
 
 
 def _refused_dtype(backend: str, dtype: str) -> str:
-    """Why a backend has no numbers in a dtype; empty where it has. The reference has one for both."""
+    """Return the reason why a backend cannot serve a dtype, or an empty string.
+
+    The reference serves every dtype.
+    """
     offered = load(BACKENDS, backend).capabilities.dtypes
     if backend == REFERENCE or dtype in offered:
         return ""
@@ -99,7 +103,7 @@ def _refused_dtype(backend: str, dtype: str) -> str:
 
 
 def main() -> None:
-    """`python -m svgpbench.checks.worker OUT.npz` with the task on standard input."""
+    """Run `python -m svgpbench.checks.worker OUT.npz` with the task on standard input."""
     task = json.load(sys.stdin)
     pin(task["backend"], 1, [])
     np.savez(Path(sys.argv[1]), **run_task(task))  # type: ignore[arg-type, unused-ignore]

@@ -1,4 +1,4 @@
-"""The command line: `svgpbench list | fetch | data | run | table | claims | check | speed | ...`."""
+"""Command line of svgpbench: `svgpbench list | fetch | data | run | table | claims | check | speed | ...`."""
 
 from svgpbench.cli.application import app, main
 

@@ -1,4 +1,4 @@
-"""`python -m svgpbench.cli`."""
+"""Entry point of `python -m svgpbench.cli`."""
 
 from svgpbench.cli import main
 

@@ -1,4 +1,4 @@
-"""`svgpbench advise`: what the records support on data such as the user's, or why they support nothing."""
+"""`svgpbench advise`: recommend a method for the user's data from the records of similar data sets."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ OF_A_TASK = {
     Task.classification: ("bernoulli-probit", "bernoulli-logit"),
     Task.multiclass: ("softmax", "robust-max"),
 }
-"""What a task is usually modelled with."""
+"""Usual likelihoods of each task."""
 SUPPORTS = {
     Task.regression: ("real", "counts"),
     Task.classification: ("binary", "classes"),
     Task.multiclass: ("classes",),
 }
-"""What y may hold, as a likelihood says it."""
+"""Kinds of target (`support` of a likelihood) that fit each task."""
 
 
 def advise_command(
@@ -101,7 +101,10 @@ def advise_command(
 
 
 def _sizes(name: str, targets: list[str], task: Task | None) -> tuple[Task, int, int]:
-    """Task, N and D of a data set of a registry, which need not be at hand, or of a file."""
+    """Return task, N and D of a registered data set or of a table file.
+
+    A registered data set need not be downloaded. Raises `UserError` for options that do not fit.
+    """
     if is_table_file(name):
         if len(targets) != 1:
             raise UserError(f"{name}: give one --target, the column to predict")
@@ -117,7 +120,7 @@ def _sizes(name: str, targets: list[str], task: Task | None) -> tuple[Task, int,
 
 
 def _refuse_misfits(kind: Task, likelihood: str | None, metric: str) -> None:
-    """Raise `UserError` for a likelihood of another kind of target, and for a metric of another task."""
+    """Raise `UserError` if the likelihood or the metric does not fit the task."""
     if likelihood and load(LIKELIHOODS, likelihood).support not in SUPPORTS[kind]:
         known = " or ".join(OF_A_TASK[kind])
         raise UserError(f"--likelihood {likelihood}: not of {kind.value}, which takes {known}")

@@ -1,4 +1,4 @@
-"""The commands put together, and the one place that turns a user's mistake into one line."""
+"""The typer application, and the function that turns a `UserError` into one line on stderr."""
 
 from __future__ import annotations
 
@@ -42,12 +42,18 @@ def overview(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and exit: 0 fine, 1 a cell or check failed, 2 the user's mistake."""
+    """Run the command line and exit with its code.
+
+    0: success; 1: a cell or a check failed; 2: an error of the user; 130: interrupted.
+    """
     sys.exit(exit_code(arguments))
 
 
 def exit_code(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; a mistake of the user's becomes one line on stderr."""
+    """Run the command line and return its exit code.
+
+    An error of the user is printed as one line on stderr. Any other exception is raised.
+    """
     command: Any = typer.main.get_command(app)
     args = None if arguments is None else list(arguments)
     try:
@@ -61,7 +67,7 @@ def exit_code(arguments: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
     except Exception as error:
-        # usage errors; their class moved when typer took click in, their method did not
+        # A usage error. Its class depends on the version of typer; `format_message` does not.
         explain = getattr(error, "format_message", None)
         if explain is None:
             raise

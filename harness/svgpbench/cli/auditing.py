@@ -1,4 +1,4 @@
-"""`svgpbench data show` and `data audit`: what is counted and flagged, also in a user's table."""
+"""`svgpbench data show` and `data audit`: facts and flags of a data set or of a user's table."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def audit_command(
 
 
 class Own(NamedTuple):
-    """What the command line says of a table of the user's own."""
+    """Options of the command line for a table of the user's own."""
 
     targets: Sequence[str]
     task: Task | None
@@ -127,7 +127,7 @@ def _declared(name: str, own: Own) -> DatasetEntry:
 
 
 def _check_registered(name: str, own: Own) -> None:
-    """Refuse what a registry says itself, and a folder in place of a file."""
+    """Raise `UserError` if an option of table files is given for a registered name or a folder."""
     for option, value in zip(("--target", "--task", "--array"), own, strict=True):
         if value and Path(name).is_dir():
             raise UserError(f"{name} is a folder; name a file in it, such as a .csv")
@@ -139,7 +139,7 @@ def _check_registered(name: str, own: Own) -> None:
 
 
 def _audits(name: str, own: Own) -> Iterator[Audit]:
-    """Of a registered data set, or of each output of a table of the user's own."""
+    """Yield the audit of a registered data set, or one audit per target of a user's table."""
     with data_errors_are_the_users():
         if is_table_file(name):
             yield from (audit_dataset(dataset) for dataset in _own_tables(name, own))
@@ -169,7 +169,7 @@ def _own_tables(file: str, own: Own) -> Iterator[Dataset]:
 
 
 def _at_hand() -> list[str]:
-    """Every data set that can be loaded without a network."""
+    """Return the names of the data sets that can be loaded without a network."""
     with data_errors_are_the_users():
         return [
             name

@@ -1,4 +1,4 @@
-"""`svgpbench check`: do all backends compute the same numbers, and are they right."""
+"""`svgpbench check`: compare the numbers of all backends with each other and with oracles."""
 
 from __future__ import annotations
 

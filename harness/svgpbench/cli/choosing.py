@@ -1,4 +1,4 @@
-"""`svgpbench choose`: which methods a preset takes for the rows of a printed table."""
+"""`svgpbench choose`: the methods that a preset should use for the rows of a printed table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`svgpbench claims`: what the papers claim, and what the records say of it."""
+"""`svgpbench claims`: the claims of the papers, graded by the records."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 WIDTH = 100
 LEDGER = ("id", "claim", "grade", "fidelity", "effect, 95 %")
 MOST = {"claim": 46, "effect, 95 %": 20}
-"""Columns that fold before the others do."""
+"""Maximum widths of columns that wrap, in characters."""
 
 MOST_LINES = 12
-"""Effects of a core part, and conditions, that an entry shows; --json has all."""
+"""Maximum number of effects per part, and of conditions, that an entry shows; --json has all."""
 
 BESIDE = {
     "released": "--paper",
     "contradictions": "--results",
     "artefacts": "--paper and --results",
 }
-"""What each page of its own may have with it."""
+"""Options that each separate page (`--released`, ...) can be combined with."""
 
 COLOURS = {
     "holds": "green",
@@ -107,7 +107,10 @@ def claims_command(
 
 
 def _page(asked: dict[str, bool], narrowed: bool, of_a_paper: bool) -> str:
-    """The one that is asked for, empty where none is; raises `UserError` for what does not go with it."""
+    """Return the name of the requested page, or an empty string.
+
+    Raises `UserError` if several pages are requested, or options that do not fit the page.
+    """
     pages = [name for name, wanted in asked.items() if wanted]
     if not pages:
         return ""
@@ -137,7 +140,7 @@ def _print_released(paper: str | None, as_markdown: bool) -> None:
 
 
 def _contradictions(results: Path) -> str:
-    """Each contradiction of the papers, and what the claims that settle it come to."""
+    """Return, as Markdown, each contradiction of the papers and the grades of its claims."""
     from svgpbench.papers import load_paper, paper_folders
     from svgpbench.papers.contradictions import contradictions
     from svgpbench.papers.contradictions_page import settled_as_markdown
@@ -153,7 +156,7 @@ def _contradictions(results: Path) -> str:
 
 @contextmanager
 def _progress() -> Iterator[Callable[[str], None]]:
-    """What to call with each claim that was computed: on a terminal, a line says which."""
+    """Yield a function to call with each computed claim; on a terminal it updates a status line."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield lambda claim: None
@@ -175,14 +178,14 @@ def _row(one: Judged) -> list[Text]:
 
 
 def _table(rows: list[list[Text]]) -> RenderableType:
-    """Return the rows of the ledger as a table, and how many claims have which grade."""
+    """Return the rows of the ledger as a table, with the number of claims per grade below."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for row in rows:
         row[2].stylize(COLOURS.get(row[2].plain, "dim"))
         row[3].stylize("dim")
     columns = dict(zip(LEDGER, zip(*rows, strict=True), strict=True))
     shown = {name: texts for name, texts in columns.items() if any(map(str, texts))}
-    for column in shown:  # no effect where nothing has run
+    for column in shown:  # the effect column is empty if nothing has run
         table.add_column(column, no_wrap=column in ("id", "grade"), max_width=MOST.get(column))
     for cells in zip(*shown.values(), strict=True):
         table.add_row(*cells)
@@ -192,7 +195,7 @@ def _table(rows: list[list[Text]]) -> RenderableType:
 
 
 def _about(paper: Paper, table: RenderableType) -> RenderableType:
-    """A paper's claims between what it says and what a reader of it must know."""
+    """Return the table of a paper's claims, with its summary above and its notes below."""
     about = paper.about
     source = Text(f"{', '.join(about.authors)}, {about.venue} {about.year}", style="dim")
     notes: list[RenderableType] = []
@@ -219,7 +222,7 @@ def _coloured(grade: str) -> Text:
 
 
 def _entry(paper: Paper, one: Judged, results: Path) -> RenderableType:
-    """Return a claim on one screen: sentence, grade, finding, core evidence, conditions, command."""
+    """Return a claim on one screen: sentence, grade, finding, core evidence, conditions, commands."""
     claim = one.claim
     names = ", ".join(author.rpartition(" ")[2] for author in paper.about.authors)
     source = f"{names} {paper.about.year}, {claim.where}"
@@ -249,13 +252,13 @@ def _sentence(text: str) -> str:
 
 
 def _scope(paper: Paper, artefact: str) -> str:
-    """Return what is smaller than printed, or stands in for data of the paper."""
+    """Return how an artefact is smaller than printed, and which stand-in replaces missing data."""
     found = paper.artefact(artefact)
     return "; ".join(filter(None, (found.smaller, found.missing)))
 
 
 def _core(one: Judged) -> Iterator[RenderableType]:
-    """Yield each part that decides, with its effects."""
+    """Yield each core part and each erratum part, with its effects."""
     from svgpbench.stats.effects import with_interval
 
     for part in (*one.of("core"), *one.of("erratum")):
@@ -278,7 +281,7 @@ def _core(one: Judged) -> Iterator[RenderableType]:
 
 
 def _conditions(one: Judged) -> Iterator[RenderableType]:
-    """Yield a line for each condition: what was tried beside the claim, and how it came out."""
+    """Yield a table with one line per condition: setting, grade and effect."""
     from svgpbench.papers.grading import effect_of
 
     conditions = one.of("condition")
@@ -295,7 +298,7 @@ def _conditions(one: Judged) -> Iterator[RenderableType]:
 
 
 def _again(one: Judged, results: Path) -> Iterator[RenderableType]:
-    """Yield the commands that make its records and grade it again."""
+    """Yield the commands that make the records of a claim and grade it again."""
     commands = [*one.commands, f"svgpbench claims {one.claim.id} --results {results}"]
     lines = "\n".join(f"  {command}" for command in commands)
     rests = f", {len(one.records)} records" if one.records else ""

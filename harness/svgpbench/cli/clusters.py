@@ -1,4 +1,4 @@
-"""Options of `svgpbench run` for what computes: this machine, a Dask cluster, or jobs of a queue."""
+"""Options of `svgpbench run` that select this machine, a Dask cluster, or jobs of a queue."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WORKERS_COME_S = 60.0
 
 
 class Where(NamedTuple):
-    """What the command line says of it."""
+    """Options `--dask`, `--slurm`, `--pbs` and `--cluster` of the command line."""
 
     dask: str | None
     slurm: bool
@@ -27,11 +27,11 @@ class Where(NamedTuple):
 
     @property
     def queue(self) -> Literal["slurm", "pbs"] | None:
-        """The queue of jobs, if one is asked for."""
+        """Job queue that is requested, or None."""
         return "slurm" if self.slurm else "pbs" if self.pbs else None
 
     def check(self, jobs: int | None) -> None:
-        """Raise `UserError` for options that do not go together, and for an extra that is missing."""
+        """Raise `UserError` for options that exclude each other, or if Dask is needed but missing."""
         chosen = [self.dask is not None, self.slurm, self.pbs]
         if sum(chosen) > 1:
             raise UserError("give one of --dask, --slurm and --pbs")
@@ -61,7 +61,7 @@ def crew_at(
     memory: float | None,
     on_notice: Callable[[str], None],
 ) -> Iterator[Executor | None]:
-    """Who computes; None for this machine. Jobs of a queue end with the block."""
+    """Yield the executor of the cells, or None for this machine. Jobs of a queue end on exit."""
     if where.dask is not None:
         with dask_client(where.dask) as client:
             yield _crew(client, timeout, memory, WORKERS_COME_S, on_notice)
@@ -74,7 +74,7 @@ def crew_at(
         with job_cluster(where.queue, options) as cluster:
             cluster.scale(jobs=options.jobs)
             with Client(cluster, set_as_default=False) as client:
-                # a queue takes as long as it takes
+                # no limit: the waiting time in a queue is unknown
                 yield _crew(client, timeout, memory, None, on_notice)
     else:
         yield None
@@ -96,11 +96,14 @@ def _crew(
 
 @contextmanager
 def dask_client(address: str) -> Iterator[object]:
-    """A connection to a scheduler; raises `UserError` where none answers."""
+    """Yield a client of a Dask scheduler.
+
+    Raises `UserError` if the address is invalid or no scheduler answers.
+    """
     from distributed import Client
     from distributed.comm import parse_host_port
 
-    try:  # a client that is begun with no address waits for one when it is dropped
+    try:  # check first: a client with an invalid address blocks when it is deleted
         parse_host_port(address.rpartition("://")[2])
     except ValueError:
         raise UserError(f"--dask {address}: give HOST:PORT, such as 10.0.0.7:8786") from None
@@ -114,7 +117,7 @@ def dask_client(address: str) -> Iterator[object]:
 
 
 def print_job_script(where: Where) -> None:
-    """Print what `--slurm` or `--pbs` would submit; raises `UserError` without one of them."""
+    """Print the job that `--slurm` or `--pbs` would submit. Raises `UserError` without either."""
     from svgpbench.runs.job_queues import JobOptions, job_cluster
 
     if where.queue is None:

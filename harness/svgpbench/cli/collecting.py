@@ -1,4 +1,4 @@
-"""`svgpbench collect`: records of several folders as one table, or kept in one folder."""
+"""`svgpbench collect`: put the records of several folders into one table or one folder."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def collect_command(
 
 
 def _write(folders: list[Path], out: Path, traces: bool, newest: bool) -> Iterable[str]:
-    """Write the table and say what is in it; returns what a reader of it must know."""
+    """Write the table, print a summary of it, and return its warnings."""
     from svgpbench.results import tidy
     from svgpbench.results.duplicates import deduplicate
     from svgpbench.results.store import records_below

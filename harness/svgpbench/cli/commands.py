@@ -1,4 +1,4 @@
-"""The commands by name, each imported when it is asked for: none waits for what another imports."""
+"""Commands by name. A command is imported only when it is used, to keep start-up short."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ COMMANDS = {
     "new": "creating:new_command",
     "data": "data:data_app",
 }
-"""Where each command is, in the order of the help: a function, or a group of commands."""
+"""`module:member` of each command, in the order of the help; a function or a group of commands."""
 
 
 class Imported(Mapping[str, Any]):
-    """The commands; only a value imports."""
+    """Mapping from names to commands; reading a value imports its module."""
 
     def __getitem__(self, name: str) -> Any:
-        """The command of a name."""
+        """Import and return the command `name`."""
         module, _, member = COMMANDS[name].partition(":")
         found = getattr(importlib.import_module(f"svgpbench.cli.{module}"), member)
         if isinstance(found, typer.Typer):
@@ -52,16 +52,16 @@ class Imported(Mapping[str, Any]):
         return typer.main.get_command(alone)
 
     def __iter__(self) -> Iterator[str]:
-        """Names."""
+        """Iterate over the names of the commands."""
         return iter(COMMANDS)
 
     def __len__(self) -> int:
-        """How many there are."""
+        """Return the number of commands."""
         return len(COMMANDS)
 
 
 class Commands(TyperGroup):
-    """The group of all commands."""
+    """Group of all commands."""
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes | {"commands": Imported()})

@@ -1,4 +1,4 @@
-"""`svgpbench compare`: two methods, two backends or two folders of records, cell by cell."""
+"""`svgpbench compare`: paired differences of two methods, backends or folders of records."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _within(
 
 
 def _only(results: Path) -> Experiment:
-    """The experiment that the records are of; raises `UserError` where that leaves a choice."""
+    """Return the experiment of the records. Raises `UserError` unless it is a single shipped one."""
     from svgpbench.results.store import experiments
 
     names = experiments(results)
@@ -132,7 +132,7 @@ def _print(found: Comparison) -> None:
 
 
 def _table(rows: list[Row], found: Comparison) -> Table:
-    """A row a data set, with the columns that tell the rows apart."""
+    """Return the comparison as a table: one row per `Row`, with the columns in which rows differ."""
     from svgpbench.stats.effects import with_interval
 
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
@@ -159,7 +159,7 @@ def _table(rows: list[Row], found: Comparison) -> Table:
 
 
 def _telling(rows: list[Row]) -> Iterator[str]:
-    """The data set, and what else is not the same in all rows."""
+    """Yield `data` and the names of the other settings that differ between the rows."""
     for name in rows[0].shared:
         if name == "data" or len({row.shared[name] for row in rows}) > 1:
             yield name

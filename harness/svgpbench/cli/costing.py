@@ -1,4 +1,4 @@
-"""`svgpbench cost`: what a method's steps cost at given sizes, counted without running them."""
+"""`svgpbench cost`: FLOPs, bytes and memory of a method's steps, counted without running them."""
 
 from __future__ import annotations
 
@@ -95,7 +95,10 @@ def _machine(peak_flops: float | None, bandwidth: float | None) -> tuple[float, 
 
 
 def _option(text: str) -> tuple[str, str | bool | int | float]:
-    """`key=value` with true, false and numbers as in TOML, anything else as a bare word."""
+    """Parse `key=value` into a key and a bool, an int, a float or else a string.
+
+    Raises `UserError` without a key or an equals sign.
+    """
     key, equals, value = text.partition("=")
     if not key or not equals:
         raise UserError(f"--option {text!r}: give KEY=VALUE, such as tying=untied")
@@ -118,7 +121,7 @@ def _rows(cost: Cost, machine: tuple[float, float] | None) -> dict[str, dict[str
 
 
 def _unfused_time(tally: Tally, machine: tuple[float, float]) -> float:
-    """What arithmetic or memory traffic alone would take, whichever is longer."""
+    """Return the longer of the times for the arithmetic and for the memory traffic, in seconds."""
     return max(tally.flops / machine[0], tally.bytes / machine[1])
 
 
@@ -155,6 +158,6 @@ def _powers(found: dict[str, float]) -> str:
 
 
 def _scaled(x: float) -> str:
-    """Three digits and an SI prefix: 4.01e17 is 401 P."""
+    """Format a number with three digits and an SI prefix: 4.01e17 is `401 P`."""
     power = max(-2, min(8, math.floor(math.log10(x) / 3))) if x > 0 else 0
     return f"{x / 1000.0**power:.3g} {PREFIXES[power]}"

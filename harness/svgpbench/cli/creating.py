@@ -1,4 +1,4 @@
-"""`svgpbench new`: a small package of a plugin, to install and to change, from the templates of its kind."""
+"""`svgpbench new`: write a small package of a plugin from the templates of its kind."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from svgpbench.plugins import (
 )
 
 FILLED = ".template"
-"""The ending of a file with placeholders; any other is copied as it is."""
+"""Suffix of a file with placeholders; any other file is copied unchanged."""
 
 
 class Kind(StrEnum):
@@ -53,7 +53,7 @@ GROUPS = {
     Kind.dataset: DATASETS,
     Kind.paper: PAPERS,
 }
-"""The entry points of each kind."""
+"""Entry-point group of each kind."""
 
 
 def new_command(
@@ -74,9 +74,9 @@ def new_command(
 
 
 def words_of(kind: Kind, name: str) -> dict[str, str]:
-    """What stands for each placeholder.
+    """Return the text of each placeholder: `name`, `module`, `cls` and `version`.
 
-    Raises `UserError` for a name that is none of a package, a module or a plugin, or is taken.
+    Raises `UserError` if `name` is not valid for a package or a module, or is taken.
     """
     if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name):
         raise UserError(
@@ -96,7 +96,7 @@ def words_of(kind: Kind, name: str) -> dict[str, str]:
 
 
 def _taken(kind: Kind) -> set[str]:
-    """Names that a plugin of the kind cannot have."""
+    """Return the names that are taken by existing plugins of the kind."""
     found = set(plugins(GROUPS[kind]))
     if kind is Kind.dataset:
         found.update(name for registry in registries() for name in registry.names())
@@ -104,7 +104,7 @@ def _taken(kind: Kind) -> set[str]:
 
 
 def filled(template: Traversable, words: dict[str, str]) -> dict[Path, bytes]:
-    """Every file of a template by its path in the package, in order, its placeholders filled in."""
+    """Return the files of a template by path in the package, sorted, with placeholders filled in."""
     found = {}
     for path, file in _files(template):
         text = str(path).replace("MODULE", words["module"]).replace("NAME", words["name"])
@@ -124,9 +124,9 @@ def _files(folder: Traversable, below: Path = Path()) -> Iterator[tuple[Path, Tr
 
 
 def write_folder(folder: Path, content: dict[Path, bytes]) -> None:
-    """Write a folder that is not there yet, whole or not at all.
+    """Write a new folder with all files of `content`, or none of them.
 
-    Raises `UserError` where it is there or cannot be written; nothing is left then.
+    Raises `UserError` if the folder exists or cannot be written; partial files are removed.
     """
     if os.path.lexists(folder):
         raise UserError(f"{folder} is there already; take another name, or another folder by --out")

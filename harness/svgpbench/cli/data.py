@@ -1,4 +1,4 @@
-"""`svgpbench data`: what is known of the data sets, and what their numbers give away."""
+"""`svgpbench data`: the commands that show, audit, split, make, export and pin data sets."""
 
 from __future__ import annotations
 

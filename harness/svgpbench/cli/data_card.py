@@ -1,4 +1,4 @@
-"""The facts of a data set as lines: what its registry declares, and what is counted in its numbers."""
+"""Facts of a data set as (key, text) lines: declared by its registry or counted in its numbers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MISSING = {
 
 
 def declared_card(entry: DatasetEntry) -> Lines:
-    """What the registry says of a data set; none of its files is read."""
+    """Yield the lines that the registry declares; no file of the data set is read."""
     yield from _what(entry)
     yield "rows", str(entry.rows)
     yield "features", f"{len(entry.features)}: {_few(entry.features)}"
@@ -37,7 +37,7 @@ def declared_card(entry: DatasetEntry) -> Lines:
 
 
 def card(audit: Audit) -> Lines:
-    """What is declared of a data set, counted in it, and flagged."""
+    """Yield the lines of a data set: declared facts, counted facts and flags."""
     entry, facts = audit.entry, audit.facts
     if entry is None:
         yield "task", f"{audit.task}, target {audit.target}"
@@ -71,7 +71,7 @@ def card(audit: Audit) -> Lines:
 
 
 def layout_in_words(layout: Layout) -> str:
-    """How a user's file was read."""
+    """Describe in words the reader, separator and header of a user's file."""
     if layout.reader not in _SEPARATED:
         return layout.reader
     header = f"names in line {layout.skip_lines + 1}" if layout.header else "no names: x1, x2, ..."

@@ -1,4 +1,4 @@
-"""`svgpbench doctor`: what this machine has and lacks; how a record's was other, and what that had."""
+"""`svgpbench doctor`: state of this machine, its differences from a record's, a record's lock."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def doctor_command(
         table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
         for finding in findings:
             advice = f"\n→ {finding.advice}" if finding.advice else ""
-            found = Text(f"{finding.found}{advice}")  # not markup: advice has [brackets] in it
+            found = Text(f"{finding.found}{advice}")  # `Text`, because advice contains [brackets]
             table.add_row(MARKS[finding.state], finding.what, found)
         printer().print(table)
     if any(finding.state == "problem" for finding in findings):
@@ -68,7 +68,10 @@ def doctor_command(
 
 
 def _lock(text: str, results: Path) -> None:
-    """Print a file that `pip install -r` takes."""
+    """Print the packages of a record as a requirements file of pip.
+
+    Raises `UserError` if the record has no lock.
+    """
     from svgpbench.cli.then_and_now import commit_of, environment_of, record_named
 
     record = record_named(text, results)
@@ -84,7 +87,7 @@ def _lock(text: str, results: Path) -> None:
 
 
 def _compare(text: str, results: Path, as_json: bool) -> None:
-    """Print what is not as it was where a record was made, a line each."""
+    """Print the differences between the environment of a record and this one, one per line."""
     from svgpbench.cli.then_and_now import (
         differences,
         environment_here,

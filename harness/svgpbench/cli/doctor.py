@@ -1,4 +1,4 @@
-"""What this machine has for a run: Python, frameworks, cores, BLAS, GPU, a folder to write in."""
+"""Checks of this machine: Python, frameworks, cores, memory, BLAS, GPU, data and results folder."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ print(module.__version__, 'on', framework.device(module))
 
 
 class Finding(Strict):
-    """One thing looked at: `missing` is something optional, `problem` keeps runs from working."""
+    """Result of one check. `missing`: something optional is absent; `problem`: runs cannot work."""
 
     what: str
     state: Literal["ok", "missing", "problem"]
@@ -55,7 +55,7 @@ class Finding(Strict):
 
 
 def diagnose(results: Path, *, deep: bool = False) -> list[Finding]:
-    """Look at everything; `deep` imports each framework in a process of its own."""
+    """Run all checks. With `deep`, each framework is imported in a separate process."""
     return [
         _python(),
         *_backends(deep),
@@ -101,7 +101,7 @@ def _backends(deep: bool) -> Iterator[Finding]:
 
 
 def _broken() -> Iterator[Finding]:
-    """Plugins that cannot be loaded: whatever they would add is missing, and all else works."""
+    """Yield one finding per plugin that cannot be loaded or whose name is taken."""
     for group in GROUPS:
         for name, line in left_out(group):
             advice = "mend or uninstall that package"
@@ -109,7 +109,7 @@ def _broken() -> Iterator[Finding]:
 
 
 def _imported(name: str, framework: Framework) -> Finding:
-    """What a framework says of itself, in a process of its own, on any device."""
+    """Import a framework in a separate process; report its version and device, or the error."""
     environment = os.environ | framework.environment("", 1)
     try:
         done = subprocess.run(
@@ -168,7 +168,7 @@ def _gpu() -> Finding:
 
 
 def _data() -> Finding:
-    """Where data sets are kept, asked for, and how many of them are at hand."""
+    """Report the folder of downloads, the mirrors, and how many data sets are at hand."""
     cache, mirrors = cache_folder(), mirrors_from_environment()
     known = [one for one in registries() if isinstance(one, Registry)]
     try:

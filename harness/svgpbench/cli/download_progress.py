@@ -1,4 +1,4 @@
-"""What a download shows while it runs, on stderr: a bar on a terminal, a line a step elsewhere."""
+"""Progress of downloads on stderr: a bar on a terminal, otherwise one line per step."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 
 def in_bytes(count: int) -> str:
-    """A number of bytes for a reader: `3.4 MB`."""
+    """Format a number of bytes with a unit: `3.4 MB`."""
     return decimal(count)
 
 
 @contextmanager
 def reporter() -> Iterator[Callable[[Progress], None]]:
-    """What to call with the progress of downloads."""
+    """Yield a function to call with the progress of downloads."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield _lines(console)
@@ -51,7 +51,7 @@ def reporter() -> Iterator[Callable[[Progress], None]]:
 
 
 def _lines(console: Console) -> Callable[[Progress], None]:
-    """A line whenever another thing is done than before, none for further bytes of it."""
+    """Return a function that prints one line per step, and none for more bytes of that step."""
     last = ""
 
     def show(progress: Progress) -> None:

@@ -1,4 +1,4 @@
-"""`svgpbench data croissant`: a data set as a folder that other programs read."""
+"""`svgpbench data croissant`: write a data set as a folder that other programs can read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files that `svgpbench fetch` is about: what is known or came of each, and the table of them."""
+"""Files of `svgpbench fetch`: the state of each file, and the table that is printed."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _MEANING = {
 
 @dataclass
 class Row:
-    """One file of one data set, and what is known or came of it."""
+    """State of one file of one data set."""
 
     name: str
     entry: Any
@@ -49,12 +49,12 @@ class Row:
     state: State
     places: tuple[str, ...] = ()
     answers: tuple[Answer, ...] = ()
-    sha256: str | None = None  # what the file holds: declared, or found when it was accepted
+    sha256: str | None = None  # declared, or computed from the accepted file
     at: Path | None = None
 
     @property
     def meaning(self) -> str:
-        """The state in words."""
+        """State in words, for the table."""
         if self.state == State.WANTED and not self.places:
             return f"by hand: svgpbench fetch {self.name} --from FILE"
         by_form = ", told by its form" if self.found else ""
@@ -62,24 +62,24 @@ class Row:
 
     @property
     def found(self) -> bool:
-        """Whether the sha256 is not a published one, but that of what is there."""
+        """True if no sha256 is published and `sha256` was computed from the file that is there."""
         return self.file.known_by == "form" and self.sha256 is not None
 
     @property
     def size(self) -> str:
-        """The declared size, or the most that it may be."""
+        """Declared size or, for a file known by its form, the maximum size; empty if unknown."""
         at_most = "at most " if self.file.known_by == "form" else ""
         return f"{at_most}{in_bytes(self.file.most)}" if self.file.most else ""
 
     def arrived(self, cache: Path) -> None:
-        """Say that the file is in the cache now."""
+        """Set the state to fetched, with the path in the cache and the sha256 of the file."""
         from svgpbench_datasets.fetch.cache import sha256_of
 
         self.state, self.at = State.FETCHED, cache / self.file.path
         self.sha256 = sha256_of(self.file, cache)
 
     def to_json(self) -> dict[str, Any]:
-        """What `--json` prints."""
+        """Return the dictionary that `--json` prints."""
         by_form, most = self.file.known_by == "form", self.file.most or None
         return {
             "name": self.name,
@@ -97,16 +97,16 @@ class Row:
 
 
 def rows_of(entries: Mapping[str, Any], cache: Path, mirrors: Sequence[str]) -> Iterator[Row]:
-    """Each file of each data set; variants of a data set share theirs.
+    """Yield one row per file of each data set; variants of a data set share files.
 
     Args:
-        entries: what is declared of each data set; a registry of somebody else's need not know of
-            published splits.
-        cache: the folder of downloaded files.
-        mirrors: what is asked before upstream.
+        entries: declared entry of each data set, by name; an entry of a third-party registry may
+            have no `all_files`.
+        cache: folder of downloaded files.
+        mirrors: folders or URLs that are tried before upstream.
 
     Raises:
-        DataError: a mirror that is none, a cache that cannot be read.
+        DataError: a mirror is invalid, or the cache cannot be read.
     """
     from svgpbench_datasets.fetch.cache import is_cached, sha256_of
     from svgpbench_datasets.fetch.places import places
@@ -125,7 +125,7 @@ def rows_of(entries: Mapping[str, Any], cache: Path, mirrors: Sequence[str]) -> 
 
 
 def without_files(entries: Mapping[str, Any], cache: Path) -> Iterator[tuple[str, bool, str]]:
-    """Each data set that nothing is downloaded for: its name, whether it is at hand, and how it comes."""
+    """Yield (name, at hand, how to get it) for each data set that is made or generated."""
     for name, entry in entries.items():
         if getattr(entry, "made", None) is not None:
             there = (cache / entry.made).is_file()
@@ -136,7 +136,7 @@ def without_files(entries: Mapping[str, Any], cache: Path) -> Iterator[tuple[str
 
 
 def wanted(rows: Sequence[Row]) -> dict[File, list[Row]]:
-    """The files to download, and the rows of each."""
+    """Return the files to download, with the rows of each."""
     found: dict[File, list[Row]] = {}
     for row in rows:
         if row.state == State.WANTED:
@@ -147,7 +147,11 @@ def wanted(rows: Sequence[Row]) -> dict[File, list[Row]]:
 def print_table(
     rows: Sequence[Row], others: Sequence[tuple[str, bool, str]], cache: Path, dry_run: bool
 ) -> None:
-    """Print a line a file and a line for each of `without_files`, what was found, and what is left."""
+    """Print one line per file and per data set of `without_files`.
+
+    Below, print the sha256 that were computed and the number and size of files left to download. With
+    `dry_run`, print the addresses of these files too.
+    """
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for column in ("data set", "file", "size", ""):
         table.add_column(column, overflow="fold", justify="right" if column == "size" else "left")
@@ -159,7 +163,7 @@ def print_table(
         table.add_row(Text(name), "", "", Text(how))
     printer(140).print(table)
     for file, askers in wanted(rows).items() if dry_run else ():
-        for place in askers[0].places:  # a line each, whole: an address is there to be copied
+        for place in askers[0].places:  # one unwrapped line each, so that addresses can be copied
             typer.echo(f"{file.path} from {place}")
     if found := {row.file.path: row.sha256 for row in rows if row.found}:
         typer.echo("no sha256 is published, this one was found:")

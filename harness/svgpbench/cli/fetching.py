@@ -1,4 +1,4 @@
-"""`svgpbench fetch`: data sets onto this machine, so that runs need no network."""
+"""`svgpbench fetch`: download data sets, so that runs need no network."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def fetch_command(
 
 
 def _chosen(names: Iterable[str], experiments: Iterable[str], every: bool) -> dict[str, Any]:
-    """What is declared of each data set asked for, in the order of asking."""
+    """Return the declared entry of each requested data set, by name, in the order of the request."""
     asked = [*names]
     for experiment in experiments:
         problems = load_experiment(experiment).problems
@@ -117,7 +117,7 @@ def _adopt(
 
 
 def _download(rows: Sequence[Row], cache: Path, mirrors: Sequence[str]) -> None:
-    """Fetch each file once; one that cannot be had does not keep the next from being fetched."""
+    """Fetch each file once. A file that cannot be fetched is reported, and the next one is tried."""
     from svgpbench_datasets.fetch.fetching import fetch_files
     from svgpbench_datasets.fetch.places import Unavailable
     from svgpbench_datasets.sources import check_form

@@ -1,4 +1,4 @@
-"""`svgpbench learn`: how long training takes to a given test NLPD, ours beside the peers."""
+"""`svgpbench learn`: training time to a given test NLPD, for svgpbench and peer libraries."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ from svgpbench.output.figure import check_figure_path
 from svgpbench.plugins import PEERS, check_backend, plugins
 from svgpbench.runs.cores import job_cores
 
-TRIES = 3  # of a run that others disturb, a call
+TRIES = 3  # attempts per call at a run that other processes disturb
 
 
 class Limits(NamedTuple):
-    """What a run may use, and what it may lose."""
+    """Threads of a run, and the CPU use of other processes that it tolerates."""
 
     threads: int
-    other_cores: float  # CPU of other processes, above which a run is made again
+    other_cores: float  # CPU use of other processes, in cores; above it the run is repeated
 
 
 def learn_command(
@@ -110,7 +110,7 @@ def _as_asked(plan: Plan, seconds: float | None, backends: list[str] | None) -> 
 
 
 def _contestants(plan: Plan, libraries: Iterable[str]) -> list[Contestant]:
-    """Every method that takes part; raises `UserError` for one that its library does not have."""
+    """Return all contestants. Raises `UserError` for a method that its library does not have."""
     peers, found = known_peers(), []
     for name in libraries:
         if name == OURS:
@@ -132,7 +132,10 @@ def _run(
     results: Path,
     limits: Limits,
 ) -> dict[str, list[Entry]]:
-    """All runs that have no undisturbed record yet; Ctrl-C loses the one that is on."""
+    """Make the runs without an undisturbed record, and return the entries of each problem.
+
+    A disturbed run is repeated up to `TRIES` times. Ctrl-C loses only the current run.
+    """
     libraries = dict.fromkeys(x.library for x in contestants)
     for name in plan.backends if OURS in libraries else ():
         check_backend(name.partition(":")[0])
@@ -154,7 +157,7 @@ def _run(
 
 
 def _words(record: Record) -> str:
-    """How a run ended, for a line of progress."""
+    """Return the end of a run in words, for a line of progress."""
     if record.end != records.DONE or record.last is None:
         return f"{record.end}: {record.message}"
     nlpd = "" if record.last.nlpd is None else f", NLPD {record.last.nlpd:.4f}"

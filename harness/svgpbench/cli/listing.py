@@ -1,4 +1,4 @@
-"""`svgpbench list`: what there is to choose from; reads names, imports no framework."""
+"""`svgpbench list`: names of methods, backends, data sets, ...; no framework is imported."""
 
 from __future__ import annotations
 
@@ -66,14 +66,13 @@ def list_command(
 
 
 def _broken(section: Section) -> list[Row]:
-    """Somebody else's plugins that cannot be loaded: each a line, and no end to the list."""
+    """Return one row per plugin of a section that cannot be loaded or whose name is taken."""
     if section not in GROUP_OF:
         return []
     return [{"name": name, "about": line} for name, line in left_out(GROUP_OF[section])]
 
 
 def _methods() -> list[Row]:
-    # a method imports no framework, so that its facts can be shown
     return [{"name": name, **_method(cls)} for name, cls in whole(METHODS).items()]
 
 
@@ -174,7 +173,7 @@ GROUP_OF = {
     Section.likelihoods: LIKELIHOODS,
     Section.inducing: INDUCING,
 }
-"""Whose entry points a section loads to show them."""
+"""Entry-point group that each section loads."""
 
 
 def _first_line(text: str | None) -> str:
@@ -193,7 +192,7 @@ def _table(title: str, rows: list[Row]) -> Table:
 
 
 def _cards(title: str, rows: list[Row]) -> Table:
-    """A block for each row: what is too wide for a line."""
+    """Return a table with one block of lines per row, for rows too wide for one line."""
     table = Table(title=title, title_justify="left", title_style="bold", box=None)
     table.padding = (0, 2, 0, 0)
     for row in rows:

@@ -1,4 +1,4 @@
-"""`svgpbench data make`: a data set that is simulated on the user's machine and kept in a file."""
+"""`svgpbench data make`: simulate a data set on the user's machine and write it to a file."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def make_command(
 
 
 def _checked(name: str, wanted: Walk, out: Path | None) -> Path:
-    """The file to make."""
+    """Return the path of the file to make. Raises `UserError` if name or path does not fit."""
     from svgpbench_datasets.fetch.cache import cache_folder
 
     entry = registry_of(name).describe(name)
@@ -67,7 +67,10 @@ def _checked(name: str, wanted: Walk, out: Path | None) -> Path:
 
 @contextmanager
 def _reporter(rows: int) -> Iterator[Callable[[int], None]]:
-    """What to call with the rows made so far: a bar on a terminal, a line elsewhere; on stderr."""
+    """Yield a function to call with the number of rows made so far.
+
+    It shows a bar on a terminal; otherwise one line is printed at the start. Both go to stderr.
+    """
     console = Console(stderr=True)
     if not console.is_terminal:
         console.print(f"making {rows} rows", highlight=False, style="dim")

@@ -1,4 +1,4 @@
-"""`svgpbench migrate`: records that an older version wrote, in the form of this one."""
+"""`svgpbench migrate`: rewrite records of an older version in the current schema."""
 
 from __future__ import annotations
 

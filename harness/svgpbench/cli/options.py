@@ -1,4 +1,4 @@
-"""Options that several commands share, spelled and explained the same everywhere."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated, TypeAlias
 import typer
 
 RESULTS = Path("runs")
-"""Where records go unless the user says otherwise."""
+"""Default folder of records."""
 
 
 class Dtype(StrEnum):

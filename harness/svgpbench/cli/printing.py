@@ -1,4 +1,4 @@
-"""Tables on a terminal, in a file, in a pipe."""
+"""Console that prints tables to a terminal, a file or a pipe."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from rich.console import Console
 
 
 def printer(width: int = 120) -> Console:
-    """As wide as the terminal; of a width where the output goes to a file or a pipe."""
-    console = Console(markup=False, emoji=False)  # names are other people's
+    """Return a console as wide as the terminal or `COLUMNS`; otherwise `width` characters wide."""
+    console = Console(markup=False, emoji=False)  # user-supplied names are not markup
     if console.is_terminal or os.environ.get("COLUMNS"):
         return console
     return Console(width=width, markup=False, emoji=False)

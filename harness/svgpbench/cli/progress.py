@@ -1,4 +1,4 @@
-"""What a run shows while it runs, on stderr: a bar on a terminal, a line a cell elsewhere."""
+"""Progress of a run on stderr: a bar on a terminal, otherwise one line per cell."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def cell_title(config: CellConfig) -> str:
-    """A cell in the words of the tables: `airfoil, fold 0, t-SVGP, jax`."""
+    """Return the title of a cell: `airfoil, fold 0, t-SVGP, jax`."""
     parts = [config.data.title, f"fold {config.split.fold}"]
     if config.split.kind == "random":
         parts[1] = f"split {config.split.seed}"
@@ -40,7 +40,7 @@ def cell_title(config: CellConfig) -> str:
 
 @contextmanager
 def reporter() -> Iterator[Callable[[Event], None]]:
-    """What to call with each event of a run."""
+    """Yield a function to call with each event of a run."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield lambda event: _print_line(console, event)
@@ -72,7 +72,7 @@ def reporter() -> Iterator[Callable[[Event], None]]:
 
 
 def _usual_metrics(record: Record) -> Iterator[str]:
-    """The metrics that a table would show, of a cell that ended well."""
+    """Yield the usual metrics of a record with status `ok`, as `title value`; none for others."""
     task = load(LIKELIHOODS, record.config.likelihood.name).task
     for name in USUAL[task] if record.status == "ok" else ():
         value = record.metrics.get(name)

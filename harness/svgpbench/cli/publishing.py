@@ -1,4 +1,4 @@
-"""`svgpbench report`: all that is known as one folder of pages, for people to send to each other."""
+"""`svgpbench report`: write all results as one folder of HTML pages."""
 
 from __future__ import annotations
 

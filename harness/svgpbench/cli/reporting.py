@@ -1,4 +1,4 @@
-"""`svgpbench table` and `svgpbench plot`: records to numbers and a figure."""
+"""`svgpbench table` and `svgpbench plot`: tables and figures of an experiment's records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`svgpbench reproduce`: the artefacts of papers, from cells to figures, tables and grades."""
+"""`svgpbench reproduce`: run the cells of papers' artefacts; make figures, tables and grades."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def reproduce_command(
 
 
 def _write_pages(chosen: Sequence[Chosen], results: Path, folder: Path) -> None:
-    """Write the page of each paper; claims that no figure or table shows are not graded."""
+    """Write the page of each paper. Claims that no figure or table shows are not graded."""
     from svgpbench.papers.judged_claims import judged_and_drawn
     from svgpbench.papers.page import shown_of, write_page
 
@@ -98,7 +98,7 @@ def _write_pages(chosen: Sequence[Chosen], results: Path, folder: Path) -> None:
 
 
 def _run(planned: Sequence[Planned], results: Path) -> Collection[str]:
-    """Run the cells that have no final record; returns the ids of those that ran."""
+    """Run the cells without a final record, and return the ids of the cells that ran."""
     from svgpbench.experiments.validation import check_cells
     from svgpbench.runs.pool import run_cells
 
@@ -115,7 +115,7 @@ def _run(planned: Sequence[Planned], results: Path) -> Collection[str]:
 
 
 def _line(made: Written, ran: Collection[str]) -> str:
-    """What was written where, and what became of the cells."""
+    """Return one line: folder and names of the files written, and the numbers of cells."""
     again = sum(cell in ran for cell in made.statuses)
     failed = sum(status != "ok" for status in made.statuses.values())
     cells = f"cells: {again} run, {len(made.statuses) - again} reused, {failed} failed"
@@ -142,7 +142,7 @@ def _without_cells(paper: Paper, artefact: Artefact, results: Path, out: Path) -
 
 
 def _of_times(paper: Paper, artefact: Artefact, record: str, results: Path, out: Path) -> str:
-    """What was drawn of a record of `svgpbench speed`, or why nothing was."""
+    """Draw from a record of `svgpbench speed`; return a line with its files, or why there are none."""
     from svgpbench.papers.reproduction import write_times
 
     try:

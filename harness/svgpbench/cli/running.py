@@ -1,4 +1,4 @@
-"""`svgpbench run`: an experiment to records, with progress, and what came of it."""
+"""`svgpbench run`: run the cells of an experiment, show progress, and print a summary."""
 
 from __future__ import annotations
 
@@ -150,20 +150,23 @@ def run_command(
 
 
 def failed(records: Sequence[Record]) -> bool:
-    """Whether a cell failed; one that its backend does not offer did not, where others ran."""
+    """Return True if a cell failed, or if all were skipped.
+
+    A cell is skipped if its backend does not support it.
+    """
     ended = {record.status for record in records}
     return not ended <= {"ok", "skipped"} or ended == {"skipped"}
 
 
 def records_of(cells: Sequence[Identity], results: Path) -> list[Record]:
-    """The records there are of these cells, from this run or an earlier one."""
+    """Return the existing records of these cells, from this run or an earlier one."""
     from svgpbench.results import store
 
     return store.records_of(results, cells).records
 
 
 def _check_writable(results: Path) -> None:
-    """Refuse a folder that cannot be written before anything runs, and leave nothing in it."""
+    """Raise `UserError` if the folder cannot be written; nothing is left in it."""
     folder = next(path for path in (results, *results.absolute().parents) if path.exists())
     try:
         with tempfile.TemporaryFile(dir=folder):
@@ -178,7 +181,7 @@ def _next_command(
     name: str, experiment: Experiment, preset: str | None, selection: Selection, results: Path
 ) -> str:
     words = ["svgpbench", "table", name]
-    # a selection may go beyond the preset, whose table would leave those cells out
+    # A selection may have cells outside the preset. The table of the preset would omit them.
     if selection == Selection() and (preset or DEFAULT_PRESET in experiment.presets):
         words += ["--preset", preset or DEFAULT_PRESET]
     if results != RESULTS:

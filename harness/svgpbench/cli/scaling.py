@@ -1,4 +1,4 @@
-"""`svgpbench scaling`: how steps grow with N, M, b, P and D, and what they would take at any N."""
+"""`svgpbench scaling`: growth of step times with N, M, b, P and D, and predictions at any N."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from svgpbench.errors import UserError
 from svgpbench.plugins import framework_missing, frameworks
 
 SAMPLES = 100
-"""Of a Monte Carlo likelihood."""
+"""Number of samples of a Monte Carlo likelihood."""
 
 TEN_GIGABIT = 1.25e9
 
@@ -131,7 +131,7 @@ def _print(report: ScalingReport, N: int, workers: list[int], network: float) ->
 
 
 def exponent_table(report: ScalingReport) -> Table:
-    """Exponents of seconds beside those of FLOPs."""
+    """Return a table of the exponents of measured times, next to those of counted FLOPs."""
     table = _table("step", "in", "sizes", "milliseconds", "exponent", "95 %", "counted")
     for found in exponents_of(report):
         ends = [cell.times() for _, cell in report.ladder(found.axis, found.step)]
@@ -146,7 +146,7 @@ def exponent_table(report: ScalingReport) -> Table:
 
 
 def prediction_table(report: ScalingReport, N: int, workers: list[int], network: float) -> Table:
-    """One step over N rows: every row in one of k shards, sums reduced in a tree."""
+    """Return a table of predictions for one step over N rows in k shards, reduced in a tree."""
     table = _table(
         f"step over N = {N:.3g}",
         "workers",

@@ -1,4 +1,4 @@
-"""`svgpbench sharded`: the E-steps of t-SVGP on a table that no memory has to hold."""
+"""`svgpbench sharded`: E-steps of t-SVGP on a table that need not fit in memory."""
 
 from __future__ import annotations
 

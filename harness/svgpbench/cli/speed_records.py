@@ -1,4 +1,4 @@
-"""Speed reports on a terminal: one that was just made, or those of records."""
+"""Printing of speed reports, either new or read from records."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from svgpbench.cli.timed import read_record
 
 
 def print_report(report: SpeedReport) -> None:
-    """Times, what the floor says of them where it was measured, and notes."""
+    """Print the times, the comparison with the floor if it was measured, and the notes."""
     wide = printer(140)
     wide.print(report.table())
     if report.rates:
@@ -28,9 +28,9 @@ def print_report(report: SpeedReport) -> None:
 
 
 def show_records(paths: Sequence[Path], roofline: Path | None) -> None:
-    """Print the report of each record, and draw the roofline of all.
+    """Print the report of each record or, if `roofline` is given, only draw the roofline of all.
 
-    Raises `UserError` for a file that is no record of a speed run.
+    Raises `UserError` for a file that is not a record of a speed run.
     """
     reports = {
         path: read_record(path, "--from-records", "speed", SpeedReport.from_json) for path in paths
@@ -45,7 +45,7 @@ def show_records(paths: Sequence[Path], roofline: Path | None) -> None:
 
 
 def draw_roofline(reports: Sequence[SpeedReport], path: Path) -> None:
-    """Write the figure and print its caption."""
+    """Write the roofline figure, and print its path and caption."""
     from svgpbench.benchmarks.timing.roofline import draw_roofline as draw
 
     typer.echo(f"{path}\n{draw(reports, path)}")

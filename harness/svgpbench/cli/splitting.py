@@ -1,4 +1,4 @@
-"""`svgpbench data split`: the rows that train and test, their hashes, and a file of masks."""
+"""`svgpbench data split`: train and test rows of a data set, their hashes, and a file of masks."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def split_command(
         counts = {Kind.k_fold: folds, Kind.random: 1, Kind.fixed: 1}
         if kind == Kind.fixed and entry.splits is not None:
             counts[Kind.fixed] = entry.splits.count
-        # not validated: who splits says what is wrong with a number
+        # not validated here: `split_rows` reports invalid numbers
         how = SplitConfig.model_construct(
             kind=kind.value, folds=folds, test_fraction=test_fraction, seed=seed
         )

@@ -1,4 +1,4 @@
-"""`svgpbench survive`: which natural-gradient steps live a thousand minibatches, ours and the peers'."""
+"""`svgpbench survive`: stability of natural-gradient steps over a thousand minibatches."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def survive_command(
 
 
 def words(record: Record) -> str:
-    """How a walk ended, for a line of progress."""
+    """Return the end of a run in words, for a line of progress."""
     if record.lived:
         return f"lived {record.step} steps"
     how = "no verdict," if record.end in records.NO_VERDICT else "died at"

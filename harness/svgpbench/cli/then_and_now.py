@@ -1,4 +1,4 @@
-"""How this machine and environment differ from those that a record was made in."""
+"""Differences between this machine and environment and those of a record."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ print(describe(int(threads), device).model_dump_json())
 
 
 class Difference(Strict):
-    """One thing that is not as it was."""
+    """One property that differs between a record's environment and this one."""
 
     what: str
     then: str
@@ -43,9 +43,9 @@ class Difference(Strict):
 
 
 def record_named(text: str, results: Path) -> Record:
-    """The record of a JSON file, or of a cell id among some results.
+    """Return the record of a JSON file, or the record in `results` with a cell id.
 
-    Raises `UserError` for a file that is no record, an id of no record there, and anything else.
+    Raises `UserError` if the file is not a record, no record has this id, or `text` is neither.
     """
     if text.endswith(".json"):
         return read_record(Path(text))
@@ -60,16 +60,16 @@ def record_named(text: str, results: Path) -> Record:
 
 
 def environment_of(record: Record) -> Environment:
-    """Where it was made; raises `UserError` where its worker died before it could say."""
+    """Return the environment of a record. Raises `UserError` if there is none: its worker died."""
     if record.environment is None:
         raise UserError(f"the record of {record.cell_id} says no environment: its worker died")
     return record.environment
 
 
 def environment_here(backend: BackendConfig, threads: int) -> Environment:
-    """That of a worker which is about to run a cell here, asked in a process of its own.
+    """Return the environment that a worker would have on this machine.
 
-    Raises `UserError` where it cannot be had.
+    A separate process describes it. Raises `UserError` if this process fails.
     """
     asked = (backend.name, backend.mode, backend.dtype, backend.device, str(threads))
     try:
@@ -91,7 +91,7 @@ def environment_here(backend: BackendConfig, threads: int) -> Environment:
 
 
 def differences(then: Environment, now: Environment) -> Iterator[Difference]:
-    """What is not the same, in the order of the environment; which cores were allotted is left out."""
+    """Yield the differences between two environments; `affinity` and `lock` are not compared."""
     for what, old, new in (
         ("python", then.python, now.python),
         ("system", then.system, now.system),
@@ -115,7 +115,7 @@ def differences(then: Environment, now: Environment) -> Iterator[Difference]:
 
 
 def _one_sided(what: str, then: Iterable[str], now: Iterable[str]) -> Iterator[Difference]:
-    """Those that there are on one side alone, or more often there."""
+    """Yield one difference per text that one side has and the other lacks; repeats count."""
     old, new = Counter(then), Counter(now)
     for text in (old - new).elements():
         yield Difference(what=what, then=text, now=ABSENT)
@@ -128,7 +128,7 @@ def _gib(count: int) -> str:
 
 
 def commit_of(environment: Environment) -> str:
-    """Shortened; a plus where the sources differed from it."""
+    """Return the first 12 digits of the commit, with `+` if the sources differed from it."""
     if environment.commit is None:
         return "no checkout"
     return environment.commit[:12] + ("+" if environment.dirty else "")

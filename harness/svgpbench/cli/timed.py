@@ -1,4 +1,4 @@
-"""What the commands that time steps share: their options, their progress, their records of JSON."""
+"""Options, progress lines and JSON records that the timing commands share."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ Report = TypeVar("Report")
 
 
 def default_threads() -> int:
-    """Two, where the machine has them."""
+    """Return 2, or 1 if only one core is usable."""
     return min(2, len(usable_cores()))
 
 
 def tell(text: str) -> None:
-    """A line of progress on standard error."""
+    """Print a line of progress on standard error."""
     Console(stderr=True).print(text, markup=False, highlight=False, style="dim")
 
 
 def check_record_path(out: Path | None) -> None:
-    """Raises `UserError` where the record could not be written at the end."""
+    """Raise `UserError` if the folder of the record does not exist."""
     if out is not None and not out.absolute().parent.is_dir():
         raise UserError(f"--out {out}: its folder does not exist; make it first")
 
 
 def write_record(report: dict[str, Any], out: Path | None, as_json: bool) -> None:
-    """Write the report to `--out`, and print it for `--json`."""
+    """Write the report as JSON to `out` if it is given, and print it if `as_json`."""
     text = json.dumps(report, indent=2, ensure_ascii=False, allow_nan=False)
     if out is not None:
         out.write_text(text + "\n", encoding="utf-8")
@@ -59,7 +59,10 @@ def write_record(report: dict[str, Any], out: Path | None, as_json: bool) -> Non
 def read_record(
     path: Path, option: str, command: str, from_json: Callable[[dict[str, Any]], Report]
 ) -> Report:
-    """The report that `svgpbench COMMAND --out` wrote; raises `UserError` for a file that is none."""
+    """Return the report that `svgpbench COMMAND --out` wrote.
+
+    Raises `UserError` if the file cannot be read or is not such a record.
+    """
     try:
         return from_json(json.loads(path.read_text(encoding="utf-8")))
     except OSError as error:

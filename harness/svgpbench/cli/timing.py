@@ -1,4 +1,4 @@
-"""`svgpbench speed`: time backends, and peers in their own environments, side by side."""
+"""`svgpbench speed`: time backends next to peer libraries, each peer in its own environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`svgpbench verify`: whether records can be run again and say the same."""
+"""`svgpbench verify`: run the cells of records again and compare the results."""
 
 from __future__ import annotations
 

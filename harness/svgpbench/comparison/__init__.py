@@ -1,1 +1,1 @@
-"""Comparing methods: side by side in one or two folders of records, and as advice for data of a user."""
+"""Comparison of methods in one or two folders of records, and advice for the data of a user."""

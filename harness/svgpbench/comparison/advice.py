@@ -1,7 +1,7 @@
-"""Which method the records of near cases speak for at the end of training, or why they speak for none.
+"""Advice on methods at the end of training, from the records of near cases.
 
-Methods are compared within an experiment, whose cells are paired; never across experiments, whose settings
-differ. Runs that have not converged, and those that are unstable at their rates, are named and not compared.
+Methods are compared within an experiment, whose cells are paired, and never across experiments, whose
+settings differ. Runs that have not converged or are unstable at their rates are named, but not compared.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ from svgpbench.stats.means import mean_and_error
 from svgpbench.stats.pairs import OneDataSet, data_sets, is_learned, unconverged
 
 MOST_NAMES: Final = 3
-"""Methods that an answer names."""
+"""Most methods that an answer names."""
 HOLDS: Final = (Outcome.better, Outcome.equal, Outcome.no_worse)
 
 
 def rule(within: float) -> str:
-    """How cases are found and what a recommendation asks for."""
+    """Return the text on how near cases are found and when a method is recommended."""
     return (
         "a case is near where it has the likelihood, and N (rows to train on), D and M that are each within "
         f"a factor of {within:g} of those asked for. A method is recommended where the experiment searched "
@@ -55,7 +55,7 @@ def rule(within: float) -> str:
 
 @dataclass(frozen=True)
 class Unsettled:
-    """A method that has not converged on a data set, or is unstable there: it is not compared."""
+    """A method that has not converged or is unstable on a data set, so that it is not compared."""
 
     method: str
     data: str
@@ -64,48 +64,48 @@ class Unsettled:
 
 @dataclass(frozen=True)
 class Ranked:
-    """A method whose runs have all converged and are stable."""
+    """A compared method, whose runs have all converged and are stable."""
 
     method: str
-    beaten: tuple[str, ...]  # sources on which another is better
-    undecided: int  # sources on which that is open, and none is better
-    recommended: bool  # no worse than each other on more than half of the sources, worse on none
-    rank: float  # average, by the means
-    flops: float  # medians over data sets
+    beaten: tuple[str, ...]  # sources on which another method is better
+    undecided: int  # sources without a better method but an undecided one
+    recommended: bool  # see `_is_no_worse`, against each other method
+    rank: float  # average over data sets, by the means
+    flops: float  # median over data sets
     seconds: float
-    against: tuple[Effect, ...]  # by data set; positive: the first of the field is better than this
+    against: tuple[Effect, ...]  # by data set; positive if the first of the field is better
 
 
 @dataclass(frozen=True)
 class Field:
-    """Near cases of one experiment and the methods that ran on all of these, the best first."""
+    """Near cases of one experiment, and the methods that ran on all of them, best first."""
 
     experiment: str
     metric: str
     rates: Rates
     cases: tuple[Case, ...]
-    counted: tuple[Case, ...]  # with two methods or more that have converged and are stable
+    counted: tuple[Case, ...]  # with two or more converged and stable methods
     methods: tuple[Ranked, ...]
     unsettled: tuple[Unsettled, ...]
-    failed: tuple[str, ...]  # methods with cells that failed
+    failed: tuple[str, ...]  # methods with failed cells
     tried: int  # methods that ran on all cases
     records: int
-    hours: float  # of training on a data set, all methods, splits and starts
+    hours: float  # of training per data set, all methods, splits and starts
     notes: tuple[str, ...]
 
     @property
     def sources(self) -> int:
-        """How many data sets the answer rests on."""
+        """Number of independent data sets (sources) that the answer is based on."""
         return len({case.source for case in self.counted})
 
     @property
     def recommended(self) -> list[Ranked]:
-        """The methods that the records speak for; none where `why_not` has a reason."""
+        """Recommended methods; empty if `why_not` has a reason."""
         return [] if self.why_not else [one for one in self.methods if one.recommended]
 
     @property
     def why_not(self) -> tuple[str, ...]:
-        """Why no method is recommended, each reason in a phrase."""
+        """Reasons for recommending no method, each a phrase; empty if one is recommended."""
         return why_no_advice(
             self.rates != "as printed",
             _too_few_settled(len(self.methods)) if len(self.methods) < 2 else "",
@@ -115,7 +115,7 @@ class Field:
 
     @property
     def answer(self) -> str:
-        """What follows, in a sentence."""
+        """The advice in one sentence."""
         if self.why_not:
             return f"no advice: {'; '.join(self.why_not)}"
         best = self.recommended
@@ -129,12 +129,12 @@ class Field:
 
     @property
     def cheapest(self) -> Ranked | None:
-        """The recommended method of the fewest FLOPs, where these are counted."""
+        """The recommended method with the fewest FLOPs, or None if none are counted."""
         counted = [one for one in self.recommended if not math.isnan(one.flops)]
         return min(counted, key=lambda one: one.flops) if counted else None
 
     def to_json(self) -> dict[str, Any]:
-        """The whole, numbers in full."""
+        """Return all of it, with numbers in full."""
         return {
             "experiment": self.experiment,
             "metric": self.metric,
@@ -178,17 +178,17 @@ class Field:
 
 @dataclass(frozen=True)
 class Advice:
-    """What the records of a folder say of a question; without fields there is no evidence."""
+    """The answer of a folder of records to a question. Without fields there is no evidence."""
 
     question: Question
     metric: str
     fields: tuple[Field, ...]  # at the end of training
     timed: tuple[TimedField, ...]  # by time to a test density
-    nearest: tuple[Case, ...]  # where none is near
+    nearest: tuple[Case, ...]  # if none is near
     notes: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """The whole, numbers in full."""
+        """Return all of it, with numbers in full."""
         return {
             "question": self.question.to_json(),
             "evidence": bool(self.fields or self.timed),
@@ -201,13 +201,13 @@ class Advice:
 
 
 def advise(results: Path, question: Question, metric: str, own: Sequence[str] = ()) -> Advice:
-    """What the records of a folder say.
+    """Return the advice that a folder of records gives on a question.
 
     Args:
-        results: folder of records; its `learning` has those of `svgpbench learn`.
-        question: the data that somebody has.
+        results: folder of records; its subfolder `learning` has those of `svgpbench learn`.
+        question: the data of the user.
         metric: a score with a region of practical equivalence.
-        own: experiment files of the user, which say whether rates were searched.
+        own: experiment files of the user, which declare if rates were searched.
 
     Raises:
         UserError: as `cases_in` and `load_experiment` do.
@@ -228,7 +228,7 @@ def advise(results: Path, question: Question, metric: str, own: Sequence[str] = 
 
 
 def marks(own: Sequence[Experiment]) -> dict[str, Rates]:
-    """How the methods of each experiment came to their rates, as its file says."""
+    """Return the declared origin of the rates (`rates`) of each experiment, shipped or own, by name."""
     shipped = [load_experiment(name) for name in shipped_experiments()]
     return {experiment.name: experiment.rates for experiment in (*shipped, *own)}
 
@@ -236,7 +236,7 @@ def marks(own: Sequence[Experiment]) -> dict[str, Rates]:
 def field_of(
     question: Question, metric: str, cases: Sequence[Case], rates: Rates = "as printed"
 ) -> Field | None:
-    """Compare methods on the near cases of one experiment; None where these have nothing of the metric."""
+    """Compare methods on the near cases of one experiment. Return None if no record has the metric."""
     records = [r for case in cases for r in case.records if question.takes(r)]
     if not records:
         return None
@@ -281,7 +281,7 @@ def field_of(
 
 
 def _hours(records: Sequence[Record]) -> float:
-    """The median over data sets of the hours that all runs on one trained, those of a search too."""
+    """Return the median over data sets of the hours of training of all runs, including a search of rates."""
     spent: dict[str, float] = {}
     for record in records:
         if record.config.perturbation == 0:
@@ -295,7 +295,9 @@ def _is_plain(record: Record, there: set[str]) -> bool:
 
 
 def _widest(ran: Sequence[frozenset[str]]) -> frozenset[str]:
-    """The methods whose number times that of their common data sets is largest; in a tie every set's.
+    """Return the set of methods that maximises its size times the number of data sets that all ran on.
+
+    In a tie, the methods that ran on every data set are preferred.
 
     Args:
         ran: the methods that ran on each data set.
@@ -313,7 +315,7 @@ def _unsettled(frame: pd.DataFrame) -> Iterator[Unsettled]:
 
 
 def _counted(frame: pd.DataFrame, unsettled: Sequence[Unsettled]) -> set[str]:
-    """The data sets that a method learns, and on which two methods or more can be compared."""
+    """Return the data sets that some method learns, and on which two or more methods can be compared."""
     out = {(one.data, one.method) for one in unsettled}
     plain_cells = frame[frame["perturbation"] == 0]
     return {
@@ -327,7 +329,7 @@ def _counted(frame: pd.DataFrame, unsettled: Sequence[Unsettled]) -> set[str]:
 def _ranked(
     frame: pd.DataFrame, costs: pd.DataFrame, metric: str, sources: Mapping[str, str]
 ) -> list[Ranked]:
-    """The methods of a frame, the best first; `sources` by data set."""
+    """Return the compared methods of a frame, best first; `sources` maps data sets to sources."""
     field = [str(name) for name in frame["method"].unique()]
     if len(field) < 2:
         return [_alone(name) for name in field]
@@ -369,7 +371,7 @@ def _alone(name: str) -> Ranked:
 def _outcomes(
     sets: Sequence[OneDataSet], name: str, field: Sequence[str], sources: Mapping[str, str]
 ) -> dict[str, set[str]]:
-    """By source, what the others of the field are to a method."""
+    """Return the outcomes of the other methods against a method, by source."""
     found: dict[str, set[str]] = {}
     for one in sets:
         here = {one.effect(other, name).outcome for other in field if other != name}
@@ -380,7 +382,7 @@ def _outcomes(
 def _is_no_worse(
     sets: Sequence[OneDataSet], name: str, other: str, sources: Mapping[str, str]
 ) -> bool:
-    """Whether a method is no worse than another on more than half of the sources and worse on none."""
+    """Return True if `name` is no worse than `other` on more than half of the sources and worse on none."""
     found: dict[str, list[str]] = {}
     for one in sets:
         effect = one.effect(name, other, no_worse=True)
@@ -391,7 +393,7 @@ def _is_no_worse(
 
 
 def _average_ranks(frame: pd.DataFrame, metric: str, field: Sequence[str]) -> dict[str, float]:
-    """Mean ranks over data sets by the means, ties shared, a method with failed cells last."""
+    """Return the average ranks over data sets by the means. Ties share a rank, and failures are last."""
     cells_of = frame[frame["perturbation"] == 0]
     better = METRICS[metric].better
     rows = {}
@@ -408,7 +410,7 @@ def _loss(cells: pd.DataFrame, metric: str, better: Any) -> float:
 
 
 def _typical(spent: pd.DataFrame, name: str, column: str) -> float:
-    """The median over data sets of the median over cells."""
+    """Return the median over data sets of the median of a cost over cells, NaN without cells."""
     mine = spent[spent["method"] == name]
     return float(mine.groupby("data")[column].median().median()) if len(mine) else math.nan
 
@@ -420,5 +422,5 @@ def _too_few_settled(number: int) -> str:
 
 
 def plain(value: float | None) -> float | None:
-    """A number for JSON, which has no NaN."""
+    """Return a number for JSON, with None for NaN and infinities."""
     return value if value is not None and math.isfinite(value) else None

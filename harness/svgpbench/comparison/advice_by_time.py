@@ -1,4 +1,4 @@
-"""Which method is soonest at a test density, by the records of `svgpbench learn`, or why none is."""
+"""Advice on the fastest method to reach a test density, from the records of `svgpbench learn`."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ ALIKE: Final = 1.1
 
 @dataclass(frozen=True)
 class Timed:
-    """A contestant: seconds of training to the target of each problem, a seed each."""
+    """A contestant, with its seconds of training to the target of each problem, one value per seed."""
 
     contestant: str
-    seconds: Mapping[str, tuple[float, ...]]  # infinite where a run did not get there
-    recommended: bool  # no later than each other on more than half of the data sets, later on none
+    seconds: Mapping[str, tuple[float, ...]]  # infinite if a run did not reach it
+    recommended: bool  # see `is_no_later`, against each other contestant
 
     def typical(self, problem: str) -> float:
-        """The median over seeds."""
+        """Return the median over seeds of the seconds to the target of a problem."""
         return median(self.seconds[problem])
 
 
@@ -47,19 +47,19 @@ class TimedField:
     plan: str
     likelihood: str
     searched: bool
-    cases: tuple[Case, ...]  # a problem each; `data` is the problem
-    targets: dict[str, float]  # the lowest of each problem
+    cases: tuple[Case, ...]  # one per problem; `data` is the problem
+    targets: dict[str, float]  # the lowest target of each problem
     methods: tuple[Timed, ...]
-    hours: float  # of training on a problem, all contestants, search and seeds
+    hours: float  # of training per problem, all contestants, search and seeds
 
     @property
     def sources(self) -> int:
-        """How many data sets the answer rests on."""
+        """Number of independent data sets (sources) that the answer is based on."""
         return len({case.source for case in self.cases})
 
     @property
     def why_not(self) -> tuple[str, ...]:
-        """Why no method is recommended, each reason in a phrase."""
+        """Reasons for recommending no method, each a phrase; empty if one is recommended."""
         return why_no_advice(
             self.searched,
             "fewer than two methods have run" if len(self.methods) < 2 else "",
@@ -69,12 +69,12 @@ class TimedField:
 
     @property
     def recommended(self) -> list[Timed]:
-        """The methods that the records speak for; none where `why_not` has a reason."""
+        """Recommended methods; empty if `why_not` has a reason."""
         return [] if self.why_not else [one for one in self.methods if one.recommended]
 
     @property
     def answer(self) -> str:
-        """What follows, in a sentence."""
+        """The advice in one sentence."""
         if self.why_not:
             return f"no advice: {'; '.join(self.why_not)}"
         names = ", ".join(one.contestant for one in self.recommended)
@@ -83,7 +83,7 @@ class TimedField:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The whole, numbers in full; null where a run did not get to the target."""
+        """Return all of it, with numbers in full, and null if a run did not reach the target."""
         return {
             "plan": self.plan,
             "likelihood": self.likelihood,
@@ -108,7 +108,7 @@ class TimedField:
 
 
 def timed_fields(folder: Path, question: Question) -> tuple[TimedField, ...]:
-    """What the records of a folder say of each shipped plan, by likelihood; nothing without the folder."""
+    """Return one field per shipped plan and likelihood with near problems; empty without the folder."""
     if not folder.is_dir():
         return ()
     found = records.read(folder)
@@ -172,9 +172,10 @@ def is_no_later(
     theirs: dict[str, tuple[float, ...]],
     source_of: dict[str, str],
 ) -> bool:
-    """Whether a method is no later on more than half of the data sets, in every seed, and later on none.
+    """Return True if a method is no later on more than half of the sources, and later on no problem.
 
-    Two runs that both did not get to the target say nothing.
+    No later means within a factor of `ALIKE` in every seed. Later means beyond that factor in every seed.
+    Pairs of runs that both did not reach the target are left out.
     """
     found: dict[str, list[str]] = {}
     for problem, seconds in mine.items():
@@ -189,7 +190,7 @@ def is_no_later(
 
 
 def _case(plan: str, problem: str, race: Race) -> Case:
-    """Return a problem as a case, with its training rows as the registry and the split say."""
+    """Return a problem as a case. The registry and the split determine its number of training rows."""
     rows, dimensions = sizes_of(race)
     inducing = tuple(sorted({race.inducing, *(race.two_bases or ())}))
     likelihood = race.likelihood.name

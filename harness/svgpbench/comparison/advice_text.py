@@ -1,4 +1,4 @@
-"""Advice as Markdown, which a terminal shows as it stands: a short table, or all of the evidence."""
+"""Advice as Markdown, also for a terminal: a short table, or all of the evidence."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from svgpbench.results.pareto import scaled
 from svgpbench.stats.effects import with_interval
 
 MOST_ROWS: Final = 10
-"""Rows of the first table."""
+"""Most rows of the first table."""
 MOST_DATA: Final = 8
-"""Data sets whose differences are listed one by one."""
+"""Most data sets whose differences are listed one by one."""
 MOST_METHODS: Final = 12
-"""Methods that are listed; a sweep of rates has more."""
+"""Most methods that are listed. A sweep of rates may have more."""
 MOST_NAMES: Final = 3
 SEARCHES: Final = 6
 """Pairs of rates that a search tries, as in the shipped plan of `svgpbench learn`."""
@@ -29,17 +29,17 @@ HEADER: Final = ("likelihood", "N", "M", "judged by", "the records support", "co
 
 
 class Row(NamedTuple):
-    """A line of the first table, and what would make advice of it."""
+    """A row of the first table, with the records that are still needed for advice."""
 
     cells: Sequence[str]
     needed: str = ""
 
 
 def advice_as_markdown(advice: Advice, evidence: bool = False) -> str:
-    """Return the question, a row for each likelihood and judge, what is missing, and the rule.
+    """Return the question, the table of answers, the records that are still needed, and the rule.
 
     Args:
-        advice: what the records say.
+        advice: the answer of the records.
         evidence: add the comparison of each experiment.
     """
     text = advice.question.text
@@ -72,7 +72,7 @@ def _no_evidence(advice: Advice) -> str:
 
 
 def _rows(advice: Advice) -> Iterator[Row]:
-    """A row for each likelihood at the end of training, and one by time."""
+    """Yield, for each likelihood, one row on the end of training and one per plan on times."""
     names = [field.cases[0].likelihood for field in advice.fields]
     names += [field.likelihood for field in advice.timed]
     for name in dict.fromkeys(names):
@@ -85,7 +85,7 @@ def _rows(advice: Advice) -> Iterator[Row]:
 
 
 def _at_the_end(likelihood: str, fields: Sequence[Field], title: str) -> Row:
-    """The advice of the experiments that give some, or why none does."""
+    """Return the row of the experiments that give advice, or the reasons if none does."""
     advising = [field for field in fields if field.recommended]
     shown = advising or fields
     cases = [case for field in shown for case in field.cases]
@@ -103,7 +103,7 @@ def _at_the_end(likelihood: str, fields: Sequence[Field], title: str) -> Row:
 
 
 def _no_advice(fields: Sequence[Field]) -> str:
-    """Why none of several experiments recommends a method, each reason once with what it is of."""
+    """Return why no experiment recommends a method, each reason once with its experiments."""
     of: dict[str, list[str]] = {}
     for field in fields:
         printed = NOT_SEARCHED in field.why_not
@@ -121,7 +121,7 @@ def _no_advice(fields: Sequence[Field]) -> str:
 
 
 def _cost(fields: Sequence[Field]) -> str:
-    """The cost of the cheapest method that is recommended, else what a run took."""
+    """Return the cost of the cheapest recommended method, or else the median and largest time of a run."""
     if fields[0].recommended:
         cheapest = fields[0].cheapest or fields[0].recommended[0]
         return (
@@ -140,7 +140,7 @@ def _cost(fields: Sequence[Field]) -> str:
 
 
 def _fails(fields: Sequence[Field]) -> str:
-    """How many methods are not compared, which are unstable and which failed."""
+    """Return the number of methods that are not compared, and the names of unstable and failed ones."""
     still = {(field.experiment, one.method) for field in fields for one in field.unsettled}
     unstable = [
         one.method for field in fields for one in field.unsettled if "is unstable" in one.why
@@ -158,7 +158,7 @@ def _fails(fields: Sequence[Field]) -> str:
 
 
 def _to_decide(likelihood: str, fields: Sequence[Field]) -> str:
-    """What would make advice of the experiment that is the closest to it, and how long it would take."""
+    """Return the records that the experiment closest to advice still needs, and their training time."""
     best = max(fields, key=_closeness)
     missing = max(0, LEAST_DATA - best.sources)
     searched = best.rates != "as printed"
@@ -177,7 +177,7 @@ def _to_decide(likelihood: str, fields: Sequence[Field]) -> str:
 
 
 def _closeness(field: Field) -> tuple[bool, int]:
-    """How close an experiment is to advice: rates and convergence first, then how many data sets it has."""
+    """Return a sort key, larger if closer to advice: rates and convergence, then number of data sets."""
     return field.rates != "as printed" and len(field.methods) > 1, len(_sources(field.cases))
 
 
@@ -213,7 +213,7 @@ def _by_time(field: TimedField) -> Row:
 
 
 def _seconds_of_each(field: TimedField) -> str:
-    """`t-svgp 22.1 s, q-svgp not within the run`, of the soonest."""
+    """Return the times of the fastest contestants, such as `t-svgp 22.1 s, q-svgp 30 s`."""
     (problem,) = field.targets
     found = [one for one in field.methods if math.isfinite(one.typical(problem))]
     shown = [f"{one.contestant} {one.typical(problem):.3g} s" for one in found[:MOST_NAMES]]
@@ -225,7 +225,7 @@ def _budget(field: TimedField) -> str:
 
 
 def _field(field: Field) -> Iterator[str]:
-    """The heading, the answer, the comparison, what is not compared and what it rests on."""
+    """Yield the heading, the answer, the comparison and the evidence of an experiment."""
     likelihood = field.cases[0].likelihood
     yield f"### {field.experiment}, {likelihood}"
     yield f"**{field.answer[0].upper()}{field.answer[1:]}.**"
@@ -297,7 +297,7 @@ def _evidence(field: Field) -> Iterator[str]:
 
 
 def _timed(field: TimedField) -> Iterator[str]:
-    """Seconds of each contestant to the target of each problem."""
+    """Yield the heading, the answer and the seconds of each contestant to each target."""
     yield f"### svgpbench learn, plan `{field.plan}`, {field.likelihood}"
     yield f"**{field.answer[0].upper()}{field.answer[1:]}.**"
     header = ("method", *(f"{x}, to {target:g}" for x, target in field.targets.items()))
@@ -318,13 +318,13 @@ def _sources(cases: Sequence[Case]) -> set[str]:
 
 
 def _span(values: Sequence[int]) -> str:
-    """`405–1202`."""
+    """Return the range of values, such as `405–1202`."""
     least, most = min(values), max(values)
     return str(least) if least == most else f"{least}–{most}"
 
 
 def _few(names: Sequence[str]) -> str:
-    """The first names, the most frequent ones first, as code: some have commas."""
+    """Return the most frequent names and the number of others, as code since some have commas."""
     ordered = [f"`{name}`" for name, _ in Counter(names).most_common()]
     more = f" and {len(ordered) - MOST_NAMES} more" if len(ordered) > MOST_NAMES else ""
     return f"{', '.join(ordered[:MOST_NAMES])}{more}"

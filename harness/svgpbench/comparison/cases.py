@@ -1,7 +1,7 @@
-"""Data sets that the records of a folder have methods on, and which of them are near a question.
+"""Cases (data sets with records) in a folder, and the selection of those near a question.
 
-A variant that leaks its target is none. Variants, outputs and problems of one table are cases of one source,
-and an answer counts sources.
+A variant whose inputs give the target away is no case. Variants, outputs and problems of one table are
+cases of one source, and an answer counts sources.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from svgpbench.results.records import Record
 from svgpbench_datasets import DataError
 
 LEAST_DATA: Final = 10
-"""Data sets that a recommendation rests on at least."""
+"""Fewest data sets for a recommendation."""
 
 NOT_SEARCHED: Final = "rates were not searched"
 
 
 @dataclass(frozen=True)
 class Question:
-    """Which data somebody has; what is None or empty is any."""
+    """The data of a user. None or empty means any."""
 
     likelihoods: tuple[str, ...] = ()
     n: int | None = None  # rows to train on
     dimensions: int | None = None
     inducing: int | None = None  # M
-    within: float = 3.0  # a factor: how far N, D and M of a case may be
+    within: float = 3.0  # largest factor between N, D, M and those of a near case
 
     def distance(self, case: Case) -> float:
-        """The largest factor by which N, D or M of a case differ; infinite with another likelihood."""
+        """Return the largest factor by which N, D or M of a case differs, infinite for another likelihood."""
         if self.likelihoods and case.likelihood not in self.likelihoods:
             return math.inf
         apart = [
@@ -51,19 +51,19 @@ class Question:
         return max(apart, default=1.0)
 
     def takes(self, record: Record) -> bool:
-        """Whether a method of a near case has about as many inducing points as asked for."""
+        """Return True if the number of inducing points of a record is within the factor of that asked for."""
         count = record.config.inducing.count
         return self.inducing is None or _factor(self.inducing, count) <= self.within
 
     @property
     def text(self) -> str:
-        """`gaussian, N = 1000, D = 8`."""
+        """The question as text, such as `gaussian, N = 1000, D = 8`."""
         sizes = (("N", self.n), ("D", self.dimensions), ("M", self.inducing))
         listed = [f"{name} = {size}" for name, size in sizes if size is not None]
         return ", ".join([" or ".join(self.likelihoods) or "any likelihood", *listed])
 
     def to_json(self) -> dict[str, Any]:
-        """Its parts."""
+        """Return the fields of the question."""
         return {
             "likelihoods": list(self.likelihoods),
             "N": self.n,
@@ -75,7 +75,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Case:
-    """A data set of an experiment, with the records of its methods on the backend that stands for all."""
+    """A data set of an experiment, with the records of its methods on the reference backend."""
 
     experiment: str
     data: str
@@ -83,18 +83,18 @@ class Case:
     n: int
     dimensions: int
     inducing: tuple[int, ...]
-    records: tuple[Record, ...]  # perturbed replicas too
-    name: str = ""  # of the data in a registry, where there are no records
+    records: tuple[Record, ...]  # with perturbed replicas
+    name: str = ""  # of the data in a registry, if there are no records
 
     @property
     def source(self) -> str:
-        """The table behind the case: `magic` of `magic:row-number`, `sarcos` of `sarcos@torque1`."""
+        """The table of the case, such as `magic` for `magic:row-number`, `sarcos` for `sarcos@torque1`."""
         name = self.records[0].config.data.name if self.records else self.name or self.data
         return name.partition("@")[0].partition(":")[0]
 
     @property
     def text(self) -> str:
-        """`airfoil (N = 1202, D = 5, M = 50)`."""
+        """The case as text, such as `airfoil (N = 1202, D = 5, M = 50)`."""
         counts = "/".join(map(str, self.inducing))
         return f"{self.data} (N = {self.n}, D = {self.dimensions}, M = {counts})"
 
@@ -104,7 +104,7 @@ def _factor(asked: int, there: int) -> float:
 
 
 def cases_in(results: Path) -> tuple[list[Case], list[str]]:
-    """Every case that a folder's current records have, and notes on what is left out.
+    """Return the cases of the current records in a folder, and notes on those left out.
 
     Raises `UserError` as `collected_in` does.
     """
@@ -117,18 +117,18 @@ def cases_in(results: Path) -> tuple[list[Case], list[str]]:
 
 
 def leaks(case: Case) -> bool:
-    """Whether the registry marks the data of a case as a variant that gives the target away."""
+    """Return True if the registry marks the data of a case as giving the target away."""
     data = case.records[0].config.data if case.records else None
     if data is None or data.path is not None:
         return False
     try:
         return bool(registry_of(data.name).describe(data.name).leaks)
     except (UserError, DataError):
-        return False  # of a registry that is not installed here
+        return False  # its registry is not installed here
 
 
 def _cases_of(collected: Collected) -> Iterator[Case]:
-    """A case a data set; one whose records ended before its size was known is none."""
+    """Yield one case per data set, unless all of its records ended before its size was known."""
     backend = reference_backend(final_frame(collected.records))
     of_data: dict[str, list[Record]] = {}
     for record in collected.records:
@@ -150,17 +150,17 @@ def _cases_of(collected: Collected) -> Iterator[Case]:
 
 
 def _rows(record: Record) -> int:
-    """How many rows a cell trained on."""
+    """Return the number of rows that a cell trained on."""
     return record.config.training.rows or int(record.data["n_train"])
 
 
 def near(cases: Sequence[Case], question: Question) -> list[Case]:
-    """The cases that a question is near to, in their order."""
+    """Return the cases near a question, in their order."""
     return [case for case in cases if question.distance(case) <= question.within]
 
 
 def nearest(cases: Sequence[Case], question: Question, count: int = 3) -> list[Case]:
-    """Where no case is near: those of the same likelihood that are least far."""
+    """Return the `count` nearest cases of the same likelihood, the nearest first."""
     known = [case for case in cases if math.isfinite(question.distance(case))]
     return sorted(known, key=question.distance)[:count]
 
@@ -168,14 +168,14 @@ def nearest(cases: Sequence[Case], question: Question, count: int = 3) -> list[C
 def why_no_advice(
     searched: bool, too_few_methods: str, sources: int, always: str
 ) -> tuple[str, ...]:
-    """Return why no method is recommended, each reason in a phrase; nothing where one is.
+    """Return the reasons for recommending no method, each a phrase; empty if there are none.
 
     Args:
-        searched: whether the rates of the methods were searched alike.
-        too_few_methods: why there are not two methods to compare, or empty.
-        sources: data sets that an answer rests on.
-        always: what every method is on half of the data sets or more, such as "worse"; empty
-            where one is not.
+        searched: True if the rates of all methods were searched alike.
+        too_few_methods: the reason why there are not two methods to compare, or empty.
+        sources: number of data sets that the answer is based on.
+        always: the word of the reason, such as "worse" if no method is no worse than each other method; empty
+            if one is.
     """
     reasons = [] if searched else [NOT_SEARCHED]
     if too_few_methods:
@@ -190,5 +190,5 @@ def why_no_advice(
 
 
 def count(number: int, what: str) -> str:
-    """`1 data set`, `2 data sets`."""
+    """Return a number with its noun: `1 data set`, `2 data sets`."""
     return f"{number} {what}{'s' * (number != 1)}"

@@ -1,4 +1,4 @@
-"""Two methods, two backends or two folders of records, paired cell by cell."""
+"""Comparison of two methods, two backends or two folders of records, paired cell by cell."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from svgpbench.stats.measures import MEASURES
 from svgpbench.stats.pairs import OneDataSet
 
 NO_SETTING = ("data.path", "backend.", "method.label")
-"""What two sides may differ in and compute the same."""
+"""Settings that do not change the numbers of a cell; those ending in `.` are prefixes."""
 
 MOST_VALUES = 3
-"""Pairs of values that a note on a setting lists."""
+"""Most pairs of values that a note on a setting lists."""
 
 
 Pairs: TypeAlias = list[tuple[Record, Record]]
@@ -33,31 +33,31 @@ Pairs: TypeAlias = list[tuple[Record, Record]]
 
 @dataclass(frozen=True)
 class Group:
-    """Pairs of cells of one experiment and data set, and what else they share."""
+    """Pairs of cells with the same experiment, data set and other shared names."""
 
     shared: dict[str, str]
     pairs: Pairs
-    frame: pd.DataFrame  # a row a cell of a pair; `method` is its side
+    frame: pd.DataFrame  # one row per cell of a pair; `method` is its side
 
     @property
     def plain(self) -> pd.DataFrame:
-        """The cells that are no perturbed replicas."""
+        """The rows of cells that are no perturbed replicas."""
         return self.frame[self.frame["perturbation"] == 0]
 
     def has(self, metric: str) -> bool:
-        """Whether a cell has the measure, and none of the sides ended well without."""
+        """Return True if an `ok` cell has the measure, on each side that has `ok` cells."""
         ended = self.plain[self.plain["status"] == "ok"]
         recorded = ended.groupby("method")[metric].count()
         return bool(len(recorded) and (recorded > 0).all())
 
     def is_usual(self, metric: str) -> bool:
-        """Whether a table shows the measure unasked."""
+        """Return True if tables of the task show the measure by default."""
         return len(self.frame) > 0 and metric in USUAL[str(self.frame["task"].iloc[0])]
 
 
 @dataclass(frozen=True)
 class Row:
-    """One measure on one group: a positive difference is in favour of the first side."""
+    """One measure on one group. A positive difference is in favour of the first side."""
 
     metric: str
     shared: dict[str, str]
@@ -67,7 +67,7 @@ class Row:
     effect: Effect
 
     def to_json(self, first: str, second: str) -> dict[str, Any]:
-        """The row, numbers in full."""
+        """Return the row, with numbers in full."""
         effect = self.effect
         return self.shared | {
             "metric": self.metric,
@@ -87,7 +87,7 @@ def _plain(value: float | None) -> float | None:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Every row, and what a reader of them must know."""
+    """All rows of a comparison, with notes for the reader."""
 
     what: str
     first: str
@@ -96,16 +96,16 @@ class Comparison:
     notes: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Every row, numbers in full, and the notes."""
+        """Return every row, with numbers in full, and the notes."""
         rows = [row.to_json(self.first, self.second) for row in self.rows]
         sides = {"first": self.first, "second": self.second}
         return {"what": self.what, **sides, "rows": rows, "notes": list(self.notes)}
 
 
 def compared(sides: Sides, metrics: Sequence[str] = ()) -> Comparison:
-    """Each measure on each group of paired cells; the usual ones of a task where none is named.
+    """Compare each measure on each group of paired cells. Without `metrics`, use those usual for the task.
 
-    Raises `UserError` where no two cells pair, and for a measure that no two have.
+    Raises `UserError` if the sides have the same name, no two cells pair, or no pair has a given measure.
     """
     first, second = sides.first.name, sides.second.name
     if first == second:
@@ -128,9 +128,9 @@ def compared(sides: Sides, metrics: Sequence[str] = ()) -> Comparison:
 
 
 def paired(sides: Sides) -> tuple[Pairs, list[str]]:
-    """Cells that differ in their side alone, in the first side's order, and a note on the others.
+    """Return pairs of cells that differ in their side alone, and notes on cells without a partner.
 
-    Raises `UserError` where there are none.
+    The pairs are in the order of the first side. Raises `UserError` if there are none.
     """
 
     def key(record: Record) -> tuple[object, ...]:
@@ -155,7 +155,7 @@ def paired(sides: Sides) -> tuple[Pairs, list[str]]:
 
 
 def _groups(pairs: Pairs, sides: Sides) -> tuple[list[Group], list[str]]:
-    """The pairs by data set and what they share; a note on those of other data or other rows."""
+    """Return the groups of pairs, and notes on pairs with different data or splits, which are left out."""
     found: dict[tuple[str, ...], tuple[dict[str, str], Pairs]] = {}
     other: Counter[str] = Counter()
     for one, another in pairs:
@@ -200,7 +200,7 @@ def _row(group: Group, metric: str, sides: Sides) -> Row:
 
 
 def _bits(pairs: Pairs) -> str:
-    """How many pairs are the same bit for bit, and how far the others are from that."""
+    """Return a note on the number of pairs that agree bit for bit, and on the differences of the others."""
     apart = [_apart(*pair) for pair in pairs]
     far = max((x for x in apart if x < math.inf), default=0.0)
     otherwise = sum(x == math.inf for x in apart)
@@ -211,12 +211,12 @@ def _bits(pairs: Pairs) -> str:
 
 
 def _apart(one: Record, other: Record) -> float:
-    """How far two traces are apart in the columns that both have."""
+    """Return the difference of two records of which one may lack columns that the other has."""
     return min(difference(one, other), difference(other, one))
 
 
 def differing(pairs: Pairs) -> Iterator[str]:
-    """A line on each setting, version and machine in which the records of pairs differ."""
+    """Yield a note on each setting, version and machine property in which paired records differ."""
     found: dict[str, dict[tuple[Any, Any], int]] = {}
     for one, another in pairs:
         ours, theirs = _circumstances(one), _circumstances(another)
@@ -234,7 +234,7 @@ def differing(pairs: Pairs) -> Iterator[str]:
 
 
 def _circumstances(record: Record) -> dict[str, Any]:
-    """What may move a number: settings, the method's version, packages, sources, processor."""
+    """Return all that may change a number: settings, versions, packages, sources and processor."""
     place = record.environment
     return {
         **{key: value for key, value in dotted_settings(record) if not key.startswith(NO_SETTING)},
@@ -246,7 +246,7 @@ def _circumstances(record: Record) -> dict[str, Any]:
 
 
 def title(metric: str) -> str:
-    """A measure, with which way is better."""
+    """Return the title of a measure and its better direction."""
     measure = MEASURES[metric]
     part = " (test)" if metric in METRICS and measure.rows == "test" else ""
     return f"{measure.title}{part}, {measure.better} is better"

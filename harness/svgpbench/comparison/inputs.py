@@ -1,4 +1,4 @@
-"""What a user names to compare: two methods or backends of an experiment, or two folders of records."""
+"""Inputs of a comparison: two methods or backends of an experiment, or two folders of records."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from svgpbench.results.validity import outdated_reason
 
 @dataclass(frozen=True)
 class Side:
-    """What is compared, and its records."""
+    """One side of a comparison: its name and its records."""
 
     name: str
     records: tuple[Record, ...]
@@ -29,22 +29,22 @@ class Side:
 
 @dataclass(frozen=True)
 class Sides:
-    """Two sides, and how their cells pair."""
+    """Two sides of a comparison, and the rule by which their cells pair."""
 
-    what: str  # in a heading
+    what: str  # text of the heading
     first: Side
     second: Side
-    share: Callable[[Record], dict[str, str]]  # beside experiment, data, split, seed, perturbation
+    share: Callable[[Record], dict[str, str]]  # besides experiment, data, split, seed, perturbation
     same_setup: bool  # whether paired cells should give the same numbers
     notes: tuple[str, ...]
 
 
 def within(collected: Collected, first: str, second: str, *, each_backend: bool = False) -> Sides:
-    """Two methods by label, or two backends by name, among the records of an experiment.
+    """Return two methods (by label) or two backends (by name) of an experiment as sides.
 
-    Methods are compared on the backend that stands for all, or on each.
+    Methods are compared on the reference backend, or with `each_backend` on all backends.
 
-    Raises `UserError` for a name that no record has.
+    Raises `UserError` if no record has a name, or if one name is a method and the other a backend.
     """
     records = collected.records
     labels = {_method(record).casefold(): _method(record) for record in records}
@@ -101,7 +101,7 @@ def _side(records: Iterable[Record], of: Callable[[Record], str], name: str) -> 
 
 
 def _on_the_reference(sides: Sequence[Side]) -> list[Side]:
-    """The sides' records of the backend that stands for all."""
+    """Return the sides with only the records of the reference backend."""
     backend = reference_backend(final_frame([x for side in sides for x in side.records]))
     return [Side(side.name, _side(side.records, _backend, backend).records) for side in sides]
 
@@ -113,12 +113,20 @@ def folders(
     cells: Sequence[CellConfig] | None = None,
     backends: Sequence[str] | None = None,
 ) -> Sides:
-    """Two folders of records: of one experiment or of all, of `cells` alone where they are given.
+    """Return two folders of records as sides.
 
-    What an older version of a method made counts, for that may be what is compared, unless the same
-    folder has the cell of the present one too.
+    Outdated records count, since versions of a method may be what is compared. They are left out if the
+    folder has several records of the same configuration.
 
-    Raises `UserError` for a folder without such records, or with some that do not fit together.
+    Args:
+        first: folder of records.
+        second: the other folder.
+        experiment: the experiment to compare; None compares all.
+        cells: the cells to compare; None compares all.
+        backends: names of backends to compare; None or empty compares all.
+
+    Raises:
+        UserError: a folder has no such records, or some that do not fit together.
     """
     read = [_read(folder, experiment, cells, backends) for folder in (first, second)]
     ours, theirs = (
@@ -154,18 +162,17 @@ def _read(
 
 
 def _says(config: CellConfig) -> str:
-    """All of a configuration that determines numbers, but what is at its default or came later."""
+    """Return the settings of a configuration that determine numbers and differ from their defaults."""
     return json.dumps(essential(config), sort_keys=True)
 
 
 def _of_one_version(records: Sequence[Record]) -> list[Record]:
-    """The records without those that are superseded by another one here."""
+    """Return one version of each configuration: the records that are current, or else the newest."""
     cells: defaultdict[str, list[Record]] = defaultdict(list)
     for record in records:
         cells[_says(record.config)].append(record)
-    return [
-        record
-        for several in cells.values()
-        for record in several
-        if len(several) == 1 or not outdated_reason(record)
-    ]
+    chosen = []
+    for several in cells.values():
+        current = several if len(several) == 1 else [x for x in several if not outdated_reason(x)]
+        chosen += current or [max(several, key=lambda record: record.started)]
+    return chosen

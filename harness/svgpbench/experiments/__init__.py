@@ -1,4 +1,4 @@
-"""Declared experiments: TOML files, shipped or the user's, that resolve to cells."""
+"""Experiments declared in TOML files, and their resolution to cells."""
 
 from svgpbench.experiments.loading import load_experiment, shipped_experiments
 from svgpbench.experiments.resolve import Selection, resolve

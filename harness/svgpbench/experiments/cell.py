@@ -1,4 +1,4 @@
-"""One cell: from its configuration to its outcome, inside a worker."""
+"""Steps from the configuration of one cell to its outcome; they run inside a worker."""
 
 from __future__ import annotations
 
@@ -47,7 +47,10 @@ Floats = npt.NDArray[np.float64]
 
 @functools.lru_cache
 def load_data(config: DataConfig) -> Dataset:
-    """The data set of a configuration; raises `UserError` for a mistake in the file or the name."""
+    """Load the data set of a configuration.
+
+    Raises `UserError` for a mistake in the file or the name.
+    """
     with data_errors_are_the_users():
         if config.path is not None:
             return load_user_table(
@@ -64,13 +67,17 @@ def load_data(config: DataConfig) -> Dataset:
 
 
 def identify(config: CellConfig) -> Identity:
-    """What a configuration says, spelled out, and its cell's id; imports no framework."""
+    """Return the complete configuration of a cell and its id. Imports no framework."""
     return identity_of(config, _declared(config.data) or load_data(config.data))
 
 
 @functools.lru_cache
 def _declared(config: DataConfig) -> DataFacts | None:
-    """What a registry pins of a data set, so that its records can be read where its files are not."""
+    """Return the fingerprint and class labels that a registry declares for a data set.
+
+    With these, records can be read without the data files. Return None for a user's own file and for
+    a data set whose registry declares no fingerprint.
+    """
     if config.path is not None:
         return None
     with data_errors_are_the_users():
@@ -79,7 +86,7 @@ def _declared(config: DataConfig) -> DataFacts | None:
 
 
 def prepare_data(config: CellConfig, dataset: Dataset) -> Prepared:
-    """Split and standardise with the training part's statistics."""
+    """Split a data set and standardise it with the statistics of the training part."""
     with data_errors_are_the_users():
         if config.split.kind == "none":
             make = functools.partial(prepare_whole, dataset)
@@ -93,9 +100,10 @@ def prepare_data(config: CellConfig, dataset: Dataset) -> Prepared:
 
 
 def drawn_rows(config: CellConfig, ready: Prepared) -> tuple[Inputs, Floats]:
-    """Inputs and targets of as many rows of the training part as are asked for, in its units.
+    """Draw `training.rows` rows of the training part, or return all rows if it is None.
 
-    Raises `UserError` where it has fewer.
+    Return inputs and targets in the units of the training part. Raises `UserError` if the training
+    part has fewer rows.
     """
     rows, n = config.training.rows, len(ready.y_train)
     if rows is None:
@@ -107,11 +115,11 @@ def drawn_rows(config: CellConfig, ready: Prepared) -> tuple[Inputs, Floats]:
 
 
 def split_rows(data: DataConfig, how: SplitConfig, rows: int) -> Split:
-    """Which of the rows of a data set train and which test.
+    """Return the training rows and the test rows of a data set with `rows` rows.
 
     Raises:
-        DataError: a fraction or a fold that cannot be.
-        UserError: a data set without published splits.
+        DataError: if the test fraction or the fold is impossible.
+        UserError: if the split is fixed and the data set has no published splits.
     """
     if how.kind == "k-fold":
         return k_fold(rows, how.folds, how.fold, how.seed)
@@ -134,7 +142,11 @@ def _fixed_split(data: DataConfig, fold: int) -> Split:
 
 
 def build_model(config: CellConfig, dataset: Dataset) -> Model:
-    """Kernel, likelihood and jitter; raises `UserError` for what the data or the kernel do not fit."""
+    """Build the model: kernel, likelihood and jitter.
+
+    Raises `UserError` if the likelihood does not fit the data, or if the basis is features and the
+    kernel has none.
+    """
     chosen = build_kernel(config.kernel)
     if config.inducing.functions == "features" and not chosen.has_features:
         raise chosen.no_features()
@@ -142,7 +154,7 @@ def build_model(config: CellConfig, dataset: Dataset) -> Model:
 
 
 def initial_kernel(config: CellConfig, X: Inputs, y: Floats) -> Tree:
-    """Hyperparameters of the kernel at the start, from training data X [n, D], y [n]."""
+    """Return the initial kernel hyperparameters for training data X [n, D], y [n]."""
     return _of_kernel(config.kernel, config, X, y)
 
 
@@ -167,7 +179,7 @@ def _of_kernel(start: KernelConfig, config: CellConfig, X: Inputs, y: Floats) ->
 
 
 def initial_theta(config: CellConfig, model: Model, X: Inputs, y: Floats) -> Theta:
-    """θ at the start but for its basis, from training data X [n, D], y [n]."""
+    """Return the initial θ, without a basis, for training data X [n, D], y [n]."""
     likelihood = tree_map(np.float64, model.likelihood.initial_parameters())
     return Theta(initial_kernel(config, X, y), likelihood, ())
 
@@ -175,10 +187,10 @@ def initial_theta(config: CellConfig, model: Model, X: Inputs, y: Floats) -> The
 def initial_inducing(
     config: CellConfig, model: Model, method: AnyMethod, theta: Theta, X: Inputs
 ) -> Tree:
-    """The bases at the start, from training inputs X [n, D] and the kernel of θ."""
+    """Return the initial bases for training inputs X [n, D] and the kernel of θ."""
     if method.basis == "data":
         return np.asarray(X)
-    # with NumPy whatever the cell's backend: all of them start alike
+    # NumPy for every backend, so that all backends start from the same bases
     covariance = model.covariance(load_backend("numpy"), theta)
     bases = initial_bases(X, config.inducing, config.seed, covariance)
     width = config.inducing.window
@@ -188,9 +200,10 @@ def initial_inducing(
 
 
 def perturbed(X: Inputs, size: float, seed: int) -> Inputs:
-    """X · (1 + size·ε) [n, D]: how far rounding alone carries a trajectory.
+    """Return X · (1 + size·ε) [n, D] with ε standard normal; X itself if `size` is 0.
 
-    Of inputs, because a classifier never feels a label that is moved by so little.
+    A perturbed run shows how far rounding alone moves a trajectory. Inputs are perturbed, because a
+    classifier does not react to such a small change of a label.
     """
     if not size:
         return X
@@ -199,7 +212,7 @@ def perturbed(X: Inputs, size: float, seed: int) -> Inputs:
 
 
 def build_trainer(config: CellConfig) -> tuple[Trainer, Prepared]:
-    """Everything of a cell up to its first step."""
+    """Build the trainer of a cell, ready for its first step, and return it with the prepared data."""
     dataset = load_data(config.data)
     ready = prepare_data(config, dataset)
     X, y = drawn_rows(config, ready)
@@ -219,7 +232,7 @@ def build_trainer(config: CellConfig) -> tuple[Trainer, Prepared]:
             f"training.batch_size {config.training.batch_size} exceeds {len(data.y)} rows"
         )
     ops = load_backend(b.name, b.mode, b.dtype, b.device)
-    # a perturbed cell starts where its twin does: choosing inducing inputs is no matter of rounding
+    # initial θ from the unperturbed X: the choice of inducing inputs should not depend on rounding
     theta = initial_theta(config, model, X, data.y)
     parts = (ops, model, method, data)
     if config.training.kind == "online":
@@ -234,10 +247,11 @@ def build_trainer(config: CellConfig) -> tuple[Trainer, Prepared]:
 def run_cell(
     config: CellConfig, checkpoint: Path | None = None, every_s: float = EVERY_S
 ) -> Outcome:
-    """Train and evaluate; raises `UserError` for a configuration that cannot run.
+    """Train and evaluate one cell.
 
-    With a `checkpoint` file the run goes on from where that says an earlier process was, and keeps its
-    place there at most every so many seconds; removing it is left to who has the record.
+    With a `checkpoint` file, training resumes from the state that an earlier process saved there. The
+    state is saved at most once every `every_s` seconds. The caller removes the file. Raises `UserError`
+    if the configuration cannot run.
     """
     trainer, ready = build_trainer(config)
     key = digest({"cell": config.model_dump(mode="json"), "data": ready.fingerprint, **software()})
@@ -262,6 +276,6 @@ def run_cell(
 
 
 def _effort(trained: Trained) -> dict[str, float | int | None]:
-    """Seconds of training, and how often L-BFGS evaluated where it did."""
+    """Return the seconds of training and, if L-BFGS ran, the number of its evaluations."""
     effort = {"train_s": trained.trace[-1]["seconds"]} if trained.trace else {}
     return effort | ({"evaluations": trained.evaluations} if trained.evaluations else {})

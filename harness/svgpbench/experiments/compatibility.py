@@ -1,4 +1,4 @@
-"""What goes together: a method, a likelihood, a basis and a way of training. Decided here alone."""
+"""Compatibility rules for the method, likelihood, basis and training of a cell; no other module has any."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from svgpbench.methods import AnyMethod
 
 
 def refuse_incompatible(config: CellConfig, method: AnyMethod, likelihood: Likelihood) -> None:
-    """Raise `UserError` with the first reason why a cell's parts cannot run together."""
+    """Raise `UserError` with the first reason why the parts of a cell are incompatible."""
     for reason in _reasons(config, method, likelihood):
         raise UserError(reason)
 

@@ -1,4 +1,4 @@
-"""A mistake in data, as the kind of error that ends in one line."""
+"""Conversion of `DataError` to `UserError`, which is shown as one line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from svgpbench_datasets import DataError
 
 @contextmanager
 def data_errors_are_the_users() -> Iterator[None]:
-    """Raise `UserError` with the same words for a `DataError` raised within."""
+    """Raise `UserError` with the same message for a `DataError` raised inside the context."""
     try:
         yield
     except DataError as error:

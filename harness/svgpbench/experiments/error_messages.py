@@ -1,4 +1,4 @@
-"""A failed validation as one line that a user can act on: where, which key, what it should be."""
+"""One-line messages for a failed validation: the table, the key and the expected value."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ Path: TypeAlias = tuple[str | int, ...]
 def one_line(
     error: ValidationError, model: type[BaseModel], declared: Any, table: Path = ()
 ) -> str:
-    """The mistake to mend first: an unknown key before all others, then the most specific one.
+    """Return the message for one mistake: an unknown key if there is one, else the most deeply nested.
 
     Args:
-        error: what validation found.
-        model: what the file was validated against.
-        declared: the file's content, or that of the table of it that `table` leads to.
-        table: empty for the whole file.
+        error: the failed validation.
+        model: the model that the content was validated against.
+        declared: the content of the file, or of the table at the path `table`.
+        table: path of the table in the file; empty for the whole file.
     """
     found = [(_in_file(detail["loc"], declared), detail) for detail in error.errors()]
     # a misspelt key is often also a missing one; one member of a union is often nearer than another
@@ -38,7 +38,10 @@ def one_line(
 
 
 def _in_file(loc: Path, declared: Any) -> Path:
-    """The part of a location that is in the file: pydantic adds union members and missing keys."""
+    """Return the parts of a location that exist in the file.
+
+    Pydantic adds union members and missing keys to locations.
+    """
     path: list[str | int] = []
     for part in loc:
         try:
@@ -51,12 +54,12 @@ def _in_file(loc: Path, declared: Any) -> Path:
 
 def _unknown_key(path: Path, model: type[BaseModel], outer: Path) -> str:
     *table, key = path
-    # another kind of the same table may have it
+    # another type of the same table may have this key
     return unknown_key((*outer, *path), _keys_at(model, table) - {str(key)})
 
 
 def unknown_key(path: Path, known: Iterable[str]) -> str:
-    """The line for a key at `path` that is none of those known."""
+    """Return the message for an unknown key at `path`, with the nearest known key."""
     *table, key = path
     near = difflib.get_close_matches(str(key), sorted(known), n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(known))}"
@@ -65,7 +68,7 @@ def unknown_key(path: Path, known: Iterable[str]) -> str:
 
 def _wrong_value(path: Path, detail: ErrorDetails) -> str:
     message = detail["msg"].removeprefix("Value error, ").removesuffix(" or None")
-    # a check of a whole table says itself what is wrong; a value needs to be shown
+    # a validator's own message is complete; other messages need the value
     if detail["type"] == "value_error":
         return f"{named(path)}: {message}" if path else message
     message = message.replace("Input should be", "must be").replace(" valid ", " ")
@@ -77,7 +80,7 @@ def _where(path: Path) -> str:
 
 
 def named(path: Path) -> str:
-    """A path as the file spells it: `[training] e_rate`, `[[problems]] no. 2: training.e_rate`."""
+    """Return a path as written in the file: `[training] e_rate`, `[[problems]] no. 2: training.e_rate`."""
     head, rest = path[:1], path[1:]
     if rest and isinstance(rest[0], int):
         head_text, rest = f"[[{head[0]}]] no. {rest[0] + 1}", rest[1:]
@@ -106,11 +109,11 @@ def _shown(value: Any) -> str:
 
 
 def _keys_at(model: type[BaseModel], path: Sequence[str | int]) -> set[str]:
-    """The keys that the table at `path` may have."""
+    """Return the keys that the table at `path` may have."""
     parts, models = iter(path), [model]
     for part in parts:
         if isinstance(part, int):
-            continue  # an element is what its list holds
+            continue  # an element has the model of its list
         annotation = models[0].model_fields[part].annotation
         models = _models_in(annotation) or models
         if get_origin(annotation) is dict:

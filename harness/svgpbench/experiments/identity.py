@@ -1,8 +1,9 @@
-"""What a cell is: its configuration with nothing left unsaid, and the id that follows from it.
+"""Complete configurations of cells, and the ids that follow from them.
 
-A record holds the complete configuration, so that its cell can be run again from it alone. The id hashes
-what differs from the defaults, so that a field added later, which is at its default in every older cell,
-moves no id. A default is never changed afterwards: another one is another name or another version.
+A record holds the complete configuration, so that its cell can be run again from the record alone. The id
+is a hash of the values that differ from their defaults. A field that is added later has its default in
+every older cell, so it changes no id. A default is never changed afterwards: a new default needs a new name
+or a new version.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from svgpbench.options import options_of
 from svgpbench_datasets import Dataset
 
 SHOWN_ONLY: dict[str, set[str]] = {"method": {"label"}, "data": {"path", "factors"}}
-"""What determines no number: names in tables, and the folder of a file whose content counts."""
+"""Fields that change no result: names in tables, and the path of a data file, whose content is hashed."""
 
 
 class Identity(NamedTuple):
-    """A cell, whole."""
+    """Id, data fingerprint, complete configuration and method version of a cell."""
 
     cell_id: str
     fingerprint: str  # of the data
@@ -35,16 +36,16 @@ class Identity(NamedTuple):
 
 
 class DataFacts(NamedTuple):
-    """What of a data set an identity takes; a `Dataset` has them too."""
+    """Properties of a data set that the identity of a cell needs; a `Dataset` has them too."""
 
     fingerprint: str
     class_labels: tuple[str, ...] | None  # None for regression
 
 
 def identity_of(config: CellConfig, dataset: Dataset | DataFacts) -> Identity:
-    """What a configuration says, spelled out, and the id of its cell.
+    """Return the complete configuration and the id of a cell.
 
-    Raises `UserError` for a method or a likelihood that cannot be built.
+    Raises `UserError` if the method or the likelihood cannot be built.
     """
     whole, version = completed(config, dataset), version_of(config)
     return Identity(
@@ -53,12 +54,12 @@ def identity_of(config: CellConfig, dataset: Dataset | DataFacts) -> Identity:
 
 
 def version_of(config: CellConfig) -> int:
-    """The version of the configuration's method as it is now."""
+    """Return the current version of the configuration's method."""
     return build_method(config.method.name, config.method.options).version
 
 
 def cell_id(whole: CellConfig, data_fingerprint: str, method_version: int) -> str:
-    """Identity of a cell from its complete configuration: a hash of what determines its numbers."""
+    """Return the id of a cell: a hash of its essential configuration, data and method version."""
     return digest(
         {
             "config": essential(whole),
@@ -69,7 +70,11 @@ def cell_id(whole: CellConfig, data_fingerprint: str, method_version: int) -> st
 
 
 def completed(config: CellConfig, dataset: Dataset | DataFacts) -> CellConfig:
-    """The configuration with every key that its method, likelihood and data leave to a default."""
+    """Return the configuration with every option filled in.
+
+    Options come from the defaults of the method, likelihood, kernel and initialisation; the number of
+    classes comes from the data.
+    """
     method = config.method
     options = method_options(method.name) | method.options
     likelihood = likelihood_keys(config.likelihood)
@@ -87,13 +92,17 @@ def completed(config: CellConfig, dataset: Dataset | DataFacts) -> CellConfig:
 
 
 def method_options(name: str) -> dict[str, Any]:
-    """The options of a method at their defaults."""
+    """Return the default options of a method."""
     fields = dataclasses.fields(build_method(name, {}))
     return {field.name: field.default for field in fields if field.init}
 
 
 def likelihood_keys(config: LikelihoodConfig) -> LikelihoodConfig:
-    """All keys that the likelihood has; the number of classes only where it is said."""
+    """Return the likelihood's configuration with all its options.
+
+    The number of classes is included only if `config` gives it. `negative_beta` is left out for a
+    log-concave likelihood.
+    """
     likelihood = build_likelihood(config)
     keys = options_of(likelihood)
     if likelihood.log_concave:
@@ -104,24 +113,24 @@ def likelihood_keys(config: LikelihoodConfig) -> LikelihoodConfig:
 
 
 def completed_kernel(config: KernelConfig) -> KernelConfig:
-    """A kernel with every option of its own, or of its parts."""
+    """Return a kernel's configuration with every option, or with every option of each part."""
     if config.parts:
         return config.model_copy(update={"parts": tuple(map(completed_kernel, config.parts))})
     return config.model_copy(update=kernel_options(config))
 
 
 def kernel_options(config: KernelConfig) -> dict[str, Any]:
-    """Every option of a kernel of its own."""
+    """Return every option that the kernel itself has."""
     return options_of(kernel(config.name, config.options))
 
 
 def inducing_options(config: InducingConfig) -> dict[str, Any]:
-    """Every option of how inducing inputs are chosen."""
+    """Return every option of the initialisation of inducing inputs."""
     return options_of(initialisation(config.init, config.options))
 
 
 def essential(whole: CellConfig) -> dict[str, Any]:
-    """What of a complete configuration differs from the defaults and determines numbers."""
+    """Return the values of a complete configuration that affect results and differ from their defaults."""
     found = whole.model_dump(mode="json", exclude=SHOWN_ONLY, exclude_defaults=True)
     _leave_out_of_kernel(found["kernel"], whole.kernel)
     _leave_out(found["inducing"], inducing_options(InducingConfig(init=whole.inducing.init)))
@@ -152,10 +161,10 @@ def _unusual(values: dict[str, Any], usual: dict[str, Any]) -> dict[str, Any]:
 
 
 def same_cell(one: CellConfig, other: CellConfig) -> bool:
-    """Whether two complete configurations of one id say the same of everything that determines numbers.
+    """Return True if two complete configurations with the same id agree in all values that affect results.
 
-    An option of the method that one of them lacks came later than it, and is at its default in the other,
-    as their id is one.
+    A method option that only one of them has is ignored. It was added after the other was made, and it
+    has its default value because the ids are equal.
     """
     ours, theirs = (config.model_dump(exclude=SHOWN_ONLY) for config in (one, other))
     options, others = (config["method"].pop("options") for config in (ours, theirs))
@@ -164,6 +173,6 @@ def same_cell(one: CellConfig, other: CellConfig) -> bool:
 
 
 def digest(value: Any) -> str:
-    """A short stable hash of JSON-able data."""
+    """Return a stable hash of data that JSON can hold, as 16 hexadecimal digits."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""Whether a likelihood fits the targets of a data set: refused before anything is trained."""
+"""Checks, before training, that a likelihood fits the targets of a data set."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from svgpbench_datasets import Dataset
 
 
 def likelihood_for(config: CellConfig, dataset: Dataset) -> Likelihood:
-    """The likelihood of a cell, with as many classes as the data set has where it is not said.
+    """Return the likelihood of a cell; the data set gives the number of classes if it is not set.
 
-    Raises `UserError` for a likelihood of another task, for targets that it does not take, and for
-    counts that are to be standardised.
+    Raises `UserError` if the likelihood is for another task, if it does not accept the targets, or if
+    counts are to be standardised.
     """
     likelihood = build_likelihood(config.likelihood)
     task = "regression" if dataset.task == "regression" else "classification"
@@ -40,7 +40,7 @@ def likelihood_for(config: CellConfig, dataset: Dataset) -> Likelihood:
 
 
 def _misfit(likelihood: Likelihood, y: np.typing.NDArray[np.float64]) -> str:
-    """What is wrong with targets y [n]; empty where they fit."""
+    """Return the reason why the likelihood does not accept targets y [n]; empty if it does."""
     whole = (y == np.floor(y)) & (y >= 0)
     if likelihood.support == "binary":
         return _outside(y, whole & (y < 2), "takes labels 0 and 1", "softmax takes more classes")

@@ -1,4 +1,4 @@
-"""Read an experiment file; every mistake in it becomes one line with the file and the key."""
+"""Loading of experiment files; every mistake becomes a one-line error with the file and the key."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from svgpbench.experiments.schema import Experiment
 
 
 def shipped_experiments() -> dict[str, Traversable]:
-    """Return the experiments that come with the package by name: those of papers, and ours."""
+    """Return the experiments in the package by name: those of the papers and the package's own."""
     package = files("svgpbench")
     papers = [folder / "experiments" for folder in (package / "papers").iterdir()]
     folders = [package / "experiments", *(folder for folder in papers if folder.is_dir())]
@@ -27,14 +27,14 @@ def shipped_experiments() -> dict[str, Traversable]:
 
 
 def is_file_name(text: str) -> bool:
-    """Whether the user means a file of their own rather than a shipped experiment."""
+    """Return True if the text names a file: it ends in `.toml` or contains a slash or a backslash."""
     return text.endswith(".toml") or "/" in text or "\\" in text
 
 
 def load_experiment(text: str) -> Experiment:
-    """An experiment by shipped name, or from the user's file.
+    """Load a shipped experiment by name, or an experiment from the user's file.
 
-    Raises `UserError` for a name or file that is not there and for whatever is wrong in the file.
+    Raises `UserError` for an unknown name, an unreadable file or a mistake in the file.
     """
     if is_file_name(text):
         path = Path(text)
@@ -55,14 +55,17 @@ def _read(path: Path) -> bytes:
 
 
 def parse_toml(origin: str, raw: bytes) -> dict[str, Any]:
-    """What a TOML file says; raises `UserError` for one that is none, `origin` in front."""
+    """Parse the content of a TOML file.
+
+    Raises `UserError`, with `origin` at its start, if the content is not valid TOML.
+    """
     try:
         return tomllib.loads(raw.decode("utf-8"))
     except UnicodeDecodeError:
         raise UserError(f"{origin} is not UTF-8 text; save it as UTF-8") from None
     except RecursionError:
         raise UserError(f"{origin} has tables or lists that are nested too deeply") from None
-    except ValueError as error:  # a number of thousands of digits is one too
+    except ValueError as error:  # includes a number with thousands of digits
         raise UserError(f"{origin} is not well-formed TOML: {error}") from None
 
 
@@ -81,7 +84,7 @@ def _parse(origin: str, raw: bytes) -> Experiment:
 
 
 def _with_paths_beside(file: Path, experiment: Experiment) -> Experiment:
-    """Paths of data are relative to the experiment file, not to where the command runs."""
+    """Make data paths relative to the experiment file instead of the working directory."""
     problems = [
         problem.model_copy(
             update={

@@ -1,4 +1,4 @@
-"""What a cell gave, in the form that JSON has: what crosses from its process, and what its record keeps."""
+"""Outcome of a cell in JSON form: its process returns it, and its record stores it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Number = float | int | None
 
 
 class Outcome(Strict):
-    """How a cell ended; a failure of the numbers is an outcome, not an exception."""
+    """Status and results of a cell; a numerical failure is an outcome, not an exception."""
 
     status: Status
     message: str = ""
@@ -23,7 +23,7 @@ class Outcome(Strict):
     metrics: dict[str, Number] = Field(default_factory=dict)
     data: dict[str, Any] = Field(default_factory=dict)
     timing: dict[str, Number] = Field(default_factory=dict)
-    resumptions: int = 0  # how often it went on from a checkpoint
+    resumptions: int = 0  # number of times that it resumed from a checkpoint
 
     @field_validator("trace", "metrics", "data", "timing", mode="before")
     @classmethod
@@ -32,7 +32,11 @@ class Outcome(Strict):
 
 
 def finite(value: Any) -> Any:
-    """The same JSON-able value with NaN, infinities and NumPy scalars made plain: JSON has none."""
+    """Convert a value to what JSON can hold.
+
+    NaN and infinities become None, NumPy scalars and arrays become Python numbers and lists. Raises
+    `TypeError` for any other type.
+    """
     if isinstance(value, dict):
         return {str(key): finite(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -47,7 +51,7 @@ def finite(value: Any) -> Any:
 
 
 def columns(points: Iterable[Mapping[str, Number]]) -> dict[str, list[Number]]:
-    """A trace by column; a point that lacks a column has None there."""
+    """Return a trace as columns; a point that lacks a column gets None in it."""
     points = list(points)
     names = dict.fromkeys(name for point in points for name in point)
     return {name: [point.get(name) for point in points] for name in names}

@@ -1,8 +1,8 @@
-"""Options that a likelihood, a kernel or an initialisation has of its own, checked where a file gives them.
+"""Checks of the options in an experiment file that belong to one likelihood, kernel or initialisation.
 
-A table may leave the name to another one (`[[problems]] kernel = { period = 2.0 }`), so an option is one
-that some thing named in the file has; whether it goes with the one that a cell has in the end is decided
-when the cell is built.
+A table may give an option without a name (`[[problems]] kernel = { period = 2.0 }`). So an option is
+accepted if any kernel (likelihood, initialisation) named in the file has it. Whether it fits the kernel of a
+cell is checked when the cell is built.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from svgpbench.plugins import GROUPS, INDUCING, KERNELS, LIKELIHOODS, load
 
 
 class Table(NamedTuple):
-    """A table of a file, and the group of which it names something."""
+    """A table of a file, its path, and the plugin group of the thing that it names."""
 
     path: Path
     table: WithOptions
@@ -27,7 +27,10 @@ class Table(NamedTuple):
 
 
 def refuse_unknown_options(experiment: Experiment) -> None:
-    """Raise `UserError` for the first option that nothing named in the file has, or of a wrong value."""
+    """Raise `UserError` for the first option that is unknown or has a wrong value.
+
+    An option is unknown if nothing of its group that the file names has it.
+    """
     tables = list(_tables(experiment))
     for here in tables:
         if not here.table.options:

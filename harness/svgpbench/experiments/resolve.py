@@ -1,4 +1,4 @@
-"""An experiment, a preset and what the command line selects become a list of cells."""
+"""Resolution of an experiment, a preset and a command-line selection to a list of cells."""
 
 from __future__ import annotations
 
@@ -29,19 +29,20 @@ from svgpbench.plugins import BACKENDS, find
 DEFAULT_PRESET = "quick"
 AS_DECLARED = Preset()
 ONE_IN = 10
-"""Of so many cells one runs on the backends of `sampled_on` too."""
+"""One cell in this many also runs on the backends of `sampled_on`."""
 NO_LOT: Any = {"backend": True, "training": {"joint"}}
-"""What has no part in the draw of those: fields that came after records of some were made."""
+"""Fields left out of the hash that draws these cells: the backend, and a field that was added later."""
 
 C = TypeVar("C", bound=Strict)
 
 
 @dataclass(frozen=True)
 class Selection:
-    """What the command line narrows or replaces; None or empty leaves the experiment as it is.
+    """Command-line choices that narrow or replace parts of an experiment; None or empty changes nothing.
 
-    `methods` are labels or names and `data` names of the experiment (NAME for each NAME@OUTPUT), and
-    they go before the preset's own choice. `backends`, `seeds`, `dtype`, `device` and `threads` replace.
+    `methods` are labels or names of methods; `data` are names of data sets, where NAME selects every
+    NAME@OUTPUT. Both override the preset's choice. `backends`, `seeds`, `dtype`, `device` and `threads`
+    replace the values of the experiment.
     """
 
     backends: Sequence[str] = ()
@@ -56,13 +57,14 @@ class Selection:
 def resolve(
     experiment: Experiment, preset: str | None = None, selection: Selection | None = None
 ) -> list[CellConfig]:
-    """Every cell to run: data set × seed × fold × method × backend, replicas last of each.
+    """Return every cell to run: data set × seed × fold × method × backend.
 
-    A preset with `sampled_on` has the cells of one backend first, then a tenth of them on each of the others;
-    a selection of backends replaces those.
+    Perturbed replicas of a method follow its plain cells. With `sampled_on` in the preset, the cells of
+    the first backend come first, then a tenth of them on each backend of `sampled_on`. A selection of
+    backends turns this sampling off.
 
-    `preset` None means `quick` where the experiment has it, else the experiment as declared.
-    Raises `UserError` for a preset or selection that matches nothing.
+    If `preset` is None, it is `quick` if the experiment has that, else the experiment as declared.
+    Raises `UserError` for a preset or a selection that matches nothing.
     """
     size, selection = chosen_preset(experiment, preset), selection or Selection()
     problems = list(_problems(experiment, size, selection.data))
@@ -101,9 +103,10 @@ def resolve(
 def _sampled(
     cells: Sequence[CellConfig], experiment: Experiment, size: Preset, selection: Selection
 ) -> list[CellConfig]:
-    """A tenth of the plain cells, at least one, on each backend of `sampled_on`.
+    """Return a tenth of the plain cells, at least one, on each backend of `sampled_on`.
 
-    Drawn by a hash of the cell with its seed: the same each time, and of a part mostly those of the whole.
+    The cells with the smallest hashes are drawn. So the draw is the same each time, and the draw from a
+    part of the cells is mostly a part of the draw from all.
     """
     others = _parsed(size.sampled_on or (), experiment, selection)
     if not others:
@@ -125,7 +128,10 @@ def _lot(cell: CellConfig) -> str:
 
 
 def chosen_preset(experiment: Experiment, name: str | None) -> Preset:
-    """A preset by name; raises `UserError` with the nearest one that exists."""
+    """Return a preset by name, or the default preset for None.
+
+    Raises `UserError`, with the nearest existing name, for an unknown preset.
+    """
     if name is None:
         return experiment.presets.get(DEFAULT_PRESET, AS_DECLARED)
     if name not in experiment.presets:
@@ -134,9 +140,9 @@ def chosen_preset(experiment: Experiment, name: str | None) -> Preset:
 
 
 def shown_names(experiment: Experiment, preset: str | None) -> dict[str, str]:
-    """By label, what claims and printed figures call the methods of a preset.
+    """Map the labels of a preset's methods to their names in claims and printed figures.
 
-    It is the row of a method that alone stands for it, else the label.
+    The name is the `row` of the method if no other method of the preset has this row, else the label.
     """
     labels = chosen_preset(experiment, preset).methods or experiment.labels
     entries = [entry for entry in experiment.methods if entry.title in labels]
@@ -148,7 +154,10 @@ def shown_names(experiment: Experiment, preset: str | None) -> dict[str, str]:
 
 
 def overlay(base: C, *layers: C) -> C:
-    """`base` with the keys that each layer names, in tables within it too, later over earlier ones."""
+    """Return `base` with the keys that each layer sets, nested tables included; later layers win.
+
+    Raises `UserError` if the combined table is invalid.
+    """
     for layer in layers:
         named = {key: getattr(layer, key) for key in layer.model_fields_set}
         tables = {
@@ -158,18 +167,18 @@ def overlay(base: C, *layers: C) -> C:
         }
         kept = dict(base)
         if isinstance(base, WithOptions) and named.get(base.names, base.named) != base.named:
-            kept = base.kept_under(named[base.names])  # options go with the name
+            kept = base.kept_under(named[base.names])  # options belong to the old name
         try:
             base = type(base).model_validate({**kept, **named, **tables})
-        except ValidationError as error:  # each table is right, and both together are not
+        except ValidationError as error:  # each table is valid alone
             raise UserError(error.errors()[0]["msg"].removeprefix("Value error, ")) from None
     return base
 
 
 def _with_two_bases(experiment: Experiment) -> frozenset[str]:
-    """The labels of the methods that have two bases; read only where the common table has `gamma`.
+    """Return the labels of the methods with two bases; empty if the common table has no `gamma`.
 
-    Raises `UserError` where it has, and no method of the experiment has two.
+    Raises `UserError` if the common table has `gamma` and no method has two bases.
     """
     if experiment.inducing.gamma is None:
         return frozenset()
@@ -193,7 +202,7 @@ def _inducing(
     size: Preset,
     of_two_bases: frozenset[str],
 ) -> InducingConfig:
-    """A cell's inducing inputs; a common `gamma` is for the methods with two bases alone."""
+    """Return the inducing inputs of a cell; only methods with two bases get the common `gamma`."""
     common = experiment.inducing
     if common.gamma is not None and entry.title not in of_two_bases:
         common = common.model_copy(update={"gamma": None})
@@ -215,7 +224,7 @@ def _problems(
 
 
 def _is_where(data: DataConfig, size: Preset) -> bool:
-    """Whether each factor that a preset names is at one of its levels."""
+    """Return True if each factor in the preset's `where` has one of the listed levels."""
     levels = dict(data.factors)
     return all(levels.get(factor) in among for factor, among in size.where.items())
 
@@ -240,14 +249,17 @@ def _both(entries: Iterable[MethodEntry]) -> set[str]:
 def _backends(
     experiment: Experiment, size: Preset, selection: Selection
 ) -> list[tuple[BackendConfig, float, tuple[int, ...] | None]]:
-    """Backends, and after them those whose cells run once more with perturbed inputs, and of which seeds."""
+    """Return (backend, perturbation, seeds): the plain backends first, then the perturbed replicas.
+
+    Seeds None means all seeds.
+    """
     declared = size.backends or experiment.backends
     if size.sampled_on and not selection.backends:
         declared = declared[:1]
     texts = [
         text
         for wanted in selection.backends or declared
-        # `--backend torch` means the experiment's torch:compile where it has that and no torch
+        # `--backend torch` selects the experiment's torch:compile if it has no plain torch
         for text in _matching(wanted, declared)
     ]
     configs = _parsed(texts, experiment, selection)
@@ -266,7 +278,7 @@ def _backends(
 def _parsed(
     texts: Iterable[str], experiment: Experiment, selection: Selection
 ) -> list[BackendConfig]:
-    """Backends in the precision and on the device of the experiment or the selection."""
+    """Parse backends, with the dtype and the device of the selection or else of the experiment."""
     dtype, device = selection.dtype or experiment.dtype, selection.device or experiment.device
     configs = [BackendConfig.parse(text, dtype=dtype, device=device) for text in texts]
     for config in configs:

@@ -1,8 +1,8 @@
-"""The form of an experiment file, the same for shipped experiments and for a user's own.
+"""Schema of an experiment file, for shipped experiments and for the user's own.
 
-Tables named like a `CellConfig` part (`[kernel]`, `[training]`, ...) hold common values. The same
-tables inside a problem, a method or a preset override single keys of them, in that order: a key
-that such a table does not name keeps the value it had.
+Tables named like a part of `CellConfig` (`[kernel]`, `[training]`, ...) hold common values. The same
+tables in a problem, a method or a preset override single keys, in that order. A key that such a table
+does not name keeps its value.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from svgpbench.errors import unknown
 
 
 def _named(value: Any) -> Any:
-    """A bare name stands for a data set of the registry."""
+    """Convert the bare name of a registered data set to a table."""
     return {"name": value} if isinstance(value, str) else value
 
 
 def _an_output_each(values: Any) -> Any:
-    """A table with `target = ["y1", "y2"]` stands for NAME@y1 and NAME@y2; neither is an input."""
+    """Expand a table with `target = ["y1", "y2"]` to NAME@y1 and NAME@y2; neither column is an input."""
     if not isinstance(values, list):
         return values
     return tuple(one for value in values for one in _outputs(value))
@@ -56,13 +56,13 @@ Seeds = Annotated[tuple[NonNegativeInt, ...], Some]
 BackendNames = Annotated[tuple[str, ...], Some]
 """Backends as `name` or `name:mode`."""
 Rates = Literal["searched", "none needed", "as printed"]
-"""How the methods of an experiment came to their learning rates; `svgpbench advise` asks for it."""
+"""Origin of the learning rates of an experiment; `svgpbench advise` uses it."""
 
 
 class SplitPlan(Strict):
-    """How rows are split, and which of the folds are run; `run_folds` left out means all.
+    """Split of the rows, and the folds to run; all folds if `run_folds` is left out.
 
-    Of `fixed` splits, which data sets have different numbers of, it means the first.
+    For `fixed` splits, the default is the first split only, because their number depends on the data set.
     """
 
     kind: Literal["k-fold", "random", "fixed"] = "k-fold"
@@ -73,7 +73,7 @@ class SplitPlan(Strict):
 
 
 class Problem(Strict):
-    """Data sets that share a likelihood and overrides of the common values."""
+    """Data sets with one likelihood and the same overrides of the common values."""
 
     data: Annotated[tuple[DataEntry, ...], Some, BeforeValidator(_an_output_each)]
     likelihood: LikelihoodConfig
@@ -83,31 +83,31 @@ class Problem(Strict):
 
 
 class MethodEntry(MethodConfig):
-    """A method to run, with overrides of how it is trained and of its bases."""
+    """A method to run, with overrides of its training and its bases."""
 
     training: TrainingConfig = TrainingConfig()
     inducing: InducingConfig = InducingConfig()
-    row: str = ""  # of a printed table, in its words; several methods may stand for the same row
+    row: str = ""  # name of its row in a printed table; several methods may share a row
 
     def method(self) -> MethodConfig:
-        """The part that a cell keeps."""
+        """Return the part that belongs to a cell: name, label and options."""
         return MethodConfig(name=self.name, label=self.title, options=self.options)
 
 
 class PerturbationReplica(Strict):
-    """Every cell of one backend once more with perturbed inputs: what rounding does to a result."""
+    """A second run of every cell of one backend with perturbed inputs, to show the effect of rounding."""
 
     backend: str
     perturbation: Positive = 1e-15
-    seeds: Seeds | None = None  # all of the experiment's, where None
+    seeds: Seeds | None = None  # None: all seeds of the experiment
 
 
 class Preset(Strict):
-    """A named size of the experiment: which parts of it run, and overrides of what they share.
+    """A named size of the experiment: the parts to run, and overrides of the common values.
 
-    With `sampled_on`, its cells run on the first of its backends, and a tenth of them on each of these too.
-    With `where`, the problems of a grid whose factors are among some levels. With `chosen_from`, one method
-    a row: the one of the best ELBO in the records of that preset.
+    With `sampled_on`, all cells run on the first backend, and a tenth of them also on each of these
+    backends. `where` selects the problems of a grid by the levels of their factors. With `chosen_from`,
+    there is one method per row: the one with the best ELBO in the records of that preset.
     """
 
     data: Annotated[tuple[str, ...], Some] | None = None
@@ -128,29 +128,30 @@ class Preset(Strict):
 
 
 class ArtefactEntry(Strict, extra="allow"):
-    """A figure or table: its name, its kind, and the keys that the kind has, checked when it is drawn."""
+    """A figure or a table: its name, its kind, and keys of the kind, which are checked when it is drawn."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
     kind: str
 
 
 class FigureEntry(ArtefactEntry):
-    """A figure; `svgpbench.figures` has the kinds."""
+    """A figure; the kinds are the entry points of `svgpbench.figures`."""
 
     kind: str = "convergence"
 
 
 class TableEntry(ArtefactEntry):
-    """A table; `svgpbench.tables` has the kinds."""
+    """A table; the kinds are the entry points of `svgpbench.tables`."""
 
     kind: str = "finals"
 
 
 class Experiment(Strict):
-    """Problems × methods × backends × folds × seeds, with the values they share.
+    """An experiment: problems × methods × backends × folds × seeds, with their common values.
 
-    `rates` is no part of a cell. It is "searched" where every method that has a rate is run at several, and
-    "none needed" where L-BFGS or exact steps train all methods; the file is refused where it is neither.
+    `rates` is not part of a cell. "searched" requires that every method with a rate runs at several rates
+    or that a preset has `chosen_from`. "none needed" requires that L-BFGS or exact steps train all methods.
+    A file that breaks this is refused. "as printed" is not checked.
     """
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
@@ -163,7 +164,7 @@ class Experiment(Strict):
     threads: PositiveInt = 1
     seeds: Seeds = (0,)
     jitter: Annotated[float, Field(ge=0)] = 1e-6
-    measures: bool = False  # time and memory: a fresh process a cell
+    measures: bool = False  # time and memory: one fresh process per cell
     perturbation_replicas: tuple[PerturbationReplica, ...] = ()
     kernel: KernelConfig = KernelConfig()
     inducing: InducingConfig = InducingConfig()
@@ -177,11 +178,11 @@ class Experiment(Strict):
 
     @property
     def data_names(self) -> tuple[str, ...]:
-        """What tables call the data sets of every problem, in the order of the file."""
+        """Titles of the data sets of all problems, in the order of the file."""
         return tuple(data.title for problem in self.problems for data in problem.data)
 
     def split_of(self, preset: Preset) -> SplitPlan:
-        """The split of a preset, which may have another number of folds and then runs all of them."""
+        """Return the split of a preset; a preset that sets `folds` runs all of its folds."""
         if preset.folds is None:
             return self.split
         return self.split.model_copy(update={"folds": preset.folds, "run_folds": None})
@@ -193,12 +194,12 @@ class Experiment(Strict):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What tables call the methods, in the order of the file."""
+        """Titles of the methods, in the order of the file."""
         return tuple(entry.title for entry in self.methods)
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> Experiment:
-        # tables and figures tell their rows apart by these names
+        # these names identify rows of tables and curves of figures
         for what, key, names in (
             ("data set", "name", self.data_names),
             ("method", "label", self.labels),
@@ -242,13 +243,16 @@ class Experiment(Strict):
         return self
 
     def _training(self, key: str, *layers: Problem | MethodEntry) -> Any:
-        """Return a value of `[training]`, of the last layer that sets it."""
+        """Return a value of `[training]` from the last layer that sets it."""
         parts = [self.training, *(layer.training for layer in layers)]
         named = [part for part in parts if key in part.model_fields_set]
         return getattr((named or parts)[-1], key)
 
     def _needs_no_rate(self, problem: Problem, entry: MethodEntry) -> bool:
-        """Whether L-BFGS trains a method, or one exact step at fixed hyperparameters."""
+        """Return True if L-BFGS trains the method, or exact steps do at fixed hyperparameters.
+
+        A step is exact if its rate is 1 and the likelihood is Gaussian.
+        """
         if self._training("kind", problem, entry) == "online":
             return False
         if self._training("optimiser", problem, entry) == "l-bfgs":
@@ -259,7 +263,10 @@ class Experiment(Strict):
         return exact and gaussian and not adam and not self._training("learn", problem, entry)
 
     def _is_searched(self, entry: MethodEntry) -> bool:
-        """Whether a method is run at several rates, of its own trial or as several methods."""
+        """Return True if a method runs at several rates on every problem.
+
+        The rates are those of its own online trial, or of several entries of the same method and options.
+        """
 
         def rates(of: MethodEntry, problem: Problem) -> tuple[Any, ...]:
             names = ("e_rate", "m_rate", "online")
@@ -291,7 +298,7 @@ def _check_names(where: str, kind: str, names: Iterable[str] | None, known: Iter
 
 def _check_folds(where: str, run_folds: tuple[int, ...] | None, plan: SplitPlan) -> None:
     for fold in run_folds or ():
-        if fold >= plan.folds and plan.kind != "fixed":  # the data set knows how many are fixed
+        if fold >= plan.folds and plan.kind != "fixed":  # data sets differ in their fixed splits
             raise ValueError(f"{where} run_folds: fold {fold} of {plan.folds} (they count from 0)")
     if run_folds is not None and len(set(run_folds)) < len(run_folds):
         raise ValueError(f"{where} run_folds names a fold twice")

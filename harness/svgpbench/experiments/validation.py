@@ -1,4 +1,4 @@
-"""What is refused before anything runs: names, options, settings that do not fit the data."""
+"""Checks of all cells before anything runs: names, options, and settings that must fit the data."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from svgpbench.plugins import check_backend, load_backend
 
 
 def check_cells(cells: Sequence[CellConfig]) -> None:
-    """Raise `UserError` for the first cell that cannot run; imports no framework.
+    """Raise `UserError` for the first cell that cannot run. Imports no framework.
 
-    A mode, dtype or device is checked only for the numpy backend: another backend says what it
-    offers when its worker loads it, and the cell then ends as `skipped` with the reason.
+    Mode, dtype and device are checked only for the numpy backend. Other backends check them when
+    their worker starts; the cell then ends as `skipped`, with the reason.
     """
     for backend in dict.fromkeys(cell.backend for cell in cells):
         _check_backend(backend)
@@ -46,7 +46,7 @@ def _check_methods(cells: Iterable[CellConfig]) -> None:
 
 
 def _first_of_each_problem(cells: Iterable[CellConfig]) -> list[CellConfig]:
-    """One cell for every data set, split, basis and training: what `_check_problem` looks at."""
+    """Return the first cell of each combination of the settings that `_check_problem` uses."""
     return list(
         {
             (
@@ -62,7 +62,7 @@ def _first_of_each_problem(cells: Iterable[CellConfig]) -> list[CellConfig]:
 
 
 def _inducing_inputs(cell: CellConfig) -> int:
-    """How many the cell chooses among its rows; none where the data are the basis."""
+    """Return the number of inducing inputs chosen from the rows; 0 if the data are the basis."""
     basis = build_method(cell.method.name, cell.method.options).basis
     return 0 if basis == "data" else cell.inducing.count
 

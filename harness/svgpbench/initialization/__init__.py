@@ -1,1 +1,1 @@
-"""Where a run starts: hyperparameters, inducing inputs, a basis that grows."""
+"""Initial values of a run: hyperparameters, inducing inputs, a basis that grows."""

@@ -1,4 +1,4 @@
-"""How a basis grows from the batches of an online run: on the host, the same on every backend."""
+"""Growth of a basis from the batches of an online run, on the host, the same on every backend."""
 
 from __future__ import annotations
 
@@ -18,41 +18,44 @@ from svgpbench.tree import tree_map
 
 Floats = npt.NDArray[np.float64]
 CLOSEST = 1e-3
-"""Nearest that a new basis point may lie to another, in lengthscales: K stays regular in one dimension."""
+"""Least distance of a new basis point to another, in lengthscales: K stays regular in one dimension."""
 
 
 @dataclass(frozen=True)
 class Growth:
-    """The points that a batch adds to each basis, and where it ends.
+    """The number of points that a batch adds to each basis, and the final sizes.
 
-    Shapes are static, so every size of the basis compiles its steps anew: of a basis there are about
+    Shapes are static, so steps are compiled again for every size of the basis. A basis has about
     limit/increment sizes.
     """
 
     increment: int  # N_Δ
     limit: int  # M, or M_β
-    limit_gamma: int | None = None  # M_α, where the mean has a basis of its own
+    limit_gamma: int | None = None  # M_α, if the mean has its own basis
     width: float | None = None  # of new inducing functions, in lengthscales; None for points
 
     @classmethod
     def of(cls, inducing: InducingConfig, increment: int) -> Growth:
-        """The growth that an experiment file states."""
+        """Return the growth that an experiment file defines."""
         return cls(increment, inducing.count, inducing.gamma, inducing.window)
 
     def start(self, X: Floats, lengthscales: Floats) -> Tree:
-        """The basis of a first batch X [b, D]; raises `UserError` where its inputs are too few."""
+        """Return the basis from a first batch X [b, D].
+
+        Raises `UserError` if the batch has too few distinct inputs.
+        """
         if self.limit_gamma is None:
             return self._first(self.limit, X, lengthscales)
-        # of the same points: a mean and a covariance on separate bases may share theirs
+        # from the same points: separate bases of mean and covariance may share points
         return Decoupled(
             self._first(self.limit_gamma, X, lengthscales),
             self._first(self.limit, X, lengthscales),
         )
 
     def grown(self, inducing: Tree, X: Floats, lengthscales: Floats) -> Tree:
-        """The basis with the first points of a batch X [b, D] that it lacks, at its end.
+        """Return the basis with the first new points of a batch X [b, D] appended.
 
-        At its limit, or where the batch holds too few new points, it is `inducing` itself.
+        At its limit, or if the batch has too few new points, the basis is `inducing` itself.
         """
         if self.limit_gamma is None:
             return self._larger(inducing, self.limit, X, lengthscales)
@@ -62,7 +65,7 @@ class Growth:
         return inducing if same else Decoupled(gamma, beta)
 
     def complete(self, inducing: Tree) -> bool:
-        """Whether every basis is at its limit."""
+        """Return True if every basis is at its limit."""
         if self.limit_gamma is None:
             return int(centres(inducing).shape[0]) >= self.limit
         sizes = [int(centres(basis).shape[0]) for basis in inducing]
@@ -88,7 +91,7 @@ class Growth:
 
 
 def new_points(X: Floats, known: Floats, lengthscales: Floats, count: int) -> npt.NDArray[np.int64]:
-    """The first rows of X [b, D], at most `count`, that repeat neither `known` [M, D] nor each other."""
+    """Return the first rows of X [b, D], at most `count`, not within CLOSEST of `known` [M, D] or others."""
     X, known = X / lengthscales, known / lengthscales
     fresh = np.full(len(X), True)
     if len(known):

@@ -1,4 +1,4 @@
-"""Where a kernel's hyperparameters start when they are taken from the data (SciPy, NumPy)."""
+"""Initial hyperparameters of a kernel, computed from the data (SciPy, NumPy)."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from svgpbench.errors import UserError
 
 Floats = npt.NDArray[np.float64]
 MEDIAN_ROWS = 1024
-"""Most rows of the median trick, the batch of Cheng and Boots 2017: its cost grows with their square."""
+"""Most rows for the median trick, whose cost is quadratic; the batch size of Cheng and Boots 2017."""
 
 
 def median_lengthscale(X: Floats) -> float:
-    """The median distance between two of the inputs X [n, D], one lengthscale for every dimension.
+    """Return the median distance between pairs of inputs X [n, D]: one lengthscale for all dimensions.
 
-    Cheng and Boots 2017, Sec. 4, name the median trick on a first minibatch and no formula; of the signal
-    and noise variances they say nothing. Raises `UserError` where most inputs coincide.
+    Cheng and Boots 2017, Sec. 4, name the median trick on a first minibatch, without a formula. They do not
+    give signal and noise variances. Raises `UserError` if most inputs coincide.
     """
     middle = float(np.median(pdist(X))) if len(X) > 1 else 0.0
     if not middle > 0.0:
@@ -29,11 +29,11 @@ def median_lengthscale(X: Floats) -> float:
 
 
 def mean_gaps(X: Floats, y: Floats) -> tuple[float, float]:
-    """Mean gaps of inputs X [n, D] and of targets y [n]: the lengthscale and σ_SE at the start.
+    """Return mean gaps of inputs X [n, D] and targets y [n]: the lengthscale and σ_SE at the start.
 
-    For each column: the mean of the non-zero gaps between its sorted values, and between the targets in
-    that order; then the means of both over the columns. Columns that do not vary are left out. Raises
-    `UserError` where nothing varies. Source: Ulapane et al. 2020, as in Kobe 2021, Sec. 4.1.3.
+    For each column, take the mean of the non-zero gaps between its sorted values, and between the targets
+    in that order. Then average both over the columns. Constant columns are left out. Raises `UserError`
+    if nothing varies. Source: Ulapane et al. 2020, as in Kobe 2021, Sec. 4.1.3.
 
     In Ulapane et al. σ_SE is a standard deviation, of k = σ_SE² exp(…). The thesis calls it the kernel
     variance, there and wherever it gives a number (σ_SE = 0.5, σ_SE = 0.112), and writes σ_likelihood = 0.1

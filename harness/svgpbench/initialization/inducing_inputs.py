@@ -1,8 +1,8 @@
-"""Where the inducing inputs start: k-means centres, a random subset, or greedily chosen data.
+"""Initial inducing inputs: k-means centres, a random subset, or greedily chosen data.
 
-Two bases are one set of such points dealt out, so that they have no point in common: where γ and β share
-one, the residue that γ models is singular. Salimbeni et al. (2018b), Sec. 4, leave the start to an
-appendix; their published code runs k-means once for each basis.
+Two bases are disjoint parts of one set of such points: if γ and β shared a point, the residue that γ models
+would be singular. Salimbeni et al. (2018b), Sec. 4, leave the initial points to an appendix; their
+published code runs k-means once for each basis.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from svgpbench_datasets import StandardisedRows
 Floats = npt.NDArray[np.float64]
 Inputs: TypeAlias = Floats | StandardisedRows
 MOST_ROWS = 1 << 16
-"""Rows among which points are chosen, drawn at random of more: their distances to all points are held."""
+"""Most rows to choose from, because their distances to all points are stored; more are subsampled."""
 
 
 def initial_bases(
@@ -38,7 +38,10 @@ def initial_bases(
     seed: int,
     covariance: Covariance | None = None,
 ) -> Floats | Decoupled:
-    """Z [count, D], or γ [gamma, D] and β [count, D] disjoint; `covariance` and errors as below."""
+    """Return Z [count, D], or disjoint γ [gamma, D] and β [count, D].
+
+    `covariance` and errors are those of `initial_inducing_inputs`.
+    """
     way = initialisation(inducing.init, inducing.options)
     if inducing.gamma is None:
         return initial_inducing_inputs(X, inducing.count, way, seed, covariance)
@@ -46,12 +49,15 @@ def initial_bases(
     points = initial_inducing_inputs(X, total, way, seed, covariance)
     dealt = np.random.default_rng([seed, 6]).permutation(total)
     if way.leads:
-        dealt = np.arange(total)  # the first, which say most of the variance, to β
+        dealt = np.arange(total)  # the first points explain most variance: they go to β
     return Decoupled(points[dealt[M_b:]], points[dealt[:M_b]])
 
 
 def windows(Z: Floats, width: float | None, lengthscales: Floats) -> Floats | Features:
-    """Inducing functions at Z [M, D] of a width in lengthscales [1, D] or [1, 1]; Z where it is None."""
+    """Return inducing functions at Z [M, D]; `width` is in units of `lengthscales` [1, D] or [1, 1].
+
+    Returns Z itself if `width` is None.
+    """
     if width is None:
         return Z
     return Features(Z, np.broadcast_to(width * lengthscales, Z.shape).copy())
@@ -61,15 +67,15 @@ def windows(Z: Floats, width: float | None, lengthscales: Floats) -> Floats | Fe
 class Initialisation(ABC):
     """A way to choose inducing inputs; its fields are its options."""
 
-    leads: ClassVar[bool] = False  # whether the first points say most, so that β gets those
+    leads: ClassVar[bool] = False  # True if β gets the first points, as they explain most
 
     @abstractmethod
     def choose(
         self, X: Inputs, count: int, rng: np.random.Generator, covariance: Covariance | None
     ) -> Floats:
-        """Z [count, D] from the training inputs X [n, D]; all chance comes from `rng`.
+        """Return Z [count, D] from the training inputs X [n, D]; all randomness comes from `rng`.
 
-        The covariance is that of the kernel at the start, on NumPy.
+        `covariance` is the kernel at its initial parameters, on NumPy.
         """
 
 
@@ -99,10 +105,11 @@ class KMeans(Initialisation):
 
 
 def plus_plus(rows: Floats, count: int, rng: np.random.Generator) -> Floats:
-    """Starts [count, D] among rows [n, D], each with probability by its squared distance from those before.
+    """Draw starts [count, D] from rows [n, D], in proportion to squared distance from earlier starts.
 
-    SciPy's `minit="++"`, bit by bit, but with each distance computed once: SciPy computes those from all
-    centres again for every centre, two minutes for 500 of 65,536 rows. Source: Arthur and Vassilvitskii 2007.
+    The result equals SciPy's `minit="++"` bit by bit, but each distance is computed once. SciPy computes
+    all distances again for every centre: two minutes for 500 of 65,536 rows.
+    Source: Arthur and Vassilvitskii 2007.
     """
     starts, nearest = np.empty((count, rows.shape[1])), np.full(len(rows), np.inf)
     at = int(rng.integers(len(rows)))
@@ -131,16 +138,16 @@ class GreedyVariance(Initialisation):
 
 
 def initialisation(name: str, options: Mapping[str, Any] | None = None) -> Initialisation:
-    """A way to choose inducing inputs by name, at its default where an option is left out.
+    """Return a way to choose inducing inputs by name; options that are left out have its defaults.
 
-    Raises `UserError` for an unknown one and for an option that it does not have.
+    Raises `UserError` for an unknown name and for an option that it does not have.
     """
     cls: type[Initialisation] = load(INDUCING, name)
     return with_options(cls, f"inducing.init {name!r}", options or {}, InducingConfig.model_fields)
 
 
 def candidates(X: Inputs, rng: np.random.Generator) -> Floats:
-    """The rows to choose among [≤ `MOST_ROWS`, D]: all of X, or as many at random where it has more."""
+    """Return the rows to choose from: all of X, or `MOST_ROWS` random rows if it has more."""
     return X[rng.choice(len(X), MOST_ROWS, replace=False)] if len(X) > MOST_ROWS else X[:]
 
 
@@ -151,10 +158,10 @@ def initial_inducing_inputs(
     seed: int,
     covariance: Covariance | None = None,
 ) -> Floats:
-    """Z [count, D] from the training inputs X [n, D]; `greedy-variance` needs a covariance of NumPy.
+    """Return Z [count, D] from the training inputs X [n, D]; `greedy-variance` needs a NumPy covariance.
 
-    Raises `UserError` where there are fewer rows than inducing inputs, and where an initialisation gives
-    something else than finite inputs.
+    Raises `UserError` if there are fewer rows than inducing inputs, or if the result has a wrong shape or
+    is not finite.
     """
     if count > len(X):
         raise UserError(
@@ -173,10 +180,10 @@ def initial_inducing_inputs(
 
 
 def greedy_variance(covariance: Covariance, X: Floats, count: int) -> npt.NDArray[np.int64]:
-    """Distinct rows [count] of X [n, D], each where f has most variance given f at those before it.
+    """Return distinct rows [count] of X [n, D], each with the largest variance of f given f at earlier ones.
 
-    A partial Cholesky of K_ff + jitter·I with the largest pivot first: O(n count²) time, O(n count)
-    memory. With the jitter a row beyond the kernel's numerical rank is still chosen in a definite way.
+    It is a partial Cholesky of K_ff + jitter·I with the largest pivot first: O(n count²) time, O(n count)
+    memory. With the jitter, rows beyond the kernel's numerical rank are still chosen deterministically.
     Source: Burt et al. 2020, Sec. 4 (the MAP of a determinantal process, Chen et al. 2018).
     """
     left = np.array(covariance.diagonal(X)[0]) + covariance.jitter  # variance left, [n]

@@ -1,4 +1,4 @@
-"""A model: θ goes in, blocks of the Gram matrix come out."""
+"""Models: a kernel, a likelihood and a jitter, which give blocks of the Gram matrix at θ."""
 
 from svgpbench.kernels.model import (
     SMALLEST_POSITIVE,

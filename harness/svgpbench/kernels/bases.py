@@ -1,4 +1,4 @@
-"""The bases that θ may hold beside plain inducing inputs Z [M, D]."""
+"""The bases that θ may hold instead of plain inducing inputs Z [M, D]."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ class Decoupled(NamedTuple):
 class Features(NamedTuple):
     """Inducing functions: averages of f under a Gaussian window, scaled to the variance of f itself.
 
-    A width enters squared, so it needs no constraint; at 0 the window is a point, and its derivative 0.
+    A width enters squared, so it needs no constraint. At width 0 the window is a point, and the derivative
+    in the width is 0.
     """
 
     centres: Array  # [M, D]
@@ -25,5 +26,5 @@ class Features(NamedTuple):
 
 
 def centres(basis: Any) -> Array:
-    """Where the inducing points or functions of one basis lie, [M, D]."""
+    """Return the positions [M, D] of the inducing points or functions of one basis."""
     return basis.centres if isinstance(basis, Features) else basis

@@ -1,7 +1,7 @@
-"""Sums and products of kernels: their parameters are the tuple of their parts' own.
+"""Sums and products of kernels; their parameters are the tuple of their parts' parameters.
 
-A gradient bar in a block K of the compound is a gradient in each part's block: bar itself for a sum, and
-bar∘∏ of the other parts' blocks for a product. So the closed forms of the parts are those of the whole.
+A gradient `bar` in a block of the compound gives a gradient in each part's block: bar itself for a sum, and
+bar∘∏ of the other parts' blocks for a product. So a compound uses the closed-form gradients of its parts.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from svgpbench.ops import Array, Ops, Tree
 
 @dataclass(frozen=True)
 class Compound(Kernel):
-    """A kernel that is made of others, which may be compounds too; no part has inducing functions."""
+    """A kernel made of other kernels, which may be compounds too; it has no inducing functions."""
 
     parts: tuple[Kernel, ...]
 
     @abstractmethod
     def joined(self, blocks: list[Array]) -> Array:
-        """The block of the whole from those of the parts."""
+        """Return the block of the compound from the blocks of its parts."""
 
     @abstractmethod
     def shares(self, blocks: list[Array], bar: Array) -> list[Array]:
-        """The gradient in each part's block from that in the whole's."""
+        """Return the gradient in each part's block from the gradient in the compound's block."""
 
     def shape(self, ops: Ops, d2: Array) -> Array:
         raise NotImplementedError(f"kernel {self.name!r} is no function of one distance")
@@ -74,7 +74,7 @@ COMPOUNDS: dict[str, type[Compound]] = {"sum": Sum, "product": Product}
 
 
 def build_kernel(config: KernelConfig) -> Kernel:
-    """The kernel that a configuration names; raises `UserError` for a name or an option that there is not."""
+    """Return the kernel of a configuration; raise `UserError` for an unknown name or option."""
     if config.parts:
         return COMPOUNDS[config.name](tuple(map(build_kernel, config.parts)))
     return kernel(config.name, config.options)
@@ -82,11 +82,11 @@ def build_kernel(config: KernelConfig) -> Kernel:
 
 @dataclass(frozen=True)
 class DifferentiableCompound(DifferentiableCovariance):
-    """A compound at one θ; its parts remember what they gave, and pull back what is theirs."""
+    """A compound at one θ; its parts cache their blocks and pull back their own gradients."""
 
     @functools.cached_property
     def parts(self) -> list[DifferentiableCovariance]:
-        """Each part at its own parameters."""
+        """The parts, each at its own parameters."""
         assert isinstance(self.kernel, Compound)
         pairs = zip(self.kernel.parts, self.parameters, strict=True)
         return [differentiable(self.ops, part, own, self.jitter) for part, own in pairs]
@@ -122,6 +122,6 @@ class DifferentiableCompound(DifferentiableCovariance):
 def differentiable(
     ops: Ops, kernel: Kernel, parameters: Any, jitter: float
 ) -> DifferentiableCovariance:
-    """A kernel at its parameters, with the gradients of its blocks."""
+    """Return a kernel at its parameters, with the gradients of its blocks."""
     made = DifferentiableCompound if isinstance(kernel, Compound) else DifferentiableCovariance
     return made(ops, kernel, parameters, jitter)

@@ -1,4 +1,4 @@
-"""The kernel closed over θ: what a method asks for the blocks of its Gram matrix."""
+"""The kernel at one θ, from which a method gets the blocks of its Gram matrix."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from svgpbench.ops import Array, Ops, Tree
 
 @dataclass(frozen=True)
 class Covariance:
-    """k(·, ·) at one θ. Arguments are inputs [n, D], or whatever bases the kernel knows."""
+    """The kernel function k(·, ·) at one θ; arguments are inputs [n, D] or bases that the kernel supports."""
 
     ops: Ops
     kernel: Kernel
@@ -19,14 +19,14 @@ class Covariance:
     jitter: float
 
     def cross(self, A: Tree, B: Tree) -> Array:
-        """Covariances [Q, n, m] of A and B."""
+        """Return the covariances [Q, n, m] of A and B."""
         return self.kernel.cross(self.ops, self.parameters, A, B)
 
     def diagonal(self, A: Tree) -> Array:
-        """Variances [Q, n] at A."""
+        """Return the variances [Q, n] at A."""
         return self.kernel.diagonal(self.ops, self.parameters, A)
 
     def square(self, A: Tree) -> Array:
-        """K(A, A) + jitter·I [Q, n, n]."""
+        """Return K(A, A) + jitter·I [Q, n, n]."""
         K = self.cross(A, A)
         return K + self.jitter * self.ops.eye(K.shape[-1])

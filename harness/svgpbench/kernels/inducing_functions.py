@@ -1,7 +1,7 @@
 """Covariances of Gaussian-window inducing functions under the squared exponential (generalised SE-ARD).
 
 A window of widths c at x̃ averages f: φ = ∫ f(x) N(x; x̃, diag c²) dx / √∏_d l_d/√(l_d² + 2c_d²). The
-division makes var φ = k(x, x); without it the variance falls under the jitter in many dimensions.
+division makes var φ = k(x, x). Without it, in many dimensions, the variance would be below the jitter.
 Source: Walder et al. 2008, Sec. 4; Cheng and Boots 2017, Sec. 4.
 """
 
@@ -14,13 +14,13 @@ from svgpbench.ops import Array, Ops
 
 
 def function_with_function(ops: Ops, l2: Array, A: Features, B: Features) -> Array:
-    """Correlations [Q, n, m] of two sets of inducing functions, summed over dimensions one by one.
+    """Return the correlations [Q, n, m] of two sets of inducing functions, by a loop over dimensions.
 
     ∏_d √(√(l_d² + 2a_d²) √(l_d² + 2b_d²) / v_d) exp(−½(x_d − x'_d)²/v_d), v_d = l_d² + a_d² + b_d².
     """
     D, a2, b2 = A.centres.shape[-1], A.widths * A.widths, B.widths * B.widths
     log_product, d2 = 0.0, 0.0
-    for d in range(D):  # no array [n, m, D]
+    for d in range(D):  # a loop, so that no array is [n, m, D]
         v = _column(l2, d)[:, None, None] + a2[None, :, d, None] + b2[None, None, :, d]
         gap = A.centres[None, :, d, None] - B.centres[None, None, :, d]
         log_product = log_product + ops.log(v)
@@ -30,7 +30,7 @@ def function_with_function(ops: Ops, l2: Array, A: Features, B: Features) -> Arr
 
 
 def function_with_point(ops: Ops, l2: Array, A: Features, X: Array) -> Array:
-    """Correlations [Q, n, m] of inducing functions A and f at X [m, D], by matrix products."""
+    """Return the correlations [Q, n, m] of inducing functions A and f at X [m, D], by matrix products."""
     a2 = A.widths * A.widths
     v = l2[:, None, :] + a2[None]  # [Q, n, D]
     scaled = A.centres[None] / v
@@ -45,10 +45,10 @@ def function_with_point(ops: Ops, l2: Array, A: Features, X: Array) -> Array:
 
 
 def _log_norm(ops: Ops, l2: Array, c2: Array) -> Array:
-    """¼ Σ_d log(l_d² + 2c_d²) [Q, n]: each function's share of the scaling and of ∏ l_d."""
+    """Compute ¼ Σ_d log(l_d² + 2c_d²) [Q, n], each function's share of the scaling and of ∏ l_d."""
     return 0.25 * ops.sum(ops.log(l2[:, None, :] + 2.0 * c2[None]), axis=-1)
 
 
 def _column(l2: Array, d: int) -> Array:
-    """Squared lengthscale [Q] of dimension d, the one of all where the kernel is isotropic."""
+    """Return the squared lengthscale [Q] of dimension d; an isotropic kernel has one for all."""
     return l2[:, d] if l2.shape[-1] > 1 else l2[:, 0]

@@ -1,4 +1,4 @@
-"""Stationary kernels: squared exponential and Matérn, isotropic or with a lengthscale a dimension."""
+"""Stationary kernels: squared exponential and Matérn, isotropic or with one lengthscale per dimension."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from svgpbench.plugins import KERNELS, load, whole
 
 
 class KernelParameters(NamedTuple):
-    """Hyperparameters of a stationary kernel, one row a kernel: Q is 1 when all latents share it."""
+    """Hyperparameters of a stationary kernel, one row per kernel; Q is 1 if all latents share it."""
 
     variance: Array  # [Q]
     lengthscales: Array  # [Q, D], or [Q, 1] for an isotropic kernel
 
 
 def squared_distance(ops: Ops, a: Array, b: Array) -> Array:
-    """‖a_i − b_j‖² [Q, n, m] of a [Q, n, D] and b [Q, m, D], never below 0.
+    """Compute ‖a_i − b_j‖² [Q, n, m] of a [Q, n, D] and b [Q, m, D], never below 0.
 
-    One matrix product of (−2a, aᵀa, 1) and (b, 1, bᵀb): nothing else passes over n × m numbers.
+    It is one matrix product of (−2a, aᵀa, 1) and (b, 1, bᵀb), which adds no other pass over n × m numbers.
     """
     aa, bb = (ops.sum(x * x, axis=-1, keepdims=True) for x in (a, b))
     left = ops.concat([-2.0 * a, aa, 0.0 * aa + 1.0], axis=-1)
@@ -36,24 +36,24 @@ def squared_distance(ops: Ops, a: Array, b: Array) -> Array:
 
 @dataclass(frozen=True)
 class Kernel(ABC):
-    """k(x, x') = variance · shape(‖(x − x')/lengthscales‖²)."""
+    """A kernel k(x, x') = variance · shape(‖(x − x')/lengthscales‖²)."""
 
     name: ClassVar[str]
-    has_features: ClassVar[bool] = False  # whether it knows the covariances of `Features`
+    has_features: ClassVar[bool] = False  # True if it has the covariances of `Features`
 
     @abstractmethod
     def shape(self, ops: Ops, d2: Array) -> Array:
-        """Correlation at squared scaled distance d2."""
+        """Return the correlation at squared scaled distance d2."""
 
     def shape_and_slope(self, ops: Ops, d2: Array) -> tuple[Array, Array]:
-        """Correlation and its derivative in d2; by autodiff where a kernel does not say it."""
+        """Return the correlation and its derivative in d2; by autodiff unless a kernel overrides this."""
         _, slope = ops.value_and_grad(lambda at: ops.sum(self.shape(ops, at)))(d2)
         return self.shape(ops, d2), slope
 
     def cross(self, ops: Ops, p: KernelParameters, A: Tree, B: Tree) -> Array:
-        """Covariances [Q, n, m] of A and B, each of them inputs [n, D] or `Features`.
+        """Return the covariances [Q, n, m] of A and B, each of them inputs [n, D] or `Features`.
 
-        Raises `UserError` for `Features` where the kernel does not know their covariances.
+        Raises `UserError` for `Features` if the kernel does not support them.
         """
         if isinstance(A, Features) or isinstance(B, Features):
             return p.variance[:, None, None] * self.correlation(ops, p, A, B)
@@ -62,18 +62,18 @@ class Kernel(ABC):
         return p.variance[:, None, None] * self.shape(ops, d2)
 
     def correlation(self, ops: Ops, p: KernelParameters, A: Tree, B: Tree) -> Array:
-        """Correlations [Q, n, m] where A or B are `Features`; raises `UserError` where not known."""
+        """Return the correlations [Q, n, m] if A or B are `Features`; raise `UserError` if not supported."""
         raise self.no_features()
 
     def diagonal(self, ops: Ops, p: KernelParameters, A: Tree) -> Array:
-        """Variances [Q, n] at A [n, D]; raises `UserError` as `cross` does."""
+        """Return the variances [Q, n] at A [n, D]; raise `UserError` as `cross` does."""
         if isinstance(A, Features) and not self.has_features:
             raise self.no_features()
         # an inducing function is scaled to the variance of a point
         return ops.broadcast_to(p.variance[:, None], (p.variance.shape[0], centres(A).shape[0]))
 
     def no_features(self) -> UserError:
-        """The error for inducing functions that the kernel does not know."""
+        """Return the error for inducing functions that the kernel does not support."""
         known = ", ".join(repr(k.name) for k in kernels().values() if k.has_features)
         return UserError(
             f"kernel {self.name!r} has no inducing functions; use kernel {known}, "
@@ -119,7 +119,7 @@ class Matern32(Kernel):
         return (1.0 + r) * ops.exp(-r)
 
     def shape_and_slope(self, ops: Ops, d2: Array) -> tuple[Array, Array]:
-        """The slope is −(3/2) e⁻ʳ: finite where points coincide, and no root is differentiated."""
+        """Return the correlation and its slope −(3/2) e⁻ʳ, which is finite where points coincide."""
         r = ops.sqrt(3.0 * d2)
         decay = ops.exp(-r)
         return (1.0 + r) * decay, -1.5 * decay
@@ -136,26 +136,26 @@ class Matern52(Kernel):
         return (1.0 + r + r * r / 3.0) * ops.exp(-r)
 
     def shape_and_slope(self, ops: Ops, d2: Array) -> tuple[Array, Array]:
-        """The slope is −(5/6)(1 + r) e⁻ʳ."""
+        """Return the correlation and its slope −(5/6)(1 + r) e⁻ʳ."""
         r = ops.sqrt(5.0 * d2)
         decay, linear = ops.exp(-r), 1.0 + r
         return (linear + (5.0 / 3.0) * d2) * decay, (-5.0 / 6.0) * (linear * decay)
 
 
 def kernels() -> dict[str, type[Kernel]]:
-    """Every kernel that is installed and can be loaded, by name."""
+    """Return every kernel that is installed and can be loaded, by name."""
     return whole(KERNELS)
 
 
 def kernel(name: str, options: Mapping[str, Any] | None = None) -> Kernel:
-    """A kernel by name, at its own default where an option is left out.
+    """Return a kernel by name; options that are left out have the kernel's defaults.
 
-    Raises `UserError` for an unknown one and for an option that it does not have.
+    Raises `UserError` for an unknown kernel and for an option that it does not have.
     """
     cls: type[Kernel] = load(KERNELS, name)
     return with_options(cls, f"kernel {name!r}", options or {}, KernelConfig.model_fields)
 
 
 def lengthscale_count(ard: bool, dimensions: int) -> int:
-    """Columns of `KernelParameters.lengthscales`."""
+    """Return the number of columns of `KernelParameters.lengthscales`."""
     return dimensions if ard else 1

@@ -1,6 +1,6 @@
 """A model: kernel, likelihood and jitter, with θ = (kernel, likelihood, inducing inputs).
 
-This is the seam: θ goes in, a covariance comes out, and a method never sees θ.
+A model turns θ into a covariance and a bound likelihood, so that a method never sees θ.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Theta(NamedTuple):
 
 
 def constrain(ops: Ops, raw: Theta) -> Theta:
-    """Positive parameters through softplus with a floor; Z as it is."""
+    """Return θ from raw values: positive parameters by softplus plus a floor, Z unchanged."""
 
     def positive(x: Array) -> Array:
         return SMALLEST_POSITIVE + ops.softplus(x)
@@ -42,7 +42,7 @@ def constrain(ops: Ops, raw: Theta) -> Theta:
 
 
 def pull_constrain(ops: Ops, theta: Theta, gradient: Theta) -> Theta:
-    """The gradient in raw θ from that in θ: softplus has slope 1 − exp(−softplus)."""
+    """Return the gradient in raw θ from that in θ; softplus has slope 1 − exp(−softplus)."""
 
     def positive(bar: Array, x: Array) -> Array:
         return bar * (1.0 - ops.exp(SMALLEST_POSITIVE - x))
@@ -55,7 +55,7 @@ def pull_constrain(ops: Ops, theta: Theta, gradient: Theta) -> Theta:
 
 
 def unconstrain(theta: Theta) -> Theta:
-    """The raw values of θ on the host; raises `UserError` for a value at or below the floor."""
+    """Return the raw values of θ on the host; raise `UserError` for a value at or below the floor."""
 
     def raw(x: npt.ArrayLike) -> npt.NDArray[np.float64]:
         excess = np.asarray(x, dtype=np.float64) - SMALLEST_POSITIVE
@@ -84,13 +84,13 @@ class Model:
         return self.likelihood.latents
 
     def covariance(self, ops: Ops, theta: Theta) -> Covariance:
-        """The kernel at θ."""
+        """Return the kernel at θ."""
         return Covariance(ops, self.kernel, theta.kernel, self.jitter)
 
     def differentiable_covariance(self, ops: Ops, theta: Theta) -> DifferentiableCovariance:
-        """The kernel at θ, with the gradients of its blocks."""
+        """Return the kernel at θ, with the gradients of its blocks."""
         return differentiable(ops, self.kernel, theta.kernel, self.jitter)
 
     def conditional(self, theta: Theta, noise: Array | tuple[()] = ()) -> Conditional:
-        """The likelihood bound to its parameters, and to a batch's noise where it samples."""
+        """Return the likelihood bound to its parameters, and to a batch's noise if it samples."""
         return Conditional(self.likelihood, self.likelihood.bind(theta.likelihood, noise))

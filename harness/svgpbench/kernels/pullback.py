@@ -1,9 +1,9 @@
-"""From the gradient in blocks of the Gram matrix to the gradient in θ and the bases.
+"""Gradients in θ and the bases, from gradients in blocks of the Gram matrix.
 
-A scalar's gradient K̄ in a block K = k(A, B) is all that a method has to know; what follows is between
-the kernel and its parameters. For a stationary kernel one evaluation of shape and slope gives K and
-K̄∘∂k/∂d², and the gradients in inputs and lengthscales are thin products with it, so that no autodiff
-passes through an n × m array. Inducing functions, and a kernel with its own `cross`, go by autodiff.
+A method only provides a scalar's gradient K̄ in a block K = k(A, B); the kernel does the rest. For a
+stationary kernel, one evaluation of shape and slope gives K and K̄∘∂k/∂d². The gradients in inputs and
+lengthscales are thin products with these, so autodiff sees no n × m array. Inducing functions, and kernels
+with their own `cross`, use autodiff.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from svgpbench.tree import tree_map
 
 
 class BlockGradient(NamedTuple):
-    """The gradient in what a block of the Gram matrix is made of."""
+    """The gradient in the arguments of a block of the Gram matrix."""
 
     parameters: Any  # KernelParameters, or a compound's tuple of them
-    basis: Tree  # as the block's first argument
+    basis: Tree  # structured as the block's first argument
 
 
 class Shapes(NamedTuple):
-    """A stationary block and what its gradient needs."""
+    """A stationary block and the arrays that its gradient needs."""
 
     K: Array  # [Q, n, m]
     a: Array  # [Q, n, D], A in units of the lengthscales
@@ -38,16 +38,15 @@ class Shapes(NamedTuple):
 
 @dataclass(frozen=True)
 class DifferentiableCovariance(Covariance):
-    """The kernel at one θ, to which gradients in its blocks are pulled back.
+    """The kernel at one θ, with gradients of its blocks.
 
-    A block that it has given is remembered with its slopes: asked for its gradient, nothing of it is
-    computed twice.
+    A block that was computed is cached with its slopes, so that its gradient computes nothing twice.
     """
 
     given: list[tuple[Array, Array, Shapes]] = field(default_factory=list, compare=False)
 
     def cross(self, A: Tree, B: Tree) -> Array:
-        """Covariances [Q, n, m] of A and B."""
+        """Return the covariances [Q, n, m] of A and B."""
         if not self._stationary(A, B):
             return super().cross(A, B)
         known = self._known(A, B)
@@ -57,7 +56,7 @@ class DifferentiableCovariance(Covariance):
         return known.K
 
     def pull_cross(self, A: Tree, B: Tree, bar: Array) -> BlockGradient:
-        """The gradient of ⟨bar, k(A, B)⟩, bar [Q, n, m], in the parameters and in A; B is held."""
+        """Return the gradient of ⟨bar, k(A, B)⟩, bar [Q, n, m], in the parameters and in A; B is held."""
         if self._stationary(A, B):
             return self._pull_stationary(A, B, bar)
 
@@ -67,10 +66,10 @@ class DifferentiableCovariance(Covariance):
         return self._by_autodiff(paired, A)
 
     def pull_square(self, A: Tree, bar: Array) -> BlockGradient:
-        """The gradient of ⟨bar, k(A, A)⟩ for a symmetric bar [Q, n, n]."""
+        """Return the gradient of ⟨bar, k(A, A)⟩ for a symmetric bar [Q, n, n]."""
         if self._stationary(A, A):
             one = self._pull_stationary(A, A, bar)
-            return one._replace(basis=2.0 * one.basis)  # A on either side
+            return one._replace(basis=2.0 * one.basis)  # A enters twice
 
         def paired(at: BlockGradient) -> Array:
             K = self.kernel.cross(self.ops, at.parameters, at.basis, at.basis)
@@ -79,7 +78,7 @@ class DifferentiableCovariance(Covariance):
         return self._by_autodiff(paired, A)
 
     def pull_diagonal(self, X: Tree, bar: Array) -> Any:
-        """The gradient of ⟨bar, k(x_i, x_i)⟩, bar [Q, n], in the parameters; X is held."""
+        """Return the gradient of ⟨bar, k(x_i, x_i)⟩, bar [Q, n], in the parameters; X is held."""
         if type(self.kernel).diagonal is Kernel.diagonal:
             zeros = self.ops.zeros(self.parameters.lengthscales.shape)
             return KernelParameters(self.ops.sum(bar, axis=-1), zeros)
@@ -91,12 +90,18 @@ class DifferentiableCovariance(Covariance):
         return gradient
 
     def _stationary(self, A: Tree, B: Tree) -> bool:
-        """Whether k(A, B) is variance · shape(d²): not of inducing functions, nor of a kernel's own."""
+        """Return True if k(A, B) is variance · shape(d²).
+
+        It is not for inducing functions, nor for a kernel with its own `cross`.
+        """
         own = type(self.kernel).cross is not Kernel.cross
         return not (own or isinstance(A, Features) or isinstance(B, Features))
 
     def _known(self, A: Array, B: Array, *, forget: bool = False) -> Shapes | None:
-        """What was given for these very arrays; by `is`: torch.compile makes a program for each `id`."""
+        """Return the cached block of these array objects.
+
+        They are compared by `is`: with `id`, torch.compile would compile a program for each value.
+        """
         for i, (a, b, shapes) in enumerate(self.given):
             if a is A and b is B:
                 if forget:
@@ -112,7 +117,10 @@ class DifferentiableCovariance(Covariance):
         return Shapes(self.parameters.variance[:, None, None] * shape, a, b, shape, slope)
 
     def _pull_stationary(self, A: Array, B: Array, bar: Array) -> BlockGradient:
-        """With G = bar∘∂k/∂d²: Ā = 2 Σ_j G_ij (a_i − b_j)/ℓ, ℓ̄ = −2 Σ_ij G_ij (a_i − b_j)²/ℓ, a = A/ℓ."""
+        """Return the gradient in closed form.
+
+        With G = bar∘∂k/∂d² and a = A/ℓ, Ā = 2 Σ_j G_ij (a_i − b_j)/ℓ and ℓ̄ = −2 Σ_ij G_ij (a_i − b_j)²/ℓ.
+        """
         ops, (variance, lengthscales) = self.ops, self.parameters
         _, a, b, shape, slope = self._known(A, B, forget=True) or self._shapes(A, B)
         G = bar * slope
@@ -137,7 +145,7 @@ class DifferentiableCovariance(Covariance):
 
 
 def total(ops: Ops, *gradients: Tree) -> Tree:
-    """The sum of trees."""
+    """Return the sum of trees."""
     first, *rest = gradients
     for other in rest:
         first = tree_map(lambda x, y: x + y, first, other)

@@ -1,1 +1,1 @@
-"""Posteriors that go to and come from GPflow, GPyTorch and GPJax, by a file that both sides read."""
+"""Exchange of posteriors with GPflow, GPyTorch and GPJax, through a file that both sides read."""

@@ -1,4 +1,4 @@
-"""GPflow's SVGP from a posterior in a file, and a file from GPflow's SVGP. Runs where GPflow is."""
+"""Conversion between exported posteriors and GPflow's SVGP. Requires GPflow."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from svgpbench.libraries.whitened import (
 )
 
 OWN_SQUASH = 1e-3
-"""ε of `gpflow.likelihoods.Bernoulli`'s own link."""
+"""ε in the default link of `gpflow.likelihoods.Bernoulli`."""
 
 KERNELS = {
     "se": gpflow.kernels.SquaredExponential,
@@ -32,7 +32,7 @@ KERNELS = {
 
 
 class JitteredPoints(gpflow.inducing_variables.InducingPoints):
-    """Inducing inputs with a jitter of their own on K(Z, Z), whatever GPflow's global one is."""
+    """Inducing inputs with their own jitter on K(Z, Z), independent of GPflow's global jitter."""
 
     def __init__(self, Z: Any, jitter: float) -> None:
         super().__init__(Z)
@@ -47,14 +47,14 @@ gpflow.covariances.Kuu.register(JitteredPoints, gpflow.kernels.Kernel)(_jittered
 
 
 class SquashedProbit(gpflow.likelihoods.Bernoulli):
-    """p(y = 1 | f) = ε + (1 − 2ε) Φ(f), with the closed form of its mean; GPflow's has ε = 1e-3."""
+    """Likelihood p(y = 1 | f) = ε + (1 − 2ε) Φ(f) with a closed-form mean; GPflow's has ε = 1e-3."""
 
     def __init__(self, squash: float) -> None:
         super().__init__(invlink=self.probability)
         self.squash = squash
 
     def probability(self, f: Any) -> Any:
-        """That of y = 1."""
+        """Return p(y = 1 | f)."""
         return self.squash + (1.0 - 2.0 * self.squash) * 0.5 * tf.math.erfc(-f / np.sqrt(2.0))
 
     def _predict_mean_and_var(self, X: Any, mean: Any, variance: Any) -> Any:
@@ -63,9 +63,9 @@ class SquashedProbit(gpflow.likelihoods.Bernoulli):
 
 
 def to_gpflow(path: str | Path) -> Any:
-    """The `gpflow.models.SVGP` of a posterior in a file, whose inputs and y are in the model's units.
+    """Return the `gpflow.models.SVGP` of a posterior in a file; its data are in the model's units.
 
-    Raises `UserError` for a file that is none, and for a kernel or likelihood that GPflow lacks.
+    Raises `UserError` if the file is not an exported posterior, or if GPflow lacks its kernel or likelihood.
     """
     w = load_whitened(path)
     if w.kernel not in KERNELS:
@@ -88,12 +88,12 @@ def from_gpflow(model: Any, path: str | Path, table: Table | None = None) -> Pat
     """Write the posterior of a `gpflow.models.SVGP`, whitened or not, to an .npz file.
 
     Args:
-        model: one with a kernel of `KERNELS` on all inputs, mean 0, and inducing points.
-        path: of the file.
-        table: how the model's inputs and targets were made of a table; as they are where left out.
+        model: a model with a kernel of `KERNELS` on all inputs, mean 0, and inducing points.
+        path: path of the file.
+        table: scaling of the table from which the model's inputs and targets were made; none by default.
 
     Raises:
-        UserError: for a model that svgpbench does not have, saying what in it.
+        UserError: if svgpbench has no such model, with the part that it lacks.
     """
     if not isinstance(model, gpflow.models.SVGP):
         raise UserError(f"{type(model).__name__}: only an SVGP crosses")

@@ -1,4 +1,4 @@
-"""A GPJax variational family from a posterior in a file, and back. Runs where GPJax is."""
+"""Conversion between exported posteriors and variational families of GPJax. Requires GPJax."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from svgpbench.libraries.whitened import (
 )
 
 OWN_SQUASH = 1e-3
-"""ε of `gpjax.likelihoods.Bernoulli`'s own link."""
+"""ε in the link of `gpjax.likelihoods.Bernoulli`."""
 
 KERNELS = {
     "se": gpx.kernels.RBF,
@@ -38,7 +38,10 @@ KERNELS = {
 
 
 class JitteredGaussian(WhitenedVariationalGaussian):
-    """A jitter on K(Z, Z) alone; that of GPJax's prior, 0 here, goes on the variances at X too."""
+    """Whitened family with a jitter on K(Z, Z) alone.
+
+    The jitter of GPJax's prior, 0 here, would also be added to the variances at X.
+    """
 
     jitter: float = eqx.field(static=True)
 
@@ -48,14 +51,14 @@ class JitteredGaussian(WhitenedVariationalGaussian):
         self.jitter = w.jitter
 
     def condition(self, train_data: Any) -> Any:
-        """As in the base class, with the jitter in the factor of K(Z, Z)."""
+        """Condition as the base class does, with the jitter in the factor of K(Z, Z)."""
         K = self.model.prior.kernel.gram(self._fmt_inducing_inputs()).as_matrix()
         L = stabilised_cholesky(K, self.jitter)
         return eqx.tree_at(lambda q: q.cholesky_kzz, super().condition(train_data), L)
 
 
 class SquashedProbit(gpx.likelihoods.Bernoulli):
-    """p(y = 1 | f) = ε + (1 − 2ε) Φ(f); GPJax's has ε = 1e-3."""
+    """Likelihood p(y = 1 | f) = ε + (1 − 2ε) Φ(f); GPJax's has ε = 1e-3."""
 
     squash: float = eqx.field(static=True, default=0.0)
 
@@ -64,15 +67,16 @@ class SquashedProbit(gpx.likelihoods.Bernoulli):
         self.squash = squash
 
     def link_function(self, f: Any) -> Any:
-        """p(y | f)."""
+        """Return p(y | f)."""
         p = self.squash + (1.0 - 2.0 * self.squash) * jax.scipy.special.ndtr(f)
         return npd.Bernoulli(probs=p)
 
 
 def to_gpjax(path: str | Path) -> Any:
-    """The whitened family of a posterior in a file, whose inputs and y are in the model's units.
+    """Return the whitened family of a posterior in a file; its data are in the model's units.
 
-    Raises `UserError` for a file that is none, for what GPJax lacks, and where JAX has no float64.
+    Raises `UserError` if the file is not an exported posterior, if GPJax has no such model, or if JAX has
+    no float64.
     """
     if not jax.config.jax_enable_x64:
         raise UserError("JAX has no float64 here; set JAX_ENABLE_X64=1 before it is imported")
@@ -92,16 +96,16 @@ def to_gpjax(path: str | Path) -> Any:
 def from_gpjax(family: Any, path: str | Path, table: Table | None = None) -> Path:
     """Write the posterior of a `VariationalGaussian`, whitened or not, to an .npz file.
 
-    GPJax's own families add the prior's jitter to the variances at X too: predictions from the file are
-    narrower by that; those of `to_gpjax` are the same.
+    GPJax's own families also add the prior's jitter to the variances at X, and predictions from the file
+    lack it. Predictions of a family from `to_gpjax` do not change.
 
     Args:
-        family: one with a kernel of `KERNELS` on all inputs, and mean 0.
-        path: of the file.
-        table: how the model's inputs and targets were made of a table; as they are where left out.
+        family: a family with a kernel of `KERNELS` on all inputs, and mean 0.
+        path: path of the file.
+        table: scaling of the table from which the model's inputs and targets were made; none by default.
 
     Raises:
-        UserError: for a family that svgpbench does not have, saying what in it.
+        UserError: if svgpbench has no such model, with the part that it lacks.
     """
     kinds = (JitteredGaussian, WhitenedVariationalGaussian, VariationalGaussian)
     if type(family) not in kinds:

@@ -1,4 +1,4 @@
-"""A GPyTorch SVGP from a posterior in a file, and a file from a GPyTorch SVGP. Runs where GPyTorch is."""
+"""Conversion between exported posteriors and SVGPs of GPyTorch. Requires GPyTorch."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from svgpbench.libraries.whitened import (
 )
 
 FLOOR = 1e-6
-"""Below svgpbench's smallest noise variance; GPyTorch's own constraint would be 1e-4."""
+"""Lower limit of the noise variance, below svgpbench's smallest; GPyTorch's default is 1e-4."""
 
 SMOOTHNESS = {"matern32": 1.5, "matern52": 2.5}
 
 
 class JitteredStrategy(VariationalStrategy):
-    """A jitter on K(Z, Z) alone; GPyTorch's own goes on the variances at X too."""
+    """Strategy with a jitter on K(Z, Z) alone; GPyTorch's is also added to the variances at X."""
 
     def __init__(self, *args: Any, jitter: float, **options: Any) -> None:
         super().__init__(*args, jitter_val=0.0, **options)
@@ -43,36 +43,36 @@ class JitteredStrategy(VariationalStrategy):
 
 
 class SquashedProbit(gpytorch.likelihoods.BernoulliLikelihood):
-    """p(y = 1 | f) = ε + (1 − 2ε) Φ(f); GPyTorch's has ε = 0."""
+    """Likelihood p(y = 1 | f) = ε + (1 − 2ε) Φ(f); GPyTorch's has ε = 0."""
 
     def __init__(self, squash: float) -> None:
         super().__init__()
         self.squash = squash
 
     def probability(self, f: torch.Tensor) -> torch.Tensor:
-        """That of y = 1."""
+        """Return p(y = 1 | f)."""
         return self.squash + (1.0 - 2.0 * self.squash) * torch.special.ndtr(f)
 
     def forward(self, f: torch.Tensor, *args: Any, **options: Any) -> Any:
-        """p(y | f)."""
+        """Return p(y | f)."""
         return torch.distributions.Bernoulli(probs=self.probability(f))
 
     def marginal(self, q: Any, *args: Any, **options: Any) -> Any:
-        """In closed form, as in the base class."""
+        """Return p(y) under q in closed form, as the base class does."""
         p = self.probability(q.mean / torch.sqrt(1.0 + q.variance))
         return torch.distributions.Bernoulli(probs=p)
 
     def log_marginal(self, y: torch.Tensor, q: Any, *args: Any, **options: Any) -> Any:
-        """Of labels 0 and 1."""
+        """Return log p(y) under q, for labels 0 and 1."""
         return self.marginal(q).log_prob(y)
 
     def expected_log_prob(self, y: torch.Tensor, q: Any, *args: Any, **options: Any) -> Any:
-        """By quadrature, as in the base class; y is 0 or 1."""
+        """Return E_q[log p(y | f)] by quadrature, as the base class does; y is 0 or 1."""
         return self.quadrature(lambda f: torch.log(self.probability((2.0 * y - 1.0) * f)), q)
 
 
 class SVGP(gpytorch.models.ApproximateGP):
-    """The model of a posterior in a file, its likelihood beside it as `likelihood`; in float64."""
+    """Model of a posterior in a file, in float64; its likelihood is the attribute `likelihood`."""
 
     def __init__(self, w: Whitened, kernel: Any, likelihood: Any) -> None:
         latents, inducing = w.mean.shape
@@ -89,17 +89,18 @@ class SVGP(gpytorch.models.ApproximateGP):
             q.variational_mean.copy_(torch.as_tensor(w.mean).reshape(q.variational_mean.shape))
             chol = q.chol_variational_covar
             chol.copy_(torch.as_tensor(w.chol).reshape(chol.shape))
-            strategy.variational_params_initialized.fill_(1)  # else a first call puts q at p
+            strategy.variational_params_initialized.fill_(1)  # else a first call resets q to p
 
     def forward(self, x: torch.Tensor) -> Any:
-        """The prior at x."""
+        """Return the prior at x."""
         return gpytorch.distributions.MultivariateNormal(self.mean_module(x), self.covar_module(x))
 
 
 def to_gpytorch(path: str | Path) -> SVGP:
-    """The `ApproximateGP` of a posterior in a file, whose inputs and y are in the model's units.
+    """Return the `ApproximateGP` of a posterior in a file; its data are in the model's units.
 
-    Raises `UserError` for a file that is none, and for a kernel or likelihood that GPyTorch lacks.
+    Raises `UserError` if the file is not an exported posterior, or if GPyTorch lacks its kernel or
+    likelihood.
     """
     w = load_whitened(path)
     model = SVGP(w, _kernel(path, w), _likelihood(path, w))
@@ -116,17 +117,17 @@ def from_gpytorch(
 ) -> Path:
     """Write the posterior of a whitened `ApproximateGP` to an .npz file.
 
-    GPyTorch's own strategies add their jitter to the variances at X too: predictions from the file are
-    narrower by that; those of `to_gpytorch` are the same.
+    GPyTorch's own strategies also add their jitter to the variances at X, and predictions from the file
+    lack it. Predictions of a model from `to_gpytorch` do not change.
 
     Args:
-        model: one with `covar_module` and `mean_module`, as GPyTorch's own examples have them.
-        path: of the file.
-        table: how the model's inputs and targets were made of a table; as they are where left out.
-        likelihood: the model's, where it has none of its own as `likelihood`.
+        model: a model with `covar_module` and `mean_module`, as in GPyTorch's examples.
+        path: path of the file.
+        table: scaling of the table from which the model's inputs and targets were made; none by default.
+        likelihood: the likelihood, if the model has no attribute `likelihood`.
 
     Raises:
-        UserError: for a model that svgpbench does not have, saying what in it.
+        UserError: if svgpbench has no such model, with the part that it lacks.
     """
     if not isinstance(model, gpytorch.models.ApproximateGP):
         raise UserError(f"{type(model).__name__}: only an ApproximateGP crosses")
@@ -193,7 +194,7 @@ def _likelihood(path: str | Path, w: Whitened) -> Any:
 
 
 def _said_kernel(kernel: Any) -> tuple[str, float, Any]:
-    """Name, variance and lengthscales [D] or [1]."""
+    """Return name, variance and lengthscales [D] or [1] of a kernel."""
     scaled = isinstance(kernel, gpytorch.kernels.ScaleKernel)
     shape = kernel.base_kernel if scaled else kernel
     names = {("RBFKernel", None): "se"} | {

@@ -1,7 +1,7 @@
-"""The form in which a posterior crosses: an .npz of numbers and one text of JSON. NumPy alone reads it.
+"""The exported form of a posterior: an .npz of numbers and one JSON text. Reading it needs only NumPy.
 
-Latents share one kernel, have mean 0, and at inducing inputs Z the values u = Lv with
-LLᵀ = K(Z, Z) + jitter·I and q(v) = N(mean, chol cholᵀ). The jitter is on K(Z, Z) and on nothing else.
+Latents share one kernel and have mean 0. Their values at inducing inputs Z are u = Lv with
+LLᵀ = K(Z, Z) + jitter·I and q(v) = N(mean, chol cholᵀ). The jitter is added to K(Z, Z) only.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ WORDS: dict[str, type] = {
     "class_labels": list,
     "rows": int,
 }
-"""What the text of JSON says, each with its type; no label means regression."""
+"""Keys of the JSON text and their types; empty `class_labels` mean regression."""
 
 SHAPES = {
     "variance": "",
@@ -44,20 +44,20 @@ SHAPES = {
     "y_mean": "",
     "y_scale": "",
 }
-"""The arrays and their axes; l is D, or 1 for a kernel of one lengthscale."""
+"""Arrays and their axes; l is D, or 1 for a kernel with one lengthscale."""
 
 LIKELIHOODS: dict[str, dict[str, type]] = {
     "gaussian": {"noise_variance": float},
     "bernoulli-probit": {"squash": float},
     "softmax": {"classes": int, "samples": int},
 }
-"""Those that cross, each with its parameters: `svgpbench.api.fit` has them under the same names."""
+"""Likelihoods that can be exchanged, and their parameters, named as in `svgpbench.api.fit`."""
 
 POSITIVE = ("variance", "lengthscales", "x_scale", "y_scale")
 
 
 class Table(NamedTuple):
-    """How a table was read: the model's inputs are (x − x_mean)/x_scale, its y is (y − y_mean)/y_scale."""
+    """Scaling of a table: the model's inputs are (x − x_mean)/x_scale, its y is (y − y_mean)/y_scale."""
 
     features: tuple[str, ...]  # the D inputs, in their order
     x_mean: Floats  # [D]
@@ -65,15 +65,15 @@ class Table(NamedTuple):
     y_mean: float = 0.0
     y_scale: float = 1.0
     class_labels: tuple[str, ...] = ()  # class 0 first; none for regression
-    rows: int = 0  # that trained, 0 where it is not known
+    rows: int = 0  # training rows; 0 if unknown
 
 
 class Whitened(NamedTuple):
-    """A posterior as it crosses; Z is in the model's units."""
+    """A posterior in the exported form; Z is in the model's units."""
 
     kernel: str  # se, matern32 or matern52
     variance: float
-    lengthscales: Floats  # [D], or [1] of a kernel with one
+    lengthscales: Floats  # [D], or [1] if the kernel has one
     likelihood: str
     parameters: dict[str, float]  # of the likelihood, as `LIKELIHOODS` names them
     jitter: float
@@ -84,15 +84,15 @@ class Whitened(NamedTuple):
 
 
 def plain_table(dimensions: int) -> Table:
-    """The table of inputs that were not standardised, called x1, x2 and so on."""
+    """Return the table of inputs that were not standardised, named x1, x2 and so on."""
     names = tuple(f"x{at + 1}" for at in range(dimensions))
     return Table(names, np.zeros(dimensions), np.ones(dimensions))
 
 
 def whiten(K: Floats, mean: Floats, chol: Floats) -> tuple[Floats, Floats]:
-    """(L⁻¹mean, L⁻¹chol) of u ~ N(mean [P, M], chol cholᵀ [P, M, M]), LLᵀ = K with its jitter in it.
+    """Return (L⁻¹mean, L⁻¹chol) of u ~ N(mean [P, M], chol cholᵀ [P, M, M]), where LLᵀ = K.
 
-    Raises `UserError` where K is not positive definite.
+    K includes the jitter. Raises `UserError` if it is not positive definite.
     """
     L = lower_factor(K, "K(Z, Z)")
     both = np.concatenate([mean[..., None], chol], axis=-1)
@@ -101,7 +101,10 @@ def whiten(K: Floats, mean: Floats, chol: Floats) -> tuple[Floats, Floats]:
 
 
 def named_kernel(kernel: Any, kinds: Mapping[str, Any]) -> str:
-    """The name here of another library's kernel; raises `UserError` for one of none of its `kinds`."""
+    """Return svgpbench's name of a kernel of another library.
+
+    Raises `UserError` if it is not one of `kinds` on all inputs.
+    """
     for name, kind in kinds.items():
         if type(kernel) is kind and kernel.active_dims == slice(None):
             return name
@@ -109,7 +112,10 @@ def named_kernel(kernel: Any, kinds: Mapping[str, Any]) -> str:
 
 
 def lower_factor(A: Floats, what: str) -> Floats:
-    """The Cholesky factor of A [..., n, n]; raises `UserError`, saying `what` A is, where it has none."""
+    """Return the Cholesky factor of A [..., n, n].
+
+    Raises `UserError`, which calls A `what`, if A is not positive definite.
+    """
     try:
         return np.asarray(np.linalg.cholesky(A), dtype=np.float64)
     except np.linalg.LinAlgError:
@@ -117,14 +123,14 @@ def lower_factor(A: Floats, what: str) -> Floats:
 
 
 def with_positive_diagonal(chol: Floats) -> Floats:
-    """The lower factor [P, M, M] of chol cholᵀ that has a positive diagonal."""
+    """Return the lower factor [P, M, M] of chol cholᵀ that has a positive diagonal."""
     lower = np.tril(chol)
     signs = np.where(np.diagonal(lower, axis1=-2, axis2=-1) < 0.0, -1.0, 1.0)
     return np.asarray(lower * signs[..., None, :], dtype=np.float64)
 
 
 def save_whitened(whitened: Whitened, path: str | Path) -> Path:
-    """Write a posterior, whole or not at all; raises `UserError` for one that no file may hold."""
+    """Write a posterior atomically; raises `UserError` if its values are not valid."""
     file, table = npz_path(path), whitened.table
     facts = {
         "format": FORMAT,
@@ -143,7 +149,7 @@ def save_whitened(whitened: Whitened, path: str | Path) -> Path:
 
 
 def load_whitened(path: str | Path) -> Whitened:
-    """Read a posterior that `save_whitened` wrote; raises `UserError` for any other file."""
+    """Return a posterior that `save_whitened` wrote; raises `UserError` for any other file."""
     file = Path(path)
     text, found = read_numbers(file, FACTS, "exported posterior")
     try:
@@ -175,7 +181,7 @@ def load_whitened(path: str | Path) -> Whitened:
 
 
 def _check(file: Path, facts: Any, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-    """Raise `UserError` where words or numbers are not those of one posterior."""
+    """Raise `UserError` if the JSON text and the arrays are not those of one posterior."""
     _check_words(file, facts)
     if odd := sorted(arrays.keys() ^ SHAPES.keys()):
         raise UserError(f"{file}: {odd[0]!r} is missing from a posterior, or no part of one")

@@ -1,4 +1,4 @@
-"""Likelihoods p(y | f): expectations V, their derivatives α and β without autodiff, predictions."""
+"""Likelihoods p(y | f): expectations V, their derivatives α and β without autodiff, and predictions."""
 
 from svgpbench.likelihoods.bernoulli import BernoulliLogit, BernoulliProbit
 from svgpbench.likelihoods.gaussian import GaussianLikelihood, GaussianParameters

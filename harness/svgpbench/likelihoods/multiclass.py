@@ -1,4 +1,4 @@
-"""What likelihoods of several classes share: a latent function a class, labels 0 … C−1."""
+"""The base of likelihoods with several classes: one latent function per class, labels 0 … C−1."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from svgpbench.ops import Array, Ops
 
 @dataclass(frozen=True)
 class MulticlassLikelihood(Likelihood):
-    """P(y | f_1 … f_C) with a latent a class; `classes` 0 stands for a number yet to be read from data."""
+    """A likelihood P(y | f_1 … f_C) with one latent per class; `classes` 0 means: not yet read from data."""
 
     classes: Annotated[int, Field(ge=2)] = 0
     task: ClassVar[Literal["regression", "classification"]] = "classification"
@@ -33,7 +33,7 @@ class MulticlassLikelihood(Likelihood):
         return self.classes
 
     def one_hot(self, ops: Ops, y: Array) -> Array:
-        """1 at the label's class, else 0 [C, b], from labels y [b]."""
+        """Return 1 at the label's class, else 0 [C, b], from labels y [b]."""
         labels = ops.asarray(np.arange(self.classes, dtype=np.float64))[:, None]
         zero = ops.zeros((self.classes, y.shape[0]))
         return ops.where(ops.abs(y - labels) < 0.5, zero + 1.0, zero)

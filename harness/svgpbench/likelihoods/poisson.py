@@ -1,7 +1,7 @@
-"""Counts with a log link: the shortest likelihood there is, and so the one to copy for a new one.
+"""Counts with a log link: the shortest likelihood, and a template for a new one.
 
-What it takes: `log_density` with its slope in f (quadrature does V, α, β and the predictive density),
-the mean of y, an entry point, and parameters in a NamedTuple if it has any.
+A new likelihood needs `log_density` with its slope in f, the mean of y, an entry point, and a NamedTuple of
+parameters if it has any. Quadrature gives V, α, β and the predictive density.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Expectations by Gauss–Hermite quadrature: all that most likelihoods of one latent need."""
+"""Expectations by Gauss–Hermite quadrature, sufficient for most likelihoods of one latent."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from svgpbench.ops import Array, Ops, Tree
 from svgpbench.tree import leaves
 
 NodeCount = Annotated[int, Field(ge=2, le=400)]
-"""How many nodes a quadrature has."""
+"""Number of quadrature nodes."""
 
 
 @functools.cache
 def gauss_hermite(nodes: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Nodes and weights [nodes] of expectations under N(0, 1)."""
+    """Return the nodes and weights [nodes] of expectations under N(0, 1)."""
     t, w = np.polynomial.hermite_e.hermegauss(nodes)
     return t, w / math.sqrt(2.0 * math.pi)
 
 
 def rule(ops: Ops, nodes: int) -> tuple[Array, Array]:
-    """Nodes and weights [nodes] on the device."""
+    """Return the nodes and weights [nodes] on the device."""
     t, w = gauss_hermite(nodes)
     return ops.asarray(t), ops.asarray(w)
 
@@ -37,10 +37,10 @@ def rule(ops: Ops, nodes: int) -> tuple[Array, Array]:
 def with_known_slopes(
     ops: Ops, at: Callable[[Array, Array], tuple[Array, Array, Array]], mu: Array, v: Array
 ) -> Array:
-    """V [b] from `at(μ, v)` = (V [b], α, β), its autodiff in μ and v being α and −β/2 themselves.
+    """Return V [b] from `at(μ, v)` = (V [b], α, β), with α and −β/2 as its autodiff in μ and v.
 
-    A first-order expansion at the point itself: it adds zero and carries the known derivatives, so that
-    no autodiff passes through the nodes.
+    The result has a first-order expansion at the point itself. Its value is zero and its derivatives are
+    the known ones, so autodiff does not pass through the nodes.
     """
     mu0, v0 = ops.stop_gradient(mu), ops.stop_gradient(v)
     V, alpha, beta = at(mu0, v0)
@@ -49,7 +49,7 @@ def with_known_slopes(
 
 
 def log_sum_exp(ops: Ops, x: Array, *, axis: int, weights: Array | float = 1.0) -> Array:
-    """Log Σ w exp(x) along an axis, for weights that broadcast against x; differentiable in x."""
+    """Compute log Σ w exp(x) along an axis, for weights that broadcast against x; differentiable in x."""
     top = ops.max(ops.stop_gradient(x), axis=axis, keepdims=True)
     total = ops.sum(weights * ops.exp(x - top), axis=axis)
     return ops.sum(top, axis=axis) + ops.log(total)  # the sum only drops the axis
@@ -57,22 +57,22 @@ def log_sum_exp(ops: Ops, x: Array, *, axis: int, weights: Array | float = 1.0) 
 
 @dataclass(frozen=True)
 class QuadratureLikelihood(Likelihood):
-    """A factorised likelihood of one latent, by Gauss–Hermite quadrature of `nodes` nodes.
+    """A factorised likelihood of one latent, by Gauss–Hermite quadrature with `nodes` nodes.
 
     β is the quadrature of t·∇log p, which is exactly −2 ∂V̂/∂v of the discretised V̂; the quadrature
-    of −∇²log p is not, and would break the equivalence of the natural-gradient steps.
+    of −∇²log p is not, and it would break the equivalence of the natural-gradient steps.
     """
 
     nodes: NodeCount = 20
 
     @abstractmethod
     def log_density(self, ops: Ops, p: Tree, y: Array, f: Array) -> tuple[Array, Array]:
-        """Log p(y | f) and ∇_f log p(y | f) for f [P, b, S] and y [b, 1]."""
+        """Return log p(y | f) and ∇_f log p(y | f) for f [P, b, S] and y [b, 1]."""
 
     def _at_nodes(
         self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array
     ) -> tuple[Array, Array, Array]:
-        """(V [b], α [P, b], β [P, b]) from one pass over the nodes."""
+        """Return (V [b], α [P, b], β [P, b]) from one pass over the nodes."""
         t, w = rule(ops, self.nodes)
         sd = ops.sqrt(v)[..., None]
         value, slope = self.log_density(ops, p, y[:, None], mu[..., None] + sd * t)

@@ -1,4 +1,4 @@
-"""Likelihoods by name, ours and third parties', built from a configuration."""
+"""Likelihoods by name, including third-party ones, built from a configuration."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from svgpbench.plugins import LIKELIHOODS, load, whole
 
 
 def likelihoods() -> dict[str, type[Likelihood]]:
-    """Every likelihood that is installed and can be loaded."""
+    """Return every likelihood that is installed and can be loaded, by name."""
     return whole(LIKELIHOODS)
 
 
 def build_likelihood(config: LikelihoodConfig) -> Likelihood:
-    """The likelihood that a configuration names, at its own default where an option is left out.
+    """Return the likelihood of a configuration; options that are left out have its defaults.
 
-    Raises `UserError` for a name that does not exist, an option that the likelihood does not have, and a
-    value that is not one of the option's.
+    Raises `UserError` for an unknown name, for an option that the likelihood does not have, for an invalid
+    value, and for `negative_beta` of a log-concave likelihood.
     """
     cls: type[Likelihood] = load(LIKELIHOODS, config.name)
     built = with_options(

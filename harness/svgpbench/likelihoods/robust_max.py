@@ -1,4 +1,4 @@
-"""Robust-max over C classes: the largest latent names the class, save for errors of probability ε."""
+"""Robust-max over C classes: the largest latent determines the class, up to errors of probability ε."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from svgpbench.ops import Array, Ops, Tree
 
 
 class Nodes(NamedTuple):
-    """The chance that f_y is the largest, at each node of f_y."""
+    """The probability that f_y is the largest, and related arrays, at each node of f_y."""
 
     weighted: Array  # [b, S], w ∏_{c≠y} Φ(z_c)
     z: Array  # [C, b, S], (f_y − μ_c)/√v_c
@@ -48,12 +48,12 @@ class RobustMax(MulticlassLikelihood):
 
     @property
     def _log_error(self) -> float:
-        """Log ε/(C − 1)."""
+        """The value log(ε/(C − 1))."""
         return math.log(self.epsilon / (self.classes - 1))
 
     @property
     def _gain(self) -> float:
-        """Δ: what V gains where f_y is surely the largest."""
+        """The increase Δ of V if f_y is certain to be the largest."""
         return math.log1p(-self.epsilon) - self._log_error
 
     def _at_nodes(self, ops: Ops, one_hot: Array, mu: Array, v: Array) -> Nodes:
@@ -68,7 +68,7 @@ class RobustMax(MulticlassLikelihood):
         return Nodes(weighted, z, other * slope / sd, sd, t)
 
     def _expectations(self, ops: Ops, y: Array, mu: Array, v: Array) -> tuple[Array, Array, Array]:
-        """(V [b], α [C, b], β [C, b]): exact derivatives of the discretised V."""
+        """Return (V [b], α [C, b], β [C, b]); α and β are exact derivatives of the discretised V."""
         one_hot = self.one_hot(ops, y)
         at = self._at_nodes(ops, one_hot, mu, v)
         competitors = at.weighted * at.slope  # [C, b, S]
@@ -91,7 +91,7 @@ class RobustMax(MulticlassLikelihood):
         return alpha, beta
 
     def _probability(self, ops: Ops, one_hot: Array, mu: Array, v: Array) -> Array:
-        """p(y) [b] of the classes that `one_hot` [C, b] names."""
+        """Return p(y) [b] of the classes in `one_hot` [C, b]."""
         largest = ops.sum(self._at_nodes(ops, one_hot, mu, v).weighted, axis=-1)
         error = math.exp(self._log_error)
         return error + (1.0 - self.epsilon - error) * largest

@@ -1,4 +1,4 @@
-"""Softmax over C classes: no closed form, so Monte Carlo with noise that the batch brings."""
+"""Softmax over C classes: no closed form, so Monte Carlo with noise from the batch."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Softmax(MulticlassLikelihood):
     name: ClassVar[str] = "softmax"
 
     def bind(self, parameters: Tree, noise: Array | tuple[()]) -> Tree:
-        if isinstance(noise, tuple):  # for what does not look at the data
+        if isinstance(noise, tuple):  # for callers that do not use the data
             return parameters
         return WeightedNoise(noise, 0.0 * noise[:, 0] + 1.0 / noise.shape[0])
 
@@ -41,11 +41,11 @@ class Softmax(MulticlassLikelihood):
         return NoParameters()
 
     def _draws(self, ops: Ops, p: Tree, mu: Array, v: Array) -> Array:
-        """Draws f [C, b, S] of q(f)."""
+        """Return draws f [C, b, S] from q(f)."""
         return mu[..., None] + ops.sqrt(v)[..., None] * ops.matrix_transpose(p.noise)[:, None, :]
 
     def _shares(self, ops: Ops, p: Tree, mu: Array, v: Array) -> tuple[Array, Array]:
-        """p(c | f) [C, b, S] and log Σ_k exp(f_k) [b, S] at every draw, by one exponential."""
+        """Return p(c | f) [C, b, S] and log Σ_k exp(f_k) [b, S] at every draw, by one exponential."""
         f = self._draws(ops, p, mu, v)
         top = ops.max(f, axis=0, keepdims=True)
         shares = ops.exp(f - top)
@@ -62,7 +62,7 @@ class Softmax(MulticlassLikelihood):
     def _expectations(
         self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array
     ) -> tuple[Array, Array, Array]:
-        """(V̂ [b], ∂V̂/∂μ [C, b], −2 ∂V̂/∂v [C, b]) from one pass over the draws."""
+        """Return (V̂ [b], ∂V̂/∂μ [C, b], −2 ∂V̂/∂v [C, b]) from one pass over the draws."""
         label, sd = self.one_hot(ops, y), ops.sqrt(v)
         weighted = ops.matrix_transpose(p.weights[:, None] * p.noise)[..., None]  # [C, S, 1]
         tilt = ops.sum(weighted, axis=-2)  # [C, 1], the draws' mean

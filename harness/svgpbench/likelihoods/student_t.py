@@ -1,4 +1,4 @@
-"""Student-t noise: regression that outliers do not sway."""
+"""Student-t noise: regression that is robust to outliers."""
 
 from __future__ import annotations
 

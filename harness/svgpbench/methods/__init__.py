@@ -1,4 +1,4 @@
-"""Methods: each a parameterization of the posterior with its E-step and M-step, one file a family."""
+"""Methods: parameterizations of the posterior with an E-step and an M-step, one file per family."""
 
 from svgpbench.methods.data_term import DataTerm
 from svgpbench.methods.method import AnyMethod, CoupledMethod, Method

@@ -1,25 +1,27 @@
-"""Closed-form gradients of the bound in the blocks of the Gram matrix: what an M-step goes up.
+"""Closed-form gradients of the bound in the blocks of the Gram matrix, for M-steps.
 
-The bound sees K(Z, Z) through its factor L and the rest of θ through W = L⁻¹K(Z, X), κ and the
-likelihood's parameters. Let W̄ be its gradient in W with q's coordinates held, and H = LᵀL̄ that in L,
-W among what moves with L. Then K̄(Z, X) = L⁻ᵀW̄ and K̄(Z, Z) = L⁻ᵀ sym(Φ(H)) L⁻¹, where Φ takes the
-lower triangle and halves its diagonal (Murray 2016, arXiv:1602.07527): no Cholesky factor is
-differentiated, and where the bound depends on L through K alone, H is symmetric and sym(Φ(H)) = H/2.
+The bound depends on K(Z, Z) through its factor L, and on the rest of θ through W = L⁻¹K(Z, X), κ and the
+likelihood's parameters. Let W̄ be its gradient in W with q's coordinates held. Let H = LᵀL̄, where L̄ is
+its gradient in L, with W moving with L. Then K̄(Z, X) = L⁻ᵀW̄ and K̄(Z, Z) = L⁻ᵀ sym(Φ(H)) L⁻¹, where Φ
+takes the lower triangle and halves its diagonal (Murray 2016, arXiv:1602.07527). No Cholesky factor is
+differentiated. If the bound depends on L through K alone, H is symmetric and sym(Φ(H)) = H/2.
 
 In whitened coordinates q(v) = N(m, S), with J = I − S, D = diag(sβ) and g = sWα,
 
     μ = Wᵀm,   v = κ − diag(WᵀJW),   W̄ = m(sα)ᵀ + JWD,   κ̄ = −sβ/2,
 
-so that JW serves three times. What a method's M-step holds says how m and S move with L: that, and
-nothing else, is the method's own. Where q(f|u) is narrower than p(f|u), v is less by (1 − v_i)d_i with
-d = κ − diag(WᵀW) (see `residual_variance.py`): W̄ has −W diag(1 − v_i)D more, κ̄ is −v_isβ/2, and H has
-W diag(1 − v_i)DWᵀ more. Where H = −J² − JWD(JW)ᵀ and vectors, V = L⁻ᵀJ and Y = VW take the
-place of J and JW: v = κ − diag(K(X, Z)Y), K̄(Z, X) has YD, K̄(Z, Z) has −½(VVᵀ + YDYᵀ), and three
-solves against L are one. Each of them errs by the condition of L, not of K; (L⁻ᵀJL⁻¹)K(Z, X), which
-solves for no W, would err by more: at a condition of 1e8 a digit and a half is gone.
+so JW is used three times. How m and S move with L depends on what the M-step holds fixed; only this
+differs between methods. If q(f|u) is narrower than p(f|u), v is smaller by (1 − v_i)d_i with
+d = κ − diag(WᵀW) (see `residual_variance.py`). Then W̄ has the further term −W diag(1 − v_i)D, κ̄ is
+−v_isβ/2, and H has the further term W diag(1 − v_i)DWᵀ.
 
-Latents that share a kernel share L and W, and the kernel sees the sum of their gradients alone. W̄ and H
-are summed before anything is solved against L, as products in which latents stand below each other.
+If H is −J² − JWD(JW)ᵀ plus outer products of vectors, V = L⁻ᵀJ and Y = VW can replace J and JW:
+v = κ − diag(K(X, Z)Y), K̄(Z, X) contains YD, K̄(Z, Z) contains −½(VVᵀ + YDYᵀ), and one solve against L
+replaces three. The rounding error of each form grows with the condition number of L, not of K.
+(L⁻ᵀJL⁻¹)K(Z, X), which needs no W, would be less accurate: by 1.5 digits at a condition number of 1e8.
+
+Latents that share a kernel share L and W, and the kernel needs only the sum of their gradients. So W̄ and
+H are summed over latents before any solve against L, by products of arrays in which latents are stacked.
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ from svgpbench.tree import leaves, tree_map
 
 
 class BoundGradient(NamedTuple):
-    """The bound's gradient in what the blocks and the likelihood are made of."""
+    """The bound's gradient in kernel parameters, likelihood parameters and inducing inputs."""
 
     kernel: Tree
     likelihood: Tree
@@ -65,7 +67,7 @@ class Whitened(NamedTuple):
 
 
 class DataSlopes(NamedTuple):
-    """The gradient of the data's term."""
+    """The gradient of the data term."""
 
     alpha: Array  # [P, b], sα
     beta: Array  # [P, b], sβ
@@ -75,7 +77,7 @@ class DataSlopes(NamedTuple):
 
 
 class Cross(NamedTuple):
-    """What an adjoint sees of θ and a batch; W = L⁻¹Kuf is solved for where it is needed."""
+    """Blocks of θ and a batch for an adjoint; W = L⁻¹Kuf is computed where it is needed."""
 
     L: Array  # [Q, M, M]
     Kuf: Array  # [Q, M, b]
@@ -83,7 +85,7 @@ class Cross(NamedTuple):
 
 
 class GramGradient(NamedTuple):
-    """The bound's gradient in the blocks, and that of the data's term, which has κ̄ in it."""
+    """The bound's gradient in the blocks, and the gradient of the data term, which includes κ̄."""
 
     cross: Array  # [Q, M, b], in K(Z, X)
     square: Array  # [Q, M, M], in K(Z, Z)
@@ -91,7 +93,7 @@ class GramGradient(NamedTuple):
 
 
 class AtBatch(NamedTuple):
-    """q in whitened coordinates, and the data's term there."""
+    """q in whitened coordinates, and the gradient of the data term at q."""
 
     m: Array  # [P, M]
     W: Array  # [Q, M, b]
@@ -103,7 +105,7 @@ class AtBatch(NamedTuple):
 
 
 def at_batch(ops: Ops, f: Cross, data: DataTerm, q: Whitened) -> AtBatch:
-    """What the gradients by W̄ and H share."""
+    """Compute the quantities that W̄ and H share."""
     W = ops.solve_triangular(f.L, f.Kuf)
     J = ops.eye(q.m.shape[-1]) - q.S
     JW = of_each(ops, J, W)
@@ -114,7 +116,7 @@ def at_batch(ops: Ops, f: Cross, data: DataTerm, q: Whitened) -> AtBatch:
 
 
 def narrowing(ops: Ops, f: Cross, data: DataTerm, W: Array) -> tuple[Array | None, Array | float]:
-    """1 − v [P, b] and (1 − v)d, what q(f|u) is narrower by; None and 0 where it is p(f|u)."""
+    """Return 1 − v [P, b] and (1 − v)d, the reduction of variance; None and 0 if q(f|u) = p(f|u)."""
     if data.narrowing is None:
         return None, 0.0
     d = f.kff - ops.sum(W * W, axis=-2)
@@ -126,7 +128,7 @@ def narrowing(ops: Ops, f: Cross, data: DataTerm, W: Array) -> tuple[Array | Non
 def data_slopes(
     ops: Ops, data: DataTerm, m: Array, W: Array, v: Array, taken: Array | None = None
 ) -> DataSlopes:
-    """The data's term at μ = Wᵀm and v [P, b]; `taken` is as `narrowing` has it."""
+    """Return the data term's gradient at μ = Wᵀm and v [P, b]; `taken` is as in `narrowing`."""
     _, likelihood, alpha, beta = data.likelihood.expectations(ops, data.y, vecmat(m, W), v)
     alpha, beta = data.scale * alpha, data.scale * beta
     likelihood = tree_map(lambda bar: data.scale * bar, likelihood)
@@ -135,7 +137,7 @@ def data_slopes(
 
 
 def unwhitened(ops: Ops, f: Cross, slopes: DataSlopes, W_bar: Array, square: Array) -> GramGradient:
-    """From the gradient in W [Q, M, b] and sym(Φ(H)) [Q, M, M]."""
+    """Return the gradient in the blocks, given W̄ [Q, M, b] and sym(Φ(H)) [Q, M, M]."""
     cross = ops.solve_triangular(f.L, W_bar, transpose=True)
     return GramGradient(cross, unwhitened_precision(ops, f.L, square), slopes)
 
@@ -143,7 +145,7 @@ def unwhitened(ops: Ops, f: Cross, slopes: DataSlopes, W_bar: Array, square: Arr
 def pulled_back(
     ops: Ops, cov: DifferentiableCovariance, Z: Tree, X: Array, bar: GramGradient
 ) -> BoundGradient:
-    """The gradient in kernel parameters and Z."""
+    """Return the gradient in the parameters and Z, given the gradient in the blocks."""
     kernels = leaves(cov.parameters)[0].shape[0]
     from_square = cov.pull_square(Z, bar.square)
     from_cross = cov.pull_cross(Z, X, bar.cross)
@@ -155,17 +157,20 @@ def pulled_back(
     )
 
 
-# --- what is held while θ moves -------------------------------------------------------------------
+# --- gradients, by what is held fixed while θ moves ----------------------------------------------
 
 
 def whitened_held(ops: Ops, f: Cross, data: DataTerm, q: Whitened) -> GramGradient:
-    """q(v) itself: only W moves with L, and H = −W̄Wᵀ."""
+    """Return the gradient with q(v) held: only W moves with L, and H = −W̄Wᵀ."""
     at = at_batch(ops, f, data, q)
     return _through_cross(ops, f, at.slopes, _direct(ops, f, at), at.W)
 
 
 def factor_held(ops: Ops, f: Cross, data: DataTerm, m: Array, chol: Array) -> GramGradient:
-    """q(v) itself from the lower factor of S, which is not formed: JW = W − R(RᵀW)."""
+    """Return the gradient with q(v) held, given the lower factor of S.
+
+    S itself is not formed: JW = W − Rᵀ(RW) with R = cholᵀ.
+    """
     W = ops.solve_triangular(f.L, f.Kuf)
     R = ops.matrix_transpose(chol)  # [P, M, M]
     RW = of_each(ops, R, W)
@@ -179,13 +184,13 @@ def factor_held(ops: Ops, f: Cross, data: DataTerm, m: Array, chol: Array) -> Gr
 
 
 def _through_cross(ops: Ops, f: Cross, slopes: DataSlopes, W_bar: Array, W: Array) -> GramGradient:
-    """Where L moves W alone: H = −W̄Wᵀ."""
+    """Return the gradient if only W moves with L: H = −W̄Wᵀ."""
     H = -_product(ops, W_bar, W)
     return unwhitened(ops, f, slopes, W_bar, lower_symmetrised(ops, H))
 
 
 def posterior_held(ops: Ops, f: Cross, data: DataTerm, q: Whitened) -> GramGradient:
-    """q(u): H = X + Xᵀ − J + mmᵀ − gmᵀ − mgᵀ, X = WD(W/2 − JW)ᵀ."""
+    """Return the gradient with q(u) held: H = X + Xᵀ − J + mmᵀ − gmᵀ − mgᵀ, X = WD(W/2 − JW)ᵀ."""
     at, kernels = at_batch(ops, f, data, q), f.L.shape[0]
     half = 0.5 * at.W if at.taken is None else (0.5 + 0.5 * at.taken[..., None, :]) * at.W
     half = (half - at.JW) * at.slopes.beta[..., None, :]
@@ -196,7 +201,10 @@ def posterior_held(ops: Ops, f: Cross, data: DataTerm, q: Whitened) -> GramGradi
 
 
 def projected_held(ops: Ops, f: Cross, data: DataTerm, q: Whitened) -> GramGradient:
-    """K⁻¹λ̄₁ and K⁻¹Λ̄₂K⁻¹: H = −J² − JWD(JW)ᵀ + m(h + m/2)ᵀ + (h + m/2)mᵀ, h = S(g − m) − g."""
+    """Return the gradient with K⁻¹λ̄₁ and K⁻¹Λ̄₂K⁻¹ held.
+
+    H = −J² − JWD(JW)ᵀ + m(h + m/2)ᵀ + (h + m/2)mᵀ, h = S(g − m) − g.
+    """
 
     def beside(J: Array, g: Array) -> Array:
         rest = g - q.m
@@ -207,7 +215,7 @@ def projected_held(ops: Ops, f: Cross, data: DataTerm, q: Whitened) -> GramGradi
 
 
 def weights_held(ops: Ops, f: Cross, data: DataTerm, q: Whitened) -> GramGradient:
-    """K⁻¹m and S⁻¹ − K⁻¹ (of u): H = −(J² + JWD(JW)ᵀ + mmᵀ)."""
+    """Return the gradient with K⁻¹m and S⁻¹ − K⁻¹ (of u) held: H = −(J² + JWD(JW)ᵀ + mmᵀ)."""
     return _explained(ops, f, data, q, lambda J, g: -0.5 * q.m)
 
 
@@ -218,7 +226,7 @@ def _explained(
     q: Whitened,
     beside: Callable[[Array, Array], Array],
 ) -> GramGradient:
-    """H = −J² − JWD(JW)ᵀ + mxᵀ + xmᵀ with x = beside(J, g) [P, M]."""
+    """Return the gradient for H = −J² − JWD(JW)ᵀ + mxᵀ + xmᵀ with x = beside(J, g) [P, M]."""
     if data.narrowing is not None:
         return _explained_narrower(ops, f, data, q, beside)
     J = ops.eye(q.m.shape[-1]) - q.S
@@ -236,7 +244,7 @@ def _explained_each(
     W: Array,
     beside: Callable[[Array, Array], Array],
 ) -> GramGradient:
-    """Of latents with a kernel each, by V = L⁻ᵀJ."""
+    """Return the gradient if every latent has its own kernel, by V = L⁻ᵀJ."""
     V = ops.solve_triangular(f.L, J, transpose=True)
     Y = V @ W
     slopes = data_slopes(ops, data, m, W, f.kff - ops.sum(f.Kuf * Y, axis=-2))
@@ -258,7 +266,7 @@ def _explained_together(
     W: Array,
     beside: Callable[[Array, Array], Array],
 ) -> GramGradient:
-    """Of latents that share a kernel: one H, and one solve for all of them."""
+    """Return the gradient if all latents share a kernel, by one H and one solve for all."""
     across, kernels = ops.matrix_transpose(W), f.L.shape[0]
     rows = across @ J  # [P, b, M], (JW)ᵀ
     slopes = data_slopes(ops, data, m, W, f.kff - ops.sum(across * rows, axis=-1))
@@ -282,9 +290,10 @@ def _explained_narrower(
     q: Whitened,
     beside: Callable[[Array, Array], Array],
 ) -> GramGradient:
-    """The same where q(f|u) is narrower: W(tDt)Wᵀ − JWD(JW)ᵀ = sym((tW − JW)D(tW + JW)ᵀ), t² = 1 − v_i.
+    """Return the gradient of `_explained` if q(f|u) is narrower than p(f|u).
 
-    So the gradient in K(Z, Z) takes no further product over the batch; that in K(Z, X) a solve.
+    By W(tDt)Wᵀ − JWD(JW)ᵀ = sym((tW − JW)D(tW + JW)ᵀ), t² = 1 − v_i, the gradient in K(Z, Z) takes no
+    further product over the batch. The gradient in K(Z, X) takes a solve.
     """
     at = at_batch(ops, f, data, q)
     assert at.taken is not None
@@ -303,7 +312,7 @@ class DualGradient(NamedTuple):
 
 
 def dual_gradient(ops: Ops, at: AtBatch) -> DualGradient:
-    """c̄ = S(g − m) and C̄ = −½S(C − WDWᵀ)S − sym(c̄mᵀ), where SCS = J − J²."""
+    """Compute c̄ = S(g − m) and C̄ = −½S(C − WDWᵀ)S − sym(c̄mᵀ), where SCS = J − J²."""
     rest = at.slopes.g - at.m
     c = rest - matvec(at.J, rest)
     SW = at.W - at.JW
@@ -312,7 +321,7 @@ def dual_gradient(ops: Ops, at: AtBatch) -> DualGradient:
 
 
 def sums_held(ops: Ops, f: Cross, data: DataTerm, q: Whitened, c: Array, C: Array) -> GramGradient:
-    """λ̄₁ and Λ̄₂: H = −2C̄C − c̄cᵀ − W̄Wᵀ."""
+    """Return the gradient with λ̄₁ and Λ̄₂ held: H = −2C̄C − c̄cᵀ − W̄Wᵀ."""
     at = at_batch(ops, f, data, q)
     bar, W_bar = dual_gradient(ops, at), _direct(ops, f, at)
     own = over_latents(ops, -2.0 * (bar.C @ C) - outer(bar.c, c), f.L.shape[0])
@@ -323,7 +332,10 @@ def sums_held(ops: Ops, f: Cross, data: DataTerm, q: Whitened, c: Array, C: Arra
 def sites_held(
     ops: Ops, f: Cross, data: DataTerm, q: Whitened, lambda1: Array, beta: Array
 ) -> GramGradient:
-    """Every site (λ₁, β) [P, n] over the precision of the likelihood: W̄ has 2C̄W diag β + c̄λ₁ᵀ more."""
+    """Return the gradient with every site (λ₁, β) [P, n] held, divided by the likelihood's precision.
+
+    W̄ has the further terms 2C̄W diag β + c̄λ₁ᵀ.
+    """
     at = at_batch(ops, f, data, q)
     bar = dual_gradient(ops, at)
     CW = bar.C @ at.W
@@ -337,11 +349,11 @@ def sites_held(
 
 
 def _direct(ops: Ops, f: Cross, at: AtBatch) -> Array:
-    """W̄ [Q, M, b] with q(v) held."""
+    """Return W̄ [Q, M, b] with q(v) held."""
     kernels = f.L.shape[0]
     return outer_sum(ops, at.m, at.slopes.alpha, kernels) + over_latents(ops, at.direct, kernels)
 
 
 def _product(ops: Ops, x: Array, y: Array) -> Array:
-    """xyᵀ [..., M, M] of x and y [..., M, b]."""
+    """Return xyᵀ [..., M, M] of x and y [..., M, b]."""
     return x @ ops.matrix_transpose(y)

@@ -1,4 +1,4 @@
-"""Which likelihoods a method takes, and why not the others: asked of the method itself."""
+"""The likelihoods that a method refuses, with the reasons that the method gives."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from svgpbench.methods.method import AnyMethod
 
 
 def refusals(method: AnyMethod) -> dict[str, str]:
-    """Likelihood → reason, for each that the method cannot take at its defaults."""
+    """Return the reason by name for each likelihood, at its defaults, that the method refuses."""
     reasons = {name: _refusal(method, name) for name in likelihoods()}
     return {name: why for name, why in reasons.items() if why}
 
@@ -16,5 +16,5 @@ def refusals(method: AnyMethod) -> dict[str, str]:
 def _refusal(method: AnyMethod, likelihood: str) -> str:
     try:
         return method.refuses(build_likelihood(LikelihoodConfig(name=likelihood)))
-    except Exception as error:  # somebody else's code: of the others there is an answer
+    except Exception as error:  # third-party code failed; other likelihoods still get an answer
         return f"asked whether it can, it raises {type(error).__name__}"

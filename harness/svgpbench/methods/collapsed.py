@@ -1,9 +1,10 @@
 """SGPR: Titsias's collapsed bound (2009; also VFE, VSGPR), a function of θ alone.
 
-With Gaussian noise the best q(u) is known, so only θ is learned. The bound sees the data through a few
-sums, which add up over batches: with B = I + WWᵀ/σ² and c = Wy/σ², where W = L⁻¹K_uf,
-−½n log 2πσ² − ½log|B| − ½(yᵀy/σ² − cᵀB⁻¹c) − (Σκ − ‖W‖²_F)/(2σ²). With a residual variance v_i each
-(Titsias 2025) the last term is −½Σ log(1 + d_i/σ²), a sum over rows too, though of θ and σ² both.
+With Gaussian noise the optimal q(u) is known, so only θ is learned. The bound depends on the data through
+a few sums, which add up over batches. With B = I + WWᵀ/σ² and c = Wy/σ², where W = L⁻¹K_uf, it is
+−½n log 2πσ² − ½log|B| − ½(yᵀy/σ² − cᵀB⁻¹c) − (Σκ − ‖W‖²_F)/(2σ²). With one residual
+variance v_i per datum (Titsias 2025) the last term is −½Σ log(1 + d_i/σ²). This is also a sum over rows,
+but each of its terms depends on both θ and σ².
 """
 
 from __future__ import annotations
@@ -22,19 +23,19 @@ from svgpbench.ops import Array, Ops
 
 
 def gaussian_only(likelihood: Likelihood) -> str:
-    """Why a method that is exact for Gaussian noise refuses another likelihood."""
+    """Return the reason why a method for Gaussian noise refuses a likelihood; empty if it is Gaussian."""
     return "" if isinstance(likelihood, GaussianLikelihood) else "it has Gaussian noise only"
 
 
 class Sums(NamedTuple):
-    """All that the bound needs of the data, whitened: sums over rows, so those of batches add up."""
+    """Sums over rows through which the bound depends on the data, whitened; batches add up."""
 
     WW: Array  # [Q, M, M], Σ w_i w_iᵀ with w_i = L⁻¹k_i
     Wy: Array  # [Q, M], Σ w_i y_i
     kff: Array  # [Q], Σ κ_i
     yy: Array  # [], Σ y_i²
     count: Array  # [], n
-    gain: Array  # [], what a residual variance each adds; 0 where there is none
+    gain: Array  # [], what residual variances v_i add to the bound; 0 without them
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class SGPR(DualPosterior):
         return DualState(ops.zeros((latents, M)), ops.zeros((latents, M, M)), (), ops.zeros(()))
 
     def sums(self, ops: Ops, f: Factor, likelihood: Conditional, y: Array) -> Sums:
-        """The sums over the rows of a batch y [b]."""
+        """Return the sums over the rows of a batch y [b]."""
         of_rows = self.residual.of_rows
         gain = ops.zeros(())
         if of_rows is not None:
@@ -87,12 +88,12 @@ class SGPR(DualPosterior):
         )
 
     def best_state(self, ops: Ops, likelihood: Conditional, sums: Sums) -> DualState:
-        """The optimal q(u) (Titsias 2009, Eq. 10), as (c, B − I)."""
+        """Return the optimal q(u) (Titsias 2009, Eq. 10), as (c, B − I)."""
         precision = likelihood.site_precision(ops)
         return DualState(sums.Wy * precision, sums.WW * precision, (), ops.zeros(()))
 
     def collapsed_bound(self, ops: Ops, likelihood: Conditional, sums: Sums) -> Array:
-        """The bound [] from the sums over all data (Titsias 2009, Eq. 9)."""
+        """Return the bound [] from the sums over all data (Titsias 2009, Eq. 9)."""
         precision = likelihood.site_precision(ops)
         q = factorised(ops, self.best_state(ops, likelihood, sums))
         residual = ops.sum(sums.kff) - ops.sum(ops.diagonal(sums.WW))
@@ -111,7 +112,7 @@ class SGPR(DualPosterior):
     def e_step(
         self, ops: Ops, f: Factor, data: DataTerm, state: DualState, rate: Array
     ) -> DualState:
-        """The optimal q(u) at θ, whatever the state and the rate."""
+        """Return the optimal q(u) at θ; state and rate are ignored."""
         return self.best_state(ops, data.likelihood, self.sums(ops, f, data.likelihood, data.y))
 
     def bound(self, ops: Ops, f: Factor, data: DataTerm, state: DualState) -> Array:

@@ -1,4 +1,4 @@
-"""What an E-step and the bound see of the data, as one value."""
+"""The data term of the bound, as one value that the E-step and the bound take."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ from svgpbench.likelihoods import Conditional
 from svgpbench.ops import Array, Ops
 
 Narrowing: TypeAlias = Callable[[Ops, Conditional, Array], Array]
-"""The variance of q(f_i|u) over that of p(f_i|u) [P, b or 1], from the latter [Q, b]."""
+"""A function of the variance of p(f_i|u) [Q, b].
+
+It returns the variance of q(f_i|u) divided by that of p(f_i|u) [P, b or 1].
+"""
 
 
 class DataTerm(NamedTuple):
-    """The data's term of the bound, s Σ_i log p(y_i | f_i) of a batch: s = n/b where it stands for all n."""
+    """The data term of the bound, s Σ_i log p(y_i | f_i) of a batch; s = n/b if it stands for all n."""
 
-    likelihood: Conditional  # at its parameters, and at the batch's noise where it samples
+    likelihood: Conditional  # bound to its parameters, and to the batch's noise if it samples
     y: Array  # [b]
-    index: Array  # [b], which rows of the data these are
+    index: Array  # [b], row numbers in the data
     scale: Array  # [], s
-    narrowing: Narrowing | None = None  # None where q(f|u) = p(f|u)
+    narrowing: Narrowing | None = None  # None if q(f|u) = p(f|u)

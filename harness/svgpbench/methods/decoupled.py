@@ -1,8 +1,8 @@
 """DECOUPLED: one basis α for the mean, another β for the covariance (Cheng and Boots 2017).
 
 m(x) = k_xα a and v(x) = κ − k_xβ C k_βx with C = (B⁻¹ + K_β)⁻¹ = L_B H⁻¹ L_Bᵀ, H = I + L_BᵀK_βL_B
-(Eqs. 7–8 and their footnote 8). E-steps climb the gradient in (a, L_B). With `subset` the quadratic
-aᵀK_αa is estimated from that many columns of K_α, and cost and memory are linear in M_α.
+(Eqs. 7–8 and their footnote 8). E-steps go up the gradient in (a, L_B). With `subset` the quadratic
+form aᵀK_αa is estimated from that many columns of K_α; cost and memory are then linear in M_α.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from svgpbench.tree import tree_map
 
 OPTIMISERS = ("adam", "sgd")
 START = 1e-3
-"""L_B starts at START·I: at 0 the gradient in L_B is exactly 0, and here KL ≈ START⁴ tr(K²)/4."""
+"""L_B starts at START·I, where KL ≈ START⁴ tr(K²)/4. At 0 the gradient in L_B would be exactly 0."""
 
 
 class DecoupledPrior(NamedTuple):
@@ -55,14 +55,14 @@ class MeanPrecision(NamedTuple):
 
 
 class DecoupledState(NamedTuple):
-    """q, and Adam's moments where the E-step is Adam (else the empty tuple)."""
+    """q, and Adam's moments if the E-step is Adam (else the empty tuple)."""
 
     q: MeanPrecision
     adam: AdamState | tuple[()]
 
 
 class FactorisedDecoupled(NamedTuple):
-    """C = TᵀT from T = L_H⁻¹L_Bᵀ."""
+    """The mean's coefficients, and C = TᵀT through T = L_H⁻¹L_Bᵀ."""
 
     a: Array  # [P, M_α]
     L_H: Array  # [P, M_β, M_β], Cholesky factor of H
@@ -106,7 +106,7 @@ class DecoupledSVGP(Method[DecoupledPrior, DecoupledFactor, DecoupledState, Fact
             )
 
     def bases(self, ops: Ops, inducing: Decoupled) -> Decoupled:
-        """α and β."""
+        """Return the bases α and β of the mean and the covariance."""
         gamma, beta = inducing
         if not self.union:
             return inducing
@@ -152,7 +152,7 @@ class DecoupledSVGP(Method[DecoupledPrior, DecoupledFactor, DecoupledState, Fact
     def e_step(
         self, ops: Ops, f: DecoupledFactor, data: DataTerm, state: DecoupledState, rate: Array
     ) -> DecoupledState:
-        """One step up the gradient in (a, L_B), or Adam's with that gradient."""
+        """Return the state after one gradient step in (a, L_B), or after an Adam step with that gradient."""
         g = self.gradients(ops, f, data, state)
         if isinstance(state.adam, AdamState):
             return DecoupledState(*adam_ascent(ops, state.adam, state.q, g, rate))
@@ -162,7 +162,7 @@ class DecoupledSVGP(Method[DecoupledPrior, DecoupledFactor, DecoupledState, Fact
     def gradients(
         self, ops: Ops, f: DecoupledFactor, data: DataTerm, state: DecoupledState
     ) -> MeanPrecision:
-        """∂_a = sK_αbα − K_αa and ∂_{L_B} = tril(2 ∂_B L_B), in closed form.
+        """Compute ∂_a = sK_αbα − K_αa and ∂_{L_B} = tril(2 ∂_B L_B), in closed form.
 
         2∂_B = U diag(sβ) Uᵀ − SBS, where S = K_β − K_βCK_β and U = (I − K_βC)K_βb. Source: Cheng and Boots
         2017, Sec. 3.4.
@@ -188,12 +188,12 @@ class DecoupledSVGP(Method[DecoupledPrior, DecoupledFactor, DecoupledState, Fact
     def marginals(
         self, ops: Ops, f: DecoupledFactor, q: FactorisedDecoupled
     ) -> tuple[Array, Array]:
-        """μ = k_xα a, v = κ − ‖T k_βx‖² (Cheng and Boots 2017, Eq. 8)."""
+        """Compute μ = k_xα a, v = κ − ‖T k_βx‖² (Cheng and Boots 2017, Eq. 8)."""
         half = q.T @ f.K_bf
         return vecmat(q.a, f.K_af), f.kff - ops.sum(half * half, axis=-2)
 
     def kl(self, ops: Ops, f: DecoupledFactor, q: FactorisedDecoupled) -> Array:
-        """½aᵀK_αa + ½log|H| − ½tr(K_βC) (Cheng and Boots 2017, Eq. 9)."""
+        """Compute ½aᵀK_αa + ½log|H| − ½tr(K_βC) (Cheng and Boots 2017, Eq. 9)."""
         terms = (
             ops.sum(q.a * product(ops, f.columns, q.a), axis=-1)
             + log_determinant(ops, q.L_H)
@@ -205,7 +205,7 @@ class DecoupledSVGP(Method[DecoupledPrior, DecoupledFactor, DecoupledState, Fact
         return "the mean's own points come before β in α = γ ∪ β" if self.union else ""
 
     def grow(self, ops: Ops, p: DecoupledPrior, state: DecoupledState) -> DecoupledState:
-        """Exactly the same mean; the variance falls by the order of START²."""
+        """Return a state with exactly the same mean; the variance falls by the order of START²."""
         P, (M_b, M_a) = state.q.a.shape[0], p.K_ba.shape[-2:]
         L_B = with_diagonal(ops, state.q.L_B, M_b, START)
         q = MeanPrecision(padded(ops, state.q.a, (P, M_a)), L_B)
@@ -215,6 +215,6 @@ class DecoupledSVGP(Method[DecoupledPrior, DecoupledFactor, DecoupledState, Fact
     def posterior(
         self, ops: Ops, at: DecoupledPrior | DecoupledFactor, q: FactorisedDecoupled
     ) -> tuple[Array, Array]:
-        """K_βα a and K_β − K_βCK_β: q at β."""
+        """Return K_βα a and K_β − K_βCK_β, the mean and covariance of q at β."""
         TK = q.T @ at.K_b
         return matvec(at.K_ba, q.a), at.K_b - ops.matrix_transpose(TK) @ TK

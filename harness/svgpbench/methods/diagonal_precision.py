@@ -1,17 +1,17 @@
-"""Diagonal precision: q(u) of 2M parameters a latent (Kobe 2021, Ch. 3; Panos et al. 2018).
+"""Diagonal precision: q(u) with 2M parameters per latent (Kobe 2021, Ch. 3; Panos et al. 2018).
 
-m = Kμ and S = (K⁻¹ + G)⁻¹ with G = diag g, of any sign while B = I + LᵀGL is positive definite
-(Kobe 2021, Eq. 3.5). This is t-SVGP's form with C = LᵀGL and B⁻¹c = Lᵀμ, so that its formulas for
-marginals, KL and q(u) serve here; the E-steps are this family's own.
+m = Kμ and S = (K⁻¹ + G)⁻¹ with G = diag g. Entries of g may have any sign while B = I + LᵀGL is
+positive definite (Kobe 2021, Eq. 3.5). This is t-SVGP's form with C = LᵀGL and B⁻¹c = Lᵀμ. So t-SVGP's
+formulas for marginals, KL and q(u) are used here; the E-steps are specific to this family.
 
 `exact` is the natural gradient of the family. `projected-a` and `projected-b` are two readings of
-Kobe 2021, Eqs. 3.18–3.20: the natural gradient of all Gaussians, of which the diagonal is kept. With
-θ = Cg + c that keeps rows of F⁻¹∇, where the family's own direction is (CᵀFC)⁻¹Cᵀ∇: the two differ
-wherever a kept row of F⁻¹ meets what was dropped. So `projected` stops where diag(Σ βᵢ aᵢaᵢᵀ) = g,
-at which ∂ELBO/∂g is not zero, and it misses the best q of the family.
+Kobe 2021, Eqs. 3.18–3.20: take the natural gradient of all Gaussians and keep its diagonal. With
+θ = Cg + c that keeps rows of F⁻¹∇, whereas the family's own direction is (CᵀFC)⁻¹Cᵀ∇. The two differ
+wherever a kept row of F⁻¹ has entries in dropped columns. So `projected` stops where
+diag(Σ βᵢ aᵢaᵢᵀ) = g. There ∂ELBO/∂g is not zero, and the best q of the family is missed.
 
-All of them move the mean by γS'∂ELBO/∂m (`projected-a`: by more), with the new S'. That diverges where
-γS'(K⁻¹ + Σ βᵢ aᵢaᵢᵀ) has an eigenvalue above 2, which S' of this family does not rule out at γ = 1.
+All three move the mean by γS'∂ELBO/∂m with the new S'; `projected-a` adds a further term. This diverges
+if γS'(K⁻¹ + Σ βᵢ aᵢaᵢᵀ) has an eigenvalue above 2, which S' of this family does not rule out at γ = 1.
 """
 
 from __future__ import annotations
@@ -45,21 +45,21 @@ DUAL = DualSVGP()
 
 
 class Slope(NamedTuple):
-    """(μ, g), (μ, softplus⁻¹ g), or a gradient in one of them."""
+    """A pair (μ, g) or (μ, softplus⁻¹ g), or a gradient in one of them."""
 
     mu: Array  # [P, M]
     g: Array  # [P, M]
 
 
 class Ascent(NamedTuple):
-    """What Adam moves, from which q follows, and its moments."""
+    """The parameters that Adam moves, which determine q, and its moments."""
 
     at: Slope  # (μ, softplus⁻¹ g)
     moments: AdamState
 
 
 class DiagonalState(NamedTuple):
-    """q, how many halvings of a rate there were, and what Adam keeps (else the empty tuple)."""
+    """q, the number of halvings of the rate, and Adam's state (else the empty tuple)."""
 
     mu: Array  # [P, M]
     g: Array  # [P, M], of any sign while B is positive definite
@@ -130,7 +130,7 @@ class DiagonalPrecision(CoupledMethod[DiagonalState, FactorisedDual]):
     def e_step(
         self, ops: Ops, f: Factor, data: DataTerm, state: DiagonalState, rate: Array
     ) -> DiagonalState:
-        """One step; a rate whose B is not positive definite is halved until it is.
+        """Return the state after one step; a natural gradient's rate is halved until B is positive definite.
 
         Source: Kobe 2021, Eqs. 3.18–3.20 (projected); the family's own Fisher information (exact).
         """
@@ -148,7 +148,7 @@ class DiagonalPrecision(CoupledMethod[DiagonalState, FactorisedDual]):
         else:
             target = _projected_target(ops, f, beta)
         if self.optimiser == "projected-a":
-            # θ₁ goes to A(α + βAᵀm): what that asks beyond the precision that is kept
+            # θ₁ moves to A(α + βAᵀm): add what the kept diagonal of the precision leaves out
             own = beta * ops.sum(f.W * mean[..., None], axis=-2)
             kept = matvec(ops.matrix_transpose(f.L), target * matvec(f.L, mean))
             pull = pull + matvec(f.W, own) - kept
@@ -156,21 +156,21 @@ class DiagonalPrecision(CoupledMethod[DiagonalState, FactorisedDual]):
         return _natural_step(ops, f, state, target, pull, rate, retreat)
 
     def factorise(self, ops: Ops, at: Whitener, state: DiagonalState) -> FactorisedDual:
-        """B = I + LᵀGL, and L_B⁻¹c with B⁻¹c = Lᵀμ."""
+        """Factorise B = I + LᵀGL, and compute L_B⁻¹c with B⁻¹c = Lᵀμ."""
         L_B = ops.cholesky(_whitened_precision(ops, at.L, state.g))
         mean = matvec(ops.matrix_transpose(at.L), state.mu)
         return FactorisedDual(L_B, matvec(ops.matrix_transpose(L_B), mean))
 
     def marginals(self, ops: Ops, f: Factor, q: FactorisedDual) -> tuple[Array, Array]:
-        """μ = kᵀμ, v = κ − wᵀw + wᵀB⁻¹w (Kobe 2021, Eq. 3.6)."""
+        """Compute μ = kᵀμ, v = κ − wᵀw + wᵀB⁻¹w (Kobe 2021, Eq. 3.6)."""
         return DUAL.marginals(ops, f, q)
 
     def kl(self, ops: Ops, f: Factor, q: FactorisedDual) -> Array:
-        """½(μᵀKμ + tr B⁻¹ − M + log|B|) (Kobe 2021, Eq. 3.7)."""
+        """Compute ½(μᵀKμ + tr B⁻¹ − M + log|B|) (Kobe 2021, Eq. 3.7)."""
         return DUAL.kl(ops, f, q)
 
     def posterior(self, ops: Ops, at: Whitener, q: FactorisedDual) -> tuple[Array, Array]:
-        """Mean Kμ and covariance LB⁻¹Lᵀ (Kobe 2021, Eq. 3.5)."""
+        """Return the mean Kμ and covariance LB⁻¹Lᵀ (Kobe 2021, Eq. 3.5)."""
         return DUAL.posterior(ops, at, q)
 
     def adjoint(
@@ -182,7 +182,7 @@ class DiagonalPrecision(CoupledMethod[DiagonalState, FactorisedDual]):
     def hold(
         self, ops: Ops, p: Whitener, likelihood: Conditional, state: DiagonalState
     ) -> DiagonalState:
-        """The state itself, or with S⁻¹m = μ + g∘m in the place of μ."""
+        """Return the state itself, or the state with S⁻¹m = μ + g∘m in place of μ."""
         if self.tying == "weights":
             return state
         m = matvec(p.L, matvec(ops.matrix_transpose(p.L), state.mu))
@@ -191,7 +191,7 @@ class DiagonalPrecision(CoupledMethod[DiagonalState, FactorisedDual]):
     def tie(
         self, ops: Ops, at: Whitener, likelihood: Conditional, held: DiagonalState
     ) -> DiagonalState:
-        """The state itself, or μ = θ₁ − g∘m with m = LB⁻¹Lᵀθ₁ from the θ₁ = S⁻¹m that is held."""
+        """Return the state: `held` itself, or μ = θ₁ − g∘m, m = LB⁻¹Lᵀθ₁, from the held θ₁ = S⁻¹m."""
         if self.tying == "weights":
             return held
         L_B = ops.cholesky(_whitened_precision(ops, at.L, held.g))
@@ -209,17 +209,17 @@ def _natural_step(
     rate: Array,
     retreat: bool,
 ) -> DiagonalState:
-    """(θ₁, g) ← + γ of the step's direction, where S'⁻¹m' = S'⁻¹m + γL⁻ᵀpull with the new S'.
+    """Return the state after g ← (1 − γ)g + γ·target and S'⁻¹m' = S'⁻¹m + γL⁻ᵀpull, with the new S'.
 
-    With pull = Lᵀ∂_m that is θ₁ ← (1 − γ)θ₁ + γ(sAα + target∘m), θ₁ = S⁻¹m: the whole of `exact`, and
-    how the mean moves in the natural gradient of all Gaussians.
+    With pull = Lᵀ∂_m this is θ₁ ← (1 − γ)θ₁ + γ(sAα + target∘m), θ₁ = S⁻¹m. `exact` is this step. The
+    natural gradient of all Gaussians moves the mean in the same way.
     """
 
     def trial(rate: Array) -> tuple[DiagonalState, Array]:
         g = (1.0 - rate) * state.g + rate * target
         L_B = ops.cholesky(_whitened_precision(ops, f.L, g))
         half = ops.solve_triangular(L_B, rate * pull[..., None])
-        move = ops.solve_triangular(L_B, half, transpose=True)  # of L⁻¹m
+        move = ops.solve_triangular(L_B, half, transpose=True)  # change of L⁻¹m
         mu = state.mu + ops.solve_triangular(f.L, move, transpose=True)[..., 0]
         return state._replace(mu=mu, g=g), L_B
 
@@ -230,20 +230,20 @@ def _natural_step(
 def _adam_step(
     ops: Ops, state: DiagonalState, adam: Ascent, slope: Slope, rate: Array
 ) -> DiagonalState:
-    """Adam on (μ, softplus⁻¹ g); softplus has slope 1 − exp(−g)."""
+    """Return the state after an Adam step on (μ, softplus⁻¹ g); softplus has slope 1 − exp(−g)."""
     slope = slope._replace(g=slope.g * (1.0 - ops.exp(-state.g)))
     at, moments = adam_ascent(ops, adam.moments, adam.at, slope, rate)
     return DiagonalState(at.mu, ops.softplus(at.g), state.halvings, Ascent(at, moments))
 
 
 def _precision_slope(ops: Ops, f: Factor, q: FactorisedDual, g: Array, beta: Array) -> Array:
-    """∂ELBO/∂g = ½[((SA)∘(SA))sβ − (S∘S)g] [P, M]."""
+    """Compute ∂ELBO/∂g = ½[((SA)∘(SA))sβ − (S∘S)g] [P, M]."""
     S, SA = _covariances(ops, f, q)
     return 0.5 * (matvec(SA * SA, beta) - matvec(S * S, g))
 
 
 def _exact_target(ops: Ops, f: Factor, q: FactorisedDual, beta: Array) -> Array:
-    """Where ∂ELBO/∂g would vanish [P, M]: (S∘S)⁻¹((SA)∘(SA))sβ, since F_gg = ½S∘S.
+    """Return the g [P, M] at which ∂ELBO/∂g would vanish: (S∘S)⁻¹((SA)∘(SA))sβ, since F_gg = ½S∘S.
 
     S∘S is positive definite by Schur's product theorem.
     """
@@ -254,18 +254,18 @@ def _exact_target(ops: Ops, f: Factor, q: FactorisedDual, beta: Array) -> Array:
 
 
 def _projected_target(ops: Ops, f: Factor, beta: Array) -> Array:
-    """The diagonal [P, M] of sA diag(β)Aᵀ, to which all Gaussians' precision goes beside K⁻¹."""
+    """Return the diagonal [P, M] of sA diag(β)Aᵀ, the target of S⁻¹ − K⁻¹ over all Gaussians."""
     A = ops.solve_triangular(f.L, f.W, transpose=True)
     return matvec(A * A, beta)
 
 
 def _covariances(ops: Ops, f: Factor, q: FactorisedDual) -> tuple[Array, Array]:
-    """S = LB⁻¹Lᵀ [P, M, M] and SA = LB⁻¹W [P, M, b]."""
+    """Compute S = LB⁻¹Lᵀ [P, M, M] and SA = LB⁻¹W [P, M, b]."""
     left = ops.solve_triangular(q.L_B, ops.matrix_transpose(f.L))
     right = ops.solve_triangular(q.L_B, f.W)
     return ops.matrix_transpose(left) @ left, ops.matrix_transpose(left) @ right
 
 
 def _whitened_precision(ops: Ops, L: Array, g: Array) -> Array:
-    """B = I + LᵀGL [P, M, M]."""
+    """Compute B = I + LᵀGL [P, M, M]."""
     return ops.eye(L.shape[-1]) + ops.matrix_transpose(L) @ (g[..., None] * L)

@@ -1,8 +1,8 @@
 """t-SVGP: the dual parameterization (Adam, Chang, Khan and Solin 2021).
 
 q(u) has S⁻¹ = K⁻¹ + K⁻¹Λ̄₂K⁻¹ and S⁻¹m = K⁻¹λ̄₁ with Λ̄₂ = Σ β_i k_i k_iᵀ and λ̄₁ = Σ (β_i μ_i + α_i) k_i
-(Eqs. 22–24; their λ₂ is −β/2, here +β throughout, and the minibatch factor n/b, which Eqs. 22–23
-leave out, is written). The state is whitened, c = L⁻¹λ̄₁ and C = L⁻¹Λ̄₂L⁻ᵀ, so that with B = I + C
+(Eqs. 22–24). Their λ₂ is −β/2; here it is +β throughout. The minibatch factor n/b, which Eqs. 22–23
+leave out, is included. The state is whitened, c = L⁻¹λ̄₁ and C = L⁻¹Λ̄₂L⁻ᵀ, so that with B = I + C
 no step at fixed θ solves against K.
 """
 
@@ -34,34 +34,34 @@ from svgpbench.ops import Array, Ops
 
 
 class FactorisedDual(NamedTuple):
-    """B = I + C, factorised."""
+    """The factor of B = I + C, and c solved against it."""
 
     L_B: Array  # [P, M, M], Cholesky factor of B
     c_half: Array  # [P, M], L_B⁻¹c
 
 
 def factorised(ops: Ops, state: DualState) -> FactorisedDual:
-    """B = I + C and c against its factor: the state is whitened, so no prior enters."""
+    """Factorise B = I + C and solve c against the factor; as the state is whitened, this takes no prior."""
     L_B = ops.cholesky(ops.eye(state.c.shape[-1]) + state.C)
     return FactorisedDual(L_B, ops.solve_triangular(L_B, state.c[..., None])[..., 0])
 
 
 @dataclass(frozen=True)
 class DualPosterior(BoundedMethod[DualState, FactorisedDual]):
-    """Q(u) by its whitened dual parameters: what every method that has them shares."""
+    """Base class of methods whose q(u) is given by its whitened dual parameters."""
 
     def factorise(self, ops: Ops, at: Whitener, state: DualState) -> FactorisedDual:
         return factorised(ops, state)
 
     def marginals(self, ops: Ops, f: Factor, q: FactorisedDual) -> tuple[Array, Array]:
-        """μ = wᵀB⁻¹c, v = κ − wᵀw + wᵀB⁻¹w (Adam et al. 2021, App. C, Eq. 49)."""
+        """Compute μ = wᵀB⁻¹c, v = κ − wᵀw + wᵀB⁻¹w (Adam et al. 2021, App. C, Eq. 49)."""
         half = ops.solve_triangular(q.L_B, f.W)  # [P, M, b]
         mu = ops.sum(half * q.c_half[..., None], axis=-2)
         v = f.kff - ops.sum(f.W * f.W, axis=-2) + ops.sum(half * half, axis=-2)
         return mu, v
 
     def kl(self, ops: Ops, f: Factor, q: FactorisedDual) -> Array:
-        """½(tr B⁻¹ − M + ‖B⁻¹c‖² + log|B|) (Adam et al. 2021, App. C, Eq. 51)."""
+        """Compute ½(tr B⁻¹ − M + ‖B⁻¹c‖² + log|B|) (Adam et al. 2021, App. C, Eq. 51)."""
         inverse = lower_inverse(ops, q.L_B)
         mean = matvec(ops.matrix_transpose(inverse), q.c_half)
         terms = (
@@ -73,13 +73,13 @@ class DualPosterior(BoundedMethod[DualState, FactorisedDual]):
         return 0.5 * ops.sum(terms)
 
     def whitened(self, ops: Ops, q: FactorisedDual) -> Whitened:
-        """S = B⁻¹ and m = B⁻¹c."""
+        """Compute S = B⁻¹ and m = B⁻¹c."""
         inverse = lower_inverse(ops, q.L_B)
         m = matvec(ops.matrix_transpose(inverse), q.c_half)
         return Whitened(m, lower_gram(ops, inverse))
 
     def posterior(self, ops: Ops, at: Whitener, q: FactorisedDual) -> tuple[Array, Array]:
-        """M = L B⁻¹c, S = L B⁻¹Lᵀ (Adam et al. 2021, App. C, Eqs. 47–48)."""
+        """Compute m = L B⁻¹c, S = L B⁻¹Lᵀ (Adam et al. 2021, App. C, Eqs. 47–48)."""
         half = ops.solve_triangular(q.L_B, ops.matrix_transpose(at.L))  # [P, M, M]
         return matvec(ops.matrix_transpose(half), q.c_half), ops.matrix_transpose(half) @ half
 
@@ -98,7 +98,7 @@ class DualSVGP(DualPosterior):
     facts: ClassVar[Facts] = Facts(
         aliases={
             "adam2021": "t-SVGP",
-            # mirror ascent with D(q‖q_t) is T ← (1−γ)T + γT̂, and T stays where θ and the bases move
+            # mirror ascent with D(q‖q_t) is T ← (1−γ)T + γT̂; T is held while θ and the bases move
             "cheng2017": "iVSGPR (tied-projected, on a growing basis)",
             "titsias2025": "residual_variance = scalar, diagonal (with Bui et al. 2025)",
         },
@@ -125,7 +125,7 @@ class DualSVGP(DualPosterior):
 
     @property
     def needs_all_data(self) -> bool:  # type: ignore[override]
-        """Whether the M-step rebuilds its sums from every site."""
+        """Return True if the M-step rebuilds its sums from every site."""
         return TYINGS[self.tying].keeps_sites
 
     def initial_state(self, ops: Ops, p: Prior, latents: int, n: int) -> DualState:
@@ -142,10 +142,10 @@ class DualSVGP(DualPosterior):
     def e_step(
         self, ops: Ops, f: Factor, data: DataTerm, state: DualState, rate: Array
     ) -> DualState:
-        """One natural-gradient step on the dual parameters, without autodiff.
+        """Return the state after one natural-gradient step on the dual parameters, without autodiff.
 
-        Where β may be negative and is not clipped, the rate is halved until B is positive definite.
-        Source: Adam et al. 2021, Eqs. 22–24, with w_i = L⁻¹k_i for k_i.
+        If the likelihood damps negative β, the rate is halved until B is positive definite.
+        Source: Adam et al. 2021, Eqs. 22–24, with w_i = L⁻¹k_i in place of k_i.
         """
         seen = self.seen_by_e_step(ops, f, data, state)
         mu, v = self.marginals(ops, f, self.factorise(ops, f, state))
@@ -176,7 +176,7 @@ class DualSVGP(DualPosterior):
         state: DualState,
         rate: Array,
     ) -> DualState:
-        """The state at a rate, from the batch's targets β_iμ_i + α_i and β_i, each [P, b]."""
+        """Return the state after a step at `rate`, from the targets β_iμ_i + α_i and β_i, each [P, b]."""
         step = rate * data.scale
         c = (1.0 - rate) * state.c + step * matvec(f.W, lambda1)
         target = symmetric_product(ops, f.W * (step * beta)[..., None, :], f.W)

@@ -36,13 +36,13 @@ class GPR(SitePosterior):
         return gaussian_only(likelihood)
 
     def e_step(self, ops: Ops, f: FullFactor, data: DataTerm, state: Sites, rate: Array) -> Sites:
-        """The sites of the likelihood itself, whatever the state and the rate."""
+        """Return the sites of the likelihood itself; the rate and the values in the state are ignored."""
         anywhere = 0.0 * state.lambda1, 0.0 * state.beta
         alpha, beta = data.likelihood.gradients(ops, data.y, *anywhere)
-        return Sites(alpha, beta)  # of Gaussian noise they are the same at every q
+        return Sites(alpha, beta)  # with Gaussian noise they are the same at every q
 
     def bound(self, ops: Ops, f: FullFactor, data: DataTerm, state: Sites) -> Array:
-        """Log density N(y | 0, K_ff + σ²I) []; y [n] in the order of the basis."""
+        """Return log N(y | 0, K_ff + σ²I) []; y [n] is in the order of the basis."""
         n = data.y.shape[-1]
         chol = ops.cholesky(f.Kff + ops.eye(n) / data.likelihood.site_precision(ops))
         half = ops.solve_triangular(chol, data.y[None, :, None])

@@ -1,13 +1,13 @@
-"""Full-n families: q(f) on all data, the inputs X themselves the basis.
+"""Families with q(f) on all n data: the inputs X themselves are the basis.
 
 t-VGP keeps a Gaussian site (λ₁ᵢ, βᵢ) for every datum (Adam et al. 2021, Sec. 3; Opper and Archambeau
-2009); with K = K_ff, to which no jitter is added, D = diag β and B = I + D^½KD^½,
+2009). With K = K_ff, to which no jitter is added, D = diag β and B = I + D^½KD^½,
 S = K − KD^½B⁻¹D^½K and m = Sλ₁. q-VGP is its mean–Cholesky counterpart.
 
-A likelihood that is not log-concave may give β < 0, which has no square root. Such sites are taken out
-after the others are in: with D = D₊ − D₋ and S₊ the covariance by D₊ alone,
-S = S₊ + S₊D₋^½C⁻¹D₋^½S₊ for C = I − D₋^½S₊D₋^½, and q exists just where C has a Cholesky factor, which
-is what the step control watches. That takes a few times as long, so it is an option.
+A likelihood that is not log-concave may give β < 0, which has no square root. Such sites are withdrawn
+after the others have been added. With D = D₊ − D₋ and S₊ the covariance by D₊ alone,
+S = S₊ + S₊D₋^½C⁻¹D₋^½S₊ for C = I − D₋^½S₊D₋^½. q exists if and only if C has a Cholesky factor, which the
+step control checks. This takes a few times as long, so it is an option.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class FullFactor(NamedTuple):
 
 
 class Withdrawn(NamedTuple):
-    """The sites of negative β."""
+    """The sites with negative β, factorised."""
 
     root: Array  # [P, n], D₋^½
     half: Array  # [P, n, n], L_B⁻¹D₊^½K, so that S₊ = K − halfᵀhalf
@@ -58,22 +58,22 @@ class Withdrawn(NamedTuple):
 class FactorisedSites(NamedTuple):
     """q(f), factorised."""
 
-    root: Array  # [P, n], D^½, or D₊^½ where negative sites are allowed
+    root: Array  # [P, n], D^½, or D₊^½ if negative sites are allowed
     L_B: Array  # [P, n, n], Cholesky factor of B, or of B₊
     mean: Array  # [P, n], m
     weights: Array  # [P, n], a = K⁻¹m = λ₁ − β∘m
-    withdrawn: Any  # Withdrawn, or () where no site may be negative
+    withdrawn: Any  # Withdrawn, or () if no site may be negative
 
 
 @dataclass(frozen=True)
 class SitePosterior(Method[FullPrior, FullFactor, Sites, FactorisedSites]):
-    """q(f) ∝ p(f) Π t_i(f_i) by its sites: what every method that has one for every datum shares."""
+    """Base class of methods with one site per datum: q(f) ∝ p(f) Π t_i(f_i)."""
 
     basis: ClassVar[str] = "data"
 
     @property
     def indefinite(self) -> bool:
-        """Whether β may be negative; where it may not, a negative one makes q NaN."""
+        """Return True if β may be negative; if not, a negative β makes q NaN."""
         return False
 
     def prior(self, ops: Ops, cov: Covariance, inducing: Tree) -> FullPrior:
@@ -113,7 +113,7 @@ class SitePosterior(Method[FullPrior, FullFactor, Sites, FactorisedSites]):
         return FactorisedSites(root, L_B, matvec(K, weights), weights, out)
 
     def marginals(self, ops: Ops, f: FullFactor, q: FactorisedSites) -> tuple[Array, Array]:
-        """μ = k_fiᵀa, v = κ − ‖L_B⁻¹D^½k_fi‖² (Rasmussen and Williams 2006, Alg. 3.2)."""
+        """Compute μ = k_fiᵀa, v = κ − ‖L_B⁻¹D^½k_fi‖² (Rasmussen and Williams 2006, Alg. 3.2)."""
         mu = ops.sum(f.Kfb * q.weights[..., None], axis=-2)
         half = ops.solve_triangular(q.L_B, q.root[..., None] * f.Kfb)  # [P, n, b]
         v = f.kbb - ops.sum(half * half, axis=-2)
@@ -124,7 +124,7 @@ class SitePosterior(Method[FullPrior, FullFactor, Sites, FactorisedSites]):
         return mu, v
 
     def kl(self, ops: Ops, f: FullFactor, q: FactorisedSites) -> Array:
-        """½(tr B⁻¹ − n + mᵀ(λ₁ − β∘m) + log|B|), B₊ and C in place of B where sites are withdrawn."""
+        """Compute ½(tr B⁻¹ − n + mᵀ(λ₁ − β∘m) + log|B|); for withdrawn sites, B₊ and C replace B."""
         inverse = lower_inverse(ops, q.L_B)
         terms = (
             ops.sum(inverse * inverse, axis=(-2, -1))
@@ -150,7 +150,7 @@ class SitePosterior(Method[FullPrior, FullFactor, Sites, FactorisedSites]):
     def posterior(
         self, ops: Ops, at: FullPrior | FullFactor, q: FactorisedSites
     ) -> tuple[Array, Array]:
-        """Mean and covariance of q(f) at all data."""
+        """Return the mean and covariance of q(f) at all data."""
         half = ops.solve_triangular(q.L_B, q.root[..., None] * at.Kff)
         S = at.Kff - ops.matrix_transpose(half) @ half
         if self.indefinite:
@@ -159,7 +159,7 @@ class SitePosterior(Method[FullPrior, FullFactor, Sites, FactorisedSites]):
         return q.mean, S
 
     def hold(self, ops: Ops, p: FullPrior, likelihood: Conditional, state: Sites) -> Sites:
-        """The sites, which is the `untied` M-step (Adam et al. 2021, Eq. 15)."""
+        """Return the sites per unit precision: the `untied` M-step (Adam et al. 2021, Eq. 15)."""
         return per_unit_precision(ops, likelihood, state)
 
     def tie(
@@ -196,7 +196,7 @@ class DualVGP(SitePosterior):
         return "its β may be negative; set the option negative_sites"
 
     def e_step(self, ops: Ops, f: FullFactor, data: DataTerm, state: Sites, rate: Array) -> Sites:
-        """One natural-gradient step on the sites; all decay, the batch's are added.
+        """Return the sites after one natural-gradient step: all decay, and the batch's are added.
 
         Source: Adam et al. 2021, Eqs. 12–13.
         """
@@ -216,10 +216,10 @@ class DualVGP(SitePosterior):
     def bound_by_log_partition(
         self, ops: Ops, f: FullFactor, data: DataTerm, state: Sites
     ) -> Array:
-        """The bound as log Z + c [] on all data, equal to ΣV − KL where every β > 0.
+        """Return the bound as log Z + c [] on all data; it equals ΣV − KL if every β > 0.
 
         Z = ∫ p(f) Π N(ỹ_i; f_i, 1/β_i) df = N(ỹ; 0, K + D⁻¹) with ỹ = λ₁/β, and c = Σ E[log p(y_i | f_i)
-        − log N(ỹ_i; f_i, 1/β_i)]. Source: Adam et al. 2021, Eqs. 16–17, sites normalised.
+        − log N(ỹ_i; f_i, 1/β_i)]. Source: Adam et al. 2021, Eqs. 16–17, with normalised sites.
         """
         q = self.factorise(ops, f, state)
         mu, v = self.marginals(ops, f, q)
@@ -262,7 +262,7 @@ class MeanCholeskyVGP(MeanCholeskySVGP):
 
 
 def _root(ops: Ops, x: Array) -> Array:
-    """√x, NaN below 0; its slope at 0 is put to 0, so that autodiff passes over sites that are off."""
+    """Return √x, NaN below 0; its derivative at 0 is set to 0, so that autodiff ignores sites with β = 0."""
     off = x == 0.0
     return ops.where(off, 0.0 * x, ops.sqrt(ops.where(off, 0.0 * x + 1.0, x)))
 

@@ -1,11 +1,11 @@
-"""The blocks and the state of a q with two parts, and the steps of γ's coefficients a.
+"""Blocks and state of a q with two parts, and the steps of γ's coefficients a.
 
-All climb the gradient ∂_a = sK_⊥ᵀα − D_γa at fixed β: `adam` is what Salimbeni et al. 2018b and their
-code do, `scaled` and `natural` are their Eqs. 17 and 16a, `newton` is ours. Before Adam the scaling of
-Eq. 17 would do nothing.
+All steps go up the gradient ∂_a = sK_⊥ᵀα − D_γa at fixed β. `adam` is what Salimbeni et al. 2018b and
+their code do, `scaled` and `natural` are their Eqs. 17 and 16a, and `newton` is ours. Before Adam the
+scaling of Eq. 17 would have no effect.
 
-The gradient, marginals and KL take products of K_γβ with vectors only, in O(M_γM_β): the orthogonal
-blocks K_⊥ and D_γ, which cost M_β times that, are formed where a step solves against them.
+The gradient, marginals and KL take products of K_γβ with vectors only, in O(M_γM_β). The orthogonal
+blocks K_⊥ and D_γ cost M_β times that; they are formed only if a step solves against them.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ class TwoPartPrior(NamedTuple):
 
     coupled: Prior
     K_bg: Array  # [Q, M_β, M_γ], K_βγ
-    columns: Columns  # of K_γ; where they are sampled, they come with the batch
+    columns: Columns  # of K_γ; sampled columns come with the batch
     curvature: Any
-    """What the γ-step divides by: () adam, diag D_γ [Q, M_γ] scaled, the Cholesky factor of D_γ natural,
-    `Dense` newton."""
+    """The divisor of the γ-step: () for adam, diag D_γ [Q, M_γ] for scaled, the Cholesky factor of D_γ for
+    natural, `Dense` for newton."""
 
 
 class TwoPartFactor(NamedTuple):
@@ -52,20 +52,20 @@ class Dense(NamedTuple):
 
 
 class TwoPartState(NamedTuple):
-    """The coupled method's state, γ's coefficients, and Adam's moments of them (else the empty tuple)."""
+    """The coupled method's state, γ's coefficients, and their Adam moments (else the empty tuple)."""
 
-    coupled: Any  # of the method that the options name
+    coupled: Any  # its type depends on the coupled method
     a: Array  # [P, M_γ]
     adam: Any  # AdamState, or ()
 
     @property
     def halvings(self) -> Array:
-        """The coupled method's count of halved rates [], where it keeps one."""
+        """Number [] of halvings in the coupled method's state, if it counts them."""
         return self.coupled.halvings
 
 
 class Factorised(NamedTuple):
-    """The coupled method's factorised state, γ's coefficients, and what β explains of k_γa."""
+    """The coupled method's factorised state, γ's coefficients, and the part of k_γa that β explains."""
 
     coupled: Any  # as in `TwoPartState`
     a: Array  # [P, M_γ]
@@ -73,7 +73,7 @@ class Factorised(NamedTuple):
 
 
 class Move(NamedTuple):
-    """What a γ-step starts from."""
+    """The inputs of a γ-step."""
 
     f: TwoPartFactor
     state: TwoPartState
@@ -83,12 +83,12 @@ class Move(NamedTuple):
 
 
 def explained(ops: Ops, at: TwoPartBlocks, a: Array) -> Array:
-    """L⁻¹K_βγa [P, M_β]: the function k_γa at β, whitened."""
+    """Return L⁻¹K_βγa [P, M_β]: the function k_γa at β, whitened."""
     return ops.solve_triangular(at.coupled.L, matvec(at.K_bg, a)[..., None])[..., 0]
 
 
 def at_gamma(ops: Ops, at: TwoPartBlocks, x: Array) -> Array:
-    """K_γβL⁻ᵀx [P, M_γ], the adjoint of `explained`, of x [P, M_β]."""
+    """Return K_γβL⁻ᵀx [P, M_γ] for x [P, M_β], the adjoint of `explained`."""
     half = ops.solve_triangular(at.coupled.L, x[..., None], transpose=True)[..., 0]
     return vecmat(half, at.K_bg)
 
@@ -99,17 +99,23 @@ def _adam(ops: Ops, m: Move) -> TwoPartState:
 
 
 def _scaled(ops: Ops, m: Move) -> TwoPartState:
-    """Eq. 17 of Salimbeni et al. 2018b; the jitter is in the diagonal of K_γ."""
+    """Take the step of Eq. 17 of Salimbeni et al. 2018b; the diagonal of K_γ includes the jitter."""
     return m.state._replace(a=m.state.a + m.rate * m.gradient / m.f.curvature)
 
 
 def _natural(ops: Ops, m: Move) -> TwoPartState:
-    """Eq. 16a of Salimbeni et al. 2018b; stable for rates below 2/(1 + λmax(D_γ⁻¹ s K_⊥ᵀ diag(β) K_⊥))."""
+    """Take the step of Eq. 16a of Salimbeni et al. 2018b.
+
+    It is stable for rates below 2/(1 + λmax(D_γ⁻¹ s K_⊥ᵀ diag(β) K_⊥)).
+    """
     return m.state._replace(a=m.state.a + m.rate * cholesky_solve(ops, m.f.curvature, m.gradient))
 
 
 def _newton(ops: Ops, m: Move) -> TwoPartState:
-    """Solve D_γ + s K_⊥ᵀ diag(β) K_⊥ against ∂_a; negative β count as 0, which leaves the fixed point."""
+    """Solve D_γ + s K_⊥ᵀ diag(β) K_⊥ against ∂_a and step by the result.
+
+    Negative β count as 0, which does not change the fixed point.
+    """
     weights, (_, D, K_x) = ops.maximum(m.beta, 0.0)[..., None, :], m.f.curvature
     curvature = D + (K_x * weights) @ ops.matrix_transpose(K_x)
     step = cholesky_solve(ops, ops.cholesky(curvature), m.gradient)
@@ -123,4 +129,4 @@ GAMMA_STEPS: dict[str, Callable[[Ops, Move], TwoPartState]] = {
     "newton": _newton,
 }
 DENSE_STEPS = ("natural", "newton")
-"""These solve against D_γ, so they need all of it."""
+"""The steps that solve against D_γ, and so need all of it."""

@@ -1,7 +1,7 @@
-"""K a from some of K's columns: how a mean of many basis points keeps its cost linear in their number.
+"""Products K a from some of K's columns, at a cost linear in the number of basis points.
 
-With R a random subset of r of the M basis points, (M/r) K[:, R] a_R has the mean K a. A form that samples
-both sides, a_Rᵀ K_RR a_R, would be biased. The jitter is a multiple of the identity and needs no sampling.
+With R a random subset of r of the M basis points, (M/r) K[:, R] a_R has the mean K a. Sampling both
+sides, a_Rᵀ K_RR a_R, would be biased. The jitter is a multiple of the identity and needs no sampling.
 """
 
 from __future__ import annotations
@@ -17,31 +17,31 @@ from svgpbench.tree import tree_map
 class Columns(NamedTuple):
     """Columns of K + jitter·I over one basis."""
 
-    K: Any  # [Q, M, r], without jitter; () where the points come with the batch
+    K: Any  # [Q, M, r], without jitter; () if the sampled points come with the batch
     basis_points: Array | tuple[()]  # [r], or () for all
     jitter: Array  # []
 
 
 def no_columns(ops: Ops, cov: Covariance) -> Columns:
-    """What θ alone says where the columns come with the batch."""
+    """Return the jitter alone, for use when the columns come with the batch."""
     return Columns((), (), ops.zeros(()) + cov.jitter)
 
 
 def all_columns(ops: Ops, cov: Covariance, basis: Tree) -> Columns:
-    """The whole matrix: memory M²."""
+    """Return all columns, with memory M²."""
     return no_columns(ops, cov)._replace(K=cov.cross(basis, basis))
 
 
 def drawn_columns(ops: Ops, cov: Covariance, basis: Tree, basis_points: Array) -> Columns:
-    """The columns of `basis_points` [r], which are distinct."""
+    """Return the columns of `basis_points` [r], which must be distinct."""
     chosen = tree_map(lambda x: ops.take(x, basis_points, axis=0), basis)
     return Columns(cov.cross(basis, chosen), basis_points, ops.zeros(()) + cov.jitter)
 
 
 def product(ops: Ops, columns: Columns, a: Array) -> Array:
-    """(K + jitter·I) a [P, M] for a [P, M], or its unbiased estimate.
+    """Return (K + jitter·I) a [P, M] for a [P, M], or an unbiased estimate from sampled columns.
 
-    Source: Cheng and Boots 2017, Sec. 3.4 (the sampling over columns).
+    Source: Cheng and Boots 2017, Sec. 3.4 (sampling of columns).
     """
     if isinstance(columns.basis_points, tuple):
         return matvec(columns.K, a) + columns.jitter * a

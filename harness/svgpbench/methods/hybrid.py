@@ -1,8 +1,8 @@
 """HYBRID: ORTH without the projection, m(x) = k_xγa + k_xβK_β⁻¹m_β.
 
-Cheng and Boots 2017, App.; Salimbeni et al. 2018b, Eq. 11. It is ORTH at the mean m_β + K_βγa, so that the
-two have the same optimum; but here each part pulls on the other through the prior, aᵀK_γβK_β⁻¹m_β. The
-coupled method is conditional of that pull as one more linear term of the likelihood.
+Cheng and Boots 2017, App.; Salimbeni et al. 2018b, Eq. 11. It is ORTH at the mean m_β + K_βγa, so the two
+have the same optimum. But here the two parts are coupled through the prior, by aᵀK_γβK_β⁻¹m_β. The coupled
+method gets this term as one more linear term of the likelihood.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class HybridSVGP(OrthogonalSVGP):
         return K
 
     def posterior(self, ops: Ops, at: TwoPartBlocks, q: Factorised) -> tuple[Array, Array]:
-        """m_β + K_βγa and S: q at β."""
+        """Return m_β + K_βγa and S, the mean and covariance of q at β."""
         mean, covariance = super().posterior(ops, at, q)
         return mean + matvec(at.coupled.L, q.explained), covariance
 
@@ -66,11 +66,11 @@ class HybridSVGP(OrthogonalSVGP):
         return vecmat(a, f.K_gx)
 
     def _cross_term(self, ops: Ops, f: TwoPartFactor, q: Factorised) -> Array:
-        """2aᵀK_γβK_β⁻¹m_β."""
+        """Compute 2aᵀK_γβK_β⁻¹m_β."""
         return 2.0 * ops.sum(q.explained * self._whitened_mean(ops, f, q))
 
     def _through_beta(self, ops: Ops, f: TwoPartFactor, q: Factorised, alpha: Array) -> Array:
-        """L⁻¹m_β [P, M_β]: ∂_a has −K_γβK_β⁻¹m_β."""
+        """Return L⁻¹m_β [P, M_β], because ∂_a contains −K_γβK_β⁻¹m_β."""
         return self._whitened_mean(ops, f, q)
 
     def beside_mean(
@@ -80,7 +80,7 @@ class HybridSVGP(OrthogonalSVGP):
         return tilted(ops, coupled, seen, -explained(ops, f, a) / data.scale)
 
     def _whitened_mean(self, ops: Ops, f: TwoPartFactor, q: Factorised) -> Array:
-        """L⁻¹m_β [P, M_β], from any coupled method: its marginal means where W is the identity."""
+        """Return L⁻¹m_β [P, M_β] for any coupled method: its marginal means with the identity as W."""
         L = f.coupled.L
         at_basis = f.coupled._replace(
             W=ops.broadcast_to(ops.eye(L.shape[-1]), L.shape), kff=0.0 * L[..., 0]

@@ -1,9 +1,9 @@
-"""A state on a basis becomes one on a larger basis [Z, Z⁺] that says the same of f.
+"""Moving a state to a larger basis [Z, Z⁺] without changing q(f).
 
-With T₁ = S⁻¹m and T₂ = S⁻¹ − K⁻¹, q(f) and its KL stay as they are where T₁ and T₂ are padded with zeros.
+With T₁ = S⁻¹m and T₂ = S⁻¹ − K⁻¹, q(f) and its KL do not change if T₁ and T₂ are padded with zeros.
 The factor of K' begins with that of K, so whitened parameters are padded too: c and C = B − I with zeros,
-S_v with the identity. Padding λ̄₁ = KT₁ and Λ̄₂ = KT₂K with zeros changes q(f). Cheng and Boots 2017,
-Alg. 1, line 4, add a basis and do not print how the state follows.
+S_v with the identity. Padding λ̄₁ = KT₁ and Λ̄₂ = KT₂K with zeros would change q(f). Cheng and Boots 2017,
+Alg. 1, line 4, add basis points and do not print how the state changes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from svgpbench.tree import tree_map
 
 
 def padded(ops: Ops, x: Array, shape: Sequence[int], fill: float = 0.0) -> Array:
-    """`x` in the leading corner of an array of `shape`, `fill` elsewhere."""
+    """Return an array of `shape` with `x` in its leading corner and `fill` elsewhere."""
     for axis, wanted in enumerate(shape):
         more = list(x.shape)
         more[axis] = wanted - more[axis]
@@ -26,7 +26,7 @@ def padded(ops: Ops, x: Array, shape: Sequence[int], fill: float = 0.0) -> Array
 
 
 def with_diagonal(ops: Ops, chol: Array, size: int, diagonal: float = 1.0) -> Array:
-    """The lower factor [P, M, M] in the corner of [P, size, size], `diagonal`·I below it."""
+    """Return the lower factor [P, M, M] extended to [P, size, size] by `diagonal`·I."""
     P, M, _ = chol.shape
     corner = ops.broadcast_to(diagonal * ops.eye(size - M), (P, size - M, size - M))
     below = ops.concat([ops.zeros((P, size - M, M)), corner], axis=-1)
@@ -34,14 +34,20 @@ def with_diagonal(ops: Ops, chol: Array, size: int, diagonal: float = 1.0) -> Ar
 
 
 def continued_mean(ops: Ops, L: Array, mean: Array) -> Array:
-    """Mean [P, M'] of q(u') = p(u⁺ | u) q(u), from that of q(u) and the factor L [Q, M', M'] of K'."""
+    """Return the mean [P, M'] of q(u') = p(u⁺ | u) q(u).
+
+    `mean` is that of q(u), and L [Q, M', M'] is the factor of K'.
+    """
     M = mean.shape[-1]
     whitened = ops.solve_triangular(L[..., :M, :M], mean[..., None])
     return ops.concat([mean, (L[..., M:, :M] @ whitened)[..., 0]], axis=-1)
 
 
 def continued_factor(ops: Ops, L: Array, chol: Array) -> Array:
-    """Factor [P, M', M'] of the covariance of q(u') = p(u⁺ | u) q(u), from that of q(u)."""
+    """Return the factor [P, M', M'] of the covariance of q(u') = p(u⁺ | u) q(u).
+
+    `chol` is that of q(u), and L [Q, M', M'] is the factor of K'.
+    """
     (P, M, _), size = chol.shape, L.shape[-1]
     across = L[..., M:, :M] @ ops.solve_triangular(L[..., :M, :M], chol)
     own = ops.broadcast_to(L[..., M:, M:], (P, size - M, size - M))
@@ -50,7 +56,7 @@ def continued_factor(ops: Ops, L: Array, chol: Array) -> Array:
 
 
 def grown_moments(ops: Ops, adam: AdamState, parameters: Tree) -> AdamState:
-    """Adam's state for `parameters`, whose arrays have grown: what is new starts as at a first step."""
+    """Return Adam's state for `parameters` whose arrays have grown; new entries start as at a first step."""
 
     def power(weight: Array, old: Array, x: Array) -> Array:
         if tuple(old.shape) == tuple(x.shape):

@@ -51,14 +51,14 @@ STARTS = ("prior", "unit")
 
 
 class MeanCholesky(NamedTuple):
-    """Mean and lower factor of the covariance."""
+    """Mean and lower Cholesky factor of the covariance."""
 
     mean: Array  # [P, M]
     chol: Array  # [P, M, M]
 
 
 class QState(NamedTuple):
-    """q, Adam's moments where the E-step is Adam, and how often a natural gradient's rate was halved."""
+    """q, Adam's moments if the E-step is Adam, and the number of halvings of a natural gradient's rate."""
 
     q: MeanCholesky
     adam: AdamState | tuple[()]
@@ -165,13 +165,16 @@ class MeanCholeskySVGP(BoundedMethod[QState, MeanCholesky]):
         return state._replace(q=q, halvings=state.halvings + halvings)
 
     def _damps(self, likelihood: Conditional) -> bool:
-        """Whether a new precision may fail: β < 0, which the autodiff of a sampled V̂ has too."""
+        """Return True if β < 0 may make a new precision indefinite.
+
+        Autodiff of a sampled V̂ may give such β for any likelihood.
+        """
         return likelihood.damps or (self.gradient == "autodiff" and likelihood.sampled)
 
     def _slope_in_factor(
         self, ops: Ops, f: Factor, data: DataTerm, state: QState
     ) -> tuple[MeanCholesky, Any]:
-        """∂ELBO/∂(m, L_S), and β."""
+        """Compute ∂ELBO/∂(m, L_S), and β."""
         if self.gradient == "autodiff":
             g = self._gradients_by_autodiff(ops, f, data, state)
             return g, self._beta_of_residual(ops, f, data, state)
@@ -181,7 +184,7 @@ class MeanCholeskySVGP(BoundedMethod[QState, MeanCholesky]):
     def _slope_in_covariance(
         self, ops: Ops, f: Factor, data: DataTerm, state: QState, precision: Array
     ) -> tuple[Array, Array, Any]:
-        """∂ELBO/∂m and ∂ELBO/∂S, from S⁻¹ too, and β."""
+        """Compute ∂ELBO/∂m, ∂ELBO/∂S and β; `precision` is S⁻¹."""
         if self.gradient == "autodiff":
             g = self._gradients_by_autodiff(ops, f, data, state)
             beta = self._beta_of_residual(ops, f, data, state)
@@ -190,7 +193,7 @@ class MeanCholeskySVGP(BoundedMethod[QState, MeanCholesky]):
         return g_mean, 0.5 * (precision - pull), beta
 
     def _beta_of_residual(self, ops: Ops, f: Factor, data: DataTerm, state: QState) -> Any:
-        """β [P, b], which autodiff does not say, where the residual variance moves; else ()."""
+        """Return β [P, b], which autodiff does not give, if the residual variance moves; else ()."""
         if not self.residual.moves:
             return ()
         mu, v = self.marginals(ops, f, self.factorise(ops, f, state))
@@ -199,9 +202,10 @@ class MeanCholeskySVGP(BoundedMethod[QState, MeanCholesky]):
     def _gradients(
         self, ops: Ops, f: Factor, data: DataTerm, state: QState
     ) -> tuple[Array, Array, Array]:
-        """∂ELBO/∂m = sAα − P₀m; P₀ + sA diag(β)Aᵀ, which S⁻¹ must balance: ∂_S = ½(S⁻¹ − that); β.
+        """Compute ∂ELBO/∂m = sAα − P₀m, P₀ + sA diag(β)Aᵀ, and β.
 
-        Source: Salimbeni et al. 2018a, Sec. 2; Adam et al. 2021, App. D. P₀ is the prior precision.
+        P₀ is the prior precision, and ∂ELBO/∂S = ½(S⁻¹ − P₀ − sA diag(β)Aᵀ).
+        Source: Salimbeni et al. 2018a, Sec. 2; Adam et al. 2021, App. D.
         """
         mu, v = self.marginals(ops, f, self.factorise(ops, f, state))
         seen = self.seen_by_e_step(ops, f, data, state)
@@ -222,7 +226,7 @@ class MeanCholeskySVGP(BoundedMethod[QState, MeanCholesky]):
         return gradient
 
     def _projection(self, ops: Ops, f: Factor) -> tuple[Array, Array]:
-        """A with μ = Aᵀm, and the prior precision, in the state's own coordinates."""
+        """Return A, with μ = Aᵀm, and the prior precision, in the state's own coordinates."""
         identity = ops.broadcast_to(ops.eye(f.L.shape[-1]), f.L.shape)
         if self.whiten:
             return f.W, identity
@@ -230,21 +234,21 @@ class MeanCholeskySVGP(BoundedMethod[QState, MeanCholesky]):
         return ops.solve_triangular(f.L, f.W, transpose=True), ops.matrix_transpose(half) @ half
 
     def factorise(self, ops: Ops, at: Whitener, state: QState) -> MeanCholesky:
-        """(m_v, L_v) of the whitened u = Lv."""
+        """Return (m_v, L_v) of the whitened u = Lv."""
         if self.whiten:
             return state.q
         mean = ops.solve_triangular(at.L, state.q.mean[..., None])[..., 0]
         return MeanCholesky(mean, ops.solve_triangular(at.L, state.q.chol))
 
     def marginals(self, ops: Ops, f: Factor, q: MeanCholesky) -> tuple[Array, Array]:
-        """μ = wᵀm_v, v = κ − wᵀw + ‖L_vᵀw‖² (Hensman et al. 2013, Eq. 5)."""
+        """Compute μ = wᵀm_v, v = κ − wᵀw + ‖L_vᵀw‖² (Hensman et al. 2013, Eq. 5)."""
         mu = ops.sum(f.W * q.mean[..., None], axis=-2)
         half = ops.matrix_transpose(q.chol) @ f.W
         v = f.kff - ops.sum(f.W * f.W, axis=-2) + ops.sum(half * half, axis=-2)
         return mu, v
 
     def kl(self, ops: Ops, f: Factor, q: MeanCholesky) -> Array:
-        """½(tr S_v + m_vᵀm_v − M − log|S_v|)."""
+        """Compute ½(tr S_v + m_vᵀm_v − M − log|S_v|)."""
         terms = (
             ops.sum(q.chol * q.chol, axis=(-2, -1))
             + ops.sum(q.mean * q.mean, axis=-1)
@@ -257,13 +261,13 @@ class MeanCholeskySVGP(BoundedMethod[QState, MeanCholesky]):
         self, ops: Ops, f: Cross, data: DataTerm, q: MeanCholesky, state: QState
     ) -> GramGradient:
         M, b = f.Kuf.shape[-2:]
-        if self.whiten and b < M:  # S, of 2M³, costs more than a second product with W
+        if self.whiten and b < M:  # forming S takes 2M³, more than a second product with W
             return factor_held(ops, f, data, q.mean, q.chol)
         whitened = Whitened(q.mean, q.chol @ ops.matrix_transpose(q.chol))
         return (whitened_held if self.whiten else posterior_held)(ops, f, data, whitened)
 
     def posterior(self, ops: Ops, at: Whitener, q: MeanCholesky) -> tuple[Array, Array]:
-        """Mean L m_v and covariance L S_v Lᵀ of q(u)."""
+        """Return the mean L m_v and covariance L S_v Lᵀ of q(u)."""
         chol = at.L @ q.chol
         return matvec(at.L, q.mean), chol @ ops.matrix_transpose(chol)
 
@@ -285,7 +289,7 @@ class MeanCholeskySVGP(BoundedMethod[QState, MeanCholesky]):
 def natural_gradient_step(
     ops: Ops, q: MeanCholesky, precision: Array, g_mean: Array, g_cov: Array, rate: Array
 ) -> MeanCholesky:
-    """(S⁻¹m, −½S⁻¹) ← + ρ ∂ELBO/∂(m, S + mmᵀ), from ∂ELBO/∂m and ∂ELBO/∂S.
+    """Take the step (S⁻¹m, −½S⁻¹) ← + ρ ∂ELBO/∂(m, S + mmᵀ), from ∂ELBO/∂m and ∂ELBO/∂S.
 
     Source: Salimbeni et al. 2018a, Eq. 10; Adam et al. 2021, Alg. 1, lines 9–11.
     """
@@ -300,13 +304,13 @@ def _precision(ops: Ops, chol: Array) -> Array:
 
 
 def _chol_gradient(ops: Ops, chol: Array, pull: Array) -> Array:
-    """tril(2 ∂_S L_S) = diag(1/L_S) − tril((P₀ + sA diag(β)Aᵀ) L_S), without S⁻¹."""
+    """Compute tril(2 ∂_S L_S) = diag(1/L_S) − tril((P₀ + sA diag(β)Aᵀ) L_S), without S⁻¹."""
     reciprocal = ops.eye(chol.shape[-1]) * (1.0 / ops.diagonal(chol))[..., None]
     return reciprocal - ops.tril(pull @ chol)
 
 
 def _covariance_gradient(ops: Ops, chol: Array, g_chol: Array) -> Array:
-    """∂/∂S from ∂/∂L_S by autodiff through S ↦ chol(S), as today's libraries do."""
+    """Compute ∂/∂S from ∂/∂L_S by autodiff through S ↦ chol(S), as today's libraries do."""
 
     def pairing(S: Array) -> Array:
         return ops.sum(g_chol * ops.cholesky(symmetrise(ops, S)))

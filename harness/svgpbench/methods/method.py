@@ -1,10 +1,14 @@
-"""What a method states: a parameterization of q(u), its E-step, and what its M-step holds fixed.
+"""The interface of a method: a parameterization of q(u), its E-step, and what its M-step holds fixed.
 
 A method is a frozen value object of pure functions over `Ops`. It asks a `Covariance` for the blocks it
-needs and sees the likelihood bound to its parameters, never θ; it keeps its state in NamedTuples of
-arrays with a leading latent axis P. Three values carry the blocks: `p` what θ and the bases determine
-(held while θ stands still), `f` that and what a batch adds, `at` either of them. `q` is what a state
-factorises to at them, `data` a batch's part of the bound.
+needs, and sees the likelihood bound to its parameters, never θ. Its state is a NamedTuple of arrays with
+a leading latent axis P. The arguments have the same names everywhere:
+
+* `p`: the blocks that θ and the bases determine, reused while θ is fixed.
+* `f`: the blocks in `p` that a batch needs, and those of the batch itself.
+* `at`: either `p` or `f`.
+* `q`: the state, factorised at these blocks.
+* `data`: a batch's part of the bound.
 """
 
 from __future__ import annotations
@@ -29,57 +33,57 @@ from svgpbench.numerics import gaussian
 from svgpbench.numerics.gaussian import Factor, Prior
 from svgpbench.ops import Array, Ops, Tree
 
-PriorBlocks = TypeVar("PriorBlocks")  # of `p`
-BatchBlocks = TypeVar("BatchBlocks")  # of `f`
-State = TypeVar("State")  # also what an M-step holds of one
-Factorised = TypeVar("Factorised")  # of `q`
+PriorBlocks = TypeVar("PriorBlocks")  # type of `p`
+BatchBlocks = TypeVar("BatchBlocks")  # type of `f`
+State = TypeVar("State")  # by default also what an M-step holds fixed
+Factorised = TypeVar("Factorised")  # type of `q`
 
 
 @dataclass(frozen=True)
 class Method(ABC, Generic[PriorBlocks, BatchBlocks, State, Factorised]):
-    """A parameterization of q(f), how its E-step moves, and what its M-step holds fixed.
+    """A parameterization of q(f), its E-step, and what its M-step holds fixed.
 
-    Its four types are the NamedTuples that only a family's own functions look into. The bases are not
-    among them: whether they are arrays or `Features` is between θ and the kernel.
+    The four type parameters are NamedTuples that only the functions of one family read. The bases are not
+    among them: only θ and the kernel know whether a basis is an array or `Features`.
     """
 
     name: ClassVar[str]
-    version: ClassVar[int]  # raised whenever the numbers change
+    version: ClassVar[int]  # incremented whenever the results change
     facts: ClassVar[Facts]
     basis: ClassVar[str] = (
-        "inducing"  # which bases θ holds: "inducing" Z, "data" X, "decoupled" both
+        "inducing"  # the bases in θ: "inducing" has Z, "data" has X, "decoupled" γ and β
     )
-    needs_all_data: ClassVar[bool] = False  # whether an M-step does
+    needs_all_data: ClassVar[bool] = False  # True if an M-step needs all data
     collapsed: ClassVar[bool] = False
-    """Whether the bound is a function of θ and all data alone, with q the best there is: the E-step
-    finds it in one go, `bound` asks for no state, and no step takes a part of the data."""
+    """True if the bound is a function of θ and all data alone, with the optimal q: one E-step finds that q,
+    `bound` ignores the state, and no step uses a minibatch."""
 
     @property
     def first_order(self) -> bool:
-        """Whether the E-step's rate is a gradient step's, not a natural gradient's (of order one)."""
+        """Return True if the E-step is a gradient step; the rate of a natural gradient is of order one."""
         return False
 
     @property
     def starts_at_prior(self) -> bool:
-        """Whether the initial state is q = p."""
+        """Return True if the initial state is q = p."""
         return True
 
     @property
     def sampled_points(self) -> int:
-        """How many basis points a batch samples for a quadratic form, 0 for all of them."""
+        """Number of basis points that a batch samples for a quadratic form; 0 means all of them."""
         return 0
 
     def sampled_basis(self, inducing: Tree) -> Tree:
-        """The basis whose points a batch samples, if any."""
+        """Return the basis whose points a batch samples, if any."""
         return inducing
 
     def refuses(self, likelihood: Likelihood) -> str:
-        """Why the method cannot take a likelihood; empty where it can."""
+        """Return the reason why the method cannot use a likelihood; empty if it can."""
         return ""
 
     @abstractmethod
     def prior(self, ops: Ops, cov: Covariance, inducing: Tree) -> PriorBlocks:
-        """The blocks that θ and the bases determine."""
+        """Return the blocks that θ and the bases determine."""
 
     @abstractmethod
     def factor(
@@ -91,39 +95,42 @@ class Method(ABC, Generic[PriorBlocks, BatchBlocks, State, Factorised]):
         X: Array,
         basis_points: Array | tuple[()],
     ) -> BatchBlocks:
-        """The blocks at a batch X [b, D]; `basis_points` [r] are those sampled, () for all."""
+        """Return the blocks at a batch X [b, D].
+
+        `basis_points` [r] are the sampled basis points; () means all of them.
+        """
 
     @abstractmethod
     def initial_state(self, ops: Ops, p: PriorBlocks, latents: int, n: int) -> State:
-        """The state of q(u) = p(u), for n data, unless the method says that it starts elsewhere."""
+        """Return the initial state for n data: q(u) = p(u) unless `starts_at_prior` is False."""
 
     @abstractmethod
     def e_step(self, ops: Ops, f: BatchBlocks, data: DataTerm, state: State, rate: Array) -> State:
-        """One step on q at fixed θ; `rate` is []."""
+        """Return the state after one step on q at fixed θ; `rate` is []."""
 
     @abstractmethod
     def factorise(self, ops: Ops, at: PriorBlocks | BatchBlocks, state: State) -> Factorised:
-        """What marginals, KL and q(u) share: computed once a state."""
+        """Return the factorised state, which marginals, KL and posterior share."""
 
     @abstractmethod
     def marginals(self, ops: Ops, f: BatchBlocks, q: Factorised) -> tuple[Array, Array]:
-        """Mean and variance of q(f_i), each [P, b], from a factorised state."""
+        """Return the mean and variance of q(f_i), each [P, b], from a factorised state."""
 
     @abstractmethod
     def kl(self, ops: Ops, f: BatchBlocks, q: Factorised) -> Array:
-        """KL[q ‖ p] [], summed over latents, from a factorised state.
+        """Return KL[q ‖ p] [], summed over latents, from a factorised state.
 
-        An unbiased estimate, which may be negative, where basis points are sampled.
+        If basis points are sampled, it is an unbiased estimate, which may be negative.
         """
 
     @abstractmethod
     def posterior(
         self, ops: Ops, at: PriorBlocks | BatchBlocks, q: Factorised
     ) -> tuple[Array, Array]:
-        """Mean [P, M] and covariance [P, M, M] of q at the inducing inputs of the covariance."""
+        """Return the mean [P, M] and covariance [P, M, M] of q at the covariance's inducing inputs."""
 
     def bound(self, ops: Ops, f: BatchBlocks, data: DataTerm, state: State) -> Array:
-        """What the method maximises []: s Σ_i V_i − KL[q ‖ p] unless it says more.
+        """Return the bound [] that the method maximises: by default s Σ_i V_i − KL[q ‖ p].
 
         Source: Hensman et al. 2013, Eq. 3; Adam et al. 2021, Eq. 8.
         """
@@ -134,34 +141,37 @@ class Method(ABC, Generic[PriorBlocks, BatchBlocks, State, Factorised]):
         return data.scale * ops.sum(V) - self.kl(ops, f, q)
 
     def seen(self, ops: Ops, f: BatchBlocks, data: DataTerm, state: State) -> DataTerm:
-        """The data as the bound sees them: at the marginals themselves unless a method says more."""
+        """Return the data term that the bound uses; by default `data`, at the marginals of q itself."""
         return data
 
     def refuses_growth(self) -> str:
-        """Why the method cannot go on with a larger basis; empty where it can."""
+        """Return the reason why the method cannot continue on a larger basis; empty if it can."""
         return f"method {self.name!r} does not say what its state is on a larger basis"
 
     def grow(self, ops: Ops, p: PriorBlocks, state: State) -> State:
-        """The state on the basis of `p`, which begins with the state's own: the same q(f) and KL.
+        """Return a state on the basis of `p` with the same q(f) and KL.
 
-        Raises `UserError` where the method refuses growth.
+        The basis of `p` begins with the basis of `state`. Raises `UserError` if the method refuses growth.
         """
         raise UserError(self.refuses_growth())
 
     def hold(self, ops: Ops, p: PriorBlocks, likelihood: Conditional, state: State) -> Any:
-        """What the M-step keeps fixed while θ moves; the state itself unless a method says more."""
+        """Return what the M-step holds fixed while θ moves; by default the state itself."""
         return state
 
     def tie(
         self, ops: Ops, at: PriorBlocks | BatchBlocks, likelihood: Conditional, held: Any
     ) -> State:
-        """The state at another θ from what is held fixed; `at` are the batch's where all data are needed."""
+        """Return the state at another θ from what is held fixed.
+
+        If the method needs all data, `at` are the blocks `f` of all data.
+        """
         state: State = held
         return state
 
     @property
     def has_adjoint(self) -> bool:
-        """Whether `bound_gradient` is there; without it M-steps differentiate the bound itself."""
+        """Return True if `bound_gradient` is implemented; otherwise M-steps use autodiff of the bound."""
         return False
 
     def bound_gradient(
@@ -174,17 +184,17 @@ class Method(ABC, Generic[PriorBlocks, BatchBlocks, State, Factorised]):
         data: DataTerm,
         state: State,
     ) -> BoundGradient:
-        """The bound's gradient at X [b, D], where `state` moves with θ as `tie` says."""
+        """Return the bound's gradient at X [b, D], where `state` moves with θ as `tie` defines."""
         raise NotImplementedError(f"method {self.name!r} has no adjoint")
 
 
 AnyMethod: TypeAlias = Method[Any, Any, Any, Any]
-"""A method to those who pass its blocks and states on and look into none."""
+"""Any method, for code that passes its blocks and states on without reading them."""
 
 
 @dataclass(frozen=True)
 class CoupledMethod(Method[Prior, Factor, State, Factorised], Generic[State, Factorised]):
-    """A method on M inducing variables u ~ N(0, K), of which mean and covariance of q(f) are made."""
+    """A method whose q(f) has mean and covariance from the same M inducing variables u ~ N(0, K)."""
 
     def prior(self, ops: Ops, cov: Covariance, inducing: Tree) -> Prior:
         return gaussian.prior(ops, cov.square(inducing))
@@ -202,17 +212,17 @@ class CoupledMethod(Method[Prior, Factor, State, Factorised], Generic[State, Fac
 
     @property
     def has_adjoint(self) -> bool:
-        """Whether a method says what its q(v) is, and how that moves with L."""
+        """Return True if the method implements `adjoint`."""
         return type(self).adjoint is not CoupledMethod.adjoint
 
     def bounded(self, data: DataTerm, state: State) -> DataTerm:
-        """The data and how wide q(f|u) is, which is as wide as p(f|u) unless a method says more."""
+        """Return the data term with the width of q(f|u); by default q(f|u) = p(f|u)."""
         return data
 
     def adjoint(
         self, ops: Ops, f: Cross, data: DataTerm, q: Factorised, state: State
     ) -> GramGradient:
-        """The bound's gradient in K(Z, X) and K(Z, Z), from how q(v) moves with L."""
+        """Return the bound's gradient in K(Z, X) and K(Z, Z), given how q(v) moves with L."""
         raise NotImplementedError
 
     def bound_gradient(

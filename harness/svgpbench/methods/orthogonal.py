@@ -1,17 +1,17 @@
-"""ORTH and HYBRID: a coupled q on β, and a part of the mean on a basis γ of its own.
+"""ORTH and HYBRID: a coupled q on β, and a part of the mean on its own basis γ.
 
-ORTH (Salimbeni et al. 2018b, Eq. 12) makes that part orthogonal to β,
+ORTH (Salimbeni et al. 2018b, Eq. 12) makes this part of the mean orthogonal to β,
 
     m(x) = (k_xγ − k_xβK_β⁻¹K_βγ) a + k_xβK_β⁻¹m_β,    KL = KL_β + ½aᵀD_γa,  D_γ = K_γ − K_γβK_β⁻¹K_βγ,
 
 HYBRID (Cheng and Boots 2017, App.; Salimbeni et al. 2018b, Eq. 11) does not: m(x) = k_xγa + k_xβK_β⁻¹m_β,
-with K_γ for D_γ and aᵀK_γβK_β⁻¹m_β more in the KL.
+with K_γ in place of D_γ, and the further term aᵀK_γβK_β⁻¹m_β in the KL.
 
-β moves by the E-step of any coupled method, which sees marginals that include γ's mean; then γ moves, at
-the marginals of the new β. The alternative, both from the same q, costs as much (marginals twice): one
-after the other, exact steps never lower the bound where it is concave, and γ only meets what β has left.
-Between exact steps the rest of the error shrinks by one factor, the squared cosine of the angle between
-the two parts of the mean as the data see them. M-steps hold a and what the coupled method holds.
+First β moves by the E-step of any coupled method, at marginals that include γ's mean. Then γ moves, at
+the marginals of the new β. The alternative, to move both from the same q, costs as much (marginals twice).
+In sequence, exact steps never lower the bound where it is concave, and γ only fits what β has left.
+Each pair of exact steps then shrinks the error by one factor: the squared cosine of the angle between the
+two parts of the mean, as measured on the data. M-steps hold a and what the coupled method holds.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class OrthogonalSVGP(Method[TwoPartPrior, TwoPartFactor, TwoPartState, Factorise
 
     @functools.cached_property
     def part(self) -> CoupledMethod[Any, Any]:
-        """The coupled method on β, whose q(f|u) is as wide as this one's."""
+        """The coupled method on β, with the `residual_variance` of this method."""
         part = build_named(self.coupled)
         if not isinstance(part, CoupledMethod) or part.basis != "inducing":
             raise UserError(
@@ -172,7 +172,7 @@ class OrthogonalSVGP(Method[TwoPartPrior, TwoPartFactor, TwoPartState, Factorise
         return p._replace(curvature=self._curvature(ops, cov, gamma, p))
 
     def _curvature(self, ops: Ops, cov: Covariance, gamma: Tree, p: TwoPartPrior) -> Any:
-        """What the γ-step divides by, as far as θ determines it."""
+        """Return the divisor of the γ-step, as far as θ determines it."""
         if self.gamma_step == "adam":
             return ()
         V = ops.solve_triangular(p.coupled.L, p.K_bg)
@@ -202,7 +202,7 @@ class OrthogonalSVGP(Method[TwoPartPrior, TwoPartFactor, TwoPartState, Factorise
         return f._replace(curvature=f.curvature._replace(K_x=K_x))
 
     def _residue(self, ops: Ops, K: Array, V: Array, W: Array) -> Array:
-        """K less what β explains of it, VᵀW."""
+        """Return K less the part that β explains, VᵀW."""
         return K - ops.matrix_transpose(V) @ W
 
     # --- q -------------------------------------------------------------------------------------
@@ -221,24 +221,24 @@ class OrthogonalSVGP(Method[TwoPartPrior, TwoPartFactor, TwoPartState, Factorise
         return mu + self._mean(f, q.a, q.explained), v
 
     def _mean(self, f: TwoPartFactor, a: Array, at_beta: Array) -> Array:
-        """γ's part of the mean [P, b], k_xγa − k_xβK_β⁻¹K_βγa; `at_beta` is `explained` of a."""
+        """Return γ's part of the mean [P, b], k_xγa − k_xβK_β⁻¹K_βγa; `at_beta` is `explained` of a."""
         return vecmat(a, f.K_gx) - vecmat(at_beta, f.coupled.W)
 
     def seen(self, ops: Ops, f: TwoPartFactor, data: DataTerm, state: TwoPartState) -> DataTerm:
         return self.part.seen(ops, f.coupled, data, state.coupled)
 
     def kl(self, ops: Ops, f: TwoPartFactor, q: Factorised) -> Array:
-        """KL_β + ½aᵀD_γa, or its unbiased estimate; the part in K_γβ is always exact."""
+        """Compute KL_β + ½aᵀD_γa, or its unbiased estimate; the part in K_γβ is always exact."""
         coupled = self.part.kl(ops, f.coupled, q.coupled)
         square = ops.sum(q.a * product(ops, f.columns, q.a))
         return coupled + 0.5 * (square + self._cross_term(ops, f, q))
 
     def _cross_term(self, ops: Ops, f: TwoPartFactor, q: Factorised) -> Array:
-        """What 2KL has of K_γβ [], summed over latents: −aᵀK_γβK_β⁻¹K_βγa."""
+        """Return the term of 2KL that contains K_γβ [], summed over latents: −aᵀK_γβK_β⁻¹K_βγa."""
         return -ops.sum(q.explained * q.explained)
 
     def posterior(self, ops: Ops, at: TwoPartBlocks, q: Factorised) -> tuple[Array, Array]:
-        """q(u) at β, where the residue is 0."""
+        """Return q(u) at β, where the residue is 0."""
         return self.part.posterior(ops, at.coupled, q.coupled)
 
     # --- E-step and M-step ---------------------------------------------------------------------
@@ -246,9 +246,9 @@ class OrthogonalSVGP(Method[TwoPartPrior, TwoPartFactor, TwoPartState, Factorise
     def e_step(
         self, ops: Ops, f: TwoPartFactor, data: DataTerm, state: TwoPartState, rate: Array
     ) -> TwoPartState:
-        """β by the coupled method (16b, c for a natural gradient), then γ at the new marginals.
+        """Return the state after a step on β by the coupled method, then one on γ at the new marginals.
 
-        Source: Salimbeni et al. 2018b, Eqs. 16–17.
+        A natural-gradient step on β is Eqs. 16b and 16c. Source: Salimbeni et al. 2018b, Eqs. 16–17.
         """
         blocks, beside = self.beside_mean(ops, f, data, state.a)
         coupled = self.part.e_step(ops, blocks, beside, state.coupled, rate)
@@ -260,7 +260,7 @@ class OrthogonalSVGP(Method[TwoPartPrior, TwoPartFactor, TwoPartState, Factorise
     def gamma_gradient(
         self, ops: Ops, f: TwoPartFactor, data: DataTerm, state: TwoPartState
     ) -> tuple[Array, Array]:
-        """∂_a [P, M_γ] = sK_γxα − K_γa, less the part through β, and sβ [P, b]."""
+        """Compute ∂_a [P, M_γ] = sK_γxα − K_γa, less the part through β, and sβ [P, b]."""
         q, seen = self.factorise(ops, f, state), self.seen(ops, f, data, state)
         alpha, beta = seen.likelihood.gradients(ops, data.y, *self.marginals(ops, f, q))
         alpha, beta = data.scale * alpha, data.scale * beta
@@ -268,13 +268,16 @@ class OrthogonalSVGP(Method[TwoPartPrior, TwoPartFactor, TwoPartState, Factorise
         return g - at_gamma(ops, f, self._through_beta(ops, f, q, alpha)), beta
 
     def _through_beta(self, ops: Ops, f: TwoPartFactor, q: Factorised, alpha: Array) -> Array:
-        """sWα − L⁻¹K_βγa [P, M_β] of sα: pulled back, what sK_γxα − K_γa exceeds sK_⊥ᵀα − D_γa by."""
+        """Return sWα − L⁻¹K_βγa [P, M_β]; `alpha` is sα.
+
+        Applying `at_gamma` gives the difference of sK_γxα − K_γa and sK_⊥ᵀα − D_γa.
+        """
         return matvec(f.coupled.W, alpha) - q.explained
 
     def beside_mean(
         self, ops: Ops, f: TwoPartFactor, data: DataTerm, a: Array
     ) -> tuple[Factor, DataTerm]:
-        """The blocks and the data that the coupled method's E-step gets."""
+        """Return the blocks and the data term for the coupled method's E-step."""
         return f.coupled, shifted(data, self._mean(f, a, explained(ops, f, a)))
 
     @property
@@ -291,11 +294,14 @@ class OrthogonalSVGP(Method[TwoPartPrior, TwoPartFactor, TwoPartState, Factorise
         data: DataTerm,
         state: TwoPartState,
     ) -> BoundGradient:
-        """The coupled method's, with e = L⁻¹K_βγa in W̄ = … − e(sα)ᵀ and H = … + egᵀ + geᵀ − eeᵀ."""
+        """Return the coupled method's gradient plus γ's terms.
+
+        With e = L⁻¹K_βγa, W̄ has the further term −e(sα)ᵀ, and H has egᵀ + geᵀ − eeᵀ.
+        """
         (gamma, beta), a, part = inducing, state.a, self.part
         L, kernels = p.coupled.L, p.K_bg.shape[0]
         f = Cross(L, cov.cross(beta, X), cov.diagonal(X))
-        # L⁻ᵀe and, below, L⁻ᵀg: what the gradients in K(Z, X) and K(Z, Z) have of either
+        # L⁻ᵀe and, below, L⁻ᵀg enter the gradients in K(Z, X) and K(Z, Z)
         e = ops.solve_triangular(L, explained(ops, p, a)[..., None], transpose=True)[..., 0]
         q = part.factorise(ops, p.coupled, state.coupled)
         data = shifted(data, vecmat(a, cov.cross(gamma, X)) - vecmat(e, f.Kuf))

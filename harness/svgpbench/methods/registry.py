@@ -11,10 +11,10 @@ from svgpbench.plugins import METHODS, load
 
 
 def build_method(name: str, options: dict[str, Any]) -> AnyMethod:
-    """A method with its options.
+    """Return a method built with its options.
 
-    Raises `UserError` for an unknown method, an option that it does not have, or a value of another
-    type than the option's default.
+    Raises `UserError` for an unknown method, for an option that it does not have, and for a value whose
+    type differs from that of the option's default.
     """
     cls: type[AnyMethod] = load(METHODS, name)
     fields = {f.name: f for f in dataclasses.fields(cls)}
@@ -30,9 +30,9 @@ def build_method(name: str, options: dict[str, Any]) -> AnyMethod:
 
 
 def build_named(title: str) -> AnyMethod:
-    """A method from its name and a variant's, as `svgpbench check` shows them: `q-svgp natgrad`.
+    """Return a method from its name and its variant, as `svgpbench check` shows them: `q-svgp natgrad`.
 
-    The name alone has the options' defaults. Raises `UserError` for a name or variant that does not exist.
+    The name alone gives the default options. Raises `UserError` for a name or variant that does not exist.
     """
     name, _, variant = title.partition(" ")
     if not variant:

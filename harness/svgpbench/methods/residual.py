@@ -1,7 +1,8 @@
-"""What a coupled method is told of a mean that is modelled beside it, so that its own code is untouched.
+"""Data terms for a coupled method when another part of the mean is modelled outside it.
 
-Its E-step sees of the likelihood only V, α and β at its own marginals. `Shifted` evaluates them where the
-other part of the mean has been added; `Tilted` adds a term that is linear in the inducing variables.
+The coupled method needs no change: its E-step uses only V, α and β of the likelihood at its own marginals.
+`Shifted` adds the other part of the mean before it evaluates them. `Tilted` adds a term that is linear in
+the inducing variables.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from svgpbench.ops import Array, Ops
 
 @dataclass(frozen=True)
 class Shifted(Conditional):
-    """The likelihood of a latent function whose mean has a further, fixed part."""
+    """A likelihood of a latent function whose mean has a further, fixed part."""
 
     shift: Array  # [P, b]
 
@@ -31,14 +32,14 @@ class Shifted(Conditional):
 
 
 def shifted(data: DataTerm, shift: Array) -> DataTerm:
-    """The data at marginals whose mean lacks `shift` [P, b]."""
+    """Return the data term for marginals whose mean lacks `shift` [P, b]."""
     of = data.likelihood
     return data._replace(likelihood=Shifted(of.likelihood, of.parameters, shift))
 
 
 @dataclass(frozen=True)
 class Tilted(Conditional):
-    """A likelihood with one more column of marginals, whose V is the mean itself: α = 1, β = 0."""
+    """A likelihood with one extra column of marginals, at which V is the mean: α = 1, β = 0."""
 
     untilted: Conditional
 
@@ -53,7 +54,7 @@ class Tilted(Conditional):
 
 
 def tilted(ops: Ops, f: Factor, data: DataTerm, tilt: Array) -> tuple[Factor, DataTerm]:
-    """Blocks and data of a coupled method with tiltᵀ(L⁻¹u), tilt [P, M], added to Σ log p(y_i|f_i)."""
+    """Return blocks and data that add tiltᵀ(L⁻¹u), tilt [P, M], to Σ log p(y_i|f_i)."""
     latents, M = tilt.shape
     W = ops.broadcast_to(f.W, (latents, M, f.W.shape[-1]))
     kff = ops.concat([f.kff, 0.0 * f.kff[..., :1]], axis=-1)

@@ -1,24 +1,24 @@
-"""How wide q(f|u) is: the prior's conditional, or one that is narrower and makes the bound tighter.
+"""The width of q(f|u): that of p(f|u), or a narrower one that makes the bound tighter.
 
-The usual bounds take q(f|u) = p(f|u), whose covariance is K_ff − Q_ff. Let it be
-(K_ff − Q_ff)^½ diag(v) (K_ff − Q_ff)^½ instead, with the same mean, and let d_i = κ_i − w_iᵀw_i be the
-residual variance that u leaves of f_i. Then
+The usual bounds take q(f|u) = p(f|u), whose covariance is K_ff − Q_ff. Here it is
+(K_ff − Q_ff)^½ diag(v) (K_ff − Q_ff)^½ instead, with the same mean. Let d_i = κ_i − w_iᵀw_i be the
+variance of f_i given u, its residual variance. Then
 
     s Σ_i [E_{N(μ_i, v_id_i + w_iᵀSw_i)} log p(y_i|f_i) − ½(v_i − 1 − log v_i)] − KL[q(u) ‖ p(u)]
 
-bounds log p(y) for one v, and with Gaussian noise for a v_i each (Titsias 2025, arXiv:2502.08730, Sec. 3;
-Bui, Ashman and Turner 2025, arXiv:2502.04750, Sec. 3). Predictions are by p(f_*|u) and stay what they
-are; where u leaves nothing, d = 0, so does the bound.
+bounds log p(y) for one common v and, with Gaussian noise, for one v_i per datum (Titsias 2025,
+arXiv:2502.08730, Sec. 3; Bui, Ashman and Turner 2025, arXiv:2502.04750, Sec. 3). Predictions use p(f_*|u)
+and do not change. If u leaves no variance, d = 0, the bound does not change either.
 
-* `scalar`: one v a latent function, at most 1. It is stationary where 1/v = 1 + (1/n) Σ_i β_id_i, with
-  β at the marginals that v makes, so 1/v moves beside the dual parameters, like them and at their rate
-  (this step is ours). M-steps hold it, as they hold q.
-* `diagonal`: Gaussian noise only. v_i = 1/(1 + d_i/σ²) is the best at every θ and every q(u), so it is
-  no parameter; the bound is the usual one + s Σ_i ½[d_i/σ² − log(1 + d_i/σ²)], and no E-step sees it.
+* `scalar`: one v per latent function, at most 1. It is stationary where 1/v = 1 + (1/n) Σ_i β_id_i, with
+  β at the marginals that v gives. So the E-step moves 1/v in the same way as the dual parameters and at
+  the same rate (this step is ours). M-steps hold v, as they hold q.
+* `diagonal`: Gaussian noise only. v_i = 1/(1 + d_i/σ²) is optimal at every θ and every q(u), so it is not
+  a parameter. The bound is the usual one + s Σ_i ½[d_i/σ² − log(1 + d_i/σ²)], and E-steps do not change.
 
-Both are at their best v where θ moves, or hold v: in either case v itself has no slope. So all that an
-M-step's gradient has of them is (1 − v_i)d_i less variance (see `adjoint.py`). With ORTH and HYBRID, d is
-what β leaves (Bui, Ashman and Turner 2025, Sec. 4).
+When θ moves, v is either held or optimal, so its derivative contributes nothing. An M-step's gradient only
+needs the variance reduced by (1 − v_i)d_i (see `adjoint.py`). With ORTH and HYBRID, d is the variance that
+β leaves (Bui, Ashman and Turner 2025, Sec. 4).
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ from svgpbench.ops import Array, Ops
 
 @dataclass(frozen=True)
 class ResidualVariance:
-    """A way of choosing v: what a method that takes the option asks of it."""
+    """A way of choosing v, with the functions that a method needs."""
 
-    narrowing: Callable[[Any], Narrowing | None]  # from what the state keeps: v; None where v = 1
-    moves: bool = False  # whether 1/v is a part of the state, moved by the E-step and seen by it
+    narrowing: Callable[[Any], Narrowing | None]  # from the state's `residual` to v; None if v = 1
+    moves: bool = False  # True if 1/v is in the state, and the E-step uses and moves it
     refuses: Callable[[Likelihood], str] = lambda likelihood: ""
     of_rows: Callable[[Ops, Array], Array] | None = (
-        None  # what a collapsed bound gains, from d_i/σ²
+        None  # increase of a collapsed bound, from d_i/σ²
     )
-    of_mean: Callable[[Ops, Array], Array] | None = None  # the same over n, from their mean
+    of_mean: Callable[[Ops, Array], Array] | None = None  # that divided by n, from the mean d_i/σ²
 
 
 def residual_variance(ops: Ops, f: Factor) -> Array:
-    """The variance of p(f_i|u), κ − diag(WᵀW) [Q, b]."""
+    """Return the variance of p(f_i|u), κ − diag(WᵀW) [Q, b]."""
     return f.kff - ops.sum(f.W * f.W, axis=-2)
 
 
@@ -71,7 +71,7 @@ def _gaussian_only(likelihood: Likelihood) -> str:
 
 
 def _gain(ops: Ops, x: Array) -> Array:
-    """½[x − log(1 + x)] of x = d/σ²."""
+    """Compute ½[x − log(1 + x)] for x = d/σ²."""
     return 0.5 * (x - ops.log(1.0 + x))
 
 
@@ -84,13 +84,13 @@ RESIDUAL_VARIANCES: dict[str, ResidualVariance] = {
         of_rows=lambda ops, x: ops.sum(_gain(ops, x)),
     ),
 }
-"""By the name that the option has."""
+"""The ways of choosing v, by the value of the option `residual_variance`."""
 
 
 def moved(ops: Ops, f: Factor, data: DataTerm, beta: Array, precision: Array, rate: Array) -> Array:
-    """1/v [P] ← (1 − r)/v + r(1 + (1/b) Σ_batch β_id_i), where (s/n)Σ_batch is a batch's mean.
+    """Return the new 1/v [P], (1 − r)/v + r(1 + (1/b) Σ_batch β_id_i); (1/b)Σ_batch is (s/n)Σ_batch.
 
-    Where β may be negative, the target may be below 1: then it is 1, the prior's width.
+    If β is negative, the target may be below 1. It is then set to 1, the width of p(f|u).
     """
     slope = ops.sum(beta * residual_variance(ops, f), axis=-1) / float(data.y.shape[-1])
     return (1.0 - rate) * precision + rate * (1.0 + ops.maximum(slope, 0.0))
@@ -98,12 +98,12 @@ def moved(ops: Ops, f: Factor, data: DataTerm, beta: Array, precision: Array, ra
 
 @dataclass(frozen=True)
 class Narrowed(Conditional):
-    """A likelihood whose V is at marginals narrower by (1 − v)d, less what v costs.
+    """A likelihood evaluated at marginals with variance reduced by (1 − v)d, less the cost of v.
 
-    Adjoints ask for none: they have W themselves, and narrow the marginals (see `adjoint.py`).
+    Adjoints do not use it: they have W, and reduce the variances themselves (see `adjoint.py`).
     """
 
-    seen: Conditional  # which may be one of a part of the mean
+    seen: Conditional  # the likelihood that is evaluated, maybe `Shifted`
     by: Array  # [P, b], (1 − v)d
     cost: Array  # [b], Σ_latents ½(v − 1 − log v)
 
@@ -115,7 +115,7 @@ class Narrowed(Conditional):
 
 
 def narrowed(ops: Ops, f: Factor, data: DataTerm) -> DataTerm:
-    """The data at marginals that have q(f|u)'s width."""
+    """Return the data term at marginals with the width of q(f|u)."""
     if data.narrowing is None:
         return data
     of, d = data.likelihood, residual_variance(ops, f)
@@ -130,7 +130,7 @@ def narrowed(ops: Ops, f: Factor, data: DataTerm) -> DataTerm:
 class BoundedMethod(CoupledMethod[State, Factorised], Generic[State, Factorised]):
     """A coupled method whose bound takes any of `RESIDUAL_VARIANCES`; its state has a field `residual`.
 
-    Its E-step takes α and β of `seen_by_e_step`, and `with_residual` has the state's 1/v moved.
+    Its E-step takes α and β from `seen_by_e_step`, and moves the state's 1/v by `with_residual`.
     """
 
     residual_variance: str = "prior"
@@ -143,14 +143,14 @@ class BoundedMethod(CoupledMethod[State, Factorised], Generic[State, Factorised]
 
     @property
     def residual(self) -> ResidualVariance:
-        """How wide q(f|u) is."""
+        """The chosen entry of `RESIDUAL_VARIANCES`."""
         return RESIDUAL_VARIANCES[self.residual_variance]
 
     def refuses(self, likelihood: Likelihood) -> str:
         return self.residual.refuses(likelihood)
 
     def first_residual(self, ops: Ops, latents: int) -> Array | tuple[()]:
-        """The prior's width, 1/v = 1 [P], where the state keeps it."""
+        """Return the initial 1/v = 1 [P], the width of p(f|u), or () if the state does not keep it."""
         return ops.zeros((latents,)) + 1.0 if self.residual.moves else ()
 
     def bounded(self, data: DataTerm, state: Any) -> DataTerm:
@@ -160,13 +160,13 @@ class BoundedMethod(CoupledMethod[State, Factorised], Generic[State, Factorised]
         return narrowed(ops, f, self.bounded(data, state))
 
     def seen_by_e_step(self, ops: Ops, f: Factor, data: DataTerm, state: Any) -> DataTerm:
-        """As the bound sees the data where v is a parameter; else no derivative in q has it."""
+        """Return the data term for the E-step: the bound's if v is in the state, else `data` itself."""
         return self.seen(ops, f, data, state) if self.residual.moves else data
 
     def with_residual(
         self, ops: Ops, f: Factor, data: DataTerm, beta: Any, state: State, rate: Array
     ) -> State:
-        """The state with 1/v moved, from β [P, b] of `seen_by_e_step`."""
+        """Return the state with 1/v moved, from β [P, b] of `seen_by_e_step`."""
         at: Any = state
         if self.residual.moves:
             at = at._replace(residual=moved(ops, f, data, beta, at.residual, rate))

@@ -10,7 +10,7 @@ from svgpbench.ops import Array, Ops
 State = TypeVar("State")
 
 MOST_HALVINGS = 40
-"""2⁻⁴⁰ of a rate is no step: what still fails then has failed before the step."""
+"""A rate times 2⁻⁴⁰ is no step: if that fails too, the state failed before the step."""
 
 
 def halve_until_positive(
@@ -20,12 +20,12 @@ def halve_until_positive(
     *,
     retreat: bool = False,
 ) -> tuple[State, Array]:
-    """The first state of trial(rate), trial(rate/2), … whose factor exists, and the number of halvings.
+    """Return the first of trial(rate), trial(rate/2), … whose factor exists, and the number of halvings.
 
-    `trial` gives a state and the Cholesky factor [..., M, M] of the precision that it implies, NaN where
-    that is not positive definite. Without a halving the cost is that of one trial. A method that damps
-    keeps the sum of the halvings in its state, as `halvings` []. Where the state is next to singular, it
-    and all that follows amplify rounding: to `retreat` is to halve once more wherever it was halved.
+    `trial` returns a state and the Cholesky factor [..., M, M] of its precision, NaN if the precision is
+    not positive definite. Without a halving the cost is that of one trial. A method that damps keeps the
+    sum of the halvings in its state, as `halvings` []. A nearly singular state, and everything computed
+    from it, amplifies rounding errors. So with `retreat`, a rate that was halved is halved once more.
     """
     zero = ops.zeros(())
 

@@ -1,4 +1,4 @@
-"""What a dual M-step holds fixed while θ moves: one pair of small functions a tying.
+"""Tyings: the quantities that a dual M-step holds fixed while θ moves, with the functions for each.
 
 The dual parameters are sums over sites projected through the kernel, so "the dual parameters are
 fixed" can mean several things, and the M-step objectives differ (Adam et al. 2021, Eqs. 15 and 21):
@@ -43,7 +43,7 @@ class Sites(NamedTuple):
 def moved_sites(
     ops: Ops, sites: Sites, data: DataTerm, lambda1: Array, beta: Array, rate: Array
 ) -> Sites:
-    """(1 − r)·sites, and r·s·(λ₁, β) [P, b] added at the batch's rows.
+    """Return (1 − r)·sites, with r·s·(λ₁, β) [P, b] added at the batch's rows.
 
     Every site decays, so that sums over sites follow the dual step on minibatches too.
     """
@@ -55,22 +55,22 @@ def moved_sites(
 
 
 def per_unit_precision(ops: Ops, p: Conditional, sites: Sites) -> Sites:
-    """Sites over the factor that the likelihood's parameters alone determine, 1/σ² for Gaussian noise.
+    """Return the sites divided by the factor that the likelihood's parameters alone determine.
 
-    Held so, a Gaussian bound stays tight when σ² moves.
+    It is 1/σ² for Gaussian noise. With sites held in this form, a Gaussian bound stays tight when σ² moves.
     """
     unit = p.site_precision(ops)
     return Sites(sites.lambda1 / unit, sites.beta / unit)
 
 
 def at_precision(ops: Ops, p: Conditional, held: Sites) -> Sites:
-    """The sites at the likelihood's parameters, from what `per_unit_precision` gave at others."""
+    """Return the sites at new likelihood parameters, from the result of `per_unit_precision`."""
     unit = p.site_precision(ops)
     return Sites(held.lambda1 * unit, held.beta * unit)
 
 
 class DualState(NamedTuple):
-    """Whitened dual parameters, and the sites where a tying keeps them (else the empty tuple)."""
+    """Whitened dual parameters, and the sites if the tying keeps them (else the empty tuple)."""
 
     c: Array  # [P, M], L⁻¹λ̄₁
     C: Array  # [P, M, M], L⁻¹Λ̄₂L⁻ᵀ
@@ -80,7 +80,7 @@ class DualState(NamedTuple):
 
 
 class Held(NamedTuple):
-    """A state and the factor L of K(Z, Z) at which it was held: together they say what is fixed."""
+    """A state and the factor L of K(Z, Z) at the old θ; together they define what is fixed."""
 
     state: DualState
     L: Array  # [Q, M, M]
@@ -88,10 +88,10 @@ class Held(NamedTuple):
 
 @dataclass(frozen=True)
 class Tying:
-    """`hold` at the old θ gives what stays fixed; `tie` gives the state at a new θ."""
+    """A choice of what is held: `hold` returns it at the old θ, `tie` the state at a new θ."""
 
     hold: Callable[[Ops, Array, Conditional, DualState], Any]
-    tie: Callable[[Ops, Any, Conditional, Any], DualState]  # from a Factor where sites are kept
+    tie: Callable[[Ops, Any, Conditional, Any], DualState]  # takes a Factor if sites are kept
     adjoint: Callable[[Ops, Cross, DataTerm, Whitened, DualState], GramGradient]
     keeps_sites: bool = False
 

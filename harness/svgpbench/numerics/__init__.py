@@ -1,1 +1,1 @@
-"""Numbers that every family of methods shares: Gaussians, the normal distribution, two optimisers."""
+"""Numerics shared by all families: Gaussian algebra, the normal distribution, Adam and L-BFGS."""

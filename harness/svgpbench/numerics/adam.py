@@ -1,4 +1,4 @@
-"""Adam over trees of arrays (Kingma and Ba 2015, Algorithm 1), stated as ascent."""
+"""Adam over trees of arrays (Kingma and Ba 2015, Algorithm 1), as ascent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
 class AdamState(NamedTuple):
     """First and second moments, and the powers β₁ᵗ, β₂ᵗ that correct their bias.
 
-    A power is one scalar, or a tree like the moments where entries are of different ages.
+    A power is one scalar, or a tree like the moments if entries are of different ages.
     """
 
     mean: Tree
@@ -25,15 +25,15 @@ class AdamState(NamedTuple):
 
 
 def adam_start(ops: Ops, parameters: Tree) -> AdamState:
-    """The state before the first step."""
-    # no array twice: torch.compile makes a program for a state whose arrays are one, and one for the next
+    """Return the state before the first step."""
+    # distinct arrays: torch.compile would compile one program for shared arrays, and another after a step
     first, second = (tree_map(lambda x: 0.0 * x, parameters) for _ in range(2))
     power1, power2 = (ops.zeros(()) + 1.0 for _ in range(2))
     return AdamState(first, second, power1, power2)
 
 
 def for_each(parameters: Tree, power: Tree) -> Tree:
-    """A power for every array of `parameters`."""
+    """Return a power for every array of `parameters`."""
     if isinstance(parameters, tuple) and not isinstance(power, tuple):
         return tree_map(lambda _: power, parameters)
     return power
@@ -42,7 +42,7 @@ def for_each(parameters: Tree, power: Tree) -> Tree:
 def adam_ascent(
     ops: Ops, state: AdamState, parameters: T, gradient: T, rate: Array
 ) -> tuple[T, AdamState]:
-    """One step up the gradient."""
+    """Take one Adam step up the gradient; return the new parameters and state."""
     mean = tree_map(lambda m, g: BETA1 * m + (1.0 - BETA1) * g, state.mean, gradient)
     square = tree_map(lambda s, g: BETA2 * s + (1.0 - BETA2) * g * g, state.square, gradient)
     power1 = tree_map(lambda p: BETA1 * p, state.power1)

@@ -1,4 +1,4 @@
-"""The Gaussian algebra that every family shares: the values that pass from kernels to methods."""
+"""Gaussian algebra shared by all families, and the values that pass from kernels to methods."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ LOG_2PI = math.log(2.0 * math.pi)
 
 
 class Prior(NamedTuple):
-    """p(u) = N(0, K): depends on θ only, so a training loop holds it while θ stands still."""
+    """The prior p(u) = N(0, K); it depends on θ only, so training reuses it while θ is fixed."""
 
     Kuu: Array  # [Q, M, M], jitter added; Q is 1 (shared kernel) or P
     L: Array  # [Q, M, M], lower Cholesky factor of Kuu
 
 
 class Whitener(Protocol):
-    """What both `Prior` and `Factor` have."""
+    """A `Prior` or a `Factor`: a value with the factor L of Kuu."""
 
     @property
     def L(self) -> Array:  # noqa: N802
@@ -26,7 +26,7 @@ class Whitener(Protocol):
 
 
 class Factor(NamedTuple):
-    """What a coupled method sees of θ and a batch."""
+    """The blocks of θ and a batch that a coupled method uses."""
 
     L: Array  # [Q, M, M]
     W: Array  # [Q, M, b], L⁻¹ Kuf
@@ -44,32 +44,32 @@ def factor(ops: Ops, p: Prior, Kuf: Array, kff: Array) -> Factor:
 
 
 def matvec(a: Array, x: Array) -> Array:
-    """A [..., n, k] times x [..., k]."""
+    """Compute A [..., n, k] times x [..., k]."""
     return (a @ x[..., None])[..., 0]
 
 
 def vecmat(x: Array, a: Array) -> Array:
-    """xᵀA [..., k] of x [..., n] and A [..., n, k], without a transposed copy of A."""
+    """Compute xᵀA [..., k] of x [..., n] and A [..., n, k], without a transposed copy of A."""
     return (x[..., None, :] @ a)[..., 0, :]
 
 
 def log_determinant(ops: Ops, chol: Array) -> Array:
-    """log|A| [...] from a triangular factor of A whose diagonal may have any sign."""
+    """Compute log|A| [...] from a triangular factor of A whose diagonal may have any sign."""
     d = ops.diagonal(chol)
     return ops.sum(ops.log(d * d), axis=-1)
 
 
 def symmetrise(ops: Ops, x: Array) -> Array:
-    """(X + Xᵀ)/2 of the last two axes."""
+    """Compute (X + Xᵀ)/2 over the last two axes."""
     return 0.5 * (x + ops.matrix_transpose(x))
 
 
 WORTH_SPLITTING = 256
-"""From so many rows on, arithmetic that is left out outweighs the calls that it takes."""
+"""Least rows for which the saved arithmetic outweighs the extra calls."""
 
 
 def symmetric_product(ops: Ops, x: Array, y: Array) -> Array:
-    """xyᵀ [..., n, n] of x and y [..., n, k], where it is symmetric: a quarter is mirrored."""
+    """Compute a symmetric xyᵀ [..., n, n] of x and y [..., n, k]; one quarter is mirrored."""
     n = x.shape[-2]
     if n < WORTH_SPLITTING:
         return x @ ops.matrix_transpose(y)
@@ -81,12 +81,12 @@ def symmetric_product(ops: Ops, x: Array, y: Array) -> Array:
 
 
 def lower_inverse(ops: Ops, chol: Array) -> Array:
-    """L⁻¹ [..., n, n] of a lower triangular factor."""
+    """Compute L⁻¹ [..., n, n] of a lower triangular factor."""
     return ops.solve_triangular(chol, ops.broadcast_to(ops.eye(chol.shape[-1]), chol.shape))
 
 
 def lower_gram(ops: Ops, R: Array) -> Array:
-    """RᵀR [..., n, n] of a lower triangular R, half of the arithmetic by leaving out its zero quarter."""
+    """Compute RᵀR [..., n, n] of a lower triangular R, in half of the arithmetic."""
     h = R.shape[-1] // 2
     left, right = R[..., :, :h], ops.matrix_transpose(R[..., h:, :]) @ R[..., h:, h:]
     mirrored = ops.matrix_transpose(right[..., :h, :])
@@ -96,7 +96,7 @@ def lower_gram(ops: Ops, R: Array) -> Array:
 
 
 def lower_congruence(ops: Ops, R: Array, C: Array) -> Array:
-    """RᵀCR [..., n, n] of a lower triangular R and a symmetric C, in 9/16 of the arithmetic."""
+    """Compute RᵀCR [..., n, n] of a lower triangular R and a symmetric C, in 9/16 of the arithmetic."""
     h = R.shape[-1] // 2
     left, corner = R[..., :, :h], R[..., h:, h:]
     across = C @ left
@@ -107,19 +107,19 @@ def lower_congruence(ops: Ops, R: Array, C: Array) -> Array:
 
 
 def unwhitened_precision(ops: Ops, L: Array, C: Array) -> Array:
-    """L⁻ᵀCL⁻¹ of a symmetric C."""
+    """Compute L⁻ᵀCL⁻¹ of a symmetric C."""
     half = ops.solve_triangular(L, C, transpose=True)
     return ops.solve_triangular(L, ops.matrix_transpose(half), transpose=True)
 
 
 def cholesky_solve(ops: Ops, chol: Array, x: Array) -> Array:
-    """A⁻¹x [..., n] from the lower Cholesky factor of A."""
+    """Compute A⁻¹x [..., n] from the lower Cholesky factor of A."""
     half = ops.solve_triangular(chol, x[..., None])
     return ops.solve_triangular(chol, half, transpose=True)[..., 0]
 
 
 def cholesky_of_inverse(ops: Ops, precision: Array) -> Array:
-    """Lower Cholesky factor of Λ⁻¹ from Λ [..., n, n], with one factorisation of Λ.
+    """Compute the lower Cholesky factor of Λ⁻¹ from Λ [..., n, n], with one factorisation of Λ.
 
     Λ = UUᵀ with U upper triangular (a Cholesky of Λ read backwards), so Λ⁻¹ = U⁻ᵀU⁻¹ and U⁻ᵀ is lower.
     """

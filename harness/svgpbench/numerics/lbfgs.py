@@ -16,18 +16,18 @@ from svgpbench.tree import leaves, rebuild
 
 Floats = npt.NDArray[np.float64]
 VALUE_PRECISION, SLOPE_PRECISION = 1e-13, 1e-9
-"""Where SciPy stops early: nothing more is to be had in float64."""
+"""Tolerances at which SciPy stops early: float64 allows no further progress."""
 MOST_EVALUATIONS = 21
-"""Of one iteration, its line search among them."""
+"""Most evaluations per iteration, averaged over a run, line searches included."""
 
 
 def flatten(tree: Tree) -> Floats:
-    """All numbers of a tree of host arrays, one after another."""
+    """Return all numbers of a tree of host arrays, as one vector."""
     return np.concatenate([np.ravel(np.asarray(x, dtype=np.float64)) for x in leaves(tree)])
 
 
 def unflatten(like: Tree, numbers: Floats) -> Tree:
-    """The tree shaped like `like` that `flatten` gives `numbers` for."""
+    """Return the tree structured like `like` for which `flatten` gives `numbers`."""
     shapes = [np.shape(x) for x in leaves(like)]
     ends = np.cumsum([int(np.prod(shape)) for shape in shapes])
     parts = np.split(numbers, ends[:-1])
@@ -35,10 +35,10 @@ def unflatten(like: Tree, numbers: Floats) -> Tree:
 
 
 class Evaluations:
-    """Values and gradients in the order in which an ascent asks for them.
+    """Values and gradients, in the order in which an ascent asks for them.
 
-    SciPy keeps its memory to itself. Led along what was evaluated before, it comes to the same place, bit
-    for bit, and goes on from there.
+    SciPy does not expose its memory. If it is given earlier evaluations again, it reaches the same point, bit
+    for bit, and continues from there.
     """
 
     def __init__(self, known: tuple[tuple[float, Floats], ...] = ()) -> None:
@@ -46,11 +46,11 @@ class Evaluations:
 
     @property
     def known(self) -> tuple[tuple[float, Floats], ...]:
-        """All there are."""
+        """All evaluations so far."""
         return tuple(self._known)
 
     def next(self, evaluate: Callable[[], tuple[float, Floats]]) -> tuple[float, Floats]:
-        """The next one: known, or evaluated now."""
+        """Return the next evaluation: a known one, or a new one by `evaluate`."""
         if self._next == len(self._known):
             self._known.append(evaluate())
         self._next += 1
@@ -64,12 +64,12 @@ def lbfgs_ascent(
     on_iteration: Callable[[Tree], None] = lambda _: None,
     evaluations: Evaluations | None = None,
 ) -> Tree:
-    """The tree of host arrays after at most so many iterations up from `start`.
+    """Return the tree of host arrays after at most `iterations` iterations of ascent from `start`.
 
-    An iteration is one step of L-BFGS with its line search, which evaluates the function once or a
-    few times; `on_iteration` is then called with where it stands. It starts without curvature and
-    stops early where float64 leaves nothing to gain. What `evaluations` hold is not
-    evaluated again; where there are none, nothing is remembered.
+    An iteration is one step of L-BFGS with its line search, which evaluates the function once or a few
+    times. `on_iteration` is then called with the current tree. The ascent starts without curvature, and
+    stops early if float64 allows no further progress. Known `evaluations` are not computed again, and
+    new ones are added to them; without `evaluations`, none are stored.
     """
 
     def at(numbers: Floats) -> tuple[float, Floats]:
@@ -82,7 +82,7 @@ def lbfgs_ascent(
     first, slope = at(flatten(start))
     if not (np.isfinite(first) and np.all(np.isfinite(slope))):
         return start  # the caller sees a bound that is not finite
-    # where a matrix is not positive definite there is no bound: the line search must come back
+    # the bound is NaN if a matrix is not positive definite: the line search must then step back
     barrier = first - max(1.0, abs(first))
 
     def downhill(numbers: Floats) -> tuple[float, Floats]:

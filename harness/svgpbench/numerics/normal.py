@@ -1,8 +1,8 @@
-"""The normal distribution function over any `Ops`, one formula for all backends.
+"""The normal distribution function over any `Ops`, by one formula for all backends.
 
-The frameworks' own log Φ differ (one has no derivative, one is off in the tail), so it is built on
-the scaled complementary error function by a Chebyshev expansion (Shepherd and Laframboise 1981),
-fitted here to SciPy's.
+The frameworks' own log Φ differ: one has no derivative, one is inaccurate in the tail. So log Φ is computed
+from the scaled complementary error function, by a Chebyshev expansion (Shepherd and Laframboise 1981) that
+is fitted here to SciPy's.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ _CENTRE, _DEGREE = 3.75, 28
 
 
 def _coefficients() -> list[float]:
-    """(1 + 2z) erfcx(z) on z ∈ [0, ∞) as a polynomial in t = (z − k)/(z + k) ∈ [−1, 1]."""
+    """Fit (1 + 2z) erfcx(z), z ∈ [0, ∞), by a polynomial in t = (z − k)/(z + k) ∈ [−1, 1].
+
+    Return its coefficients, lowest power first.
+    """
     nodes = chebyshev.chebpts1(_DEGREE + 1)
     z = _CENTRE * (1.0 + nodes) / (1.0 - nodes)
     values = (1.0 + 2.0 * z) * erfcx(z)
@@ -30,7 +33,7 @@ _POWERS = _coefficients()
 
 
 def scaled_erfc(ops: Ops, z: Array) -> Array:
-    """exp(z²) erfc(z) for z ≥ 0, to a few units in the last place."""
+    """Compute exp(z²) erfc(z) for z ≥ 0, to a few units in the last place."""
     t = (z - _CENTRE) / (z + _CENTRE)
     out = _POWERS[-1] + 0.0 * t
     for a in reversed(_POWERS[:-1]):
@@ -39,12 +42,12 @@ def scaled_erfc(ops: Ops, z: Array) -> Array:
 
 
 def log_ndtr(ops: Ops, x: Array) -> Array:
-    """Log Φ(x), accurate in both tails."""
+    """Compute log Φ(x), accurate in both tails."""
     return log_ndtr_and_slope(ops, x)[0]
 
 
 def log_ndtr_and_slope(ops: Ops, x: Array) -> tuple[Array, Array]:
-    """Log Φ(x) and its derivative φ(x)/Φ(x), from one evaluation of erfcx."""
+    """Compute log Φ(x) and its derivative φ(x)/Φ(x), from one evaluation of erfcx."""
     z = ops.abs(x) * math.sqrt(0.5)
     scaled = scaled_erfc(ops, z)
     gauss = ops.exp(-z * z)
@@ -57,9 +60,9 @@ def log_ndtr_and_slope(ops: Ops, x: Array) -> tuple[Array, Array]:
 
 
 def squashed_log_ndtr(ops: Ops, x: Array, squash: float) -> tuple[Array, Array]:
-    """Log(ε + (1 − 2ε) Φ(x)) and its derivative, ε being `squash`; that of Φ itself where ε is 0.
+    """Compute log(ε + (1 − 2ε) Φ(x)) and its derivative, where ε is `squash`.
 
-    An ε above 0 keeps the logarithm off the tail, so Φ and φ need no scaling.
+    With ε > 0 the logarithm is bounded in the tail, so Φ and φ need no scaling.
     """
     if not squash:
         return log_ndtr_and_slope(ops, x)

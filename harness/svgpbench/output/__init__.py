@@ -1,1 +1,1 @@
-"""Tables and figures: their kinds, and how they are laid out, drawn and written."""
+"""Tables and figures: their kinds, layout, drawing and files."""

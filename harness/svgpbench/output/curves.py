@@ -1,4 +1,4 @@
-"""Mean curves with their error bands, and limits that a diverging curve does not spoil."""
+"""Mean curves with error bands, and axis limits that ignore diverging curves."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Floats = npt.NDArray[np.float64]
 class Curve:
     """One method on one data set: mean and standard error [T] at iterations or seconds [T].
 
-    The error is 0 where there are too few splits or starts for one.
+    The error is 0 if there are too few splits or starts for one.
     """
 
     method: str
@@ -29,24 +29,28 @@ class Curve:
     mean: Floats
     error: Floats
     replicates: int
-    broke_at: int | None  # the first iteration that some replicate did not reach
+    broke_at: int | None  # the first iteration that not every replicate reached
 
     @property
     def last(self) -> float:
-        """The value at the end."""
+        """The last mean, NaN if the curve is empty."""
         return float(self.mean[-1]) if len(self.mean) else math.nan
 
 
 def curves(
     traces: pd.DataFrame, metric: str, failed_at_once: Sequence[str] = (), x: str = "iteration"
 ) -> list[Curve]:
-    """The curve of each method in `traces`, over the iterations that every replicate reached.
+    """Return the curve of each method, over the iterations that every replicate reached.
 
-    `x`: "iteration", or "seconds", the mean over replicates of the time that an iteration was reached at.
+    A curve ends where a replicate fails. The mean over the remaining replicates would jump there, and
+    would look better.
 
-    A mean over the replicates that are left would jump where one fails, and for the better: the
-    curve ends there instead. Methods in `failed_at_once` have a replicate without any iteration: their
-    curves are empty, and last where no replicate has one.
+    Args:
+        traces: one row per evaluated iteration of each cell of a data set.
+        metric: the column to average.
+        failed_at_once: methods with a replicate that has no iteration. Their curves are empty, and come
+            last if no replicate of the method has one.
+        x: "iteration", or "seconds" for the mean over replicates of the time at each iteration.
     """
     found = []
     for method, group in traces.groupby("method", sort=False):
@@ -56,7 +60,7 @@ def curves(
         whole = table[table.notna().all(axis=1).cummin()]
         if method in failed_at_once:
             whole = whole.iloc[:0]
-        reached = int(whole.index[-1]) if len(whole) else 0  # a trace may be of few iterations
+        reached = int(whole.index[-1]) if len(whole) else 0  # a trace may skip iterations
         error = error_of_mean(whole.T, overlap(group), metric if metric in METRICS else "")
         found.append(
             Curve(
@@ -81,14 +85,15 @@ def _floats(values: pd.Index | pd.Series[float]) -> Floats:
 
 
 def _times(rows: pd.DataFrame, iterations: pd.Index) -> Floats:
-    """Mean seconds at iterations [T]."""
+    """Return the mean seconds over rows at iterations [T]."""
     return _floats(rows.groupby("iteration")["seconds"].mean().reindex(iterations))
 
 
 def limits(lines: Sequence[Curve], better: Better) -> tuple[float, float]:
-    """Limits that show the better half of the curves whole, and of the others what lies near.
+    """Return axis limits that show the better half of the curves whole, and near values of the others.
 
-    Better by the last value. "Near" is within the height of the better half's own range.
+    Curves are sorted by their last value, with those that ended early last. A value is near if it is within
+    the height of the better half's range from that range.
     """
     drawn = [line for line in lines if len(line.mean) and np.isfinite(line.mean).all()]
     if not drawn:
@@ -110,7 +115,7 @@ def _ends(line: Curve) -> Floats:
 
 
 def leaves(line: Curve, low: float, high: float) -> float | None:
-    """The value farthest outside the limits, None where the whole curve is inside."""
+    """Return the value farthest outside the limits, or None if the whole curve is inside."""
     outside = line.mean[(line.mean < low) | (line.mean > high)]
     if not len(outside):
         return None

@@ -1,4 +1,4 @@
-"""A figure of whatever kind: drawn, captioned, written to a file."""
+"""Drawing of figures of every kind, their captions and their files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FORMATS = (".png", ".pdf", ".svg")
 
 
 def check_figure_path(path: Path) -> None:
-    """Raise `UserError` for a file that no figure can be written to."""
+    """Raise `UserError` if a figure cannot have this path: its suffix is unknown or its folder absent."""
     if path.suffix.lower() not in FORMATS:
         raise UserError(f"--out {path}: name a file ending in {', '.join(FORMATS)}")
     refuse_absent_folder(path, "--out ")
@@ -32,10 +32,10 @@ def check_figure_path(path: Path) -> None:
 def draw_figure(
     collected: Collected, path: Path, kind: FigureKind | None = None, *also: Path
 ) -> str:
-    """Draw a figure to `path`, and `also` to others; without a kind, how the runs converge.
+    """Draw a figure to `path` and to the paths `also`, and return its caption.
 
-    Returns its caption.
-    Raises `UserError` for a file that cannot be written and for records with nothing to draw.
+    Without a kind, the figure is `Convergence`.
+    Raises `UserError` if a file cannot be written or the records have nothing to draw.
     """
     paths = (path, *also)
     for one in paths:
@@ -50,9 +50,9 @@ def draw_figure(
 
 
 def draw_computed(frame: pd.DataFrame, kind: ComputedFigure, of: str, *paths: Path) -> str:
-    """Draw a figure of a computed frame to `paths`; `of` says of what, in front of its caption.
+    """Draw a figure of a computed frame to `paths`, and return its caption, which starts with `of`.
 
-    Returns the caption. Raises `UserError` for a file that cannot be written and for a missing column.
+    Raises `UserError` if a file cannot be written or a column is missing.
     """
     for one in paths:
         check_figure_path(one)
@@ -63,7 +63,7 @@ def draw_computed(frame: pd.DataFrame, kind: ComputedFigure, of: str, *paths: Pa
 
 
 def save(figure: Figure, paths: Sequence[Path], caption: str) -> None:
-    """Write a figure to files, its caption inside; raises `UserError` for one that cannot be written."""
+    """Write a figure to files with the caption as metadata. Raises `UserError` if one cannot be written."""
     unhide_labels(figure)
     for one in paths:
         try:
@@ -85,7 +85,7 @@ def _caption(collected: Collected, drawn: Drawn, kind: FigureKind) -> str:
 
 
 def _metadata(path: Path, caption: str) -> dict[str, str | None]:
-    """The caption travels in the file; no date, so that the same records give the same file."""
+    """Return the metadata: the caption, and no date, so that the same records give the same file."""
     suffix = path.suffix.lower()
     if suffix == ".pdf":
         return {"Subject": caption, "CreationDate": None}

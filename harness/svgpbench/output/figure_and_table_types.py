@@ -1,6 +1,7 @@
-"""What kinds of figures and tables there are, and an entry of an experiment file as one of them.
+"""Base classes of the kinds of figures and tables, and their construction from entries of a file.
 
-A kind is a class behind an entry point; its fields are the keys of an entry, checked when it is drawn.
+A kind is a class behind an entry point. Its fields are the keys of an entry in an experiment file, which
+are checked when the entry is drawn.
 """
 
 from __future__ import annotations
@@ -33,15 +34,15 @@ TracedName = Annotated[str, AfterValidator(lambda name: of_a_trace(name).name)]
 
 
 class Kind(Strict):
-    """What every entry may say: which data sets and methods of the experiment it is of."""
+    """Keys of every entry: the data sets and methods of the experiment that it shows."""
 
     data: tuple[str, ...] = ()  # empty: all
     methods: tuple[str, ...] = ()  # labels; empty: all
 
     def chosen(self, collected: Collected) -> tuple[Record, ...]:
-        """The records that an entry is of.
+        """Return the records of the data sets and methods of the entry.
 
-        Raises `UserError` for a data set or method that none of them is of.
+        Raises `UserError` if a data set or a method has no record.
         """
         records = collected.records
         known = data_sets_by_name({r.config.data.title for r in records})
@@ -61,37 +62,37 @@ def _check_known(what: str, names: Sequence[str], known: Collection[str]) -> Non
 
 
 class FigureKind(Kind, ABC):
-    """A kind of figure of records, `svgpbench.figures`."""
+    """A kind of figure of records, registered in `svgpbench.figures`."""
 
     draws: ClassVar[str] = "records"
 
     @abstractmethod
     def draw(self, drawn: Drawn) -> Figure:
-        """The figure; raises `UserError` where the records have nothing to draw."""
+        """Return the figure. Raises `UserError` if the records have nothing to draw."""
 
     @abstractmethod
     def caption(self, drawn: Drawn) -> str:
-        """What the figure shows, in a sentence, after the experiment's name and a colon."""
+        """Return a sentence on the content of the figure. It follows the experiment's name and a colon."""
 
     def remarks(self, drawn: Drawn) -> Sequence[str]:
-        """Further sentences of the caption, such as on what marks mean."""
+        """Return further sentences of the caption, such as the meaning of marks."""
         return ()
 
 
 class ComputedFigure(Strict, ABC):
-    """A kind of figure of a frame that is computed, `svgpbench.figures`."""
+    """A kind of figure of a computed frame, registered in `svgpbench.figures`."""
 
     draws: ClassVar[str] = "what is computed"
-    shows: str  # in a sentence, the first of the caption
-    panel: str = ""  # a column: a panel each of its values; empty for one panel
-    panel_label: str = ""  # before the value
+    shows: str  # the first sentence of the caption
+    panel: str = ""  # a column with one panel per value; empty for one panel
+    panel_label: str = ""  # text before the value
 
     @abstractmethod
     def draw(self, frame: pd.DataFrame) -> Figure:
-        """The figure; raises `UserError` for a column that the frame does not have."""
+        """Return the figure. Raises `UserError` if the frame lacks a column."""
 
     def panels(self, frame: pd.DataFrame, *columns: str) -> list[tuple[str, pd.DataFrame]]:
-        """Title and rows of each panel; raises `UserError` for one of some columns that is not there."""
+        """Return the title and rows of each panel. Raises `UserError` if a given column is missing."""
         for column in filter(None, (self.panel, *columns)):
             if column not in frame:
                 raise unknown("column of what is computed", column, map(str, frame.columns))
@@ -101,7 +102,7 @@ class ComputedFigure(Strict, ABC):
         return [(f"{self.panel_label}{_short(value)}", rows) for value, rows in found]
 
     def remarks(self, frame: pd.DataFrame) -> Sequence[str]:
-        """Further sentences of the caption, such as on what marks mean."""
+        """Return further sentences of the caption, such as the meaning of marks."""
         return ()
 
 
@@ -113,38 +114,38 @@ class BuiltTable(Protocol):
     """A table of records, in every form that a command prints or a file holds."""
 
     def to_csv(self) -> str:
-        """Every row, numbers in full."""
+        """Return every row, with numbers in full."""
 
     def to_json(self) -> dict[str, Any]:
-        """Every row, numbers in full, and the notes; what is not there is null."""
+        """Return every row, with numbers in full, and the notes. Missing values are null."""
 
     def to_markdown(self) -> str:
-        """Pipe tables and their footnotes."""
+        """Return pipe tables and their footnotes."""
 
     def to_latex(self) -> str:
-        """Tables for `booktabs`, their footnotes in the captions."""
+        """Return tables for `booktabs`, with footnotes in the captions."""
 
     def to_terminal(self) -> RenderableType:
-        """What rich prints."""
+        """Return an object that rich prints."""
 
 
 class TableKind(Kind, ABC):
-    """A kind of table, `svgpbench.tables`."""
+    """A kind of table of records, registered in `svgpbench.tables`."""
 
     draws: ClassVar[str] = "records"
     metrics: tuple[MetricName, ...] = ()
 
     @abstractmethod
     def build(self, collected: Collected, backends: tuple[str, ...] = ()) -> BuiltTable:
-        """The table; `backends`: titles to show in a terminal, empty for the one that stands for all."""
+        """Return the table. A terminal shows the titles in `backends`, or the reference backend if empty."""
 
 
 def entries_of(
     declared: Sequence[ArtefactEntry], default: ArtefactEntry, what: str, name: str | None
 ) -> list[ArtefactEntry]:
-    """All that an experiment declares, or the one of a name; the default where it declares none.
+    """Return all declared entries, or the one with a name. Without declared entries, use the default.
 
-    Raises `UserError` with the nearest name that there is.
+    Raises `UserError` with the nearest name if there is no such entry.
     """
     entries = list(declared) or [default]
     if name is None:
@@ -155,9 +156,9 @@ def entries_of(
 
 
 def kind_of(group: str, entry: ArtefactEntry, experiment: Experiment) -> Any:
-    """The kind that an entry names, with the keys of the entry.
+    """Return the kind that an entry names, with the keys of the entry as fields.
 
-    Raises `UserError` for a kind, a key, a metric or a value that does not fit.
+    Raises `UserError` if the kind, a key, a metric or a value is not valid.
     """
     part = group.rpartition(".")[2]  # `figures` or `tables`
     base = FigureKind if group == FIGURES else TableKind

@@ -1,4 +1,4 @@
-"""A result table, and its text: numbers rounded to what their error supports."""
+"""Result tables and their text, with numbers rounded according to their errors."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ UNITS = {
 
 @dataclass(frozen=True)
 class ResultTable:
-    """A row a data set, method and backend; a terminal gets some of the backends and metrics."""
+    """A table with one row per data set, method and backend. Texts show some of the backends and metrics."""
 
     experiment: str
     rows: pd.DataFrame
     shown: tuple[str, ...]  # backends
     notes: tuple[str, ...]
-    metrics: tuple[Metric, ...]  # in the order of the columns
-    ranks: Mapping[str, Ranks] = field(default_factory=dict)  # by metric, where there are data sets
+    metrics: tuple[Metric, ...]  # in column order
+    ranks: Mapping[str, Ranks] = field(default_factory=dict)  # by metric, if it is ranked
 
     def metrics_of(self, task: str) -> list[Metric]:
-        """The columns of one task."""
+        """Return the metrics that are columns for one task."""
         return [metric for metric in self.metrics if metric.fits(task)]
 
     def to_csv(self) -> str:
-        """Every row, numbers in full."""
+        """Return every row, with numbers in full."""
         return (
             self.rows.drop(columns="failed")
             .assign(failed=self.rows["failed"].map(json.dumps))
@@ -48,7 +48,7 @@ class ResultTable:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Every row, numbers in full, and the notes; what is not there is null."""
+        """Return every row, with numbers in full, and the notes. Missing values are null."""
         rows = [
             {str(key): _plain(value) for key, value in row.items()}
             for row in self.rows.to_dict(orient="records")
@@ -65,15 +65,15 @@ class ResultTable:
         }
 
     def to_markdown(self) -> str:
-        """Pipe tables, one a task, and the footnotes as a list."""
+        """Return pipe tables, one per task, and the footnotes as a list."""
         return to_markdown(self)
 
     def to_latex(self) -> str:
-        """Tables for `booktabs`, one a task; the footnotes are in their captions."""
+        """Return tables for `booktabs`, one per task, with footnotes in the captions."""
         return to_latex(self)
 
     def to_terminal(self) -> TerminalTable:
-        """What rich prints."""
+        """Return an object that rich prints."""
         return TerminalTable(self)
 
 
@@ -83,7 +83,7 @@ def _plain(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Layout:
-    """The rows of one task as text: a header and cells."""
+    """The header and the rows of one task as text."""
 
     task: str
     header: list[str]
@@ -91,12 +91,12 @@ class Layout:
 
     @property
     def text(self) -> TextTable:
-        """What it is in a file; words stand before n."""
+        """The table as it is written to a file. Columns before `n` hold words."""
         return TextTable(self.header, self.rows, self.header.index("n"))
 
 
 def lay_out(table: ResultTable) -> Iterator[Layout]:
-    """One layout a task, with the rows of the shown backends."""
+    """Yield one layout per task, with the rows of the shown backends."""
     rows = table.rows[table.rows["backend"].isin(table.shown)]
     several = len(table.shown) > 1
     differ = bool(rows["backends_differ"].notna().any())
@@ -126,7 +126,7 @@ def lay_out(table: ResultTable) -> Iterator[Layout]:
 
 
 def rank_table(table: ResultTable) -> TextTable | None:
-    """A row a method: its average rank over data sets in each metric; None where nothing is ranked."""
+    """Return one row per method with its average rank in each metric, or None if there are no ranks."""
     if not table.ranks:
         return None
     titles = {metric.name: metric.title for metric in table.metrics}
@@ -137,7 +137,7 @@ def rank_table(table: ResultTable) -> TextTable | None:
 
 
 def _about_ranks(table: ResultTable) -> Iterator[str]:
-    """What a rank is, and how far two must be apart; no critical difference where sets are few."""
+    """Yield footnotes on ranks: their definition, and critical differences if there are enough data sets."""
     most = max(ranks.data_sets for ranks in table.ranks.values())
     yield (
         "average rank: among the methods here, by their means on each data set, ties shared, with 95 % "
@@ -152,7 +152,10 @@ def _about_ranks(table: ResultTable) -> Iterator[str]:
 
 
 def plus_minus(mean: float, error: float) -> str:
-    """`-412.31±0.64`: the error to two digits but at most three places, the mean to that place."""
+    """Return text such as `-412.31±0.64`, with the mean and the error rounded to the same place.
+
+    The error has two digits, but at most three decimal places, or four if it is 0.001 or less.
+    """
     if math.isnan(mean):
         return "–"
     if max(abs(mean), 0.0 if math.isnan(error) else error) >= 1e6:
@@ -166,18 +169,18 @@ def plus_minus(mean: float, error: float) -> str:
 
 
 def _places(value: float, digits: int) -> int:
-    """Decimal places that show `digits` significant digits, within 0 and 4."""
+    """Return the number of decimal places, from 0 to 4, that shows `digits` significant digits."""
     size = math.floor(math.log10(abs(value))) if value else 0
     return min(4, max(0, digits - 1 - size))
 
 
 def difference(value: float) -> str:
-    """A relative difference to one digit."""
+    """Return a relative difference with one digit, empty for NaN."""
     return "" if math.isnan(value) else "0" if value == 0 else f"{value:.0e}"
 
 
 def footnotes(table: ResultTable) -> Iterator[str]:
-    """What the columns mean and what a reader must know."""
+    """Yield the footnotes: the meaning of columns, and notes for the reader."""
     where = "" if len(table.shown) > 1 else f", on {table.shown[0]}"
     each = ", with each of its seeds," if (table.rows["seeds"] > 1).any() else ""
     yield f"mean over the cells of n splits{each} that ended well{where}"
@@ -198,7 +201,7 @@ def footnotes(table: ResultTable) -> Iterator[str]:
 
 
 def _units(metrics: Sequence[Metric]) -> Iterator[str]:
-    """Which metrics of regression are of y as the model sees it, and which in its own units."""
+    """Yield texts that list the metrics of standardised y, and those in the units of y."""
     for y, text in UNITS.items():
         if titles := [metric.title for metric in metrics if metric.y == y]:
             yield f"{', '.join(titles[:-1])}{' and ' * (len(titles) > 1)}{titles[-1]} {text}"
@@ -211,7 +214,7 @@ class TerminalTable:
         self.table = table
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """One table a task, then the footnotes."""
+        """Yield one table per task, then ranks and footnotes."""
         for layout in lay_out(self.table):
             yield _rich(f"{self.table.experiment}, {layout.task}", layout)
             yield Text()
@@ -229,7 +232,7 @@ def _rich(title: str, layout: Layout) -> Table:
     for at, column in enumerate(layout.header):
         numeric = at >= layout.header.index("n") and column != "failed"
         table.add_column(
-            Text(column.replace("Δ ", "Δ\n")),  # narrow: a full row has to fit in 120 columns
+            Text(column.replace("Δ ", "Δ\n")),  # narrow: a full row must fit in 120 characters
             justify="right" if numeric else "left",
             header_style="dim",
             vertical="bottom",
@@ -255,7 +258,7 @@ def _rich_ranks(ranks: TextTable) -> Table:
 
 
 def to_markdown(table: ResultTable) -> str:
-    """Pipe tables, one a task, and the footnotes as a list."""
+    """Return pipe tables, one per task, and the footnotes as a list."""
     parts = [markdown(layout.text) for layout in lay_out(table)]
     if ranks := rank_table(table):
         parts.append(markdown(ranks))
@@ -264,7 +267,7 @@ def to_markdown(table: ResultTable) -> str:
 
 
 def to_latex(table: ResultTable) -> str:
-    """Tables for `booktabs`, one a task; the footnotes are in their captions."""
+    """Return tables for `booktabs`, one per task, with footnotes in the captions."""
     notes = ". ".join(footnotes(table))
     parts = [
         latex(layout.text, f"{table.experiment}, {layout.task}: {notes}.")

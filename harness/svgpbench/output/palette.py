@@ -1,4 +1,4 @@
-"""One style for a method in every figure: a colour that colour-blind readers know, and a dash."""
+"""Line styles of methods, the same in every figure: a colour-blind safe colour and a dash."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple, TypeAlias
 
 Dash: TypeAlias = Any
-"""A matplotlib line style: `-`, or an offset and lengths on and off."""
+"""A matplotlib line style: `-`, or an offset with the lengths of dashes and gaps."""
 
 
 class LineStyle(NamedTuple):
-    """How the line of a method is drawn."""
+    """The colour and dash of a method's line."""
 
     colour: str
     dash: Dash
 
 
-# Okabe and Ito's colours; lines that lie on one another stay visible by their dashes
+# colours of Okabe and Ito; dashes keep lines visible that coincide
 KNOWN = {
     "t-SVGP": LineStyle("#0072B2", "-"),
     "q-SVGP natgrad": LineStyle("#D55E00", (0, (4, 2))),
@@ -33,13 +33,13 @@ OTHERS = (
     LineStyle("#000000", (0, (4, 2))),
     LineStyle("#8C564B", (0, (1, 1.3))),
     LineStyle("#999999", (0, (5, 1.5, 1, 1.5))),
-    LineStyle("#882255", "-"),  # these two are Tol's
+    LineStyle("#882255", "-"),  # the last two are from Tol
     LineStyle("#44AA99", (0, (4, 2))),
 )
 
 
 def line_styles(methods: Iterable[str]) -> dict[str, LineStyle]:
-    """A style for each method; those of unknown methods follow their order, sixteen of them apart."""
+    """Return a style for each method. Up to sixteen methods that are not in `KNOWN` get distinct styles."""
     others = 0
     found = {}
     for method in methods:
@@ -52,6 +52,6 @@ def line_styles(methods: Iterable[str]) -> dict[str, LineStyle]:
 
 
 def _other(place: int) -> LineStyle:
-    """Colours in their order, each round of them with the dash of the next."""
+    """Return the style of the unknown method at a place. Each round of the colours shifts their dashes."""
     rounds, at = divmod(place, len(OTHERS))
     return LineStyle(OTHERS[at].colour, OTHERS[(at + rounds) % len(OTHERS)].dash)

@@ -1,4 +1,4 @@
-"""One panel of a figure: its axis, its title, and labels that lie on no curve."""
+"""Parts of a figure: the grid of panels, axes, titles, legends, and labels that overlap no curve."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ STYLE: dict[Any, Any] = {
     "pdf.fonttype": 42,
 }
 FIRST, STEP = 0.03, 0.1
-"""Of a panel's height: the margin of its first label, and how far another is from it."""
+"""Margin of the first label of a panel, and distance between labels, as shares of the height."""
 TITLE = 26
-"""Characters of a line of a panel's title."""
+"""Most characters on a line of a panel's title."""
 AIR = 2.0
-"""Pixels, of a hundred an inch, between a label and a curve."""
+"""Least distance between a label and a curve, in pixels at 100 per inch."""
 
 
 @dataclass(frozen=True)
 class Label:
-    """A short text within a panel, which stands at its upper or lower edge where there is room."""
+    """A short text within a panel, at its upper or lower edge if there is room."""
 
     text: str
     colour: str
@@ -63,9 +63,14 @@ class Label:
 def grid(
     rows: int, columns: int, width: float = 1.36, height: float = 1.4, *, share_x: bool = True
 ) -> tuple[Figure, Any]:
-    """A figure and its axes [rows, columns], each so many inches; six are readable at a journal's width.
+    """Return a figure and its axes [rows, columns]. Six columns are readable at a journal's width.
 
-    Panels of a column have one horizontal axis, or with `share_x` false each its own.
+    Args:
+        rows: number of rows.
+        columns: number of columns.
+        width: of a panel, in inches.
+        height: of a panel, in inches.
+        share_x: share one horizontal axis among the panels of a column.
     """
     size = (max(3.6, width * columns + 0.4), max(2.4, height * rows + 0.4))
     figure = Figure(figsize=size, layout="constrained")
@@ -73,7 +78,7 @@ def grid(
 
 
 def title_of(name: str, rows: pd.DataFrame) -> str:
-    """The name of a data set, with its size where a record says it."""
+    """Return the name of a data set, followed by its size if the records have it."""
     name = textwrap.fill(name, TITLE, break_long_words=False, break_on_hyphens=False)
     if rows.empty or pd.isna(rows["n_train"].iloc[0]):
         return name
@@ -82,7 +87,7 @@ def title_of(name: str, rows: pd.DataFrame) -> str:
 
 
 def legend(figure: Figure, styles: dict[str, LineStyle]) -> None:
-    """The line of each method, below all panels."""
+    """Add a legend with the line of each method below all panels."""
     legend_of(
         figure,
         [
@@ -93,8 +98,8 @@ def legend(figure: Figure, styles: dict[str, LineStyle]) -> None:
 
 
 def legend_of(figure: Figure, handles: Sequence[Line2D]) -> None:
-    """Below all panels, in as many rows as its width needs."""
-    # inches, of the line and its label
+    """Add a legend below all panels, with as many rows as its width requires."""
+    # inches of the line and its label
     widths = [0.62 + 0.062 * len(str(handle.get_label())) for handle in handles]
     columns = len(handles)
     while columns > 1 and _widest(widths, columns) > figure.get_figwidth():
@@ -103,12 +108,12 @@ def legend_of(figure: Figure, handles: Sequence[Line2D]) -> None:
 
 
 def _widest(widths: Sequence[float], columns: int) -> float:
-    """The width of a legend, which matplotlib fills column by column."""
+    """Return the width of a legend in inches. Matplotlib fills it column by column."""
     return sum(float(max(column)) for column in np.array_split(widths, columns))
 
 
 def finish(panel: Axes) -> None:
-    """Ticks and grid of the vertical axis."""
+    """Set the ticks and the grid of the vertical axis."""
     panel.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
     formatter = ScalarFormatter(useMathText=True)
     formatter.set_powerlimits((-3, 5))
@@ -118,12 +123,12 @@ def finish(panel: Axes) -> None:
 
 
 def whole_numbers(panel: Axes) -> None:
-    """Ticks of a horizontal axis that counts."""
+    """Set integer ticks on the horizontal axis."""
     panel.xaxis.set_major_locator(MaxNLocator(5, integer=True, steps=[1, 2, 5, 10]))
 
 
 def logarithmic(panel: Axes) -> None:
-    """A horizontal axis by powers of ten, with plain numbers where it spans less than one."""
+    """Make the horizontal axis logarithmic, with plain numbers if it spans less than a factor of ten."""
     panel.set_xscale("log")
     low, high = panel.get_xlim()
     if high < 10 * low:
@@ -133,14 +138,14 @@ def logarithmic(panel: Axes) -> None:
 
 
 def plain_powers(axis: Axis) -> None:
-    """A logarithmic axis with plain numbers at 1, 2 and 5 times a power of ten."""
+    """Set ticks of a logarithmic axis: plain numbers at 1, 2 and 5 times a power of ten."""
     axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_formatter(NullFormatter())
 
 
 def label(panel: Axes, labels: Sequence[Label]) -> None:
-    """Write labels into a panel, one beside the other; `unhide_labels` then moves those on curves."""
+    """Write labels into a panel, one per line from its edge. `unhide_labels` moves those on curves."""
     for place, one in enumerate(labels):
         top = one.edge == "top"
         panel.text(
@@ -157,11 +162,11 @@ def label(panel: Axes, labels: Sequence[Label]) -> None:
 
 
 def unhide_labels(figure: Figure) -> None:
-    """Move each label that lies on a curve to the nearest place of its panel where it lies on none.
+    """Move each label that overlaps a curve or a label to the nearest free place of its panel.
 
-    Where there is none, it stays and its background is white.
+    If there is none, it stays and gets a white background.
     """
-    figure.draw_without_rendering()  # settles the layout, on which the size of a text in a panel depends
+    figure.draw_without_rendering()  # sets the layout, which text sizes depend on
     for panel in figure.axes:
         taken: list[Bbox] = []
         for text in [text for text in panel.texts if text.get_transform() == panel.transAxes]:
@@ -173,7 +178,7 @@ def unhide_labels(figure: Figure) -> None:
 def _move(panel: Axes, text: Any, taken: list[Bbox]) -> None:
     x, y = text.get_position()
     steps = STEP * np.arange(9)
-    heights = FIRST + steps if y < 0.5 else 1.0 - FIRST - steps  # from its edge to the other
+    heights = FIRST + steps if y < 0.5 else 1.0 - FIRST - steps  # from its edge to the other edge
     for height, (across, side) in product(
         heights, ((0.98, "right"), (0.5, "center"), (0.02, "left"))
     ):
@@ -185,7 +190,7 @@ def _move(panel: Axes, text: Any, taken: list[Bbox]) -> None:
 
 
 def _is_free(panel: Axes, text: Bbox, taken: list[Bbox]) -> bool:
-    """Whether a text lies within the panel, on no other label and near no line of the panel."""
+    """Return True if a text is inside the panel, overlaps no other label and is near no line."""
     inside = panel.bbox.x0 <= text.x0 and text.x1 <= panel.bbox.x1
     inside = inside and panel.bbox.y0 <= text.y0 and text.y1 <= panel.bbox.y1
     if not inside or any(text.overlaps(other) for other in taken):

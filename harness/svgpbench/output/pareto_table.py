@@ -1,4 +1,4 @@
-"""The table of accuracy against compute: each method's score, its cost and its place on the front."""
+"""Table of accuracy against compute: the score, costs and place on the front of each method."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WORDS = ("data set", "method", "at its FLOPs", "at its seconds")
 
 @dataclass(frozen=True)
 class FrontTable:
-    """Points of each score by FLOPs and by seconds, in the same order."""
+    """A table of the points of each score, by FLOPs and by seconds in the same order."""
 
     experiment: str
     scores: dict[str, tuple[list[Point], list[Point]]]  # by FLOPs, by seconds
@@ -37,7 +37,7 @@ class FrontTable:
     notes: tuple[str, ...]
 
     def texts(self) -> Iterator[tuple[str, TextTable]]:
-        """A heading and a table for each score."""
+        """Yield a heading and a table for each score."""
         for score, (by_flops, by_seconds) in self.scores.items():
             title = METRICS[score].label
             rows = [
@@ -51,7 +51,7 @@ class FrontTable:
             yield f"{self.experiment}: {title} against compute", TextTable(header, rows, 2)
 
     def footnotes(self) -> Iterator[str]:
-        """The rule, what the numbers are, and what a reader must know."""
+        """Yield the footnotes: the meaning of the numbers, the rule, and notes for the reader."""
         yield f"mean over the cells of n splits that ended well; ±: standard error, {WHICH_ERROR}"
         yield "FLOPs: of all training steps, counted on shapes with nothing fused; evaluation left out"
         yield f"seconds: {METRICS['seconds'].formula}; as the FLOPs, the median over cells"
@@ -69,12 +69,12 @@ class FrontTable:
                     }  # fmt: skip
 
     def to_csv(self) -> str:
-        """A row a method, data set, score and cost, numbers in full."""
+        """Return one row per score, cost, data set and method, with numbers in full."""
         rows = [row | {"by": "; ".join(row["by"])} for row in self._rows()]
         return pd.DataFrame(rows).to_csv(index=False)
 
     def to_json(self) -> dict[str, Any]:
-        """The same rows, the rule and the notes; what is not there is null."""
+        """Return the rows of `to_csv`, the rule and the notes. Missing values are null."""
         rows = [{key: _plain(value) for key, value in row.items()} for row in self._rows()]
         return {
             "experiment": self.experiment,
@@ -84,21 +84,21 @@ class FrontTable:
         }
 
     def to_markdown(self) -> str:
-        """A pipe table a score, and the footnotes as a list."""
+        """Return one pipe table per score, and the footnotes as a list."""
         parts = [markdown(text) for _, text in self.texts()]
         return "\n\n".join([*parts, "\n".join(f"- {note}" for note in self.footnotes())])
 
     def to_latex(self) -> str:
-        """A table a score for `booktabs`; the footnotes are in their captions."""
+        """Return one table for `booktabs` per score, with footnotes in the captions."""
         notes = ". ".join(self.footnotes())
         return "\n\n".join(latex(text, f"{title}: {notes}.") for title, text in self.texts())
 
     def to_terminal(self) -> FrontTable:
-        """Itself: it prints as rich does."""
+        """Return the table itself, which rich can print."""
         return self
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """One table a score, then the footnotes."""
+        """Yield one table per score, then the footnotes."""
         for title, text in self.texts():
             yield _rich(title, text)
             yield Text()
@@ -134,7 +134,7 @@ def _rich(title: str, text: TextTable) -> Table:
 class ParetoTable(TableKind):
     """Score, FLOPs and seconds of each method, and whether it is on the front of either.
 
-    `metrics`: scores with a region of practical equivalence; NLPD where none is named.
+    `metrics`: scores with a region of practical equivalence; NLPD by default.
     """
 
     metrics: tuple[MetricName, ...] = ("nlpd",)
@@ -145,9 +145,9 @@ class ParetoTable(TableKind):
         return tuple(map(known_score, names))
 
     def build(self, collected: Collected, backends: tuple[str, ...] = ()) -> FrontTable:
-        """The table on the backend that stands for all.
+        """Return the table on the reference backend.
 
-        Raises `UserError` where none of the records has a score, and for a choice of backends of several.
+        Raises `UserError` if no record has one of the scores, or if several backends are given.
         """
         if len(backends) > 1:
             raise UserError("costs are compared on one backend: give one --backend")
@@ -169,6 +169,6 @@ class ParetoTable(TableKind):
 
 
 def ended_of(ended: pd.DataFrame, data: str, method: str) -> pd.DataFrame:
-    """The splits that a mean is over."""
+    """Return the distinct splits (split_seed, fold) of one data set and method."""
     cells = ended[(ended["data"] == data) & (ended["method"] == method)]
     return cells[["split_seed", "fold"]].drop_duplicates()

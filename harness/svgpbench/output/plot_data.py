@@ -1,4 +1,4 @@
-"""What a kind of figure draws from: the records of the one backend that stands for all."""
+"""Data for figures: the records of the reference backend, and frames of them."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from svgpbench.results.records import Record
 
 @dataclass(frozen=True)
 class Drawn:
-    """The records that an entry is of, and of these the ones that are drawn."""
+    """The records of an entry, and those of them that are drawn."""
 
     experiment: str
-    all: pd.DataFrame  # a row a cell of any backend, replicas too
+    all: pd.DataFrame  # one row per cell of any backend, with replicas
     records: tuple[Record, ...]  # of `backend`, without replicas
     backend: str
 
     @classmethod
     def of(cls, experiment: str, records: Sequence[Record]) -> Drawn:
-        """Of the records that an entry is of."""
+        """Return the data of the records of an entry, with its reference backend."""
         frame = final_frame(records)
         backend = reference_backend(frame)
         mine = [r for r in records if r.config.backend.title == backend]
@@ -35,38 +35,38 @@ class Drawn:
 
     @cached_property
     def finals(self) -> pd.DataFrame:
-        """One row a drawn cell."""
+        """A frame with one row per drawn cell."""
         return final_frame(self.records)
 
     @property
     def with_replicas(self) -> pd.DataFrame:
-        """One row a cell of the drawn backend, perturbed replicas too."""
+        """A frame with one row per cell of the drawn backend, with perturbed replicas."""
         return self.all[self.all["backend"] == self.backend]
 
     @cached_property
     def traces(self) -> pd.DataFrame:
-        """One row an evaluated iteration of a drawn cell."""
+        """A frame with one row per drawn cell and evaluated iteration."""
         return trace_frame(self.records)
 
     @property
     def data(self) -> list[str]:
-        """Names of data sets, in their order."""
+        """Names of data sets, in the order of the records."""
         return list(self.finals["data"].unique())
 
     @property
     def styles(self) -> dict[str, LineStyle]:
-        """How each method is drawn, in their order."""
+        """Line style of each method, in the order of the records."""
         return line_styles(self.finals["method"].unique())
 
     @property
     def cells(self) -> str:
-        """How many cells a mean is over: `5`, or `3–5` where rows have different numbers."""
+        """Number of cells of a mean, such as `5`, or `3–5` if it differs between data sets and methods."""
         counts = sorted(set(count_by(self.finals, "data", "method").values()))
         return "–".join(str(n) for n in (counts if len(counts) < 2 else (counts[0], counts[-1])))
 
     @property
     def warning_of_times(self) -> tuple[str, ...]:
-        """A sentence for a figure of times, where cells were not measured for them."""
+        """A caption sentence on times, if some cells shared their process with others."""
         if all(record.config.measures for record in self.records):
             return ()
         return (
@@ -74,17 +74,17 @@ class Drawn:
         )
 
     def none_of(self, what: str) -> UserError:
-        """The error for a figure that would be empty."""
+        """Return the error for a figure that would be empty."""
         return UserError(f"no record of {self.experiment} on {self.backend} has {what} to draw")
 
     def check_recorded(self, metrics: Sequence[Metric], cells: pd.DataFrame) -> None:
-        """Raise `UserError` for a metric that no row of `cells` has."""
+        """Raise `UserError` if no row of `cells` has one of the metrics."""
         for metric in metrics:
             if metric.name not in cells or cells[metric.name].isna().all():
                 raise self.none_of(metric.title)
 
 
 def listed(phrases: Sequence[str]) -> str:
-    """`one`, `one and two`, `one, two and three`."""
+    """Join phrases: `one`, `one and two`, `one, two and three`."""
     *first, last = phrases
     return f"{', '.join(first)} and {last}" if first else last

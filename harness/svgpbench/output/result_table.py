@@ -1,4 +1,4 @@
-"""The table of an experiment: data set × method × backend, mean ± standard error."""
+"""Table of an experiment: mean ± standard error by data set, method and backend."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from svgpbench.stats.ranks import Ranks, average_ranks
 class Finals(TableKind):
     """Final metrics by data set, method and backend: mean ± standard error over splits and seeds.
 
-    Without `metrics` those that are usual for a task. `outputs = "averaged"` has one row for all outputs of
-    a table of several.
+    Without `metrics`, the usual ones of each task are shown. `outputs = "averaged"` gives one row for all
+    outputs of a table.
     """
 
     outputs: Literal["each", "averaged"] = "each"
 
     def build(self, collected: Collected, backends: tuple[str, ...] = ()) -> ResultTable:
-        """Aggregate records; a failed cell is counted under its status and is in no mean."""
+        """Return the aggregated records. A failed cell is counted under its status and is in no mean."""
         records = self.chosen(collected)
         frame, notes = final_frame(records), list(collected.notes)
         recorded = {name for record in records for name in record.metrics}
@@ -56,15 +56,15 @@ class Finals(TableKind):
 
 
 def build_table(collected: Collected, backends: tuple[str, ...] = ()) -> ResultTable:
-    """The table of an experiment that declares none.
+    """Return the default table of an experiment.
 
-    `backends`: titles to show in a terminal; empty shows the one that stands for all.
+    `backends` are the titles of backends that a terminal shows. Empty shows the reference backend.
     """
     return Finals().build(collected, backends)
 
 
 def _ranks(frame: pd.DataFrame, metrics: Sequence[Metric]) -> dict[str, Ranks]:
-    """Average ranks over data sets of every method there is, in the scores that are shown."""
+    """Return the average ranks of all methods over data sets, for each shown metric that is no time."""
     methods = [str(name) for name in frame["method"].unique()]
     scores = [metric for metric in metrics if metric.unit != "s"]
     found = {m.name: average_ranks(frame, m.name, m.better, methods) for m in scores}
@@ -74,7 +74,7 @@ def _ranks(frame: pd.DataFrame, metrics: Sequence[Metric]) -> dict[str, Ranks]:
 def _columns(
     asked: Sequence[str], frame: pd.DataFrame, recorded: set[str]
 ) -> tuple[tuple[Metric, ...], list[str]]:
-    """The metrics to show, and a line on each that was asked for and that no cell has."""
+    """Return the metrics to show, and a note on each requested metric that no cell has."""
     tasks = tuple(dict.fromkeys(frame["task"]))
     if not asked:
         usual = [name for task in tasks for name in USUAL[task]]
@@ -89,7 +89,7 @@ def _columns(
 
 
 def why_absent(metric: Metric, tasks: Sequence[str]) -> str:
-    """Why no record has a metric that was asked for."""
+    """Return why no record has a requested metric."""
     if not any(metric.fits(task) for task in tasks):
         return f"it is one of {metric.task}"
     if metric.gaussian:
@@ -124,7 +124,7 @@ def _rows(frame: pd.DataFrame, metrics: Sequence[str]) -> Iterator[dict[str, Any
 
 
 def _failures(frame: pd.DataFrame, shown: tuple[str, ...]) -> Iterator[str]:
-    """Failed cells that the rows of the shown backends do not tell of."""
+    """Yield notes on failed cells that are not counted in the rows of the shown backends."""
     visible = frame["backend"].isin(shown) & (frame["perturbation"] == 0)
     hidden = frame[(frame["status"] != "ok") & ~visible]
     hidden = hidden.assign(
@@ -137,11 +137,11 @@ def _failures(frame: pd.DataFrame, shown: tuple[str, ...]) -> Iterator[str]:
 
 
 def _not_recorded(records: Sequence[Record], metrics: Sequence[Metric]) -> dict[str, str]:
-    """Shown metrics that some records were made without and others were not, and a line on each."""
+    """Return a note on each shown metric that some records lack and others have, by name."""
     ended = [record for record in records if record.status == "ok"]
     notes = {}
     for metric in metrics:
-        if metric.name == "seconds":  # stands elsewhere in a record
+        if metric.name == "seconds":  # has another place in a record
             continue
         mine = [r for r in ended if metric.fits(load(LIKELIHOODS, r.config.likelihood.name).task)]
         lack = sum(metric.name not in record.metrics for record in mine)
@@ -151,7 +151,7 @@ def _not_recorded(records: Sequence[Record], metrics: Sequence[Metric]) -> dict[
 
 
 def _not_finite(frame: pd.DataFrame, metrics: Sequence[Metric]) -> Iterator[str]:
-    """Rows whose cells ended well, but some of them with an infinite score."""
+    """Yield notes on rows of `ok` cells of which some have a score that is not finite."""
     good = frame[(frame["status"] == "ok") & (frame["perturbation"] == 0)]
     for (data, method, backend), group in good.groupby(["data", "method", "backend"], sort=False):
         for metric in metrics:

@@ -1,4 +1,4 @@
-"""A table of texts as Markdown and as LaTeX."""
+"""Text tables and their Markdown and LaTeX."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ LATEX = {
 
 
 class TextTable(NamedTuple):
-    """A header and rows of as many texts; the first columns hold words, the others numbers."""
+    """A header and rows of texts. The first columns hold words, the others numbers."""
 
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
-    words: int  # columns of words
+    words: int  # number of columns of words
 
 
 def markdown(table: TextTable) -> str:
-    """A pipe table, its numbers to the right."""
+    """Return a pipe table with right-aligned numbers."""
     rule = ["---:" if at >= table.words else "---" for at in range(len(table.header))]
     rows = [[text.replace("|", r"\|") for text in row] for row in (table.header, *table.rows)]
     return "\n".join(f"| {' | '.join(row)} |" for row in (rows[0], rule, *rows[1:]))
 
 
 def latex(table: TextTable, caption: str) -> str:
-    r"""A `table` with its caption, for a document that has `\usepackage{booktabs}`."""
+    r"""Return a `table` with its caption, for a document that has `\usepackage{booktabs}`."""
     columns = "l" * table.words + "r" * (len(table.header) - table.words)
     header, *rows = (
         " & ".join(map(latex_text, row)) + r" \\" for row in (table.header, *table.rows)
@@ -49,8 +49,8 @@ def latex(table: TextTable, caption: str) -> str:
 
 
 def latex_text(text: str) -> str:
-    """A text that pdfLaTeX prints as it stands: signs escaped, Greek, indices and minus as mathematics."""
-    signs = re.sub(r"(?<!\w)-(?=[\d.])", "−", text)  # of a number, not of a name or an exponent
+    """Return LaTeX that prints the text: special signs escaped, and Greek, indices and minus as math."""
+    signs = re.sub(r"(?<!\w)-(?=[\d.])", "−", text)  # not in names or exponents
     return "".join(map(_latex_character, signs))
 
 
@@ -58,7 +58,7 @@ def _latex_character(char: str) -> str:
     if char in LATEX or char.isascii():
         return LATEX.get(char, char)
     if greek := re.fullmatch(r"GREEK (SMALL|CAPITAL) LETTER (\w+)", unicodedata.name(char, "")):
-        name = greek[2].lower().replace("lamda", "lambda")  # as Unicode has it
+        name = greek[2].lower().replace("lamda", "lambda")  # as Unicode spells it
         return f"$\\{name if greek[1] == 'SMALL' else name.capitalize()}$"
     kind, _, digit = unicodedata.decomposition(char).partition(" ")
     if kind in ("<sub>", "<super>"):

@@ -1,4 +1,4 @@
-"""Papers as folders of data: what each claims, prints and leaves out; and what decides a claim."""
+"""Paper folders: claims and printed numbers of each paper, and the predicates that grade the claims."""
 
 from svgpbench.papers.loading import Paper, PrintedFigure, load_paper, paper_folders
 from svgpbench.papers.schema import Artefact, Claim

@@ -1,4 +1,4 @@
-"""What each artefact's records took, what is smaller in them than printed, and what rests on them."""
+"""Cost of each artefact's records, their reductions from the print, and the grades they support."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WORDS = 4
 def taken_as_markdown(
     papers: Sequence[Paper], judged: Sequence[tuple[Paper, Judged]], results: Path
 ) -> str:
-    """A table a paper, a row an artefact; `judged`: the claims whose grades are shown."""
+    """Return one table per paper with one row per artefact; `judged` has the claims to show."""
     sections = []
     for paper in papers:
         claims = [one for of, one in judged if of is paper]
@@ -36,7 +36,7 @@ def _row(
 
 
 def _source(artefact: Artefact) -> str:
-    """Where its records lie or come from."""
+    """Return the file, folder, plan or experiment of an artefact's records."""
     if artefact.computed:
         return "computed at each look"
     if artefact.timing:
@@ -50,7 +50,7 @@ def _source(artefact: Artefact) -> str:
 
 
 def _cost(paper: Paper, artefact: Artefact, results: Path) -> tuple[str, str]:
-    """How many cells there are, and the hours of all; nothing of what has none, such as times and walks."""
+    """Return the number of cells and their hours in total, or `not run`; empty for times and walks."""
     found = evidence_of(paper, artefact, results)
     if found is not None and found.why_not:
         return "not run", ""

@@ -1,4 +1,4 @@
-"""Where papers contradict themselves, each other or algebra, and which claims settle it."""
+"""Contradictions within papers, between them or with algebra, and the claims that settle each."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from svgpbench.papers.schema import Text
 
 
 class Settles(Strict):
-    """A claim of the ledger, and those of its parts that decide; its verdict alone, where none is named."""
+    """A claim of the ledger and the parts of it that decide; without parts its grade decides."""
 
     id: Text
     parts: tuple[Text, ...] = ()
@@ -30,12 +30,12 @@ class Contradiction(Strict):
 
 
 class ContradictionsFile(Strict):
-    """All of them."""
+    """Content of `contradictions.toml`."""
 
     contradictions: tuple[Contradiction, ...]
 
 
 def contradictions() -> tuple[Contradiction, ...]:
-    """Those between the papers that come with the package, in their order."""
+    """Return the contradictions shipped with the package, in file order."""
     content = files("svgpbench.papers").joinpath("contradictions.toml").read_bytes()
     return ContradictionsFile.model_validate(tomllib.loads(content.decode())).contradictions

@@ -1,4 +1,4 @@
-"""The papers' contradictions as a page: both statements, what settles them, and what that says now."""
+"""The papers' contradictions as Markdown: both statements, the test that settles them, and current grades."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from svgpbench.papers.grading import Judged
 def settled_as_markdown(
     contradictions: Sequence[Contradiction], judged: Mapping[str, Judged]
 ) -> str:
-    """A section each, numbered; `judged`: by id, the claims that they name.
+    """Return one numbered section per contradiction; `judged` has the claims by id.
 
-    Raises `UserError` for a claim, or a part of one, that the ledger does not have.
+    Raises `UserError` if a claim or a part is not in `judged`.
     """
     sections = [
         "\n\n".join([f"## {number}. {one.about}", *_section(one, judged)])
@@ -31,7 +31,7 @@ def _section(one: Contradiction, judged: Mapping[str, Judged]) -> Iterator[str]:
 
 
 def _claim(named: Settles, judged: Mapping[str, Judged]) -> Iterator[str]:
-    """The grade of a claim, and of those of its parts that decide, or how it would be run."""
+    """Yield the grade of a claim, the commands if it has not run, and the grades of the named parts."""
     if named.id not in judged:
         raise unknown("claim", named.id, judged)
     found = judged[named.id]

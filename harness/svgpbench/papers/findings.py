@@ -1,17 +1,18 @@
-"""Findings: one sentence with the numbers that decide a claim, filled into a template from its parts.
+"""Findings: templates of one sentence, filled with the numbers that decide a claim.
 
-A template names a part by its `key`, and what to show of it: `{nlpd.held} of {nlpd.cases} data sets`.
+A placeholder has the `key` of a part and a field: `{nlpd.held} of {nlpd.cases} data sets`.
 
-    grade               the part's grade
-    value low high      of its only effect, or the median over effects, and the least and largest ends
-    least most          the least and largest value over effects
-    cases               how many effects vote
-    held failed open    how many speak for the claim, against it, or say nothing
-    where_held where_failed where_open    their names
-    note                such as the tolerance at which the grade turns
-    value@NAME low@NAME high@NAME         of the effect of that name
+    grade               grade of the part
+    value low high      median value, least lower end and largest upper end over the effects
+    least most          least and largest value over the effects
+    cases               number of effects that vote
+    held failed open    number of effects that support the claim, contradict it or are undecided
+    where_held where_failed where_open    names of these effects
+    note                note of the part, such as the tolerance at which the grade changes
+    value@NAME low@NAME high@NAME         value and ends of the effect NAME
 
-A format may follow a colon, as in Python: `{speed.value@M = 100:.2f}`. Without one a number has three digits.
+Any field takes `@NAME`. A Python format may follow a colon: `{speed.value@M = 100:.2f}`. The default is three
+digits.
 """
 
 from __future__ import annotations
@@ -30,7 +31,10 @@ NOTHING: Final = "–"
 
 
 def placeholders(template: str) -> list[tuple[str, str]]:
-    """Return the keys and fields that a template asks for; raises `ValueError` for an unknown field."""
+    """Return the (key, field) pairs of a template.
+
+    Raises `ValueError` for an unknown field or a stray brace.
+    """
     found = [(match[1], match[2], match[3]) for match in FIELD.finditer(template)]
     for key, field, name in found:
         known = NUMBERS if name else WORDS | NUMBERS.keys()
@@ -44,7 +48,7 @@ def placeholders(template: str) -> list[tuple[str, str]]:
 
 
 def fill(template: str, parts: Mapping[str, Judgement]) -> str:
-    """Fill a template from the judgements of parts by key."""
+    """Fill a template from the judgements of the parts, by key."""
 
     def shown(match: re.Match[str]) -> str:
         key, field, name, form = match.groups()
@@ -57,12 +61,12 @@ def fill(template: str, parts: Mapping[str, Judgement]) -> str:
 
 
 def with_divide(finding: str, grade: Grade, core: Sequence[tuple[str, Judgement]]) -> str:
-    """Add to a finding what divides a mixed claim, and what would decide an open one.
+    """Append the cases that divide a mixed claim, or up to two notes of an open one, to its finding.
 
     Args:
         finding: the filled template.
-        grade: of the claim.
-        core: what each core part says, and its judgement.
+        grade: grade of the claim.
+        core: text and judgement of each core part.
     """
     said = [finding]
     if grade == Grade.mixed:

@@ -11,20 +11,20 @@ from svgpbench.stats.ranks import Ranks
 
 
 class Grade(StrEnum):
-    """What the evidence says of a claim or of a part of one; computed, never written by hand."""
+    """Grade of a claim or of a part; always computed from the evidence."""
 
     holds = "holds"
-    corrected = "holds, corrected"  # once a stated error of the print is mended
+    corrected = "holds, corrected"  # once a stated error of the print is corrected
     direction = "direction only"  # the sign is as claimed, the size is not
     mixed = "mixed"  # true in some of the cases that the claim covers, false in others
     fails = "fails"
     open = "open"  # the data cannot tell
-    not_testable = "not testable here"  # data or sizes of the claim cannot be had
+    not_testable = "not testable here"  # data or sizes of the claim are unavailable
     not_run = "not run"
 
 
 class Fidelity(StrEnum):
-    """How close a run is to what the paper did, the closest first."""
+    """Closeness of a run to the paper's own, the closest first."""
 
     algebra = "algebra"
     printed = "as printed"
@@ -34,7 +34,7 @@ class Fidelity(StrEnum):
 
     @property
     def distance(self) -> int:
-        """0 for algebra, larger the further from the paper."""
+        """Distance from the paper: 0 for algebra, 4 for a stand-in."""
         return list(Fidelity).index(self)
 
 
@@ -44,16 +44,20 @@ class Judgement:
 
     grade: Grade
     effects: tuple[Effect, ...]
-    ranks: Ranks | None = None  # where it rests on data sets
-    note: str = ""  # such as the tolerance at which the grade turns
+    ranks: Ranks | None = None  # for a comparison over data sets
+    note: str = ""  # such as the tolerance at which the grade changes
 
 
 def combined(grades: Iterable[Grade]) -> Grade:
     """Combine the grades of the core parts of a claim.
 
-    `not run` where a part has not run; the grade itself where all agree; `mixed` where one part holds and
-    another fails; `open` where the only other grade is one and the same; `direction only` where parts hold
-    and hold in direction.
+    The first case that applies decides:
+
+    1. `not run` if there is no grade or a part has not run.
+    2. The common grade if all agree.
+    3. If one other grade occurs beside `open`: `mixed` if it is `mixed`, else `open`.
+    4. `direction only` if the grades are `holds` and `direction only`.
+    5. `mixed` otherwise, such as if one part holds and another fails.
     """
     found = set(grades)
     if not found or Grade.not_run in found:
@@ -70,9 +74,10 @@ def combined(grades: Iterable[Grade]) -> Grade:
 def over_cases(effects: Iterable[Effect], worst: Iterable[bool] = ()) -> Grade:
     """Grade a claim from its cases, such as data sets.
 
-    It holds where more than half of the cases speak for it and none is at its worst; it fails where more
-    than half speak against it; it is mixed where some speak for and others against; else it is open. A data
-    set that no method learns takes no part. `worst`: one for each effect; none, where left out.
+    The claim holds if more than half of the cases support it and no entry of `worst` is true. It fails if
+    more than half contradict it. It is mixed if some support and others contradict it, and open otherwise.
+    Cases with the outcome `not_learned` do not count. `worst` has one entry per effect; by default all are
+    false.
     """
     effects = list(effects)
     at_worst = any(worst)

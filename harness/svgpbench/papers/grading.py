@@ -1,4 +1,4 @@
-"""Claims to grades: what the records say of each, how steady that is, or why they say nothing."""
+"""Grade claims from records, with the steadiness of each grade or the reason why it has not run."""
 
 from __future__ import annotations
 
@@ -32,47 +32,47 @@ class Part:
     says: str
     role: Role
     judgement: Judgement
-    why_not: str = ""  # where it has not run
-    records: tuple[str, ...] = ()  # ids of the cells that it rests on
-    under: Mapping[str, Grade] | None = None  # its grade under each variant of the rules
+    why_not: str = ""  # if it has not run
+    records: tuple[str, ...] = ()  # ids of the cells it uses
+    under: Mapping[str, Grade] | None = None  # grade under each variant of the rules
 
     @property
     def grade(self) -> Grade:
-        """What came of it."""
+        """Grade of its judgement."""
         return self.judgement.grade
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A claim with what came of it."""
+    """A claim with its grade, finding and evidence."""
 
     claim: Claim
     grade: Grade
     fidelity: Fidelity
     kind: Kind
-    finding: str  # one sentence with the numbers that decide, or why it was not run
-    condition: str  # the data sets, splits, starts and backend that it was decided on
+    finding: str  # the numbers that decide, or why it was not run
+    condition: str  # data sets, splits, starts and backend of its evidence
     parts: tuple[Part, ...]
-    steadiness: Mapping[str, Grade]  # the grade under each variant of the rules
+    steadiness: Mapping[str, Grade]  # grade under each variant of the rules
     commands: tuple[str, ...]
 
     def of(self, role: Role) -> list[Part]:
-        """The parts of a role."""
+        """Return the parts with a role."""
         return [part for part in self.parts if part.role == role]
 
     @property
     def records(self) -> tuple[str, ...]:
-        """Ids of all cells that it rests on."""
+        """Ids of all cells that its parts use."""
         return tuple(dict.fromkeys(cell for part in self.parts for cell in part.records))
 
     @property
     def turns(self) -> dict[str, Grade]:
-        """The variants of the rules under which the grade is another."""
+        """Grades under the variants of the rules that change the grade."""
         return {name: grade for name, grade in self.steadiness.items() if grade != self.grade}
 
     @property
     def steady(self) -> str:
-        """`steady`, or what the grade becomes and when; empty where nothing was decided."""
+        """Text `steady`, or the other grades and their variants; empty if not run or not testable."""
         if self.grade in (Grade.not_run, Grade.not_testable):
             return ""
         groups: dict[Grade, list[str]] = {}
@@ -83,17 +83,17 @@ class Judged:
 
     @property
     def effect(self) -> str:
-        """The figures of the core in a cell of a table: one with its interval, else a count."""
+        """Effects of the core parts as text for a table cell: one with its interval, else counts."""
         return effect_of(part.judgement for part in self.of("core"))
 
     @property
     def only_effect(self) -> Effect | None:
-        """The effect of a core that has one alone."""
+        """Effect of the core parts if there is exactly one, else None."""
         effects = [effect for part in self.of("core") for effect in part.judgement.effects]
         return effects[0] if len(effects) == 1 else None
 
     def to_json(self) -> dict[str, Any]:
-        """The whole entry."""
+        """Return the whole entry as JSON values."""
         return {
             **self.claim.model_dump(mode="json", exclude={"parts", "finding"}),
             "grade": self.grade,
@@ -120,7 +120,10 @@ class Judged:
 
 
 def effect_of(judgements: Iterable[Judgement]) -> str:
-    """Return the figures of judgements in a few words."""
+    """Return the effects of judgements as short text.
+
+    It is a single effect with its interval, or several intervals without outcomes, or counts of outcomes.
+    """
     effects = [effect for one in judgements for effect in one.effects]
     if len(effects) == 1:
         return with_interval(effects[0]) or effects[0].outcome
@@ -131,13 +134,13 @@ def effect_of(judgements: Iterable[Judgement]) -> str:
 
 
 Compute: TypeAlias = Callable[[str, str], Computation | None]
-"""From a paper and a claim to what is computed for it."""
+"""Function from the names of a paper and a claim to the claim's computation, or None."""
 
 
 def judge(
     paper: Paper, claims: Iterable[Claim], results: Path, compute: Compute = compute
 ) -> list[Judged]:
-    """Grade some claims of a paper by the records in a folder; a folder without any is no mistake."""
+    """Grade some claims of a paper from the records in a folder, which may be empty."""
     claims = list(claims)
     needed = {part.artefact for claim in claims for part in claim.parts}
     evidence = {
@@ -158,7 +161,7 @@ def judge(
 
 
 def evidence_of(paper: Paper, artefact: Artefact, results: Path) -> Evidence | None:
-    """Return the records that an artefact has, of whatever kind; None where it has none to read."""
+    """Return an artefact's records of any kind; None if it declares none."""
     if artefact.id in paper.experiments:
         return gather(results, artefact, paper.experiments[artefact.id])
     if artefact.timing:
@@ -169,7 +172,7 @@ def evidence_of(paper: Paper, artefact: Artefact, results: Path) -> Evidence | N
 
 
 def _command(paper: Paper, artefact: Artefact, results: Path) -> str:
-    """Return the command that makes an artefact's records; empty where nothing does."""
+    """Return the command that makes an artefact's records; empty if it declares none."""
     if artefact.id in paper.experiments:
         return command(paper.name, artefact, paper.experiments[artefact.id], results)
     if artefact.timing:
@@ -180,7 +183,7 @@ def _command(paper: Paper, artefact: Artefact, results: Path) -> str:
 
 
 def is_computed(paper: Paper, claim: Claim) -> bool:
-    """Whether a part of the claim rests on what is computed."""
+    """Return True if a part of the claim uses a computed artefact."""
     return any(paper.artefact(part.artefact).computed for part in claim.parts)
 
 
@@ -223,7 +226,7 @@ def _judged(
 
 
 def _grade(claim: Claim, parts: tuple[Part, ...]) -> Grade:
-    """Grade a claim by its core parts; `holds, corrected` where an erratum part shows that the print errs."""
+    """Grade a claim by its core parts; `holds` becomes `holds, corrected` if an erratum part holds."""
     if claim.untestable:
         return Grade.not_testable
     grade = combined(part.grade for part in parts if part.role == "core")
@@ -232,7 +235,7 @@ def _grade(claim: Claim, parts: tuple[Part, ...]) -> Grade:
 
 
 def _steadiness(parts: tuple[Part, ...]) -> dict[str, Grade]:
-    """Return what the grade becomes under each variant of the rules."""
+    """Return the grade of a claim under each variant of the rules."""
     errs = any(part.grade == Grade.holds for part in parts if part.role == "erratum")
     found = {}
     for name in VARIANTS:
@@ -242,7 +245,7 @@ def _steadiness(parts: tuple[Part, ...]) -> dict[str, Grade]:
 
 
 def _finding(paper: Paper, claim: Claim, grade: Grade, parts: tuple[Part, ...]) -> str:
-    """Fill the claim's template, or say why it has not run."""
+    """Fill the claim's template, or return why it has not run."""
     if grade == Grade.not_run:
         return _why_not_run(paper, claim, parts)
     by_key = {
@@ -263,14 +266,14 @@ def _finding(paper: Paper, claim: Claim, grade: Grade, parts: tuple[Part, ...]) 
 
 
 def _fidelity(paper: Paper, claim: Claim) -> Fidelity:
-    """Return the fidelity of the core evidence that is furthest from the paper."""
+    """Return the fidelity of the core artefact furthest from the paper; without a core, of all artefacts."""
     deciding = [part.artefact for part in claim.core] or list(claim.artefacts)
     fidelities = [paper.artefact(name).fidelity for name in deciding]
     return max(fidelities, key=lambda fidelity: fidelity.distance)
 
 
 def _kind(paper: Paper, claim: Claim) -> Kind:
-    """Say whether the claim is one of theory, of experiments or of speed, by its core evidence."""
+    """Classify a claim by its core artefacts: computed, timed or other; without a core, by all of them."""
     deciding = [part.artefact for part in claim.core] or list(claim.artefacts)
     artefacts = [paper.artefact(name) for name in deciding]
     if all(artefact.computed for artefact in artefacts):
@@ -314,15 +317,15 @@ def _part(part: AnyPredicate, artefact: Artefact, evidence: dict[str, Evidence])
 
 
 def _under(part: AnyPredicate, frame: pd.DataFrame) -> dict[str, Grade] | None:
-    """Grade a core part under each variant of the rules."""
+    """Return the grade of a core part under each variant of the rules; None for other parts."""
     if not part.core:
         return None
     return {name: part.judge(frame, rules).grade for name, rules in VARIANTS.items()}
 
 
 def _stand_ins(frame: pd.DataFrame) -> str:
-    """Name the methods that stand for rows of a printed table, where some do."""
-    if "label" not in frame:  # times, which are by method
+    """Return ` (LABELS)` of the methods that stand for printed rows; empty if there are none."""
+    if "label" not in frame:  # such as step times
         return ""
     of_rows = frame["method"].str.partition(AT)[0] != frame["label"]
     labels = frame.loc[of_rows, "label"].unique()
@@ -330,7 +333,7 @@ def _stand_ins(frame: pd.DataFrame) -> str:
 
 
 def _why_not_run(paper: Paper, claim: Claim, parts: tuple[Part, ...]) -> str:
-    """Name the first thing in the way: an experiment or its records, or a predicate."""
+    """Return the reasons of the core parts; else the artefacts without an experiment; else a default text."""
     why = [part.why_not for part in parts if part.why_not and part.role == "core"]
     if why:
         return "; ".join(dict.fromkeys(why))

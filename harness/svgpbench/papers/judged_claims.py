@@ -1,4 +1,4 @@
-"""The claims that were asked for, judged; with the frames of figures, where those are drawn."""
+"""Judge the requested claims, and compute the frames of figures at the same time."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def judged_claims(
     ids: Sequence[str] = (),
     on_done: Callable[[str], None] = lambda claim: None,
 ) -> list[tuple[Paper, Judged]]:
-    """Claims of some papers with what the records in a folder say of them, all where no id is given.
+    """Judge the claims of some papers from the records in a folder; without `ids` all claims.
 
-    `on_done` is called with each claim that was computed. Raises `UserError` with the nearest id for one
-    that there is not.
+    `on_done` is called with the id of each claim that a worker process has computed. Raises `UserError`
+    with the nearest id if an id is unknown.
     """
     known = [claim.id for paper in papers for claim in paper.claims]
     for one in ids:
@@ -44,9 +44,9 @@ def judged_claims(
 def judged_and_drawn(
     chosen: Sequence[Chosen], results: Path
 ) -> Iterator[tuple[list[tuple[Paper, list[Judged]]], ComputedFrame]]:
-    """Papers with their judged claims, and what gives the frames of figures, computed meanwhile.
+    """Yield each paper with its judged claims, and a function that returns the frames of figures.
 
-    Raises `UserError` for a figure that does not fit.
+    The frames are computed while claims are judged. Raises `UserError` if a figure is declared wrongly.
     """
     asked = {claim.id for each in chosen for claim in each.claims}
     figures = [frame for each in chosen for one in draws(each) for frame in frames_of(one)]

@@ -1,4 +1,4 @@
-"""The ledger of some claims as files: for a reader and for a program."""
+"""Ledger of graded claims as Markdown, CSV and JSON."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ COLUMNS = (
     "id", "claim", "kind", "grade", "fidelity", "finding", "effect", "low", "high", "steadiness",
 )  # fmt: skip
 SHOWN = ("id", "claim", "grade", "fidelity", "finding")
-"""Columns that a page has room for."""
+"""Columns of the Markdown tables."""
 
 KINDS = ("theory", "experiments", "speed")
 
 RELEASED = files("svgpbench") / "papers" / "released.csv"
-"""The ledger of the repository's records, as it was when this version was made."""
+"""Ledger of the repository's records at the release of this version."""
 
 
 def write_ledger(folder: Path, judged: Sequence[tuple[Paper, Sequence[Judged]]]) -> str:
-    """Write `claims.md`, `claims.csv` and `claims.json`; return how many claims have which grade."""
+    """Write `claims.md`, `claims.csv` and `claims.json`; return a summary of claims per grade."""
     counts = Counter(one.grade for _, claims in judged for one in claims)
     listed = ", ".join(f"{count} {grade}" for grade, count in counts.items())
     total = counts.total()
@@ -46,14 +46,17 @@ def write_ledger(folder: Path, judged: Sequence[tuple[Paper, Sequence[Judged]]])
 
 
 def as_csv(rows: Sequence[Sequence[str]]) -> str:
-    """Return rows of the ledger under its header."""
+    """Return rows of the ledger as CSV, with a header."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([COLUMNS, *rows])
     return text.getvalue()
 
 
 def row_of(one: Judged) -> list[str]:
-    """Return a claim's row of the ledger; effect and interval where its core has one effect alone."""
+    """Return a claim's row of the ledger.
+
+    Effect and interval are empty unless its core parts have exactly one effect.
+    """
     effect = one.only_effect
     numbers = (None, None, None) if effect is None else (effect.value, effect.low, effect.high)
     shown = ["" if number is None else f"{number:.6g}" for number in numbers]
@@ -62,9 +65,10 @@ def row_of(one: Judged) -> list[str]:
 
 
 def released(paper: str | None = None, text: str | None = None) -> list[dict[str, str]]:
-    """Return the rows of the ledger that came with this version, of one paper or all.
+    """Return the rows of the ledger shipped with this version, for one paper or all.
 
-    A ledger of version 0.1 has a verdict in place of a grade, and no finding: its condition stands there.
+    `text` replaces the shipped ledger. A ledger of version 0.1 has a verdict instead of a grade and no
+    finding: its verdict becomes the grade, and its condition the finding.
     """
     lines = (RELEASED.read_text("utf-8") if text is None else text).splitlines()
     rows = [_in_todays_words(row) for row in csv.DictReader(lines)]
@@ -80,7 +84,7 @@ def _in_todays_words(row: dict[str, str]) -> dict[str, str]:
 
 
 def _sections(judged: Sequence[tuple[Paper, Sequence[Judged]]]) -> Iterator[str]:
-    """Yield a table for each paper, and below it what each claim rests on."""
+    """Yield a heading and a table for each paper, then the evidence of each claim."""
     for paper, claims in judged:
         about = paper.about
         yield f"## {about.title}\n\n{', '.join(about.authors)}, {about.venue} {about.year}"
@@ -91,7 +95,7 @@ def _sections(judged: Sequence[tuple[Paper, Sequence[Judged]]]) -> Iterator[str]
 
 
 def as_row(one: Judged) -> dict[str, str]:
-    """Return a claim's row of the ledger by column."""
+    """Return a claim's row of the ledger, by column name."""
     return dict(zip(COLUMNS, row_of(one), strict=True))
 
 
@@ -101,7 +105,7 @@ def _table(rows: Sequence[Mapping[str, str]]) -> str:
 
 
 def grades_page(rows: Sequence[Mapping[str, str]]) -> str:
-    """Return the grades as Markdown: how many by paper and kind, then a table for each paper."""
+    """Return the grades as Markdown: counts by paper and kind, then one table per paper."""
     papers = list(dict.fromkeys(row["id"].rpartition("-")[0] for row in rows))
     of = {name: [row for row in rows if row["id"].startswith(f"{name}-")] for name in papers}
     counted = [
@@ -134,7 +138,10 @@ def _entry(one: Judged) -> str:
 
 
 def _evidence(part: Part) -> str:
-    """Return the grade of a part, its effects and what stands beside these."""
+    """Return the grade, note, effects and ranks of a part as text.
+
+    If there are no effects, the reason why it has not run replaces them.
+    """
     outcomes = "; ".join(
         ", ".join(filter(None, (effect.of, with_interval(effect), effect.outcome, effect.note)))
         for effect in part.judgement.effects

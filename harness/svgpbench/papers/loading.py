@@ -1,7 +1,7 @@
-"""Read a paper's folder; every mistake in it becomes one line with the file and the key.
+"""Read a paper's folder; an error in it becomes one line with the file and the key.
 
-A package shows its papers through the entry-point group `svgpbench.papers`: an entry names a package, and
-each of its folders that has a `paper.toml` is a paper.
+A package registers its papers in the entry-point group `svgpbench.papers`. An entry names a package, and each
+of its folders with a `paper.toml` is a paper.
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ F = TypeVar("F", bound=Strict)
 
 
 class PrintedFigure(NamedTuple):
-    """A figure as a paper prints it: a number, `<` or `>` and a number, or empty where it cannot be read."""
+    """A number as a paper prints it.
+
+    `value` and `spread` are a number, `<` or `>` and a number, or empty if unreadable.
+    """
 
     artefact: str
     setting: str
@@ -44,21 +47,24 @@ class PrintedFigure(NamedTuple):
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper's folder."""
+    """Content of a paper's folder."""
 
     name: str
     about: PaperFile
     claims: tuple[Claim, ...]
     printed: tuple[PrintedFigure, ...]
-    experiments: dict[str, Experiment]  # by artefact
+    experiments: dict[str, Experiment]  # by artefact id
 
     def artefact(self, name: str) -> Artefact:
-        """One of those that it has."""
+        """Return the artefact with the id `name`."""
         return next(artefact for artefact in self.about.artefacts if artefact.id == name)
 
 
 def paper_folders() -> dict[str, Traversable]:
-    """Every paper's folder by name, ours first; raises `UserError` for an entry that names no package."""
+    """Return every paper's folder by name, ours first.
+
+    Raises `UserError` if an entry does not name a package.
+    """
     found: dict[str, Traversable] = {}
     for entry, package in whole(PAPERS).items():
         try:
@@ -74,9 +80,9 @@ def paper_folders() -> dict[str, Traversable]:
 
 
 def load_paper(name: str) -> Paper:
-    """A paper by the name of its folder.
+    """Load a paper by the name of its folder.
 
-    Raises `UserError` for a name that there is not and for whatever is wrong in the folder.
+    Raises `UserError` if the name is unknown or the folder has an error.
     """
     folders = paper_folders()
     if name not in folders:
@@ -85,7 +91,7 @@ def load_paper(name: str) -> Paper:
 
 
 def read_paper(folder: Traversable) -> Paper:
-    """A paper from its folder; raises `UserError` for whatever is wrong in it."""
+    """Read a paper from its folder; raises `UserError` if the folder has an error."""
     about = _parsed(folder, "paper.toml", PaperFile)
     claims = _parsed(folder, "claims.toml", ClaimsFile).claims
     printed: list[PrintedFigure] = []
@@ -170,7 +176,7 @@ def _experiment(folder: Traversable, artefact: Artefact, where: str) -> Experime
 
 
 def _check(paper: str, claim: Claim, about: PaperFile, experiments: dict[str, Experiment]) -> None:
-    """What a claim names is there."""
+    """Raise `UserError` if a claim names an artefact, method or problem that does not exist."""
     where = f"{paper}/claims.toml: claim {claim.id!r}"
     if claim.id.rpartition("-")[0] != paper:
         raise UserError(f"{where}: its id must be {paper}- and two digits")
@@ -190,7 +196,7 @@ def _check(paper: str, claim: Claim, about: PaperFile, experiments: dict[str, Ex
 def _check_methods(
     where: str, part: AnyPredicate, experiment: Experiment, preset: str | None
 ) -> None:
-    """The preset runs what a part compares, and traces it at the iterations that it names."""
+    """Raise `UserError` unless the preset runs the methods of a part and traces its iterations."""
     names = shown_names(experiment, preset)
     for compared in part.compared:
         method, at, iteration = compared.partition(AT)
@@ -213,7 +219,7 @@ def _is_traced(
 
 
 def _check_kind(where: str, part: AnyPredicate, about: PaperFile) -> None:
-    """A predicate and what its artefact has go together."""
+    """Raise `UserError` if a predicate cannot read its artefact's data."""
     (artefact,) = (artefact for artefact in about.artefacts if artefact.id == part.artefact)
     computed, timing = artefact.computed, artefact.timing
     if computed and not isinstance(part, Computed):

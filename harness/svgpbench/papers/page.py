@@ -1,4 +1,4 @@
-"""One page a paper: each figure and table of its artefacts, printed numbers beside ours, and grades."""
+"""One page per paper: figures and tables of its artefacts, printed numbers beside ours, and grades."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ from svgpbench.papers.reproduction import (
 
 PAGE = "printed-beside-ours.md"
 COLOURS = 128
-"""Of a kept picture: curves and their bands have fewer, and a file is a third as large."""
+"""Number of colours in a saved picture: enough for curves and bands, in a third of the file size."""
 
 GRADES = ("claim", "in a few words", "grade", "finding")
 
 
 def is_shown(artefact: Artefact) -> bool:
-    """Whether an artefact has a figure, a table or a printed number; checks of algebra have none."""
+    """Return True unless an artefact is computed without a figure or printed numbers."""
     return not artefact.computed or bool(artefact.figures or artefact.printed)
 
 
 def shown_of(chosen: Chosen) -> Chosen:
-    """Return the artefacts that a page shows, and the claims that hang on them."""
+    """Return the artefacts that a page shows and the claims that need them."""
     artefacts = tuple(filter(is_shown, chosen.artefacts))
     ids = {artefact.id for artefact in artefacts}
     claims = tuple(claim for claim in chosen.claims if ids.intersection(claim.artefacts))
@@ -64,10 +64,10 @@ def write_page(
     folder: Path,
     frame_of: ComputedFrame = computed_frame,
 ) -> list[Path]:
-    """Write the page of a paper and its pictures to a folder of its own; return the files.
+    """Write the page of a paper and its pictures to `folder`/`paper.name`; return the files.
 
-    What has no records is named with the command that makes them. Raises `UserError` for a folder that
-    cannot be written.
+    For missing records the page has the command that makes them. Raises `UserError` if the page cannot be
+    written, and `OSError` if the folder or a picture cannot.
     """
     paper = chosen.paper
     place = folder / paper.name
@@ -118,14 +118,14 @@ def _made(
 def _of_times(paper: Paper, artefact: Artefact, results: Path, scratch: Path) -> Made:
     try:
         return made_of_times(paper, artefact, results, scratch)
-    except UserError:  # no times: the page has the command
+    except UserError:  # no times: the page shows the command
         return Made()
 
 
 def _of_learning(
     paper: Paper, artefact: Artefact, results: Path, scratch: Path
 ) -> Iterator[Picture]:
-    """Draw the curves against seconds of an artefact that has a plan and records of it."""
+    """Draw the learning curves against seconds if the artefact has a plan with records."""
     if artefact.learning and (entries := entries_of(artefact.learning, results)):
         declared = read_plan(Path(artefact.learning))
         png = scratch / f"{artefact.learning}.png"
@@ -142,7 +142,7 @@ def _of_learning(
 
 
 def keep_picture(png: Path, path: Path) -> None:
-    """Write a picture with few colours, and its caption inside."""
+    """Save a picture with at most `COLOURS` colours, keeping the caption in its metadata."""
     with Image.open(png) as image:
         text = PngInfo()
         for key, value in image.info.items():
@@ -168,9 +168,10 @@ def _head(paper: Paper) -> Iterator[str]:
 
 
 def owner(artefacts: Sequence[Artefact], artefact: Artefact, figure: str = "") -> Artefact:
-    """Return which of the artefacts with the same runs a figure is shown at: that of its name, or the first.
+    """Return the artefact that shows a figure, among those with the same runs.
 
-    Without a figure it is the first, which has the table of the runs.
+    It is the first one named like the figure, else the first one. Without a figure it is the first one,
+    which shows the table of the runs.
     """
     if not artefact.experiment:
         return artefact
@@ -181,7 +182,7 @@ def owner(artefacts: Sequence[Artefact], artefact: Artefact, figure: str = "") -
 
 
 def _named_alike(artefact: str, figure: str) -> bool:
-    """Whether one name is the other, or begins with it: `fig2` and `fig2-time`."""
+    """Return True if the names are equal or one extends the other by a dash: `fig2`, `fig2-time`."""
     one, other = f"{artefact}-", f"{figure}-"
     return one.startswith(other) or other.startswith(one)
 
@@ -208,7 +209,7 @@ def _section(
     ]
     if artefact.walks:
         parts.append("Drawn as a map: [survival of natural gradients](../../docs/survival.md).")
-    if not written.statuses:  # such as data that a user makes first
+    if not written.statuses:  # such as data that the user must make first
         parts += [f"{why}." for why in written.left_out if not why.startswith("no records")]
     parts += [f"Not measured yet: `{line}`" for line in _missing(paper, artefact, written, results)]
     printed = [x for x in paper.printed if x.artefact == artefact.id]
@@ -236,7 +237,7 @@ def _section(
 
 
 def _times(frame: pd.DataFrame) -> TextTable:
-    """Lay out the times of the steps together, in milliseconds, over rounds."""
+    """Return the summed step times in milliseconds: median and quartiles over rounds."""
     header = ("problem", "method", "median, ms", "quartiles, ms", "rounds")
     rows = []
     for (problem, method), of in frame.groupby(["problem", "method"], observed=True, sort=False):
@@ -247,7 +248,7 @@ def _times(frame: pd.DataFrame) -> TextTable:
 
 
 def _settings(artefact: Artefact) -> str:
-    """Say what was set, how close ours is to it, and what is smaller."""
+    """Return the settings, the fidelity of our runs, their reductions and missing data."""
     ours = [str(artefact.fidelity)]
     ours += [f"smaller than printed: {artefact.smaller}"] if artefact.smaller else []
     ours += [artefact.missing] if artefact.missing else []
@@ -255,7 +256,7 @@ def _settings(artefact: Artefact) -> str:
 
 
 def _missing(paper: Paper, artefact: Artefact, written: Written, results: Path) -> Iterator[str]:
-    """The commands that make records which are not there; of an experiment on the backend that decides."""
+    """Yield the commands that make missing records; for an experiment, on its first backend."""
     if artefact.id in paper.experiments:
         experiment = paper.experiments[artefact.id]
         line = records.command(paper.name, artefact, experiment, results)
@@ -274,5 +275,5 @@ def _missing(paper: Paper, artefact: Artefact, written: Written, results: Path) 
 
 
 def plain(text: str) -> str:
-    """Return a text in which Markdown reads no emphasis and no tag."""
+    """Escape `*` and `<`, so that Markdown reads no emphasis and no tag."""
     return re.sub(r"([*<])", r"\\\1", text)

@@ -1,4 +1,4 @@
-"""What claims and figures are computed from, ahead of both and several at a time."""
+"""Compute the frames of claims and figures in parallel, before they are needed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import partial
 from multiprocessing import get_context
 from typing import Any, NamedTuple
 
-import scipy.linalg  # noqa: F401  the BLAS that threads are limited of
+import scipy.linalg  # noqa: F401  loads the BLAS whose threads are limited
 from threadpoolctl import threadpool_limits
 
 from svgpbench.papers import Paper
@@ -20,7 +20,7 @@ from svgpbench.runs.cores import usable_cores
 
 
 class Given(NamedTuple):
-    """What gives a computation, that of a claim and the frame of a figure, by paper and name."""
+    """Functions that return a claim's computation and a figure's frame, by (paper, name)."""
 
     claim: Compute
     frame: ComputedFrame
@@ -33,10 +33,11 @@ def ahead(
     on_done: Callable[[str], None],
     figures: Iterable[tuple[str, str]] = (),
 ) -> Iterator[Given]:
-    """What gives computations, all claims that are asked for and all `figures` being computed meanwhile.
+    """Start computing the `asked` claims and all `figures`, and yield functions that return the results.
 
-    A process a core, each on one thread; in this process where there is one of them or one core.
-    `on_done` is called with each claim's id and figure's name, in another thread.
+    One worker process per core is started, each with one thread. With one core or one computation, it runs
+    in this process when requested, and `on_done` is not called. Otherwise `on_done` is called, in another
+    thread, with the id of each computed claim and the name of each computed figure.
     """
     claims = [
         (paper.name, claim.id)
@@ -49,7 +50,7 @@ def ahead(
     if jobs < 2:
         yield Given(compute, computed_frame)
         return
-    # not forked: this process has threads
+    # spawned, not forked: this process has threads
     with ProcessPoolExecutor(jobs, get_context("spawn"), _begin) as pool:
         with _ctrl_c_held():
             of_claims = {key: pool.submit(compute, *key) for key in claims}
@@ -72,7 +73,7 @@ def _tell(on_done: Callable[[str], None], name: str, _: Future[Any]) -> None:
 
 @contextmanager
 def _ctrl_c_held() -> Iterator[None]:
-    """Processes that start meanwhile get none before they have begun: it would end them in a traceback."""
+    """Block Ctrl-C in processes started meanwhile, until `_begin`; it would print a traceback."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -81,7 +82,7 @@ def _ctrl_c_held() -> Iterator[None]:
 
 
 def _begin() -> None:
-    """On one core, and silent at Ctrl-C, which the whole group of processes gets."""
+    """Initialise a worker: one BLAS thread, and Ctrl-C ends it without a traceback."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     threadpool_limits(1)

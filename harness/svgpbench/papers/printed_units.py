@@ -1,8 +1,8 @@
-"""What the `metric` of a printed figure means: a metric of ours in the units of the print.
+"""Translation of the `metric` of a printed number to one of our metrics in the printed units.
 
-`nlpd` and `held-out ELBO` are metrics by name or title, `held-out elbo / 1e5` one in such units, `mean mae`,
-`median mae` and `mean rank in mae` statistics over data sets. `accuracy %` and `test log-likelihood` are
-printed the other way round.
+`nlpd` and `held-out elbo` are metrics by name or lower-case title. `held-out elbo / 1e5` is divided by 1e5.
+`mean mae`, `median mae` and `mean rank in mae` are statistics over data sets. `accuracy %` and
+`test log-likelihood` increase as our metrics `error_rate` and `nlpd_original` decrease.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from svgpbench.metrics import METRICS
 
 Statistic: TypeAlias = Literal["mean", "median", "rank"]
 STATISTICS: dict[str, Statistic] = {"mean rank in ": "rank", "mean ": "mean", "median ": "median"}
-"""By the words before the metric; the longer ones first."""
+"""Statistic by the words before the metric; longer words come first."""
 
 TURNED = {
     "accuracy %": ("error_rate", -100.0, 100.0),
     "test log-likelihood": ("nlpd_original", -1.0, 0.0),
 }
-"""Metric of ours, factor and offset."""
+"""Our metric, factor and offset, by printed name."""
 
 STEPS = "steps to the optimum"
 UNITS = " / "
@@ -30,7 +30,7 @@ UNITS = " / "
 
 @dataclass(frozen=True)
 class Quantity:
-    """A metric of cells, turned into the units of the print, or a statistic of it over data sets."""
+    """A metric of cells in the units of the print, or a statistic of it over data sets."""
 
     metric: str
     factor: float = 1.0
@@ -38,16 +38,16 @@ class Quantity:
     statistic: Statistic | None = None
 
     def in_units(self, value: float) -> float:
-        """A number of ours in the units of the print."""
+        """Return one of our numbers in the units of the print."""
         return self.factor * value + self.offset
 
     def of(self, cells: pd.DataFrame) -> pd.Series[float]:
-        """The metric of some cells in the units of the print."""
+        """Return the metric of some cells in the units of the print."""
         return self.factor * cells[self.metric] + self.offset
 
 
 def read_quantity(printed: str) -> Quantity | None:
-    """The quantity that a paper prints under a name; None for one that records do not have."""
+    """Return the quantity that a paper prints under a name; None if records do not have it."""
     name, _, units = printed.partition(UNITS)
     for words, statistic in STATISTICS.items():
         if name.startswith(words):

@@ -1,7 +1,7 @@
-"""Figures as a paper prints them beside those of records, where these are of the same setting.
+"""Printed numbers of a paper beside our records of the same setting.
 
-The `setting` of a printed figure is a method's label or the row that it stands for, or either and a data set
-(`label, data set`); its `metric` is one that `svgpbench.papers.printed_units` reads.
+The `setting` of a printed number is a method's label or the table row it stands for. A data set may follow
+(`label, data set`). `svgpbench.papers.printed_units` reads its `metric`.
 """
 
 from __future__ import annotations
@@ -37,39 +37,39 @@ from svgpbench.stats.pairs import is_learned
 from svgpbench.stats.rules import RULES
 
 TOLERANCE = 0.01
-"""Of convergence, for a printed number of steps: the middle one of the three that claims have."""
+"""Tolerance of convergence for a printed number of steps; the middle one of the three in `stats.rules`."""
 
 
 @dataclass(frozen=True)
 class Ours:
-    """The mean of a setting in the units of the print, with half its 95 % interval."""
+    """Our mean of a setting in the units of the print, with half its 95 % interval."""
 
     mean: float = math.nan
     half: float = math.nan
     n: int = 0
-    unit: str = "cells"  # what `n` counts: splits or starts where there is an interval
+    unit: str = "cells"  # counted by `n`: splits, starts, data sets, …
     note: str = ""
-    other_data: tuple[str, ...] = ()  # where the print is of other data: those that ours is of
+    other_data: tuple[str, ...] = ()  # our data sets, if the print is of others
 
 
 @dataclass(frozen=True)
 class Beside:
-    """A printed figure, ours, and the claims that are about it."""
+    """A printed number, our value, and the claims about it."""
 
     printed: PrintedFigure
-    stands: str  # the method of ours for a printed row; empty where the setting names it
+    stands: str  # our method for a printed row; empty if the setting names it
     ours: Ours
     claims: tuple[Judged, ...]
 
     @property
     def difference(self) -> float:
-        """Ours less the printed one; NaN where a bound is printed, or nothing that can be read."""
+        """Our mean minus the printed value; NaN if the print is a bound or unreadable."""
         bound = not self.printed.value or self.printed.value[0] in "<>"
         return math.nan if bound else self.ours.mean - float(self.printed.value)
 
     @property
     def grades(self) -> str:
-        """The grade of each claim, or of its part on this figure where it has one."""
+        """Grades of the claims, each that of the part on this number if there is one."""
         if self.ours.other_data and not self.claims:
             return str(Grade.not_testable)
         return "; ".join(f"{one.claim.id}: {self._grade(one)}" for one in self.claims)
@@ -92,10 +92,11 @@ def beside(
     *,
     stand_in: bool = False,
 ) -> list[Beside]:
-    """The printed figures whose settings the records have, on the backend that stands for all.
+    """Return the printed numbers whose settings have records, beside ours on the reference backend.
 
-    `methods` say which rows they stand for; a figure is there once for each method of its row. With
-    `stand_in` the records are of other data than the paper's: ours is then the mean over their data sets.
+    `methods` give the printed row that each stands for. A number occurs once for each method of its row.
+    With `stand_in` the records are of other data than the paper's; our value is then the mean over their
+    data sets.
     """
     printed = list(printed)
     frame = frame_of(records)
@@ -126,7 +127,7 @@ def beside(
 def without_ours(
     printed: Iterable[PrintedFigure], found: Sequence[Beside], judged: Iterable[Judged]
 ) -> list[Beside]:
-    """All printed figures in their order, those with nothing of ours beside them too."""
+    """Return all printed numbers in order; those without a value of ours get an empty one."""
     judged = list(judged)
     of: dict[PrintedFigure, list[Beside]] = {}
     for row in found:
@@ -139,7 +140,7 @@ def without_ours(
 
 
 def _about(figure: PrintedFigure, judged: Sequence[Judged]) -> tuple[Judged, ...]:
-    """The claims that a figure is as printed; where there is none, those that were tested on its artefact."""
+    """Return the claims of kind `number` on a number's artefact; if none, all that are not `exact`."""
     about = [one for one in judged if figure.artefact in one.claim.artefacts]
     numbers = tuple(one for one in about if one.claim.kind == "number")
     return numbers or tuple(one for one in about if one.claim.kind != "exact")
@@ -148,7 +149,10 @@ def _about(figure: PrintedFigure, judged: Sequence[Judged]) -> tuple[Judged, ...
 def beside_computed(
     printed: Iterable[PrintedFigure], ours: pd.DataFrame, judged: Iterable[Judged]
 ) -> list[Beside]:
-    """The printed figures beside ours of the same `setting` and `metric`, which `note` tells apart."""
+    """Return the printed numbers beside our computed rows of the same `setting` and `metric`.
+
+    `note` tells several such rows apart.
+    """
     judged = list(judged)
     found = []
     for figure in printed:
@@ -163,9 +167,10 @@ def beside_computed(
 def _settings(
     frame: pd.DataFrame, rows: Mapping[str, str], *, several_sets: bool
 ) -> Iterator[tuple[str, str, pd.DataFrame]]:
-    """What a paper may call cells, their label where that is a row, and they.
+    """Yield (setting, stands, cells) for each name that a paper may use for cells.
 
-    A name without a data set means the one that there is, or with `several_sets` all that there are.
+    `stands` is the method's label if the setting names its row, else empty. A setting without a data set
+    means the only data set, or all of them with `several_sets`.
     """
     for (data, method), cells in frame.groupby(["data", "method"], sort=False):
         label = str(method)
@@ -185,7 +190,7 @@ def _settings(
 def _ours(
     cells: pd.DataFrame, frame: pd.DataFrame, quantity: Quantity, field: Sequence[str]
 ) -> Ours:
-    """What the cells of one method have, beside those of a field of methods in the whole frame."""
+    """Return our value for the cells of one method; ranks and T compare it with `field` in `frame`."""
     if quantity.statistic is not None:
         return _over_sets(cells, frame, quantity, quantity.statistic, field)
     if quantity.metric == STEPS:
@@ -213,7 +218,7 @@ def _over_sets(
     statistic: Statistic,
     field: Sequence[str],
 ) -> Ours:
-    """A statistic over data sets, ranks among the methods of a field; bootstrapped over data sets."""
+    """Return a statistic over data sets with its bootstrap interval; ranks are among `field`."""
     label = str(cells["method"].iloc[0])
     part = Average(
         predicate="average", says="", artefact="", metric=quantity.metric,
@@ -230,7 +235,7 @@ def _over_sets(
 
 
 def _over_outputs(cells: pd.DataFrame, quantity: Quantity) -> Ours:
-    """The mean over the data sets of a stand-in, such as outputs, and their standard deviation."""
+    """Return the mean over the data sets (such as outputs) of a stand-in, with their s.d. in `note`."""
     if failed := int(((cells["status"] != "ok") | cells[quantity.metric].isna()).sum()):
         return Ours(n=len(cells), note=f"{failed} of {len(cells)} cells without it")
     means = quantity.of(cells).groupby(cells["data"]).mean()
@@ -239,7 +244,7 @@ def _over_outputs(cells: pd.DataFrame, quantity: Quantity) -> Ours:
 
 
 def _steps(cells: pd.DataFrame, frame: pd.DataFrame, field: Sequence[str]) -> Ours:
-    """The median T of the runs at the middle tolerance."""
+    """Return the median convergence time T (iterations) of the runs at `TOLERANCE`."""
     if failed := int((cells["status"] != "ok").sum()):
         return Ours(n=len(cells), note=f"{failed} of {len(cells)} cells failed")
     label, here = str(cells["method"].iloc[0]), frame[frame["data"] == cells["data"].iloc[0]]
@@ -254,7 +259,7 @@ def _steps(cells: pd.DataFrame, frame: pd.DataFrame, field: Sequence[str]) -> Ou
 
 
 def as_text(rows: Iterable[Beside]) -> TextTable:
-    """The table for a reader: numbers to the digits that their errors support."""
+    """Return the table with numbers rounded to the digits that their errors support."""
     header = ("setting", "metric", "grade", "printed", "ours, 95 %", "n", "difference")
     return TextTable(header, [_text(row) for row in rows], words=3)
 
@@ -274,7 +279,7 @@ def _text(row: Beside) -> list[str]:
 
 
 def as_frame(rows: Iterable[Beside]) -> pd.DataFrame:
-    """The same with numbers in full."""
+    """Return the table as a frame with unrounded numbers."""
     return pd.DataFrame(
         {
             "artefact": row.printed.artefact,

@@ -1,4 +1,4 @@
-"""What records of a preset leave out of what a paper did, in the words of a caption."""
+"""Caption text on how much smaller the records of a preset are than the paper's runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def scope(
     cells: Sequence[CellConfig],
     whole: Sequence[CellConfig],
 ) -> str:
-    """Name the preset, what it has less of than `whole`, and what the artefact has less of than the paper.
+    """Describe the preset, its reductions from `whole`, and the artefact's reductions from the paper.
 
     `whole` are the cells of the artefact's own preset.
     """
@@ -29,7 +29,7 @@ def scope(
 
 
 def _fewer(cells: Sequence[CellConfig], whole: Sequence[CellConfig]) -> Iterator[str]:
-    """`2 of 5 splits`, of what there are fewer of."""
+    """Yield `2 of 5 splits` for each kind of which `cells` has fewer than `whole`."""
     for what, key in (
         ("data sets", lambda cell: cell.data.title),
         ("splits", lambda cell: (cell.split.seed, cell.split.fold)),
@@ -42,7 +42,7 @@ def _fewer(cells: Sequence[CellConfig], whole: Sequence[CellConfig]) -> Iterator
 
 
 def _other_settings(cells: Sequence[CellConfig], whole: Sequence[CellConfig]) -> Iterator[str]:
-    """`training.em_iterations 2 where it is 20`, of the settings that a preset may change."""
+    """Yield `training.em_iterations 2 where it is 20` for each changed `training` or `inducing` setting."""
     for part in ("training", "inducing"):
         for key in type(getattr(cells[0], part)).model_fields:
             mine, theirs = (_values(each, part, key) for each in (cells, whole))

@@ -1,4 +1,4 @@
-"""Papers, artefacts and claims by name; the cells of an artefact; its files, made from their records."""
+"""Select papers, artefacts and claims by name, and write an artefact's files from its records."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from svgpbench.results.collect import Collected, collect
 
 @dataclass(frozen=True)
 class Chosen:
-    """What is asked for of a paper: artefacts, and the claims that hang on them."""
+    """Selected artefacts of a paper, and the claims that need them."""
 
     paper: Paper
     artefacts: tuple[Artefact, ...]
@@ -51,20 +51,20 @@ class Chosen:
 
 @dataclass(frozen=True)
 class Planned:
-    """An artefact with an experiment: which cells it takes and what is made of their records."""
+    """An artefact with an experiment: its cells, figures and tables."""
 
     paper: Paper
     artefact: Artefact
     experiment: Experiment
     cells: tuple[CellConfig, ...]
-    scope: str  # the preset, and what is smaller than in the paper
+    scope: str  # caption text: preset, and reductions from the paper
     figures: dict[str, FigureKind]
     tables: dict[str, TableKind]
 
 
 @dataclass(frozen=True)
 class Computed:
-    """An artefact whose figures are drawn from frames that are computed."""
+    """An artefact whose figures are drawn from computed frames."""
 
     paper: Paper
     artefact: Artefact
@@ -81,7 +81,7 @@ class Picture(NamedTuple):
 
 @dataclass(frozen=True)
 class Made:
-    """The files of one figure or table, and what is in them."""
+    """Files of one figure or table, and their content."""
 
     files: tuple[Path, ...] = ()
     figures: tuple[Picture, ...] = ()
@@ -91,23 +91,23 @@ class Made:
 
 @dataclass(frozen=True)
 class Written:
-    """The files made of an artefact, why others were not, and the records they rest on."""
+    """Files of an artefact, reasons for those left out, and the statuses of its records."""
 
     files: tuple[Path, ...]
     left_out: tuple[str, ...]
     statuses: Mapping[str, str]  # of each record, by cell id
     missing: int
-    computed: bool = False  # and so without records
+    computed: bool = False  # from computed frames, without records
     figures: tuple[Picture, ...] = ()
-    tables: tuple[str, ...] = ()  # as Markdown, that of printed figures apart
+    tables: tuple[str, ...] = ()  # Markdown, without the table of printed numbers
     beside: tuple[Beside, ...] = ()
 
 
 def choose(names: Sequence[str]) -> list[Chosen]:
-    """Papers (`adam2021`), artefacts (`adam2021/fig3`) and claims (`adam2021-16`); without a name all papers.
+    """Select papers (`adam2021`), artefacts (`adam2021/fig3`) and claims (`adam2021-16`) by name.
 
-    A claim brings its artefacts, an artefact the claims that need it.
-    Raises `UserError` with the nearest name for one that there is not.
+    Without names all papers are selected. A claim adds its artefacts, and an artefact the claims that need
+    it. Raises `UserError` with the nearest name if a name is unknown.
     """
     papers = [load_paper(name) for name in paper_folders()]
     known = {name for paper in papers for name in _names(paper)}
@@ -119,7 +119,7 @@ def choose(names: Sequence[str]) -> list[Chosen]:
 
 
 def all_of(paper: Paper) -> Chosen:
-    """Everything of a paper."""
+    """Select all artefacts and claims of a paper."""
     return Chosen(paper, paper.about.artefacts, paper.claims)
 
 
@@ -143,9 +143,9 @@ def _of(paper: Paper, names: Collection[str]) -> Chosen:
 
 
 def plan(chosen: Chosen, preset: str | None, backends: Sequence[str]) -> list[Planned]:
-    """The artefacts that have an experiment; `preset` and `backends` replace those that are declared.
+    """Plan the artefacts that have an experiment; `preset` and `backends` replace the declared ones.
 
-    Raises `UserError` for a preset that there is not and for a figure or table that does not fit.
+    Raises `UserError` for an unknown preset, and for a figure or table that is declared wrongly.
     """
     return [
         _planned(chosen, artefact, preset or artefact.preset, backends)
@@ -176,13 +176,13 @@ def _planned(
 
 
 PRINTED = "printed"
-"""What a computed frame beside printed figures is called."""
+"""Name of the computed frame that is compared with printed numbers."""
 
 
 def draws(chosen: Chosen) -> list[Computed]:
-    """The artefacts that are computed and have figures or printed numbers.
+    """Return the computed artefacts that have figures or printed numbers.
 
-    Raises `UserError` for a figure that does not fit.
+    Raises `UserError` for a figure that is declared wrongly.
     """
     name = chosen.paper.name
     return [
@@ -200,17 +200,17 @@ def draws(chosen: Chosen) -> list[Computed]:
 
 
 def frames_of(of: Computed) -> list[tuple[str, str]]:
-    """The frames that `write_computed` asks for, by paper and name."""
+    """Return the (paper, name) of each frame that `write_computed` requests."""
     return [(of.paper.name, f"{of.artefact.id}/{name}") for name in (*of.figures, PRINTED)]
 
 
 def write_computed(
     of: Computed, out: Path, judged: Sequence[Judged], frame_of: ComputedFrame = computed_frame
 ) -> Written:
-    """Draw an artefact's frames and write them in a folder of its own.
+    """Draw and write an artefact's computed frames to `out`/paper/artefact.
 
-    Raises `UserError` for a column that a figure needs and a frame does not have, and for a folder that
-    cannot be written.
+    Raises `UserError` if a frame lacks a column that its figure needs or a file cannot be written, and
+    `OSError` if the folder cannot be created.
     """
     paper, artefact = of.paper.name, of.artefact.id
     folder = out / paper / artefact
@@ -260,10 +260,10 @@ def _written(
 
 
 def write(planned: Planned, results: Path, out: Path, judged: Sequence[Judged]) -> Written:
-    """Make an artefact's files in a folder of its own from the records that there are.
+    """Write an artefact's files to `out`/paper/artefact from the records in `results`.
 
-    What cannot be made, of records that are not there or have nothing to draw, is said in `left_out`.
-    Raises `UserError` for a folder that cannot be written.
+    `left_out` has the reason for each file that is not made, such as missing records or an unwritable file.
+    Raises `OSError` if the folder cannot be created.
     """
     try:
         found = collect(results, planned.experiment, planned.cells)
@@ -284,15 +284,16 @@ def write(planned: Planned, results: Path, out: Path, judged: Sequence[Judged]) 
 
 
 def write_times(paper: Paper, artefact: Artefact, results: Path, out: Path) -> list[Path]:
-    """Draw the times of an artefact's problems, in a folder of its own; nothing where there is one problem.
+    """Draw an artefact's step times to `out`/paper/artefact; nothing without timing or with one problem.
 
-    Raises `UserError` where there are no times, and for a folder that cannot be written.
+    Raises `UserError` if there are no times or a file cannot be written, and `OSError` if the folder cannot
+    be created.
     """
     return list(made_of_times(paper, artefact, results, out).files)
 
 
 def made_of_times(paper: Paper, artefact: Artefact, results: Path, out: Path) -> Made:
-    """Do the same and return the picture with its caption."""
+    """Draw the figure of `write_times`, and return its files with the picture and caption."""
     if artefact.timing is None or len(artefact.timing.problems) == 1:
         return Made()
     found = timed(results, artefact.timing)
@@ -312,7 +313,7 @@ Maker = Callable[[], Made]
 def _makers(
     planned: Planned, found: Collected, folder: Path, judged: Sequence[Judged]
 ) -> Iterator[Maker]:
-    """What makes each figure and table, and the table of printed figures."""
+    """Yield a function that makes each figure, each table and the table of printed numbers."""
     for name, figure in planned.figures.items():
         yield partial(_figure, found, folder / name, figure)
     for name, table in planned.tables.items():

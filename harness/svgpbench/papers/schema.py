@@ -1,4 +1,4 @@
-"""The form of `paper.toml` and `claims.toml`; an unknown key is a mistake, not a comment."""
+"""Schemas of `paper.toml` and `claims.toml`; an unknown key is an error."""
 
 from __future__ import annotations
 
@@ -18,51 +18,49 @@ Text = Annotated[str, Field(min_length=1)]
 
 
 class Erratum(Strict):
-    """Where the paper errs, and what holds."""
+    """An error of the paper: its place, and the correct statement."""
 
     where: Text
     says: Text
 
 
 class Deviation(Strict):
-    """Where our runs differ from what is printed."""
+    """A difference of our runs from the print, with its reason."""
 
     what: Text
     why: Text
 
 
 class Timing(Strict):
-    """Times of steps that a record of `svgpbench speed` has."""
+    """Step times that an artefact reads from a record of `svgpbench speed`."""
 
-    record: Text  # below the results
+    record: Text  # path below the results folder
     problems: Annotated[tuple[Text, ...], Field(min_length=1)]
-    steps: Annotated[tuple[Text, ...], Field(min_length=1)]  # their times are added, round by round
-    methods: tuple[
-        Text, ...
-    ] = ()  # those that are timed; the usual ones and the peers, where none is named
+    steps: Annotated[tuple[Text, ...], Field(min_length=1)]  # their times are summed in each round
+    methods: tuple[Text, ...] = ()  # methods to time; empty: the default methods and the peers
 
 
 class Artefact(Strict):
-    """What a claim needs: a figure or table of the paper, or a check of our own."""
+    """Evidence for claims: a figure or table of the paper, or a check of our own."""
 
     id: Text
     what: Text
     settings: Text
-    experiment: Text | None = None  # a shipped one, or a .toml file in the paper's folder
+    experiment: Text | None = None  # a shipped experiment, or a .toml file in the paper's folder
     preset: Text | None = None
     timing: Timing | None = None
-    walks: Text | None = None  # records of `svgpbench survive`: a folder below the results
+    walks: Text | None = None  # folder of `svgpbench survive` records below the results
     learning: Text | None = None  # a shipped plan of `svgpbench learn`
-    computed: bool = False  # afresh, by the paper's entry in `svgpbench.computed`
-    figures: tuple[FigureEntry, ...] = ()  # of what is computed; an experiment declares its own
+    computed: bool = False  # each time, by the paper's entry in `svgpbench.computed`
+    figures: tuple[FigureEntry, ...] = ()  # of computed frames; an experiment declares its own
     printed: Text | None = None  # a CSV in the paper's folder
-    missing: str = ""  # data that cannot be had, and what stands in
-    smaller: str = ""  # than printed, at its preset, in numbers
+    missing: str = ""  # unavailable data, and the data used instead
+    smaller: str = ""  # sizes below the printed ones at its preset
     authors: bool = False  # run at the settings of the authors' public code
 
     @property
     def fidelity(self) -> Fidelity:
-        """How close its runs are to what the paper did."""
+        """Fidelity of its runs to the paper."""
         if self.computed:
             return Fidelity.algebra
         if self.missing:
@@ -80,7 +78,7 @@ class Artefact(Strict):
 
 
 class PaperFile(Strict):
-    """A paper: what it says, where it errs, what we do otherwise, and what it shows."""
+    """Content of `paper.toml`: summary, errata, deviations of our runs, and artefacts."""
 
     title: Text
     authors: Annotated[tuple[Text, ...], Field(min_length=1)]
@@ -102,23 +100,23 @@ class Claim(Strict):
     """One claim of a paper, in our words, with the parts that test it."""
 
     id: Annotated[str, Field(pattern=r"^[a-z0-9-]+-\d\d$")]
-    title: Annotated[str, Field(min_length=1, max_length=65)]  # for a row of a table
-    where: Text  # in the paper
+    title: Annotated[str, Field(min_length=1, max_length=65)]  # short enough for a table row
+    where: Text  # place in the paper
     kind: Literal["exact", "count", "compare", "number", "picture"]
     claim: Text
     run: str = ""
     predicate: Text  # in words
     hangs_on: Text
     finding: Text  # a template, see `papers.findings`
-    correction: str = ""  # the stated error of the print that an erratum part shows
-    untestable: str = ""  # which data or size cannot be had
+    correction: str = ""  # of the printed error that an erratum part shows
+    untestable: str = ""  # unavailable data or size
     response: str = ""  # the authors' reply
     artefacts: Annotated[tuple[Text, ...], Field(min_length=1)]
     parts: tuple[AnyPredicate, ...] = ()
 
     @property
     def core(self) -> tuple[AnyPredicate, ...]:
-        """The parts that decide its grade."""
+        """Parts that decide its grade."""
         return tuple(part for part in self.parts if part.core)
 
     @model_validator(mode="after")

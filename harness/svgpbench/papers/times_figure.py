@@ -1,4 +1,4 @@
-"""Time of the steps of a claim against M, on logarithmic axes: a line each for who was timed."""
+"""Figure of step times against M on logarithmic axes, with one line per timed method."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MARKERS = "osD^"
 def draw_times(found: Timed, timing: Timing, *paths: Path) -> str:
     """Draw median and quartiles over rounds to every path; return the caption.
 
-    Raises `UserError` for a file that cannot be written.
+    Raises `UserError` if a file cannot be written.
     """
     sizes = {problem: shape_of(problem).M for problem in timing.problems}
     frame = found.frame.assign(M=found.frame["problem"].map(sizes).astype(int))
@@ -50,7 +50,7 @@ def draw_times(found: Timed, timing: Timing, *paths: Path) -> str:
 
 
 def styles_of(methods: list[str]) -> dict[str, LineStyle]:
-    """A colour a backend or peer, a dash a method of it."""
+    """Return one colour per backend or peer, and one dash pattern per method name."""
     who = list(dict.fromkeys(method.partition(" ")[0] for method in methods))
     what = list(dict.fromkeys(method.partition(" ")[2] for method in methods))
     return {
@@ -73,6 +73,6 @@ def _draw_line(panel: Axes, rounds: pd.DataFrame, style: LineStyle, marker: str)
 
 
 def _counted(frame: pd.DataFrame) -> str:
-    """`7 rounds`, or `5–7 rounds` where cells have different numbers of undisturbed ones."""
+    """Return `7 rounds`, or `5–7 rounds` if methods or sizes have different numbers of undisturbed rounds."""
     counts = sorted(set(frame.groupby(["method", "M"]).size()))
     return f"{'–'.join(str(n) for n in dict.fromkeys((counts[0], counts[-1])))} rounds"

@@ -1,4 +1,4 @@
-"""One model on one table: a fit in a process of its own, and the posterior that it leaves."""
+"""A fit of one model to one table in a separate process, and the posterior that it returns."""
 
 from svgpbench.posterior.exchanged import export_posterior, import_posterior
 from svgpbench.posterior.fit import fit

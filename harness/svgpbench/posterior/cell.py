@@ -1,4 +1,4 @@
-"""What a worker does of a fit: train on every row, and leave the posterior beside the table."""
+"""The worker's part of a fit: it trains on every row and saves the posterior beside the table."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from svgpbench_datasets import Dataset, Prepared
 
 
 def left_by(config: CellConfig) -> Path:
-    """Where the posterior of a fit is left: beside its table."""
+    """Return the path of the posterior of a fit, which is beside its table."""
     return Path(str(config.data.path)).with_name("posterior.npz")
 
 
 def run_cell(config: CellConfig, checkpoint: Path | None = None, every_s: float = 0.0) -> Outcome:
-    """Train, and write the posterior where the run ended well."""
+    """Train, and save the posterior if the run ended with status `ok`."""
     trainer, ready = build_trainer(config)
     trained = trainer.run()
     outcome = Outcome(status=trained.status, message=trained.message, trace=columns(trained.trace))

@@ -1,7 +1,7 @@
-"""A posterior in the form that other libraries read and write, and a posterior from that form.
+"""Export of a posterior to the form that other libraries read and write, and import from it.
 
-It comes back as q-SVGP's, whitened, whatever method it left as: the q(u) and so the predictions are the
-same. With what is not in the form, such as sites or the training's trace, no prediction is made.
+An imported posterior is that of whitened q-SVGP, whatever method trained it. Its q(u) and predictions are
+the same. The form lacks parts that predictions do not need, such as sites or the training's trace.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from svgpbench.posterior.posterior import Facts, Floats, Posterior
 
 
 def export_posterior(posterior: Posterior, path: str | Path) -> Path:
-    """Write a posterior to an .npz file that `svgpbench.libraries` reads in another library.
+    """Write a posterior to an .npz file from which `svgpbench.libraries` builds another library's model.
 
-    Raises `UserError` for a posterior that has no such form, saying why, and for another ending.
+    Raises `UserError` if the posterior has no such form, with the reason, or if the path is not .npz.
     """
     return save_whitened(whitened(posterior), path)
 
 
 def import_posterior(path: str | Path) -> Posterior:
-    """The posterior in a file that `svgpbench.libraries` wrote in another library, as q-SVGP's.
+    """Return the posterior that `svgpbench.libraries` wrote from another library, as q-SVGP's.
 
-    Raises `UserError` for a file that is none, and for a kernel that there is not.
+    Raises `UserError` if the file is not an exported posterior, or if its kernel is unknown.
     """
     found = load_whitened(path)
     likelihood = LikelihoodConfig.model_validate({"name": found.likelihood, **found.parameters})
@@ -62,12 +62,12 @@ def import_posterior(path: str | Path) -> Posterior:
     theta = Theta(scales, build_likelihood(likelihood).initial_parameters(), found.Z)
     state = QState(MeanCholesky(found.mean, found.chol), (), np.zeros(()))
     posterior = Posterior(facts, theta, state, table.x_mean, table.x_scale)
-    _ = posterior.model  # a kernel that there is not is refused here
+    _ = posterior.model  # raises if the kernel is unknown
     return posterior
 
 
 def whitened(posterior: Posterior) -> Whitened:
-    """The form that crosses; raises `UserError` where a posterior has none, saying why."""
+    """Return the exported form; raises `UserError` with the reason if a posterior has none."""
     _refuse(posterior)
     facts, theta = posterior.facts, posterior.theta
     mean, chol = _moments(posterior)
@@ -99,7 +99,10 @@ def whitened(posterior: Posterior) -> Whitened:
 
 
 def _moments(posterior: Posterior) -> tuple[Floats, Floats]:
-    """Mean [P, M] and lower factor [P, M, M] of v = L⁻¹u, which is u where L is the identity."""
+    """Return the mean [P, M] and lower factor [P, M, M] of v = L⁻¹u.
+
+    The method returns the moments of u = Lv; with the identity for L, these are the moments of v.
+    """
     ops, method = load_backend("numpy"), posterior.method
     prior = method.prior(
         ops, posterior.model.covariance(ops, posterior.theta), posterior.theta.inducing

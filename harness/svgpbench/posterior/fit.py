@@ -1,4 +1,4 @@
-"""One model fitted to one table: a cell without a test part, in a worker's process of its own."""
+"""A fit of one model to one table: a cell without a test set, in a separate worker process."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from svgpbench.runs.protocol import Request
 
 TARGET = "svgpbench.posterior.cell"
 TASKS = {"binary": "classification", "classes": "multiclass"}
-"""The task of a table by what its likelihood takes; regression for the others."""
+"""Support of a likelihood → task of its table; regression for other supports."""
 
 Named: TypeAlias = str | Mapping[str, Any]
-"""A name, or the table of an experiment file that has it."""
+"""A name, or the corresponding table of an experiment file."""
 
 
 def fit(
@@ -53,23 +53,23 @@ def fit(
     """Train one method on all rows of X [n, D] and y [n], and return its posterior.
 
     Args:
-        X: inputs; of a frame the columns keep their names.
-        y: targets: numbers, counts or labels, as the likelihood takes them.
+        X: inputs; the columns of a frame keep their names.
+        y: targets: numbers, counts or labels, as the likelihood requires.
         method: name, or `{"name": …, "options": {…}}`.
-        likelihood: name, or the table of an experiment file; so are `kernel` and `training`.
-        kernel: see there.
-        inducing: how many inducing inputs, or the table of an experiment file.
-        training: see there; 20 EM iterations of one E-step and 15 M-steps where it is left out.
-        backend: `jax`, `torch:compile`, …; the framework is loaded in a process of its own.
+        likelihood: name, or the table of an experiment file.
+        kernel: name, or the table of an experiment file.
+        inducing: number of inducing inputs, or the table of an experiment file.
+        training: table of an experiment file; by default 20 EM iterations of one E-step and 15 M-steps.
+        backend: `jax`, `torch:compile`, …; its framework is loaded in a separate process.
         dtype: float64 or float32.
         device: cpu or cuda.
-        threads: of the process.
-        seed: of the start and the minibatches.
-        jitter: on K(Z, Z).
-        timeout: seconds that the training may take; None: any.
+        threads: number of threads of the process.
+        seed: seed of the initial values and the minibatches.
+        jitter: added to the diagonal of K(Z, Z).
+        timeout: largest number of seconds for the training; None for no limit.
 
     Raises:
-        UserError: for what cannot be trained, and for a training that failed, with its reason.
+        UserError: if the model cannot be trained, or if the training fails, with the reason.
     """
     chosen = _named(likelihood)
     support = build_likelihood(_checked(LikelihoodConfig, chosen)).support
@@ -93,7 +93,7 @@ def fit(
         table.to_parquet(path, index=False)
         try:
             return _trained(config, timeout)
-        except UserError as error:  # the file is ours: nobody outside knows it
+        except UserError as error:  # the caller does not know our temporary file
             raise UserError(str(error).replace(f"{path}: ", "")) from error
 
 
@@ -130,7 +130,7 @@ def _inducing(inducing: int | Mapping[str, Any]) -> dict[str, Any]:
 def _table(
     X: npt.ArrayLike | pd.DataFrame, y: npt.ArrayLike, *, labelled: bool
 ) -> tuple[pd.DataFrame, str]:
-    """One table of inputs and target, and what the target is called in it."""
+    """Return one table of inputs and target, and the name of the target column."""
     table = table_of(X)
     values = vector(y, len(table))
     if (missing := np.flatnonzero(pd.isna(values))).size:

@@ -1,4 +1,4 @@
-"""X and y as they are given from Python: finite real numbers, or a line that says which is none."""
+"""Conversion of X and y from Python to finite real numbers, with errors that locate a bad value."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from svgpbench.errors import UserError
 Floats = npt.NDArray[np.float64]
 
 KINDS = "biufOUS"
-"""Of arrays whose items may be numbers; dates and complex numbers convert, to other numbers."""
+"""Kinds of NumPy dtypes that may hold numbers. Dates and complex numbers would convert to wrong ones."""
 
 
 def table_of(X: npt.ArrayLike | pd.DataFrame) -> pd.DataFrame:
-    """X [n, D] as float64 under the names of a frame's columns as text, or x1 to xD.
+    """Return X [n, D] as a float64 frame; columns are named as in X, or x1 to xD.
 
-    Raises `UserError` for what is no such table.
+    Raises `UserError` if X is not a table of finite real numbers.
     """
     if isinstance(X, pd.DataFrame):
         return pd.DataFrame({name: finite(own, f"X[{name!r}]") for name, own in columns(X).items()})
@@ -30,7 +30,7 @@ def table_of(X: npt.ArrayLike | pd.DataFrame) -> pd.DataFrame:
 
 
 def columns(X: pd.DataFrame) -> dict[str, Any]:
-    """The columns of a frame by their names as text; raises `UserError` where two share one."""
+    """Return the columns of a frame by name as text; raises `UserError` if two share a name."""
     found: dict[str, Any] = {}
     for at, name in enumerate(map(str, X.columns)):
         if name in found:
@@ -40,7 +40,7 @@ def columns(X: pd.DataFrame) -> dict[str, Any]:
 
 
 def vector(y: npt.ArrayLike, n: int) -> npt.NDArray[Any]:
-    """Y as [n]; raises `UserError` for another shape."""
+    """Return y as an array [n]; raises `UserError` for another shape."""
     values = np.asarray(y)
     if values.shape != (n,):
         raise UserError(f"y has shape {values.shape} for {n} rows of X; give [n]")
@@ -48,7 +48,7 @@ def vector(y: npt.ArrayLike, n: int) -> npt.NDArray[Any]:
 
 
 def finite(values: Any, what: str) -> Floats:
-    """Values as float64; raises `UserError` that names the first that is no finite real number."""
+    """Return values as float64; raises `UserError` at the first that is not finite and real."""
     try:
         raw = np.asarray(values)
     except ValueError:

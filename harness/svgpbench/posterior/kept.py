@@ -1,4 +1,4 @@
-"""A posterior in a file: an .npz of numbers and one text of JSON, which nothing evaluates."""
+"""Posteriors in files: an .npz of numbers and one JSON text; reading them executes no code."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 
 def save_posterior(posterior: Posterior, path: str | Path) -> Path:
-    """Write a posterior to an .npz file, whole or not at all; raises `UserError` for another ending."""
+    """Write a posterior to an .npz file atomically; raises `UserError` for another suffix."""
     file = npz_path(path)
     text = posterior.facts.model_dump_json().encode()
     leaves = named_leaves(posterior.theta, "theta") + named_leaves(posterior.state, "state")
@@ -41,7 +41,7 @@ def save_posterior(posterior: Posterior, path: str | Path) -> Path:
 def load_posterior(path: str | Path) -> Posterior:
     """Read a posterior from a file that `save_posterior` wrote.
 
-    Raises `UserError` for a file that is none, and for arrays that are not those of its method.
+    Raises `UserError` if the file is not a posterior, or if its arrays do not fit its method.
     """
     file = Path(path)
     text, arrays = read_numbers(file, FACTS, "posterior")
@@ -78,7 +78,7 @@ def _facts(file: Path, text: bytes) -> Facts:
 
 
 def _kernel(file: Path, arrays: Arrays, kernel: KernelConfig, count: int, name: str) -> Any:
-    """Its parameters, of a compound a tuple of its parts'."""
+    """Return the parameters of a kernel; for a compound kernel, a tuple with those of its parts."""
     if kernel.parts:
         parts = enumerate(kernel.parts)
         return tuple(_kernel(file, arrays, part, count, f"{name}.{i}") for i, part in parts)
@@ -89,7 +89,7 @@ def _kernel(file: Path, arrays: Arrays, kernel: KernelConfig, count: int, name: 
 
 
 def _basis(file: Path, arrays: Arrays, facts: Facts) -> Any:
-    """The tree of bases that the method has, with what the file says of them."""
+    """Return the basis or bases of the method, read from the file."""
 
     def one(name: str) -> Any:
         def points(of: str) -> Floats:
@@ -106,7 +106,10 @@ def _basis(file: Path, arrays: Arrays, facts: Facts) -> Any:
 
 
 def _array(file: Path, arrays: Arrays, name: str, shape: tuple[int, ...]) -> Floats:
-    """The array of a name; −1 in the shape is any number from 1."""
+    """Return the array of a name; −1 in the shape is any size of at least 1.
+
+    Raises `UserError` if it is missing or has another shape or dtype.
+    """
     if name not in arrays:
         raise UserError(f"{file} holds no posterior of its method: it has no {name!r}")
     found = arrays[name]

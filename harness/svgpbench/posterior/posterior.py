@@ -1,4 +1,4 @@
-"""A trained posterior: what predicts. NumPy alone computes, whatever framework trained it."""
+"""A trained posterior and its predictions, computed with NumPy whatever framework trained it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class Facts(Strict):
-    """What of a posterior is no array: the model, the method, and how the table was read."""
+    """Facts of a posterior that are not arrays: the model, the method, and how the table was read."""
 
     format: Literal[1] = 1
     kernel: KernelConfig
@@ -39,7 +39,7 @@ class Facts(Strict):
     method: MethodConfig
     functions: Literal["points", "features"] = "points"
     jitter: float
-    seed: int  # of the draws of a likelihood that samples
+    seed: int  # of the draws, if the likelihood samples
     n: int  # training rows
     features: tuple[str, ...]  # the D inputs, in their order
     class_labels: tuple[str, ...] | None = None  # class 0 first; None for regression
@@ -49,7 +49,7 @@ class Facts(Strict):
 
 
 class Inducing(NamedTuple):
-    """q(u) ~ N(mean, covariance) of the values of the latent functions at inputs Z."""
+    """Gaussian q(u) = N(mean, covariance) of the latent functions' values at inputs Z."""
 
     Z: Floats  # [M, D], standardised
     mean: Floats  # [P, M]
@@ -58,7 +58,7 @@ class Inducing(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """q(f) at the end of a fit: predictions in the units of the table that it was trained on."""
+    """A posterior q(f) after a fit, with predictions in the units of its training table."""
 
     facts: Facts
     theta: Theta  # constrained, float64
@@ -74,28 +74,29 @@ class Posterior:
 
     @cached_property
     def method(self) -> AnyMethod:
-        """The method whose state this is."""
+        """Method of the state."""
         return build_method(self.facts.method.name, self.facts.method.options)
 
     @property
     def trace(self) -> pd.DataFrame:
-        """A row an evaluated iteration of the training: bound, hyperparameters, seconds."""
+        """One row per evaluated iteration of the training: bound, hyperparameters, seconds."""
         return pd.DataFrame(self.facts.trace)
 
     @property
     def elbo(self) -> float:
-        """The bound at the end of the training, of all its rows.
+        """Bound on all training rows at the end of the training.
 
-        Raises `UserError` where another library trained.
+        Raises `UserError` if another library trained the posterior.
         """
         if not self.facts.trace:
             raise UserError("another library trained this posterior: it has no bound of a training")
         return float(self.trace["elbo"].iloc[-1])
 
     def latent(self, X: npt.ArrayLike | pd.DataFrame) -> tuple[Floats, Floats]:
-        """Mean and variance of the latent functions at inputs X [t, D], each [P, t].
+        """Return mean and variance of the latent functions at inputs X [t, D], each [P, t].
 
-        Raises `UserError` for inputs that are not those of the training. In standard units of y.
+        Both are in standardised units of y. Raises `UserError` if X does not have the training's inputs,
+        or if a row is too far from the training's rows for float64.
         """
         ops = load_backend("numpy")
         prior = self._prior(ops)
@@ -109,10 +110,10 @@ class Posterior:
         return mu, v
 
     def predict(self, X: npt.ArrayLike | pd.DataFrame) -> pd.DataFrame:
-        """What q says of y at inputs X [t, D], a row each, in the units of y.
+        """Return predictions of y at inputs X [t, D], one row per input, in the units of y.
 
-        Regression has `mean` and, where p(y) is Gaussian, `variance`; classification the predicted `label`
-        and a probability of each class, `p(LABEL)`. Raises `UserError` as `latent` does.
+        Regression returns `mean` and, if p(y) is Gaussian, `variance`. Classification returns the predicted
+        `label` and one probability per class, `p(LABEL)`. Raises `UserError` as `latent` does.
         """
         _, (_, guess, variance) = self._predicted(X, None)
         facts, rows = self.facts, _index(X)
@@ -127,15 +128,18 @@ class Posterior:
         return pd.DataFrame({"label": labels[np.argmax(p, axis=0)]} | shown, index=rows)
 
     def score(self, X: npt.ArrayLike | pd.DataFrame, y: npt.ArrayLike) -> dict[str, float]:
-        """The metrics of predictions at X [t, D] against y [t], by their names in tables.
+        """Return the metrics of predictions at X [t, D] against y [t], by their names in tables.
 
-        Raises `UserError` as `latent` does, for targets of another number, and for an unknown label.
+        Raises `UserError` as `latent` does, for a y of another length, and for an unknown label.
         """
         numbers, predicted = self._predicted(X, y)
         return scores(self.model.likelihood.task, predicted, numbers, self.facts.y_scale)
 
     def inducing(self) -> Inducing:
-        """q(u) at the inducing inputs; raises `UserError` where no one basis says all of q(f)."""
+        """Return q(u) at the inducing inputs.
+
+        Raises `UserError` if the method has two bases, or if its basis is functions.
+        """
         if self.method.basis == "decoupled" or self.facts.functions == "features":
             raise UserError(
                 f"method {self.method.name!r} has no q(u) of one set of inducing inputs: "
@@ -158,7 +162,7 @@ class Posterior:
     def _predicted(
         self, X: npt.ArrayLike | pd.DataFrame, y: npt.ArrayLike | None
     ) -> tuple[Floats, Any]:
-        """Targets in standard units, zeros for none, and what is predicted of them."""
+        """Return targets in standardised units, or zeros if y is None, and their predictions."""
         ops = load_backend("numpy")
         conditional = self.model.conditional(self.theta, self._noise())
         mu, v = self.latent(X)
@@ -167,7 +171,7 @@ class Posterior:
         return targets, tree_map(np.asarray, conditional.predicted(ops, targets, mu, v))
 
     def _noise(self) -> Any:
-        """The draws of an evaluation, those of the training's own."""
+        """Draw the noise of a likelihood that samples; it equals that of evaluations in training."""
         likelihood = self.model.likelihood
         shape = (likelihood.samples, likelihood.latents)
         if not shape[0]:
@@ -190,13 +194,16 @@ class Posterior:
 
 
 def _written(value: Any) -> str:
-    """A label as a table has it: whole numbers without a point."""
+    """Return a label as text, with whole numbers without a decimal point."""
     plain = value.item() if isinstance(value, np.generic) else value
     return str(int(plain)) if isinstance(plain, float) and plain.is_integer() else str(plain)
 
 
 def _columns(X: npt.ArrayLike | pd.DataFrame, features: Sequence[str]) -> Floats:
-    """X as [t, D], of a frame the columns by name; raises `UserError` for what is missing."""
+    """Return X as [t, D], with the columns of a frame chosen by name.
+
+    Raises `UserError` for a missing column, another shape, or a value that is not finite.
+    """
     if isinstance(X, pd.DataFrame):
         own = columns(X)
         for name in features:

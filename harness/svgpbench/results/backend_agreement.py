@@ -1,6 +1,6 @@
-"""How far backends are from each other, and how far rounding alone carries a result.
+"""Differences of the final ELBO between backends, and between a cell and its perturbed replica.
 
-Both are |difference| / |value| of the final ELBO of one cell: same data, split, seed and method.
+Both are |difference| / |value| for the same data, split, seed and method.
 """
 
 from __future__ import annotations
@@ -15,20 +15,23 @@ NOTHING = float("nan")
 
 
 def between_backends(frame: pd.DataFrame) -> float:
-    """The largest difference between two backends of one dtype; NaN with fewer than two."""
+    """Return the largest difference between backends of one dtype, NaN if no cell ran on two."""
     plain = frame[(frame["perturbation"] == 0) & (frame["status"] == "ok")]
     return _largest_spread(plain, [*SAME_CELL, "dtype"])
 
 
 def by_rounding(frame: pd.DataFrame) -> float:
-    """The largest difference between a cell and its perturbed replica; NaN without replicas."""
+    """Return the largest difference between a cell and its perturbed replica, NaN without replicas."""
     good = frame[frame["status"] == "ok"]
     replicated = good[good["perturbation"] > 0]["backend"].unique()
     return _largest_spread(good[good["backend"].isin(replicated)], [*SAME_CELL, "backend"])
 
 
 def on_some_cells(frame: pd.DataFrame, reference: str) -> str:
-    """What the cells say that other backends ran too, where those ran a part; empty where they ran all."""
+    """Return a note on the cells that other backends also ran, if these are a part of all cells.
+
+    Empty if they ran all cells or none, or if no two results can be compared.
+    """
     plain = frame[frame["perturbation"] == 0]
     mine, others = (plain[(plain["backend"] == reference) == is_it] for is_it in (True, False))
     cells = set(mine[SAME_CELL].itertuples(index=False, name=None))

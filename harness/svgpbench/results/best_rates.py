@@ -1,4 +1,4 @@
-"""Methods that differ in their rates alone, as the one of them that has the best bound."""
+"""Selection of the rates with the best bound among methods that differ in their rates alone."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ import pandas as pd
 from svgpbench.results.records import Record
 
 RATE: Final = re.compile(r"[ .\d]+$")
-"""The end of a label that says a rate."""
+"""Pattern of the rate at the end of a label."""
 
 
 def at_best_rates(frame: pd.DataFrame, records: Sequence[Record]) -> pd.DataFrame:
-    """Keep of each method, on each data set, the cells at its rates of the highest mean bound.
+    """Return the cells of each method and data set at the rates with the highest mean bound.
 
-    A failed cell makes the mean of its rates the lowest. A method that stands at several rates is named by
-    the label of the first without its rate.
+    Rates with a failed cell are ranked last. A method that has several rates is named by its first label
+    without the rate.
 
     Args:
         frame: one row per cell.
-        records: those of the cells.
+        records: the records of the cells.
     """
     labels: dict[str, list[str]] = {}
     for record in records:
@@ -53,7 +53,7 @@ def _but_rates(record: Record) -> str:
 
 
 def _name(labels: Sequence[str]) -> str:
-    """`t-SVGP` of `t-SVGP 0.1` and `t-SVGP 0.01`."""
+    """Return one name for several labels: `t-SVGP` for `t-SVGP 0.1` and `t-SVGP 0.01`."""
     if len(labels) == 1:
         return labels[0]
     return RATE.sub("", labels[0]) or labels[0]

@@ -1,4 +1,4 @@
-"""Locks by which several runs share a folder: a run locks the cell that it computes."""
+"""Locks for runs that share a folder: a run locks the cell that it computes."""
 
 from __future__ import annotations
 

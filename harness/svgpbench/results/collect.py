@@ -1,4 +1,4 @@
-"""The records that belong in one table or figure; a mixture that does not fit is refused."""
+"""Collection of the records for one table or figure. Records that do not fit together are refused."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from svgpbench.results.store import LoadedRecords, experiments, records_in, reco
 from svgpbench.results.validity import outdated_reason
 
 REPLICATED = {"experiment", "seed", "backend", "perturbation"}
-"""Keys of a cell in which the records of one data set and one method may differ."""
+"""Keys of a configuration that may differ between records of one data set and one method."""
 
 SHARED = (
     "training.em_iterations",
@@ -27,12 +27,12 @@ SHARED = (
     "split",
     "jitter",
 )
-"""Settings worth a note where rows of one table differ in them."""
+"""Settings that get a note if the rows of one table differ in them."""
 
 
 @dataclass(frozen=True)
 class Collected:
-    """Records of one experiment, in its order, and what a reader of them must know."""
+    """Records of one experiment in its order, with notes for the reader."""
 
     experiment: str
     records: tuple[Record, ...]
@@ -46,16 +46,16 @@ def collect(
     cells: Sequence[CellConfig] | None = None,
     backends: Sequence[str] | None = None,
 ) -> Collected:
-    """The records of `cells`; of all there are, where `cells` is None, those that fit together.
+    """Return the records of `cells`, or all current records of the experiment if `cells` is None.
 
     Args:
         results: folder of records.
-        experiment: what they belong to; its order becomes theirs.
-        cells: what was to run.
-        backends: names, with or without mode, to keep; None keeps all.
+        experiment: the experiment of the records, whose order they are returned in.
+        cells: the cells that were to run.
+        backends: names of backends to keep, with or without mode; None keeps all.
 
     Raises:
-        UserError: no records, records of another schema or that do not fit together.
+        UserError: there are no records, or they do not fit together, or one has another schema.
     """
     if results.is_file():
         raise UserError(f"{results} is a file; name a folder of records with --results")
@@ -83,9 +83,10 @@ def collect(
 
 
 def collected_in(results: Path) -> tuple[list[Collected], list[str]]:
-    """What fits together of each experiment of a folder, a user's own too, and a line on each left out.
+    """Return the current records of each experiment in a folder, and a line on each one left out.
 
-    Raises `UserError` for a folder that is not there and for one of its files that is damaged.
+    Experiments of the user are included. Raises `UserError` if the folder does not exist, and
+    `UnreadableFileError` if one of its Parquet files is damaged.
     """
     if not results.is_dir():
         raise UserError(f"{results}: there is no such folder; name one of records with --results")
@@ -114,16 +115,16 @@ def _of_name(results: Path, name: str) -> Collected:
 
 
 def _readable(found: LoadedRecords) -> tuple[list[Record], list[str]]:
-    """The records, and a note on files that are none."""
+    """Return the records, and a note on each damaged file."""
     again = "left out, and `svgpbench run` makes it anew"
     return found.records, [f"{again}: {line}" for line in found.damaged]
 
 
 def of_one_preset(records: list[Record], experiment: Experiment) -> tuple[list[Record], str]:
-    """All records where they fit together, else those of the preset that has most; and a note on presets.
+    """Return all records if they fit together, else those of the preset with most, and a note on presets.
 
-    Presets may differ in their settings, and no table mixes those. Raises `UserError` where records of no
-    preset are in the way.
+    Presets may differ in their settings, which no table mixes. Raises `UserError` if the records do not
+    fit together and one of them belongs to no preset.
     """
     cells = {name: resolve(experiment, name) for name in experiment.presets}
     data = {record.config.data.title for record in records}  # another set need not be at hand
@@ -151,7 +152,7 @@ def of_one_preset(records: list[Record], experiment: Experiment) -> tuple[list[R
 
 
 def _order(experiment: Experiment) -> Callable[[Record], tuple[int | str, ...]]:
-    """The order of the experiment file, names that it does not have last."""
+    """Return the sort key of the order of the experiment file; unknown names come last."""
 
     def key(record: Record) -> tuple[int | str, ...]:
         config, split = record.config, record.config.split
@@ -171,7 +172,7 @@ def _place(names: Sequence[str], name: str) -> tuple[int, str]:
 
 
 def _current(records: Iterable[Record], notes: list[str]) -> tuple[list[Record], list[str]]:
-    """The records that still say what their cells give, and a note on those that do not."""
+    """Return the records that are not outdated, and a note for each reason of the others."""
     reasons: Counter[str] = Counter()
     current: list[Record] = []
     for record in records:
@@ -198,7 +199,7 @@ def _names(record: Record) -> set[str]:
 
 
 def refuse_mixture(records: Sequence[Record]) -> None:
-    """Raise `UserError` where records of one data set and one method differ in their settings."""
+    """Raise `UserError` if records of one data set and one method differ in their settings."""
     first: dict[tuple[str, str], Record] = {}
     for record in records:
         config = record.config
@@ -214,18 +215,18 @@ def refuse_mixture(records: Sequence[Record]) -> None:
 
 
 def _settings(record: Record) -> Iterator[tuple[str, Any]]:
-    """Everything that must agree within a row of a table, by dotted key."""
+    """Yield each setting that must agree within a row of a table, by dotted key."""
     config = record.config.model_dump(mode="json", exclude=REPLICATED)
     config["split"].pop("fold")
     if config["split"]["kind"] == "random":
         config["split"].pop("seed")
-    config["data"].pop("path")  # what is in the file counts
+    config["data"].pop("path")  # the fingerprint of its content counts
     yield from _flat(config)
     yield "data.fingerprint", record.data.get("fingerprint")
 
 
 def dotted_settings(record: Record) -> Iterator[tuple[str, Any]]:
-    """The whole configuration of a record's cell by dotted key."""
+    """Yield the whole configuration of a record's cell by dotted key."""
     return _flat(record.config.model_dump(mode="json"))
 
 
@@ -238,7 +239,7 @@ def _flat(values: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]
 
 
 def _differences_between_rows(records: Sequence[Record]) -> Iterator[str]:
-    """Settings in which rows differ: legitimate, but a reader who compares rows must know."""
+    """Yield a note for each setting in which rows differ, which a reader who compares rows must know."""
     flat = [dict(_settings(record)) for record in records]
     for shared in SHARED:
         for key in sorted(key for key in flat[0] if key == shared or key.startswith(f"{shared}.")):
@@ -252,7 +253,7 @@ def _differences_between_rows(records: Sequence[Record]) -> Iterator[str]:
 
 
 def several_versions(records: Sequence[Record]) -> Iterator[str]:
-    """Packages that some records were made with in one version and some in another."""
+    """Yield a note for each package that the records were made with in several versions."""
     found: dict[str, set[str]] = {}
     for record in records:
         if record.environment is not None:

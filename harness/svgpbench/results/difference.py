@@ -1,4 +1,4 @@
-"""The difference of two records of one cell."""
+"""Numerical difference of two records of one cell."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from svgpbench.results.records import Record
 def difference(one: Record, other: Record) -> float:
     """Return the largest |difference| / max|value| over the columns of the first record's trace.
 
-    Infinite if the second record has another status or lacks a point. It may have more columns.
+    Infinite if the status, the number of points or the positions of nulls differ, or if the second record
+    lacks a column of the first. It may have more columns.
     """
     a, b = one.trace_without_times(), other.trace_without_times()
     if one.status != other.status or not a.keys() <= b.keys():

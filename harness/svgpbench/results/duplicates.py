@@ -1,4 +1,4 @@
-"""Choose between several records of one cell."""
+"""Selection of one record among several records of one cell."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _of_two(one: LocatedRecord, other: LocatedRecord, newest: bool) -> LocatedRe
 
 
 def _numbers(record: Record) -> tuple[Any, ...]:
-    """Return what the cell determines of its record: all but times."""
+    """Return all results of a record that the cell determines: everything but times."""
     metrics = {name: value for name, value in record.metrics.items() if name != "seconds"}
     return record.status, record.data, record.trace_without_times(), metrics
 

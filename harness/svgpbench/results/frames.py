@@ -1,4 +1,4 @@
-"""Records as pandas tables: a row a cell, and a row an EM iteration of a cell."""
+"""Records as data frames: one row per cell, or one row per EM iteration of a cell."""
 
 from __future__ import annotations
 
@@ -14,11 +14,14 @@ from svgpbench.plugins import LIKELIHOODS, load
 from svgpbench.results.records import Record
 
 SAME_CELL = ["data", "method", "split_seed", "fold", "seed"]
-"""What cells share that should give the same numbers on every backend."""
+"""Columns that identify a cell; its numbers should agree on every backend."""
 
 
 def final_frame(records: Sequence[Record]) -> pd.DataFrame:
-    """One row a cell: what it is, its status, its metrics where it ended well, and which its record lacks."""
+    """Return one row per cell: configuration, status, and final metrics if its status is `ok`.
+
+    `unrecorded` is the set of metrics that the record of an `ok` cell lacks.
+    """
     rows = []
     for record in records:
         metrics = record.metrics if record.status == "ok" else {}
@@ -32,7 +35,7 @@ def final_frame(records: Sequence[Record]) -> pd.DataFrame:
 
 
 def trace_frame(records: Sequence[Record]) -> pd.DataFrame:
-    """One row an EM iteration of each cell, of failed cells up to where they failed."""
+    """Return one row per cell and EM iteration, for failed cells up to the failure."""
     points: list[dict[str, Any]] = []
     for record in records:
         trace = dict(record.trace)
@@ -45,10 +48,10 @@ def trace_frame(records: Sequence[Record]) -> pd.DataFrame:
 
 
 def averaged_over_outputs(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """One row in place of the cells that differ in the output `NAME@OUTPUT` alone, and notes on them.
+    """Return a frame with one row per cell averaged over outputs `NAME@OUTPUT`, and notes on the tables.
 
-    A metric is their mean where it is declared to have one. A row fails where one of its cells did, and
-    so does one that lacks outputs that others have.
+    A metric is averaged if it is declared to have a mean over outputs, else it is NaN. A row has the
+    status of a failed cell if there is one, and `skipped` if it lacks outputs that others have.
     """
     frame = frame.assign(table=frame["data"].str.partition("@")[0])
     outputs = {str(table): len(cells["data"].unique()) for table, cells in frame.groupby("table")}
@@ -95,14 +98,14 @@ def _identity(record: Record) -> dict[str, Any]:
 
 
 def count_by(frame: pd.DataFrame, *columns: str) -> Counter[tuple[str, ...]]:
-    """How many rows have each combination of values, in the order they come in."""
+    """Count the rows with each combination of values, in order of first appearance."""
     return Counter(zip(*(frame[column].map(str) for column in columns), strict=True))
 
 
 def reference_backend(frame: pd.DataFrame) -> str:
-    """The backend whose numbers stand for all: that of most good cells, in double precision.
+    """Return the reference backend: the one with most `ok` cells, among those of float64 if any.
 
-    Raises `UserError` where there are perturbed replicas alone, which stand for nothing.
+    Raises `UserError` if all records are of perturbed replicas.
     """
     plain = frame[frame["perturbation"] == 0]
     if plain.empty:

@@ -1,4 +1,4 @@
-"""Merge the records of several folders into one."""
+"""Merging of the records of several folders into one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from svgpbench.results.store import check_writable, records_below, records_in
 
 @dataclass(frozen=True)
 class Merged:
-    """What a merge added, what was there, and what it left out."""
+    """Counts of the records that a merge added and that were there before, and its warnings."""
 
     added: int
     there: int  # before the merge

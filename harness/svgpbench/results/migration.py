@@ -1,8 +1,8 @@
-"""Records of schema 1 rewritten for schema 2: configurations completed, ids anew, no number touched.
+"""Migration of records from schema 1 to schema 2, with complete configurations and new ids.
 
-Schema 1 stored what an experiment file said, and its ids do not follow from that. Every method was at
-version 1 while it was in use. Its replicas moved the targets by rounding; those of schema 2 move the
-inputs, so a replica of schema 1 is one of no cell any more and has to be run again.
+No number changes. Schema 1 stored the text of an experiment file, from which ids do not follow. Every
+method had version 1 at that time. Replicas of schema 1 perturbed the targets, those of schema 2 perturb
+the inputs. A replica of schema 1 therefore belongs to no cell and must be run again.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ OLD_SCHEMA, OLD_VERSION = 1, 1
 
 @dataclass(frozen=True)
 class Migrated:
-    """What became of the records of a folder."""
+    """Counts of the records that a migration rewrote or left alone, and the replicas that it removed."""
 
     rewritten: int
-    current: int  # were of this schema already
-    replicas: tuple[Path, ...]  # were removed
+    current: int  # already of schema 2
+    replicas: tuple[Path, ...]  # files that were removed
 
 
 def migrate(folder: Path) -> Migrated:
-    """Rewrite every record of schema 1 under a folder.
+    """Rewrite every record of schema 1 under a folder, and delete its replicas.
 
-    Raises `UserError` for a file that is no record, a data set that is not at hand, or a folder that
-    cannot be written; what was rewritten by then stays.
+    Raises `UserError` if a file is no record, a data set is not installed, or the folder cannot be
+    written. Records that were rewritten before the error stay.
     """
     rewritten, current, replicas = 0, 0, []
     for path in record_files(folder):
@@ -59,10 +59,10 @@ def migrate(folder: Path) -> Migrated:
 
 
 def migrated(raw: dict[str, Any]) -> Record:
-    """The record of schema 2 that says the same as one of schema 1."""
+    """Return the record of schema 2 with the content of a record of schema 1."""
     declared = raw["config"]
     likelihood = load(LIKELIHOODS, declared["likelihood"]["name"])
-    # every key of every likelihood was written out, at a default where the likelihood has none of it
+    # schema 1 wrote the keys of all likelihoods; keep those of this one
     keys = {"name", *option_names(likelihood)}
     kept = {key: value for key, value in declared["likelihood"].items() if key in keys}
     config = CellConfig.model_validate(declared | {"likelihood": kept})

@@ -1,7 +1,7 @@
-"""Which methods are on the front of accuracy against the cost of training, data set by data set.
+"""Pareto front of accuracy against the cost of training, for each data set.
 
-After Ober et al. 2024, Recommendations for Baselines and Benchmarking Approximate Gaussian Processes: a
-method is worth its cost where nothing that costs less is as good.
+A method is worth its cost if no cheaper method is as good. Source: Ober et al. 2024, Recommendations for
+Baselines and Benchmarking Approximate Gaussian Processes.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ Place: TypeAlias = Literal["front", "open", "dominated", "failed", "uncounted"]
 COSTS: Final[dict[Cost, str]] = {"flops": "FLOPs of training", "seconds": "seconds of training"}
 PREFIXES: Final = ("", "k", "M", "G", "T", "P", "E")
 ALIKE: Final = 1.1
-"""Costs within this ratio do not differ in practice (rule 3)."""
+"""Costs within this ratio do not differ in practice."""
 
 MOST_NAMES: Final = 2
-"""Rivals that a cell of a table names; CSV and JSON have all."""
+"""Most rivals that a table entry names. CSV and JSON have all of them."""
 
 RULE: Final = (
     f"a rival of a method costs at most {ALIKE} times as much, in the median over cells; a method is "
@@ -43,7 +43,7 @@ RULE: Final = (
 
 @dataclass(frozen=True)
 class Point:
-    """A method on a data set: its score, what its training cost, and how it stands at that cost."""
+    """A method on a data set: its score, the cost of its training and its place on the front."""
 
     data: str
     method: str
@@ -51,13 +51,11 @@ class Point:
     error: float
     cost: float
     place: Place
-    by: tuple[
-        Effect, ...
-    ] = ()  # against whom it is dominated or open: `of` is the rival, for it positive
+    by: tuple[Effect, ...] = ()  # rivals that make it dominated or open; positive in favour of `of`
 
     @property
     def text(self) -> str:
-        """`front`, `open: A`, `dominated: A, B`; of more rivals two, and how many more there are."""
+        """The place and the rivals, such as `front` or `dominated: A, B`. At most two rivals are named."""
         names = ", ".join(effect.of for effect in self.by[:MOST_NAMES])
         more = len(self.by) - MOST_NAMES
         return (
@@ -68,7 +66,7 @@ class Point:
 
 
 def scaled(number: float) -> str:
-    """`1.23 G`; three digits."""
+    """Return a number with a prefix and three digits, such as `1.23 G`; `–` for NaN."""
     if math.isnan(number):
         return "–"
     power = min(max(math.floor(math.log10(number) / 3), 0) if number > 0 else 0, len(PREFIXES) - 1)
@@ -76,7 +74,7 @@ def scaled(number: float) -> str:
 
 
 def known_score(name: str) -> str:
-    """The name of a metric that differences are judged in; raises `UserError` for one that is not."""
+    """Return the name of a score. Raises `UserError` if it has no region of practical equivalence."""
     if name not in (judged := MEASURES.keys() & METRICS.keys()):
         metric(name)
         raise unknown("metric with a region of practical equivalence", name, judged)
@@ -84,7 +82,7 @@ def known_score(name: str) -> str:
 
 
 def costs_of(records: Iterable[Record]) -> tuple[pd.DataFrame, list[str]]:
-    """What training a cell cost, by `cell_id`, and notes on what is not counted."""
+    """Return the costs of training by `cell_id` (columns `flops` and `seconds`), and notes on the FLOPs."""
     rows: dict[str, dict[str, float]] = {}
     notes: dict[str, set[str]] = {}
     for record in records:
@@ -101,13 +99,13 @@ def costs_of(records: Iterable[Record]) -> tuple[pd.DataFrame, list[str]]:
 
 
 def points(frame: pd.DataFrame, costs: pd.DataFrame, score: str, cost: Cost) -> list[Point]:
-    """Every method on every data set, in their order.
+    """Return a point for each method and data set, in their order.
 
     Args:
-        frame: a row a cell of one backend, perturbed replicas too.
-        costs: those of the cells that are no replicas.
+        frame: one row per cell of one backend, with perturbed replicas.
+        costs: the costs of the cells that are no replicas, by `cell_id`.
         score: a metric with a region of practical equivalence.
-        cost: which of the costs.
+        cost: the column of `costs`.
     """
     found: list[Point] = []
     for data, cells in frame.groupby("data", sort=False):
@@ -141,7 +139,7 @@ def _on(data: str, cells: pd.DataFrame, costs: pd.Series[float], score: str) -> 
 def _stands(
     pairs: OneDataSet, name: str, rivals: Sequence[str], spent: dict[str, float]
 ) -> tuple[Place, tuple[Effect, ...]]:
-    """The place of a method, and the rivals to whom it owes it."""
+    """Return the place of a method, and the effects of the rivals that determine it."""
     over: list[Effect] = []
     unsettled: list[Effect] = []
     for rival in rivals:

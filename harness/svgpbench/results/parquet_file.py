@@ -1,10 +1,12 @@
-"""One Parquet file per experiment, `<folder>/<experiment>.parquet`: one row per record, numbers bit for bit.
+"""One Parquet file per experiment, `<folder>/<experiment>.parquet`, with one row per record.
 
-Numbers of a record are columns, `metric_NAME` and, as lists, `trace_NAME`: whole numbers where all of the
-experiment's are, else double; null is null. `config`, `data`, `environment`, `timing` and `worker` are the
-JSON of the record; `order` says which metrics and trace columns it has, and `other` holds those that their
-column cannot say exactly, such as a whole number among doubles. A digest of all values stands in the file's
-metadata, so that a file which was cut off or changed is refused.
+Metrics are columns `metric_NAME`, and traces are columns of lists `trace_NAME`. A column holds integers if
+all its values in the experiment are integers, else doubles. Null is null. Numbers are stored bit for bit.
+
+`config`, `data`, `environment`, `timing` and `worker` are the JSON of the record. `order` lists the metrics
+and trace columns of the record. `other` holds values that their column cannot represent exactly, such as an
+integer among doubles. The metadata of the file has a digest of all values, so that a file that was cut off
+or changed is refused.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ from svgpbench.results.records import (
 )
 
 MARK: Final = b"svgpbench"
-"""Key of the file's metadata under which the schema and the digest lie."""
+"""Key of the file's metadata that has the schema and the digest."""
 
 ABOUT: Final = ("schema_version", "experiment", "digest")
 PLAIN: Final = {
@@ -60,7 +62,7 @@ PREFIX: Final = {"metrics": "metric_", "trace": "trace_"}
 
 
 class Lists(NamedTuple):
-    """A column of lists: list i is numbers[ends[i - 1] : ends[i]], null where `present` is false."""
+    """A column of lists: list i is numbers[ends[i - 1] : ends[i]], with null where `present` is false."""
 
     numbers: npt.NDArray[Any]
     present: npt.NDArray[np.bool_]
@@ -80,7 +82,7 @@ class Lists(NamedTuple):
 
 @dataclass(frozen=True)
 class ParquetRecords:
-    """The columns of an experiment's file, from which single records are built."""
+    """The columns of an experiment's file, from which records are built one by one."""
 
     path: Path
     plain: dict[str, list[Any]]
@@ -88,7 +90,7 @@ class ParquetRecords:
 
     @functools.cached_property
     def rows(self) -> dict[str, int]:
-        """Row of each cell id."""
+        """Row number of each cell id."""
         return {cell_id: row for row, cell_id in enumerate(self.plain["cell_id"])}
 
     def records(self) -> list[Record]:
@@ -119,7 +121,7 @@ class ParquetRecords:
                 name: inexact[name] if name in inexact else self._value(f"{prefix}{name}", row)
                 for name in order[part]
             }
-        # validated when it was written, and the digest says that it is the same
+        # it was validated when it was written, and the digest shows that it has not changed
         return Record.model_construct(**content)
 
     def _value(self, column: str, row: int) -> Number | list[Number]:
@@ -131,14 +133,14 @@ class ParquetRecords:
 
 @functools.lru_cache
 def _environment(text: str) -> Environment | None:
-    """Parse an environment, which many records share."""
+    """Return the environment of its JSON. It is cached, since many records share one."""
     return None if text == "null" else Environment.model_validate_json(text)
 
 
 def write_parquet_records(folder: Path, records: Iterable[Record]) -> Path:
-    """Write records of one experiment, whole or not at all, in the place of the file that is there.
+    """Write all records of one experiment to its file, whole or not at all. It replaces an existing file.
 
-    Raises `UserError` where it cannot be written.
+    Raises `UserError` if it cannot be written.
     """
     ordered = sorted(records, key=lambda record: (record.config.backend.name, record.cell_id))
     (experiment,) = {record.config.experiment for record in ordered}
@@ -156,12 +158,12 @@ def write_parquet_records(folder: Path, records: Iterable[Record]) -> Path:
     )
     path = parquet_path(folder, experiment)
     write_whole(path, buffer.getvalue())
-    _read.cache_clear()  # a clock may tick too slowly to tell two files of one size apart
+    _read.cache_clear()  # two files of one size may have the same time of change
     return path
 
 
 def _table(contents: Sequence[dict[str, Any]]) -> pa.Table:
-    """Records as JSON has them, a row each."""
+    """Return a table with one row per record; `contents` has the records as JSON objects."""
     columns = {
         name: pa.array([content[name] for content in contents], type_)
         for name, type_ in PLAIN.items()
@@ -192,7 +194,7 @@ def _texts(values: Iterable[Any]) -> pa.Array:
 
 
 def _numbers(values: Iterable[Any]) -> Iterable[Any]:
-    """What a column holds, lists or not."""
+    """Return the numbers of a column, whether its values are lists or not."""
     return itertools.chain.from_iterable(x if isinstance(x, list) else (x,) for x in values)
 
 
@@ -201,12 +203,12 @@ def _is_whole(value: Number) -> bool:
 
 
 def _is_exactly(value: Any, kind: type) -> bool:
-    """Whether a column of this kind says it bit for bit."""
+    """Return True if a column of this type represents the value, or all values of a list, bit for bit."""
     return all(x is None or type(x) is kind for x in _numbers([value]))
 
 
 def _columns(table: pa.Table) -> tuple[dict[str, list[Any]], dict[str, Lists]]:
-    """The columns as Python and NumPy have them."""
+    """Return the plain columns as Python lists, and the columns of lists as `Lists`."""
     plain, lists = {}, {}
     for name in table.column_names:
         column = table[name].combine_chunks()
@@ -223,7 +225,7 @@ def _columns(table: pa.Table) -> tuple[dict[str, list[Any]], dict[str, Lists]]:
 
 
 def _digest(plain: dict[str, list[Any]], lists: dict[str, Lists]) -> str:
-    """The SHA-256 of every value, however the file lays them out."""
+    """Return the SHA-256 of all values. It does not depend on the layout of the file."""
     hashed = hashlib.sha256(json.dumps(plain, sort_keys=True).encode())
     for name, column in sorted(lists.items()):
         hashed.update(json.dumps([name, column.numbers.dtype.str, column.ends]).encode())
@@ -233,7 +235,10 @@ def _digest(plain: dict[str, list[Any]], lists: dict[str, Lists]) -> str:
 
 
 def is_parquet_records(path: Path) -> bool:
-    """Whether a Parquet file says that it holds records; errors as of `read_parquet_records`."""
+    """Return True if a Parquet file is marked as holding records.
+
+    Raises `UnreadableFileError` if it is damaged or cannot be read.
+    """
     try:
         return MARK in (pq.read_schema(path).metadata or {})
     except (pa.ArrowException, OSError) as error:
@@ -241,9 +246,10 @@ def is_parquet_records(path: Path) -> bool:
 
 
 def read_parquet_records(path: Path) -> ParquetRecords:
-    """The records of a file, read once while it stays as it is.
+    """Return the records of a file. The result is cached until the file changes.
 
-    Raises `UnreadableFileError` for one that is cut off or was changed, is of another schema, or holds none.
+    Raises `UnreadableFileError` if the file is damaged, has another schema or another name, or holds no
+    records.
     """
     try:
         facts = path.stat()
@@ -270,7 +276,7 @@ def _read(path: Path, changed: int, size: int) -> ParquetRecords:
     except UnreadableFileError:
         raise
     except (pa.ArrowException, OSError, ValueError, LookupError, TypeError) as error:
-        raise _damaged(path, error) from error  # a byte that changed may make anything of the rest
+        raise _damaged(path, error) from error  # a changed byte may cause any of these
     if not whole:
         raise _damaged(path, "its digest is not that of its values")
     if not fits:

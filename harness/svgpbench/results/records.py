@@ -1,8 +1,9 @@
-"""A record of a cell, what ran, where, how it ended and what it measured; and its working form, a JSON file.
+"""Records of cells and their working files in JSON.
 
-That lies at `<folder>/<experiment>/<backend>/<cell id>.json`. It is written whole or not at
-all, with a checksum of its content; numbers keep all their digits, and NaN and infinities are stored as
-null. It holds its cell's complete configuration, so that it can be run again from itself.
+A record has the complete configuration of its cell, the environment, the status and the measurements. Its
+cell can be run again from the record alone. The working file is
+`<folder>/<experiment>/<backend>/<cell id>.json`. It is written whole or not at all, with a checksum of its
+content. Numbers keep all their digits, and NaN and infinities are stored as null.
 """
 
 from __future__ import annotations
@@ -24,30 +25,31 @@ from svgpbench.experiments.outcome import Number, Status, finite
 SCHEMA_VERSION: Final = 2
 
 FINAL: frozenset[str] = frozenset({"ok", "not_pd", "diverged"})
-"""Statuses that a resumed run leaves alone: properties of the cell. The others may owe to the machine
-(`oom`, `timeout`, `crashed`), to what is installed (`skipped`) or to a defect since repaired (`error`),
-and are run again."""
+"""Statuses that are properties of the cell, so that a resumed run keeps the record.
+
+Other statuses may be due to the machine (`oom`, `timeout`, `crashed`), to installed packages (`skipped`) or
+to a defect that has been repaired (`error`). Their cells are run again."""
 
 
 class DamagedRecordError(UserError):
-    """A file that is no whole record: cut off, changed afterwards, or something else altogether."""
+    """A file that is no whole record: it was cut off, was changed, or is something else."""
 
 
 class UnreadableFileError(UserError):
-    """A Parquet file of records that is cut off, was changed, is of another schema or of something else."""
+    """A Parquet file that was cut off, was changed, has another schema or holds no records."""
 
 
 class WorkerFacts(Strict):
-    """How used the process was that ran the cell, and how many it took."""
+    """Facts about the worker process that ran the cell, and about its interruptions."""
 
     fresh: bool
     cells_before: int
-    resumptions: int = 0  # times that a process went on where another had ended
-    lost: tuple[str, ...] = ()  # machines of a cluster that were lost while they ran the cell
+    resumptions: int = 0  # times that a process continued the cell of another
+    lost: tuple[str, ...] = ()  # cluster machines that were lost while running the cell
 
 
 class Record(Strict):
-    """One cell's result, however it ended."""
+    """The result of one cell, of whatever status."""
 
     schema_version: Literal[2] = SCHEMA_VERSION
     cell_id: str
@@ -55,19 +57,19 @@ class Record(Strict):
     config: CellConfig  # complete
     status: Status
     message: str = ""
-    traceback: str = ""  # or the end of what a dead worker wrote to stderr
+    traceback: str = ""  # or the end of stderr of a worker that died
     data: dict[str, Any]
-    environment: Environment | None  # None where the worker died before it could say
-    trace: dict[str, list[Number]]  # columns of equal length, a row an EM iteration
+    environment: Environment | None  # None if the worker died before it reported it
+    trace: dict[str, list[Number]]  # columns of equal length, one row per EM iteration
     metrics: dict[str, Number]
     timing: dict[str, Number]
     started: AwareDatetime
-    wall_s: float  # seen from outside, with the start of a fresh worker
-    peak_memory_bytes: int | None  # of the process since its start; None where it died
+    wall_s: float  # measured outside the worker, with the start of a fresh one
+    peak_memory_bytes: int | None  # of the process since its start; None if it died
     worker: WorkerFacts
 
     def trace_without_times(self) -> dict[str, list[Number]]:
-        """The columns that the cell determines."""
+        """Return the columns of the trace that the cell determines: all but `seconds`."""
         return {name: column for name, column in self.trace.items() if name != "seconds"}
 
     @field_validator("data", "trace", "metrics", "timing", mode="before")
@@ -77,7 +79,10 @@ class Record(Strict):
 
 
 def record_path(folder: Path, config: CellConfig, cell_id: str) -> Path:
-    """Where the record of a cell lies."""
+    """Return the path of the working record of a cell.
+
+    Raises `UserError` if the name of the experiment or of the backend cannot name a folder.
+    """
     for part in (config.experiment, config.backend.name):
         if not re.fullmatch(r"[\w+-][\w.+-]*", part):
             raise UserError(
@@ -87,12 +92,12 @@ def record_path(folder: Path, config: CellConfig, cell_id: str) -> Path:
 
 
 def parquet_path(folder: Path, experiment: str) -> Path:
-    """Where the records of an experiment are kept."""
+    """Return the path of the Parquet file of an experiment."""
     return folder / f"{experiment}.parquet"
 
 
 def checkpoint_path(folder: Path, config: CellConfig, cell_id: str) -> Path:
-    """Where a cell that is not done keeps its place."""
+    """Return the path of the checkpoint of an unfinished cell."""
     return record_path(folder, config, cell_id).with_suffix(".checkpoint.npz")
 
 
@@ -105,13 +110,13 @@ def write_record(folder: Path, record: Record) -> Path:
 
 
 def checksum(content: dict[str, Any]) -> str:
-    """The SHA-256 of a record's content, however it is laid out."""
+    """Return the SHA-256 of a record's content. It does not depend on the layout of the file."""
     text = json.dumps(content, sort_keys=True, allow_nan=False)
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
 def _layout(value: Any, indent: str = "") -> str:
-    """JSON with a line a key and lists on one line: short, and readable as a diff."""
+    """Return JSON with one line per key and lists on one line, which gives readable diffs."""
     if not isinstance(value, dict) or not value:
         return json.dumps(value, allow_nan=False, ensure_ascii=False)
     inner = indent + " "
@@ -120,11 +125,11 @@ def _layout(value: Any, indent: str = "") -> str:
 
 
 def read_record(path: Path) -> Record:
-    """One record.
+    """Return the record of a working file.
 
     Raises:
-        DamagedRecordError: naming the file and what is wrong with it.
-        UserError: a file that cannot be read, or of another schema.
+        DamagedRecordError: the file is no record, was changed, or holds the record of another cell.
+        UserError: the file cannot be read, or has another schema.
     """
     raw = read_content(path)
     if (schema := raw["schema_version"]) != SCHEMA_VERSION:
@@ -148,7 +153,10 @@ def read_record(path: Path) -> Record:
 
 
 def read_content(path: Path) -> dict[str, Any]:
-    """The JSON object of a record of any schema; errors as of `read_record`."""
+    """Return the JSON object of a record of any schema, without checking it further.
+
+    Raises `UserError` if it cannot be read, and `DamagedRecordError` if it is no such object.
+    """
     try:
         raw = json.loads(path.read_bytes(), parse_constant=_no_constant)
     except OSError as error:
@@ -165,7 +173,7 @@ def _no_constant(name: str) -> Any:
 
 
 def set_aside(path: Path) -> Path:
-    """Give a file another name, under which nothing reads it; raises `UserError` where that fails."""
+    """Rename a file so that nothing reads it, and return the new path. Raises `UserError` if that fails."""
     aside, count = path.with_suffix(".damaged"), 1
     while aside.exists():
         aside, count = path.with_suffix(f".damaged-{count}"), count + 1
@@ -176,16 +184,16 @@ def set_aside(path: Path) -> Path:
 
 
 def is_record_name(name: str) -> bool:
-    """Whether a file is called as a record, among whatever else lies below a folder of a user's."""
+    """Return True if a file name is that of a working record. Other files may be in the same folder."""
     return re.fullmatch(r"[0-9a-f]{16}\.json", name) is not None
 
 
 def record_files(folder: Path, experiment: str = "*") -> list[Path]:
-    """The files of all records of an experiment, or of all experiments; none where nothing ran yet."""
+    """Return the sorted working files of an experiment, or of all experiments."""
     found = folder.glob(f"{experiment}/*/*.json")
     return sorted(path for path in found if is_record_name(path.name))
 
 
 def is_final(record: Record) -> bool:
-    """Whether a resumed run keeps this record instead of running its cell again."""
+    """Return True if a resumed run keeps this record instead of running its cell again."""
     return record.status in FINAL

@@ -1,7 +1,7 @@
 """The store of records: a JSON file per working record, a Parquet file per experiment.
 
-Readers need not know where a record lies. If a cell has a record in both, the final one is taken, and of
-two final ones the one that started later: a run with `--force` replaces what the Parquet file has.
+Readers need not know which file has a record. If a cell has a record in both, the final one is taken. Of two
+final ones, the one that started later is taken, so that a run with `--force` replaces the older record.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from svgpbench.results.records import (
 
 @dataclass(frozen=True)
 class LoadedRecords:
-    """Records, and a line on each damaged working record."""
+    """Records with their files, and a message for each damaged working record."""
 
     stored: tuple[LocatedRecord, ...]
     damaged: tuple[str, ...]
@@ -61,7 +61,7 @@ def records_in(folder: Path, experiment: str | None = None) -> LoadedRecords:
 
 
 def records_of(folder: Path, cells: Sequence[Identity]) -> LoadedRecords:
-    """Return the records of some cells in their order, as far as there are any. Raises as `records_in`."""
+    """Return the records of some cells in their order, without missing ones. Raises as `records_in`."""
     stored: list[LocatedRecord] = []
     damaged: list[str] = []
     for cell in cells:

@@ -1,4 +1,4 @@
-"""Records as one tidy table for other programs: a row a cell, or a row a point of its trace."""
+"""Tidy tables of records for other programs: one row per cell, or one row per trace point."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PANDAS = {
     "truth": "boolean",
     "moment": "datetime64[us, UTC]",
 }
-"""What pandas, and through it Parquet, calls a type; each but `number` has nulls of its own."""
+"""The pandas dtype of each type, which Parquet gets too. All but `number` have a separate null."""
 
 
 class Column(NamedTuple):
@@ -56,7 +56,7 @@ CELL = (
     Column("standing", "text", "", "current; or superseded, or unknown, and why"),
     Column("status", "text", "", "ok, or how it failed"),
 )
-"""What a row of either table is of."""
+"""Columns of both tables that describe the cell."""
 
 OF_A_CELL = (
     Column("message", "text", "", "what the failure said"),
@@ -85,11 +85,11 @@ OF_A_POINT = (
     Column("iteration", "whole", "", "EM iteration, from 1"),
     Column("seconds", "number", "s", METRICS["seconds"].formula),
 )
-"""What every trace has; its other columns are numbers under the names of its record."""
+"""Columns of every trace. Other columns of a trace are numbers with their names in the record."""
 
 
 def cells_table(stored: Sequence[LocatedRecord]) -> pd.DataFrame:
-    """A row a cell; the numbers of a record that are no metrics come last, under their own names."""
+    """Return one row per cell. Numbers of a record that are not in `METRICS` are the last columns."""
     frame = final_frame([one.record for one in stored]).drop(columns="unrecorded")
     facts = pd.DataFrame([_facts(one) for one in stored], index=frame.index)
     others = [_others(one.record) for one in stored]
@@ -98,9 +98,9 @@ def cells_table(stored: Sequence[LocatedRecord]) -> pd.DataFrame:
 
 
 def traces_table(stored: Sequence[LocatedRecord]) -> pd.DataFrame:
-    """A row an evaluated iteration of a cell, of failed cells up to where they failed.
+    """Return one row per cell and evaluated iteration, for failed cells up to the failure.
 
-    Raises `UserError` where no cell came as far as that.
+    Raises `UserError` if no cell has a trace.
     """
     frame = trace_frame([one.record for one in stored])
     if frame.empty:
@@ -109,12 +109,12 @@ def traces_table(stored: Sequence[LocatedRecord]) -> pd.DataFrame:
     facts.index = pd.Index([one.record.cell_id for one in stored])
     whole = frame.join(facts, on="cell_id")
     declared = (*CELL, *OF_A_POINT)
-    repeated = {"iterations", "n_train", "n_test", "dimensions"}  # of the table of cells
+    repeated = {"iterations", "n_train", "n_test", "dimensions"}  # these are in the table of cells
     return _typed(whole.drop(columns=list(repeated)), declared)
 
 
 def _typed(frame: pd.DataFrame, declared: Sequence[Column]) -> pd.DataFrame:
-    """The declared columns in their order and types, then what else there is, as numbers."""
+    """Return the declared columns with their types, followed by all other columns as float64."""
     types = {column.name: PANDAS[column.type] for column in declared}
     others = [name for name in frame if name not in types]
     return frame[[*types, *others]].astype(types | dict.fromkeys(others, "float64"))
@@ -125,7 +125,10 @@ def _standing(record: Record) -> dict[str, Any]:
 
 
 def standing(record: Record) -> str:
-    """`current`, or `superseded` or `unknown` and why: a file of the user's may lie on another machine."""
+    """Return `current`, or `superseded` or `unknown` with the reason.
+
+    It is unknown if the data or the method are not installed here.
+    """
     try:
         why = outdated_reason(record)
     except UserError as error:
@@ -134,7 +137,7 @@ def standing(record: Record) -> str:
 
 
 def _facts(stored: LocatedRecord) -> dict[str, Any]:
-    """What a table of cells has beside what every table of results has."""
+    """Return the values of a record that `final_frame` lacks."""
     record = stored.record
     place = record.environment
     return _standing(record) | {
@@ -161,7 +164,10 @@ def _others(record: Record) -> dict[str, Any]:
 
 
 def warnings(stored: Sequence[LocatedRecord], table: pd.DataFrame) -> Iterator[str]:
-    """A line on each reason for which rows of their table should not be mixed."""
+    """Yield a warning for each reason not to mix rows of the table.
+
+    Reasons are outdated records, and several versions of a method, a data set or a package.
+    """
     cells = table.drop_duplicates("cell_id")
     for reason, count in Counter(cells["standing"]).items():
         if reason != "current":
@@ -182,7 +188,7 @@ def warnings(stored: Sequence[LocatedRecord], table: pd.DataFrame) -> Iterator[s
 
 
 def check_table_path(path: Path) -> None:
-    """Raise `UserError` for a file that is no table's, or that no folder is there for."""
+    """Raise `UserError` if a path does not end in .parquet or .csv, or if its folder does not exist."""
     if path.suffix not in (".parquet", ".csv"):
         raise UserError(f"--out {path}: give a name that ends in .parquet or .csv")
     refuse_absent_folder(path, "--out ")

@@ -1,4 +1,4 @@
-"""What claims ask of traces: their area, the smoothed bound, how far it drops, where θ goes."""
+"""Measures of traces for claims: the mean, the smoothed bound, its largest drop, and hyperparameters."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from svgpbench.stats.convergence import BoundTrace, bound_trace
 from svgpbench.stats.measures import MEASURES
 
 SETTLED = 10
-"""EM iterations after which a drop of the bound counts against steadiness."""
+"""EM iterations after which drops of the bound count."""
 
 FULL = ("t-svgp", "q-svgp")
-"""Methods whose q(u) is any Gaussian."""
+"""Methods whose q(u) is an unrestricted Gaussian."""
 
 ON_TWO_BASES = ("orth", "hybrid")
-"""Methods whose q is any with a mean on γ and β: in other coordinates the same."""
+"""Methods whose q has a mean on γ and β. They have the same family of q in other coordinates."""
 
 THETA = ("variance", "lengthscale_mean", "noise_variance")
 
 THIRDS = ("elbo_early", "elbo_midway", "elbo_late")
-"""The mean bound of a third of a trace."""
+"""Measures that are the mean bound of a third of the trace, in order."""
 
 LOGS = dict(zip(("log_variance", "log_lengthscale", "log_noise"), THETA, strict=True))
-"""The logarithm of what a run ends with."""
+"""Measures that are the logarithm of a final hyperparameter, with its name."""
 
 
 def traced_columns(records: Sequence[Record]) -> dict[str, list[Any]]:
@@ -52,9 +52,9 @@ def traced_columns(records: Sequence[Record]) -> dict[str, list[Any]]:
 
 
 def bound_traces(records: Sequence[Record]) -> list[BoundTrace]:
-    """Return the smoothed bound of each record, with the best that is known for its cell.
+    """Return the smoothed bound of each record, with the best bound that is known for its cell.
 
-    The best is that of any record with the same data, start, learned parts and family of q.
+    The best bound is the largest of all records with the same data, start, learned parts and family of q.
     """
     traces = [_bound_trace(record) for record in records]
     best: dict[str, float] = defaultdict(lambda: -math.inf)
@@ -73,16 +73,22 @@ def _bound_trace(record: Record) -> BoundTrace:
 
 
 def _place(record: Record) -> str:
-    """What cells share whose bounds have one optimum: all but coordinates of q, backend and rates."""
+    """Return a key that is equal for cells whose bounds have the same optimum.
+
+    It leaves out the coordinates of q, the backend and the rates.
+    """
     config = record.config
     parts = (config.data, config.split, config.kernel, config.likelihood, config.inducing)
     of = _family(config.method)
-    width = config.method.options.get("residual_variance", "prior")  # of q(f|u): a bound of its own
+    width = config.method.options.get("residual_variance", "prior")  # of q(f|u); changes the bound
     return repr((*parts, config.training.learn, config.seed, config.perturbation, of, width))
 
 
 def _family(method: MethodConfig) -> str:
-    """What methods share that have one best q at every θ, DECOUPLED where its likelihood is log-concave."""
+    """Return a key that is equal for methods with the same optimal q at every θ.
+
+    For DECOUPLED, this holds if the likelihood is log-concave.
+    """
     if method.name in FULL:
         return ""
     if method.name in ON_TWO_BASES or method.options.get("union"):
@@ -91,20 +97,20 @@ def _family(method: MethodConfig) -> str:
 
 
 def _log_theta(record: Record) -> pd.DataFrame:
-    """Return the logarithms of the hyperparameters, by iteration."""
+    """Return the logarithms of the hyperparameters in the trace, with one row per iteration."""
     columns = {key: record.trace[key] for key in THETA if key in record.trace}
     index = pd.Index(record.trace.get("iteration", ()), dtype=float)
     return pd.DataFrame(columns, index, dtype=float).map(np.log)
 
 
 def _mean(record: Record, column: str) -> float:
-    """The mean of a trace: its area, a row an EM iteration."""
+    """Return the mean of a column of the trace over EM iterations, NaN if it has no value."""
     values = [value for value in record.trace.get(column, ()) if value is not None]
     return math.fsum(values) / len(values) if values else math.nan
 
 
 def _third(record: Record, at: int) -> float:
-    """The mean bound of the points of a trace in a third of its iterations, from 0."""
+    """Return the mean bound of the trace in third `at` (0, 1 or 2) of the iterations, NaN without a value."""
     iterations, third = record.trace.get("iteration", ()), record.config.training.iterations / 3
     points = zip(iterations, record.trace.get("elbo", ()), strict=True)
     values = [x for i, x in points if i is not None and x is not None and at < i / third <= at + 1]
@@ -117,13 +123,16 @@ def _log(record: Record, theta: str) -> float:
 
 
 def _last(record: Record, column: str) -> float:
-    """The last number of a trace, NaN where it has no such column."""
+    """Return the last number of a column of the trace, NaN if there is none."""
     values = [value for value in record.trace.get(column, ()) if value is not None]
     return float(values[-1]) if values else math.nan
 
 
 def _largest_drop(record: Record) -> float:
-    """By how much the bound fell at most from one EM iteration to the next, once it should have settled."""
+    """Return the largest drop of the bound between trace points after `SETTLED`, at least 0.
+
+    NaN if the trace is too short.
+    """
     bound = pd.Series(record.trace.get("elbo", ()), dtype=float)
     if len(bound) <= SETTLED + 1:
         return math.nan
@@ -131,7 +140,7 @@ def _largest_drop(record: Record) -> float:
 
 
 def frame_of(records: Sequence[Record]) -> pd.DataFrame:
-    """A row a cell: its metrics, and what of its data and its trace predicates ask for."""
+    """Return one row per cell: the columns of `final_frame`, the measures of traces and data factors."""
     return final_frame(records).assign(
         **traced_columns(records),
         e_rate=[_rate(record) for record in records],
@@ -141,14 +150,14 @@ def frame_of(records: Sequence[Record]) -> pd.DataFrame:
 
 
 def _factors(records: Sequence[Record]) -> dict[str, list[float]]:
-    """A column a factor of a grid."""
+    """Return one column for each factor of a grid of data sets, NaN for cells without it."""
     levels = [dict(record.config.data.factors) for record in records]
     names = dict.fromkeys(name for each in levels for name in each)
     return {name: [each.get(name, math.nan) for each in levels] for name in names}
 
 
 def _rate(record: Record) -> float:
-    """The rate of the E-step, or γ₀ of an online run, where it is one for the whole run."""
+    """Return the rate of the E-step, or γ₀ of an online run, NaN if it is not one constant number."""
     training = record.config.training
     if training.kind == "online":
         return training.online.rates[0] if len(training.online.rates) == 1 else math.nan
@@ -156,7 +165,7 @@ def _rate(record: Record) -> float:
 
 
 def _gap(record: Record) -> float:
-    """The bound a datum that was trained on, less the test log density: above 0 where q fits too well."""
+    """Return the bound per training datum minus the mean test log density; above 0, q overfits."""
     elbo, nlpd = record.metrics.get("elbo"), record.metrics.get("nlpd")
     n = record.config.training.rows or record.data.get("n_train")
     return math.nan if elbo is None or nlpd is None or not n else elbo / cast(float, n) + nlpd

@@ -1,4 +1,4 @@
-"""What the whole training of a record's cell cost: FLOPs, counted from its configuration on shapes."""
+"""FLOPs of the whole training of a cell, counted from the shapes that its configuration gives."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ from svgpbench.results.records import Record
 
 
 class Flops(NamedTuple):
-    """FLOPs of training, evaluation of the trace left out; `note` says what a reader must know of them."""
+    """FLOPs of training without evaluations of the trace, and a note for the reader."""
 
-    flops: float  # NaN where they cannot be counted
+    flops: float  # NaN if they cannot be counted
     note: str = ""
 
 
 UNCOUNTED = float("nan")
 ONE_EACH = "evaluations of L-BFGS are not in these records: one an iteration is counted"
-"""Of records made before their number was kept."""
+"""Note on records that were made before the number of evaluations was stored."""
 
 
 def flops_of_training(record: Record) -> Flops:
-    """The cost of all steps of a cell that ended well, as `svgpbench cost` counts one.
+    """Return the FLOPs of all training steps of a cell, as if it had run to the end.
 
-    Steps that are halved are counted once, and a loop that ends by a tolerance with no turn.
+    Each step counts as in `svgpbench cost`. A step that is halved counts once, and a loop that ends by a
+    tolerance counts as zero iterations.
     """
     n, dimensions = record.data.get("n_train"), record.data.get("dimensions")
     if not isinstance(n, int) or not isinstance(dimensions, int):
@@ -38,7 +39,10 @@ def flops_of_training(record: Record) -> Flops:
 
 
 def flops_of(config: CellConfig, n: int, dimensions: int, evaluations: int | None) -> Flops:
-    """The cost of training on n rows; `evaluations` by L-BFGS, None where nobody counted them."""
+    """Return the FLOPs of training on n rows.
+
+    `evaluations` is the number of evaluations by L-BFGS, or None if it was not recorded.
+    """
     training = config.training
     if training.kind == "online":
         return Flops(UNCOUNTED, "FLOPs of online training, whose basis grows, are not counted")
@@ -54,7 +58,7 @@ def flops_of(config: CellConfig, n: int, dimensions: int, evaluations: int | Non
     if training.optimiser == "adam":
         return Flops(total + between * phases.m_phase)
     taken = between * training.m_steps if evaluations is None else evaluations
-    # up a collapsed bound one ascent goes through, and a trace point needs blocks at its θ
+    # L-BFGS ascends a collapsed bound once for all phases, and each trace point needs blocks at its θ
     others = e_phases * phases.start if method.collapsed else between * phases.ascent
     note = ONE_EACH if evaluations is None else ""
     return Flops(total + others + taken * phases.evaluation, note)

@@ -1,7 +1,8 @@
-"""Which of the methods that may stand for a row of a printed table does: the one of the best ELBO.
+"""Choice of the method for each row of a printed table: the candidate with the best ELBO.
 
-A preset with `chosen_from` has one method a row. Its file names them, so that what it runs hangs on no
-record; whether these are the ones that the records choose is computed here, and no claim is decided before.
+A preset with `chosen_from` has one method per row. The experiment file names these methods, so that the
+cells of the preset do not depend on records. This module checks that the records choose the same methods.
+No claim is decided before they do.
 """
 
 from __future__ import annotations
@@ -21,20 +22,20 @@ from svgpbench.results.records import Record
 
 @dataclass(frozen=True)
 class Choice:
-    """A row, and the final ELBO of each method that may stand for it, the mean of its seeds."""
+    """A row, with the mean final ELBO over seeds of each candidate method."""
 
     row: str
-    elbo: dict[str, float]  # by label; -inf where a cell failed
+    elbo: dict[str, float]  # by label; -inf if a cell failed
     named: str  # the method that the preset names
 
     @property
     def chosen(self) -> str:
-        """The method of the highest ELBO, the first of equal ones."""
+        """The method with the highest ELBO, the first one in a tie."""
         return max(self.elbo, key=lambda label: self.elbo[label])
 
 
 def choosing_preset(experiment: Experiment) -> str:
-    """The preset that is chosen from another one's records; raises `UserError` where none is."""
+    """Return the name of the preset with `chosen_from`. Raises `UserError` if there is none."""
     for name, preset in experiment.presets.items():
         if preset.chosen_from:
             return name
@@ -42,11 +43,11 @@ def choosing_preset(experiment: Experiment) -> str:
 
 
 def choices(results: Path, experiment: Experiment) -> list[Choice]:
-    """Each row that several methods may stand for, judged on the experiment's first backend.
+    """Return the choice for each row with several methods, from records of the first backend.
 
-    Of a row's methods those take part that the search runs.
+    The candidates of a row are its methods that the preset `chosen_from` runs.
 
-    Raises `UserError` where records of such a method are missing, and for a row of which it runs none.
+    Raises `UserError` if records of a candidate are missing, or if a row has no candidate.
     """
     preset = choosing_preset(experiment)
     source = experiment.presets[preset].chosen_from
@@ -80,7 +81,10 @@ def choices(results: Path, experiment: Experiment) -> list[Choice]:
 
 
 def why_not_chosen(results: Path, experiment: Experiment, preset: str | None) -> str:
-    """Why the methods that a preset names are not those that the records choose; empty where they are."""
+    """Return why the methods that a preset names are not those that the records choose.
+
+    Empty if they are, or if the preset has no `chosen_from`. Only the first row that differs is named.
+    """
     if preset is None or not experiment.presets[preset].chosen_from:
         return ""
     try:

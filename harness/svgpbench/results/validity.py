@@ -1,4 +1,4 @@
-"""Whether a record is still valid: same configuration, same data, same version of the method."""
+"""Check that a record is valid: same configuration, same data, same version of the method."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""All that the records of a folder say, as one folder of pages that opens from the file system."""
+"""Static site of the records of a folder: HTML pages that open from the file system."""

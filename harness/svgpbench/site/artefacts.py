@@ -1,4 +1,4 @@
-"""Each artefact of a paper as `svgpbench reproduce` makes it of records, with what it was made from."""
+"""Artefacts of a paper as `svgpbench reproduce` makes them, with links to their sources."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ FOLDER = "artefacts"
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure of ours: where it lies, what it shows, and what leads back from it."""
+    """A reproduced figure: path, caption, and links to its sources."""
 
     name: str
-    png: str  # below the site
+    png: str  # path relative to the site
     caption: str
     links: tuple[Link, ...]
 
     @property
     def alt(self) -> str:
-        """What it shows, in a sentence or two; the whole caption stands below it."""
+        """Alternative text: the name of the figure and the first sentence of its caption."""
         first, stop, _ = self.caption.partition(". ")
         return f"Figure {self.name}. {first}{stop}".strip()
 
 
 @dataclass(frozen=True)
 class Tabled:
-    """Tables of ours with their notes."""
+    """Reproduced tables with their notes."""
 
     name: str
     grids: tuple[Grid, ...]
@@ -57,18 +57,18 @@ class Tabled:
 
 @dataclass(frozen=True)
 class Shown:
-    """An artefact on its paper's page."""
+    """An artefact as shown on the page of its paper."""
 
     artefact: Artefact
     pictures: tuple[Picture, ...]
     tables: tuple[Tabled, ...]
-    state: str  # what there is of it, or why nothing
+    state: str  # number of records, or why there are none
     commands: tuple[str, ...]
     links: tuple[Link, ...]  # its experiment file and its records
 
 
 class Made(NamedTuple):
-    """What was written of an artefact, and what drew its figures and built its tables."""
+    """Files written for an artefact, and the objects that made its figures and tables."""
 
     written: Written
     figures: Mapping[str, object]
@@ -83,7 +83,7 @@ def shown(
     downloads: Downloads,
     frame_of: ComputedFrame,
 ) -> list[Shown]:
-    """Every artefact of a paper, its figures and tables made in the site's folder from its records."""
+    """Return every artefact of a paper; write its figures and tables into the site's folder."""
     chosen = all_of(paper)
     out = site / FOLDER
     written: dict[str, Made] = {}
@@ -138,7 +138,7 @@ def _shown(
 
 
 def _state(artefact: Artefact) -> str:
-    """What an artefact without an experiment rests on."""
+    """Return what an artefact without written files is based on, in words."""
     if artefact.computed:
         return "computed afresh, where a claim is decided by it"
     if artefact.walks:
@@ -149,7 +149,7 @@ def _state(artefact: Artefact) -> str:
 
 
 def _counted(written: Written) -> str:
-    """How many records it rests on, and why parts of it are not there."""
+    """Return the number of records of an artefact, and why parts of it are missing, in words."""
     if written.computed:
         return "; ".join(["computed afresh, no records", *written.left_out])
     failed = sum(status != "ok" for status in written.statuses.values())
@@ -159,7 +159,7 @@ def _counted(written: Written) -> str:
 
 
 def _by_name(files: Sequence[Path]) -> dict[str, dict[str, Path]]:
-    """The files of each figure and table, by suffix."""
+    """Group files by the name of their figure or table, then by suffix."""
     found: dict[str, dict[str, Path]] = {}
     for path in files:
         name = path.name.removesuffix(path.suffix)
@@ -177,7 +177,7 @@ def _picture(
 ) -> Picture:
     caption = files[".txt"].read_text(encoding="utf-8").strip()
     links = [downloads.made(files[".pdf"], "PDF", f"figure {name}")]
-    if ".csv" in files and ".md" not in files:  # else they are the table's of the same name
+    if ".csv" in files and ".md" not in files:  # with a .md, the .csv is of the table of that name
         links.append(downloads.made(files[".csv"], "numbers", f"numbers of figure {name}"))
     links += [*_code(drawn_by, downloads), *data]
     return Picture(name, files[".png"].relative_to(site).as_posix(), caption, tuple(links))
@@ -193,7 +193,7 @@ def _tabled(name: str, files: Mapping[str, Path], drawn_by: object, downloads: D
 
 
 def _code(kind: object, downloads: Downloads) -> Iterator[Link]:
-    """The file that draws or builds it."""
+    """Yield a link to the module that draws a figure or builds a table."""
     if kind is not None:
         module = kind if inspect.ismodule(kind) else sys.modules[type(kind).__module__]
         yield downloads.source(module)

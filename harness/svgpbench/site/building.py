@@ -1,4 +1,4 @@
-"""The whole site: the records are read once, and every page is of them."""
+"""Building of the whole site from judged claims and a folder of records."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ Claims = Sequence[tuple[Paper, Judged]]
 
 @dataclass(frozen=True)
 class Built:
-    """What was made."""
+    """Numbers of pages and bytes of a site, and what was left out."""
 
     pages: int
-    size: int  # of all files
-    downloads: int  # of these, bytes to take away
+    size: int  # bytes of all files
+    downloads: int  # bytes of these in the folder of downloads
     left_out: tuple[str, ...]
 
 
@@ -57,18 +57,25 @@ def build_site(
     tell: Callable[[str], None] = lambda text: None,
     frame_of: ComputedFrame = computed_frame,
 ) -> Built:
-    """Make the site of some judged claims and of the records in a folder.
+    """Build the site of judged claims and of the records in a folder.
 
-    `tell` is called with what is being made; `frame_of` gives what computed figures draw. Raises
-    `UserError` for a folder that is something else's or cannot be written, for a package that is not
-    there and for records that are damaged.
+    Args:
+        judged: papers with their judged claims.
+        results: folder of records.
+        out: folder of the site.
+        tell: called with the name of the part that is being made.
+        frame_of: returns the data frame of a computed figure.
+
+    Raises:
+        UserError: `out` has other files or cannot be written, a package is missing, or records
+            are damaged.
     """
     with replaced(out) as site:
         return _Building(judged, results, site, tell, frame_of).build()
 
 
 class _Building:
-    """The pages, in an order in which what others link to comes first."""
+    """Builder of all pages. Records become downloads first, so that pages can link to them."""
 
     def __init__(
         self,
@@ -107,7 +114,7 @@ class _Building:
         return Built(self.pages, _size(self.site), taken, tuple(self.left_out))
 
     def _latest(self) -> date:
-        """The day of the newest record."""
+        """Return the day of the newest record; today if there are no records."""
         started = (record.started.date() for record in records_in(self.results).records)
         return max(started, default=datetime.now(UTC).date())
 

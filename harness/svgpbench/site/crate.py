@@ -1,4 +1,4 @@
-"""The downloads as an RO-Crate: what each file is, its size and its digest, in JSON-LD that archives read.
+"""RO-Crate metadata of the downloads: description, size and SHA-256 of each file, as JSON-LD.
 
 Source: RO-Crate 1.1, Secs. 4 to 6 (root, data entities, metadata file).
 """
@@ -32,7 +32,7 @@ MEDIA = {
 
 
 def write_crate(site: Path, files: Sequence[Download], published: date) -> Path:
-    """Describe the downloads of a site in the metadata file of their folder; returns that file."""
+    """Write the metadata file of the folder of downloads, and return its path."""
     described = [_file(site, one) for one in files]
     graph = [*_about(described, published), *described]
     path = site / FOLDER / METADATA
@@ -42,7 +42,7 @@ def write_crate(site: Path, files: Sequence[Download], published: date) -> Path:
 
 
 def _about(files: Sequence[dict[str, Any]], published: date) -> Iterator[dict[str, Any]]:
-    """The metadata file, the crate, and its licence."""
+    """Yield the entities of the metadata file, of the crate and of its licence."""
     yield {
         "@id": METADATA,
         "@type": "CreativeWork",

@@ -1,4 +1,4 @@
-"""A page a data set: what its registry declares of it, and which experiments have records on it."""
+"""Facts for the page of each data set: its declared entry, and the experiments with records on it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class SourceFile:
 
     path: str
     size: str
-    proof: str  # what tells it from another
+    proof: str  # how the file is identified: sha256, or its form
     urls: tuple[str, ...]
 
 
@@ -28,16 +28,16 @@ class DataFacts:
 
     entry: DatasetEntry
     files: tuple[SourceFile, ...]
-    experiments: tuple[tuple[str, int], ...]  # with how many records
+    experiments: tuple[tuple[str, int], ...]  # name, number of records
 
     @property
     def name(self) -> str:
-        """What the user calls it."""
+        """Name of the data set in the registry."""
         return self.entry.name
 
 
 def data_facts(fields: Sequence[Field]) -> list[DataFacts]:
-    """Every data set of every registry, in their order."""
+    """Return the facts of every data set of every registry, in the order of the registries."""
     return [
         _facts(registry.describe(name), fields)
         for registry in registries()

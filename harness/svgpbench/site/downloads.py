@@ -1,4 +1,4 @@
-"""What a reader may take away: records, tidy tables, the files that declare, and the code that draws."""
+"""Files to download from the site: records, tidy tables, declaring files and plotting code."""
 
 from __future__ import annotations
 
@@ -20,39 +20,42 @@ from svgpbench.site.pages import Link
 
 FOLDER = "downloads"
 RECORDS_OF_TIMES = ("speed", "scaling", "learning", "survival", "sharded")
-"""Folders below the results that `speed`, `scaling`, `learn` and `survive` write to."""
+"""Subfolders of the results with JSON records of timing commands."""
 
 
 @dataclass(frozen=True)
 class Download:
-    """A file with what it is."""
+    """A file with its description and size."""
 
-    path: str  # below the site
+    path: str  # relative to the site
     says: str
     size: int
 
     @property
     def folder(self) -> str:
-        """What it is one of."""
+        """Name of the subfolder of the downloads."""
         return self.path.split("/")[1]
 
 
 @dataclass
 class Downloads:
-    """The files of the site's folder of downloads, by path, as they are put there."""
+    """Files in the folder of downloads, by path relative to the site; methods add files."""
 
     site: Path
     files: dict[str, Download] = field(default_factory=dict)
 
     def of_records(self, results: Path) -> None:
-        """Of each experiment its kept records as they are, and all its records as a tidy table."""
+        """Add the records of each experiment, and the records of the timing commands.
+
+        An experiment has its Parquet file, if there is one, and a CSV table with one row per cell.
+        """
         for name in experiments(results):
             if parquet_path(results, name).is_file():
                 says = f"records of {name}, every number bit for bit; `svgpbench` reads them"
                 self._copy(parquet_path(results, name), f"records/{name}.parquet", says)
             stored = records_in(results, name).stored
             if not stored:
-                continue  # a folder of something else
+                continue  # not a folder of records
             path = self._path(f"tidy/{name}.csv")
             tidy.write_table(path, tidy.cells_table(stored))
             self._note(path, f"{name}: a row a cell, {len(stored)} cells")
@@ -63,7 +66,7 @@ class Downloads:
                 self._copy(path, f"{folder}/{path.name}", says)
 
     def of_artefact(self, paper: Paper, artefact: Artefact) -> Iterator[Link]:
-        """What declares an artefact and what it rests on, as far as it is there."""
+        """Add the files that declare an artefact; yield links to them and to its existing records."""
         folder = paper_folders()[paper.name]
         if artefact.experiment:
             file = shipped_experiments().get(artefact.experiment, folder / artefact.experiment)
@@ -85,7 +88,7 @@ class Downloads:
                 yield Link(path.rpartition("/")[2], path)
 
     def of_paper(self, paper: Paper) -> list[Link]:
-        """The files that declare a paper and its claims."""
+        """Add the files that declare a paper and its claims; return links to them."""
         folder = paper_folders()[paper.name]
         return [
             self._declared(folder / name, f"papers/{paper.name}/{name}", name, says)
@@ -96,14 +99,14 @@ class Downloads:
         ]
 
     def made(self, file: Path, text: str, says: str) -> Link:
-        """A file of the site that no page shows, put here."""
+        """Move a file of the site into the folder of downloads, and return a link to it."""
         path = self._path(file.relative_to(self.site).as_posix())
         file.replace(path)
         self._note(path, says)
         return Link(text, path.relative_to(self.site).as_posix())
 
     def source(self, module: ModuleType) -> Link:
-        """The code of a module."""
+        """Add the source code of a module, and return a link to it."""
         path = self._path(f"code/{module.__name__}.py")
         if not path.exists():
             path.write_text(inspect.getsource(module), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""A claim as pages show it: what came of it, and how its core evidence differs from the paper's."""
+"""Claims as the pages show them: outcome, and differences between core evidence and paper."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ class Entry:
 
     @property
     def number(self) -> str:
-        """The claim's number within its paper."""
+        """Number of the claim within its paper."""
         return self.one.claim.id.rpartition("-")[2]
 
     @property
     def sentence(self) -> str:
-        """The claim, with one stop at its end."""
+        """Text of the claim, ending in one full stop."""
         return f"{self.one.claim.claim.rstrip('.')}."
 
     @property
     def differences(self) -> list[str]:
-        """How the core evidence is smaller than the paper's, or of other data; empty where it is neither."""
+        """Differences of the core evidence from the paper: data replaced by a stand-in, smaller sizes."""
         deciding = [part.artefact for part in self.one.claim.core] or self.one.claim.artefacts
         artefacts = [self.paper.artefact(name) for name in dict.fromkeys(deciding)]
         said = [x.missing for x in artefacts] + [
@@ -39,14 +39,14 @@ class Entry:
 
 
 def by_kind(entries: Iterable[Entry]) -> list[tuple[Kind, list[Entry]]]:
-    """Return the claims of theory, of experiments and of speed; a kind without any is left out."""
+    """Group claims by kind: theory, experiments, speed. A kind without claims is left out."""
     entries = list(entries)
     groups = [(kind, [entry for entry in entries if entry.one.kind == kind]) for kind in KINDS]
     return [(kind, group) for kind, group in groups if group]
 
 
 def outcome_of(part: Part) -> str:
-    """Return what came of a part in a line: its figures and its note, or why it has not run."""
+    """Return the outcome of a part in one line: effect and notes, or why it has not run."""
     said = [part.why_not, effect_of([part.judgement]), part.judgement.note]
     if len(effects := part.judgement.effects) == 1:
         said.append(effects[0].note)

@@ -1,7 +1,8 @@
-"""What the explorer draws from: means with their errors at the end, after equal steps and after equal time.
+"""Data of the explorer page: means and their errors at the end, after equal steps and equal time.
 
-All statistics are made here, by the functions that tables and figures use; the page chooses among them. A
-moment is an iteration or a number of seconds: the score of a cell there is that of the last look up to it.
+All statistics are computed here, by the functions that tables and figures use; the page only selects
+among them. A moment is an iteration or a number of seconds. The score of a cell at a moment is its last
+traced value up to that moment.
 """
 
 from __future__ import annotations
@@ -25,16 +26,16 @@ from svgpbench.stats.means import error_of_mean, overlap
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 MOMENTS = 24
-"""Of each kind; those between are left out."""
+"""Number of moments of each kind; at most so many iterations are shown."""
 
-DIGITS = 8  # of a mean: two that differ do so here
+DIGITS = 8  # of a mean; enough to tell different means apart
 DIGITS_OF_ERROR = 3
 TRACED_BY = {"steps": "iteration", "time": "seconds"}
 OUTCOMES = ("better", "worse", "equal", "undecided", "not learned")
 
 
 def explored(field: Field) -> dict[str, Any]:
-    """An experiment for the page, texts as places in lists."""
+    """Return the data of an experiment for the page. Groups refer to names by index."""
     metrics = [name for name, one in METRICS.items() if field.frame[name].notna().any()]
     plain = [r for r in field.records if r.config.perturbation == 0]
     moments = {"steps": _iterations(plain), "time": _times(plain)}
@@ -69,7 +70,7 @@ def explored(field: Field) -> dict[str, Any]:
 
 
 def _iterations(records: Sequence[Record]) -> list[float]:
-    """Some of the iterations that are traced, the first and the last among them, evenly in logarithms."""
+    """Return at most `MOMENTS` traced iterations, first and last included, spaced logarithmically."""
     known: list[float] = sorted(
         {int(i) for r in records for i in r.trace.get("iteration", ()) if i is not None}
     )
@@ -80,7 +81,7 @@ def _iterations(records: Sequence[Record]) -> list[float]:
 
 
 def _times(records: Sequence[Record]) -> list[float]:
-    """Seconds evenly in logarithms, from the first look of any cell to the last."""
+    """Return `MOMENTS` times in seconds, spaced logarithmically from the least positive to the last."""
     looks = [float(s) for r in records for s in r.trace.get("seconds", ()) if s]
     if not looks:
         return []
@@ -94,7 +95,7 @@ def _groups(
     backends: Sequence[str],
     moments: Mapping[str, Sequence[float]],
 ) -> Iterator[dict[str, Any]]:
-    """A data set, method and backend each."""
+    """Yield one dictionary per data set, method and backend."""
     records = {record.cell_id: record for record in plain}
     costs, _ = costs_of([r for r in plain if r.config.backend.title == field.backend])
     frame = field.frame[field.frame["perturbation"] == 0]
@@ -129,7 +130,11 @@ def _values(
     metrics: Sequence[str],
     moments: Mapping[str, Sequence[float]],
 ) -> pd.DataFrame:
-    """A row a cell; a column a metric and moment, `(metric, "steps", 3)`, where every cell traced it."""
+    """Return a frame with one row per cell and one column per metric and moment.
+
+    A column is named `(metric, "end", 0)` or, for example, `(metric, "steps", 3)`. A metric has columns
+    of a kind of moment only if all cells traced it.
+    """
     columns = {(name, "end", 0): cells[name].to_numpy(dtype=float) for name in metrics}
     for name in metrics:
         for kind, wanted in moments.items():
@@ -141,7 +146,7 @@ def _values(
 
 
 def _means_and_errors(values: pd.DataFrame, overlap: float) -> dict[Any, list[float | None]]:
-    """Of each column; no mean where a cell has no number there."""
+    """Return [mean, error] by column; None if not finite. One NaN in a column makes its mean NaN."""
     found: dict[Any, list[float | None]] = {}
     if values.empty:
         return found
@@ -150,7 +155,7 @@ def _means_and_errors(values: pd.DataFrame, overlap: float) -> dict[Any, list[fl
     columns: list[Any] = list(values.columns)
     for column in columns:
         by_rows.setdefault(METRICS[column[0]].rows, []).append(column)
-    for several in by_rows.values():  # which units an error has
+    for several in by_rows.values():  # the error depends on the rows that a metric is of
         errors = error_of_mean(values[several], overlap, several[0][0])
         found |= {
             column: [_plain(means[column]), _plain(error, DIGITS_OF_ERROR)]
@@ -160,7 +165,7 @@ def _means_and_errors(values: pd.DataFrame, overlap: float) -> dict[Any, list[fl
 
 
 def _looks(record: Record, metric: str, by: str, moments: Sequence[float]) -> Floats:
-    """The values of the last looks up to some moments, NaN before the first."""
+    """Return the last traced value up to each moment, NaN before the first; shape (moments,)."""
     at = np.array([math.inf if x is None else x for x in record.trace[by]], dtype=float)
     values = np.array([math.nan if x is None else x for x in record.trace[metric]], dtype=float)
     last = np.searchsorted(at, np.asarray(moments) * (1 + 1e-9), side="right") - 1
@@ -168,7 +173,7 @@ def _looks(record: Record, metric: str, by: str, moments: Sequence[float]) -> Fl
 
 
 def _effects(field: Field) -> dict[str, list[list[Any]]]:
-    """By score, rows of data set, two methods, and the outcome of the first against the second."""
+    """Return, by score, rows of indices: data set, method, other method, outcome of the first."""
     return {
         score: [
             [
@@ -188,5 +193,5 @@ def _plain(value: float, digits: int = DIGITS) -> float | None:
 
 
 def rounded(value: float, digits: int = DIGITS_OF_ERROR) -> float:
-    """A number with so many digits."""
+    """Round a number to `digits` significant digits."""
     return float(f"{value:.{digits}g}")

@@ -1,4 +1,4 @@
-"""The records of each experiment that fit together: who ran on what, and how methods compare there."""
+"""Records of each experiment that can be compared, and the ranks and outcomes of its methods."""
 
 from __future__ import annotations
 
@@ -23,97 +23,97 @@ from svgpbench.stats.pairs import data_sets
 from svgpbench.stats.ranks import Ranks, average_ranks
 
 MOST_COMPARED = 1500
-"""Differences with an interval, above which those of an experiment are not computed."""
+"""Maximum number of differences of an experiment; if there are more, none is computed."""
 
 TURNED = {Outcome.better: Outcome.worse, Outcome.worse: Outcome.better}
 
 Pairs: TypeAlias = Mapping[tuple[str, str], Mapping[str, Outcome]]
-"""How the first method of each pair does against the second, by data set."""
+"""Outcome of the first method of each pair against the second, by pair and data set."""
 
 
 @dataclass(frozen=True)
 class Standing:
-    """What the records of an experiment say of one method in one score."""
+    """Results of one method in one score of an experiment."""
 
     experiment: str
     method: str
     score: str
     data_sets: int
-    methods: int  # of the field, itself too
-    rank: str  # with its interval; empty where data sets are few
-    wins: tuple[str, ...]  # `data set: whom it is better than`
-    fails: tuple[str, ...]  # `data set: who is better`
-    failures: str  # of cells
+    methods: int  # number of methods in the experiment
+    rank: str  # with its interval; empty if there are too few data sets
+    wins: tuple[str, ...]  # `data set: methods that it is better than`
+    fails: tuple[str, ...]  # `data set: methods that are better`
+    failures: str  # number of failed cells by status
 
     @property
     def says_something(self) -> bool:
-        """Whether there is a rank, a difference that an interval tells or a failure."""
+        """True if there is a rank, a win, a loss or a failure."""
         return bool(self.rank or self.wins or self.fails or self.failures)
 
 
 @dataclass(frozen=True)
 class Field:
-    """The current records of an experiment."""
+    """Current records of an experiment, with what is derived from them."""
 
     collected: Collected
 
     @property
     def experiment(self) -> str:
-        """Its name."""
+        """Name of the experiment."""
         return self.collected.experiment
 
     @cached_property
     def title(self) -> str:
-        """Its title; empty for a user's own, whose file is not at hand."""
+        """Title of the experiment; empty if it is not a shipped one."""
         if self.experiment not in shipped_experiments():
             return ""
         return load_experiment(self.experiment).title
 
     @property
     def records(self) -> tuple[Record, ...]:
-        """All of them, in the order of the experiment file."""
+        """Records in the order of the experiment file."""
         return self.collected.records
 
     @cached_property
     def frame(self) -> pd.DataFrame:
-        """A row a cell, perturbed replicas too."""
+        """Frame with one row per cell, perturbed replicas included."""
         return frame_of(self.records)
 
     @cached_property
     def backend(self) -> str:
-        """The one whose numbers stand for all."""
+        """Reference backend, whose numbers are compared."""
         return reference_backend(self.frame)
 
     @cached_property
     def compared(self) -> pd.DataFrame:
-        """The cells of that backend."""
+        """Rows of `frame` of the reference backend."""
         return self.frame[self.frame["backend"] == self.backend]
 
     @cached_property
     def data(self) -> list[str]:
-        """Data sets, in their order."""
+        """Data sets in the order of the records."""
         return list(map(str, self.frame["data"].unique()))
 
     @cached_property
     def methods(self) -> list[str]:
-        """Labels of methods, in their order."""
+        """Labels of methods in the order of the records."""
         return list(map(str, self.frame["method"].unique()))
 
     @cached_property
     def names(self) -> dict[str, str]:
-        """The name of the method behind each label."""
+        """Name of the method, by label."""
         return {r.config.method.title: r.config.method.name for r in self.records}
 
     @cached_property
     def scores(self) -> list[Metric]:
-        """The usual metrics that some record has and that differences are judged in."""
+        """Usual metrics that some record has and that have a measure of difference."""
         usual = dict.fromkeys(name for task in self.frame["task"].unique() for name in USUAL[task])
         here = [name for name in usual if self.frame[name].notna().any()]
         return [METRICS[name] for name in here if name in MEASURES]
 
     @cached_property
     def ranks(self) -> dict[str, Ranks]:
-        """Average ranks of all methods in each score, where there are data sets enough."""
+        """Average ranks of all methods, by score; a score with too few data sets is left out."""
         found = {
             score.name: average_ranks(self.compared, score.name, score.better, self.methods)
             for score in self.scores
@@ -122,7 +122,7 @@ class Field:
 
     @cached_property
     def outcomes(self) -> dict[str, Pairs]:
-        """By score, every two methods in both orders; empty where there are too many."""
+        """Outcomes of all ordered pairs of methods, by score; empty above `MOST_COMPARED`."""
         pairs = list(combinations(self.methods, 2))
         if len(pairs) * len(self.data) * len(self.scores) > MOST_COMPARED:
             return {}
@@ -143,7 +143,7 @@ class Field:
         return found
 
     def standing(self, method: str) -> Iterator[Standing]:
-        """How a method stands in each score that it is compared in."""
+        """Yield the standing of a method, by its label, in each score."""
         plain = self.compared[self.compared["perturbation"] == 0]
         mine = plain[plain["method"] == method]
         failed = mine[mine["status"] != "ok"]["status"].value_counts()
@@ -166,12 +166,15 @@ class Field:
 
 
 def _turned(outcomes: Mapping[str, Outcome]) -> dict[str, Outcome]:
-    """The same differences, seen from the other method."""
+    """Return the outcomes of the same differences for the other method."""
     return {data: TURNED.get(outcome, outcome) for data, outcome in outcomes.items()}
 
 
 def _better(pairs: Pairs, method: str, place: int) -> tuple[str, ...]:
-    """By data set, the others of the pairs whose first is better, the method being the first or second."""
+    """Return lines `data set: methods` of pairs in which the first method is better.
+
+    `method` is at `place` (0 or 1) of these pairs; the line lists the other method of each.
+    """
     found: dict[str, list[str]] = {}
     for pair, outcomes in pairs.items():
         if pair[place] == method:
@@ -182,7 +185,7 @@ def _better(pairs: Pairs, method: str, place: int) -> tuple[str, ...]:
 
 
 def fields_in(results: Path) -> tuple[list[Field], list[str]]:
-    """The experiments of a folder's records, and a line on each that is left out.
+    """Return the experiments of a folder of records, and one line per experiment left out.
 
     Raises `UserError` as `collected_in` does.
     """

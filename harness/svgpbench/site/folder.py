@@ -1,4 +1,4 @@
-"""The folder of a site is replaced whole: a reader finds the old one or the new one."""
+"""Checks of the folder of a site, and its replacement by a complete new one."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from pathlib import Path
 from svgpbench.errors import UserError
 
 MARK = ".svgpbench-site"
-"""A file that says that a folder is a site and may be replaced."""
+"""Marker file of a folder that is a site and may be replaced."""
 
 NEEDED = ("jinja2", "plotly", "latex2mathml")
 
 
 def check_site_folder(out: Path) -> None:
-    """Raise `UserError` where no site can be made: for a package that is absent and for another's folder."""
+    """Raise `UserError` if a package is missing, or `out` is a file or has files other than a site's."""
     absent = [name for name in NEEDED if find_spec(name) is None]
     if absent:
         raise UserError(
@@ -32,9 +32,9 @@ def check_site_folder(out: Path) -> None:
 
 @contextmanager
 def replaced(out: Path) -> Iterator[Path]:
-    """A new folder that takes the place of `out` at the end, or is gone where making it fails.
+    """Yield a new folder that replaces `out` on exit, or is deleted after an exception.
 
-    Raises `UserError` as `check_site_folder` does, and for a folder that cannot be written.
+    Raises `UserError` as `check_site_folder` does, and if the folder cannot be written.
     """
     check_site_folder(out)
     out = out.absolute()
@@ -46,7 +46,12 @@ def replaced(out: Path) -> Iterator[Path]:
         (draft / MARK).touch()
         if out.exists():
             out.rename(old)
-        draft.rename(out)
+        try:
+            draft.rename(out)
+        except OSError:
+            if old.exists():
+                old.rename(out)
+            raise
     except OSError as error:
         raise UserError(f"--out {out} cannot be written ({error.strerror})") from None
     finally:

@@ -1,7 +1,7 @@
-"""The E-step of each method as its file writes it, in LaTeX and as MathML.
+"""Formulas of the E-step of each method, in the notation of its source file, as LaTeX and MathML.
 
-s is n/b, the scale of a minibatch; ρ the rate; w = L⁻¹k_u(x) the whitened covariances of a row with the
-inducing points. Σ is over the rows of the batch.
+s = n/b is the scale of a minibatch and ρ the rate. w = L⁻¹k_u(x) are the whitened covariances of a row
+with the inducing points. Sums are over the rows of the batch.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from markupsafe import Markup
 
 
 class Formula(NamedTuple):
-    """What a formula is, and its LaTeX."""
+    """A formula in LaTeX with a description."""
 
     says: str
     latex: str
 
     @property
     def mathml(self) -> Markup:
-        """For a page; the LaTeX is a constant of this file, and no data."""
+        """Formula as MathML. It is not escaped: the LaTeX is a constant of this file."""
         return Markup(convert(self.latex, display="block"))
 
 
@@ -146,4 +146,4 @@ FORMULAS: dict[str, tuple[Formula, ...]] = {
         ),
     ),
 }
-"""By method; one that somebody else's package brings has none here."""
+"""Formulas by method; a method of another package has none."""

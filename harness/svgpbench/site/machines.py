@@ -1,4 +1,4 @@
-"""Where each record was made: machines, and the versions, sources and threads of every experiment there."""
+"""Machines of the records, with the versions, sources and threads of each experiment on them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from svgpbench.site.pages import in_bytes
 
 
 class Setup(NamedTuple):
-    """Software and settings that records of one experiment share."""
+    """Software and settings that several records share."""
 
     python: str
     versions: tuple[tuple[str, str], ...]
@@ -23,7 +23,7 @@ class Setup(NamedTuple):
 
 
 class Made(NamedTuple):
-    """Records of one experiment with one setup."""
+    """Number and dates of the records of one experiment with one setup."""
 
     experiment: str
     setup: Setup
@@ -33,7 +33,7 @@ class Made(NamedTuple):
 
 
 class Machine(NamedTuple):
-    """A machine as its records describe it."""
+    """Machine as its records describe it."""
 
     cpu: str
     cores: int
@@ -44,7 +44,7 @@ class Machine(NamedTuple):
 
 
 def machines_of(records: Iterable[Record]) -> tuple[list[Machine], int]:
-    """The machines, and how many records do not say where they were made."""
+    """Return the machines, and the number of records without an environment."""
     found: dict[tuple[str, int, str, str, str], dict[tuple[str, Setup], list[Record]]] = {}
     silent = 0
     for record in records:

@@ -1,4 +1,4 @@
-"""What grades, fidelities and variants of the rules mean, with the numbers of the code that applies them."""
+"""Meanings of grades, fidelities and variants of the rules, with the numbers that the code uses."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ VARIANTS: Final[Mapping[str, str]] = {
 
 
 def class_name(word: str) -> str:
-    """Return a grade as the name of a class of the style: `holds, corrected` is `holds-corrected`."""
+    """Return a grade as a CSS class: `holds, corrected` becomes `holds-corrected`."""
     return re.sub(r"[^a-z]+", "-", word.lower())
 
 
 def numbers() -> dict[str, Any]:
-    """Return the numbers that the page of rules names, from the code that applies them."""
+    """Return the numbers on the page of rules, read from the code that applies them."""
     return {
         "tolerances": [f"{100 * each:g} %" for each in RULES.tolerances],
         "window": convergence.WINDOW,
@@ -77,7 +77,7 @@ def numbers() -> dict[str, Any]:
 
 
 def regions() -> Grid:
-    """Return the regions of practical equivalence, one row for each width."""
+    """Return the regions of practical equivalence, one row per width."""
     found: dict[str, list[str]] = {}
     for measure in MEASURES.values():
         found.setdefault(_width(measure), []).append(measure.title)

@@ -1,4 +1,4 @@
-"""A page a method: what it is, what it costs by count, and where records say that it wins and fails."""
+"""Facts for the page of each method: options, counted costs, and results in the records."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ class MethodFacts:
     refused: tuple[tuple[str, str], ...]
     formulas: tuple[Formula, ...]
     counted: Grid | None
-    at: str  # the sizes it was counted at
+    at: str  # sizes at which the costs were counted
     standings: tuple[Standing, ...]
 
 
 def method_facts(fields: Sequence[Field]) -> list[MethodFacts]:
-    """Every method that is installed, in the order of the listing."""
+    """Return the facts of every installed method, in the order of `svgpbench list`."""
     return [_facts(name, cls, fields) for name, cls in whole(METHODS).items()]
 
 
@@ -80,7 +80,7 @@ def _value(default: Any) -> str:
 
 
 def _size(method: AnyMethod) -> Size:
-    """Where one term of each cost outweighs the others, as far as a method allows."""
+    """Return sizes at which one term of each cost dominates, as far as the method allows."""
     if method.basis == "data":
         return Size(n=2000, M=1, D=8)
     gamma = 512 if method.basis == "decoupled" else None
@@ -90,7 +90,7 @@ def _size(method: AnyMethod) -> Size:
 
 
 def _given(size: Size) -> list[str]:
-    """The sizes that a method has, M not where the data are the basis."""
+    """Return the names of the sizes that are set; without M if the data are the basis (M = 1)."""
     return [k for k, v in dataclasses.asdict(size).items() if v is not None and (k, v) != ("M", 1)]
 
 
@@ -99,7 +99,10 @@ def _sizes(size: Size) -> str:
 
 
 def _counted(method: AnyMethod, size: Size) -> Grid | None:
-    """FLOPs, memory and the exponents in each size of the steps; None where they cannot be counted."""
+    """Return FLOPs, memory and their exponents in each size, one row per step.
+
+    None if they cannot be counted.
+    """
     model = Model(kernel("matern52"), build_likelihood(LikelihoodConfig(name="gaussian")))
     try:
         cost = count(method, model, size)

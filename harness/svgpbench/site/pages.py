@@ -1,4 +1,4 @@
-"""Pages from templates: whatever comes from a record or a file is escaped, and nothing is marked safe."""
+"""Rendering of pages from templates. Text of records and files is escaped."""
 
 from __future__ import annotations
 
@@ -19,40 +19,43 @@ from svgpbench.site.meanings import GRADES, class_name
 from svgpbench.stats.effects import with_interval
 
 FILES = ("style.css", "site.js", "explorer.js")
-"""What lies beside the pages, as it is in the package."""
+"""Style and scripts that are copied from the package."""
 
 
 class Link(NamedTuple):
-    """A text that leads somewhere below the site."""
+    """Text with a path relative to the site."""
 
     text: str
     path: str
 
 
 class Page(NamedTuple):
-    """A page, and what its template shows."""
+    """A page: its path, title, template and the values of the template."""
 
-    path: str  # below the site
+    path: str  # relative to the site
     title: str
     template: str
     content: Mapping[str, Any]
-    section: str = ""  # of the navigation
+    section: str = ""  # title in the navigation
 
 
 def slug(name: str) -> str:
-    """A name as that of a file and in an address; different ones stay different."""
+    """Return a name that is valid in a file name and a URL.
+
+    `:` and `/` become `.`; any other special character becomes `_` and its code in hexadecimal.
+    """
     plain = name.replace(":", ".").replace("/", ".")
     return re.sub(r"[^A-Za-z0-9._-]", lambda found: f"_{ord(found[0]):x}", plain)
 
 
 def packed(value: Any) -> str:
-    """JSON, compressed, in letters that mean nothing to a page: no text in it can end a script element."""
+    """Return a value as JSON, gzipped, in base64; so its text cannot end a script element."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
 
 def in_bytes(size: int) -> str:
-    """`1.2 MB`."""
+    """Format a number of bytes with a unit: `1.2 MB`."""
     for unit in ("B", "kB", "MB"):
         if size < 1000:
             return f"{size:.3g} {unit}"
@@ -61,7 +64,7 @@ def in_bytes(size: int) -> str:
 
 
 class Writer:
-    """Renders pages into a folder; `sections` are the navigation."""
+    """Writer of pages into a folder; `sections` are the links of the navigation."""
 
     def __init__(self, folder: Path, sections: tuple[Link, ...]) -> None:
         self.folder, self.sections = folder, sections
@@ -83,7 +86,7 @@ class Writer:
         }
 
     def write(self, page: Page) -> None:
-        """Render a page; a name that its template lacks is an error."""
+        """Render a page and write it. Raises if a name that the template uses is not defined."""
         root = "../" * page.path.count("/")
         template = self.environment.get_template(page.template)
         text = template.render(
@@ -98,7 +101,7 @@ class Writer:
         path.write_text(text, encoding="utf-8")
 
     def write_assets(self) -> None:
-        """Style and scripts, and plotly.js for the explorer."""
+        """Write the style, the scripts, and plotly.js for the explorer."""
         folder = self.folder / "assets"
         folder.mkdir(parents=True, exist_ok=True)
         ours = files("svgpbench.site").joinpath("assets")

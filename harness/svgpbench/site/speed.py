@@ -1,4 +1,4 @@
-"""What was timed: steps beside peers and the floor, growth with each size, training to quality, survival."""
+"""Sections of the page of speed: step times, growth with size, training to quality, survival."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ Report = TypeVar("Report")
 
 @dataclass(frozen=True)
 class Section:
-    """A record's tables and picture."""
+    """Tables and picture of a record."""
 
     title: str
     grids: tuple[Grid, ...]
     notes: tuple[str, ...]
-    picture: str  # below the site; empty for none
+    picture: str  # path relative to the site; empty for none
     caption: str
     links: tuple[Link, ...]
 
     @property
     def anchor(self) -> str:
-        """Its place on the page."""
+        """Anchor of the section on the page."""
         return slug(self.title.replace(" ", "-"))
 
 
 def speed_sections(results: Path, site: Path) -> tuple[list[Section], list[str]]:
-    """Every record of times, growth, training and survival; and a line on each file that is none."""
+    """Return one section per record or problem, and one line per file that is not a valid record."""
     (site / PICTURES).mkdir(parents=True, exist_ok=True)
     found: list[Section] = []
     left_out: list[str] = []

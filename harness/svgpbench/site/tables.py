@@ -1,4 +1,4 @@
-"""Tables of every form that the reports have, as rows of texts for a page."""
+"""Conversion of text, rich and Markdown tables to rows of texts for a page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RULE = re.compile(r"\|( ?-+:? ?\|)+")
 
 
 class Grid(NamedTuple):
-    """Rows of texts below a header; columns of numbers stand to the right."""
+    """Rows of texts with a header; `numeric` marks the columns of numbers."""
 
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -23,13 +23,13 @@ class Grid(NamedTuple):
 
 
 def of_text(table: TextTable, title: str = "") -> Grid:
-    """A table whose first columns hold words."""
+    """Convert a `TextTable`; its first `words` columns are not numeric."""
     numeric = tuple(at >= table.words for at in range(len(table.header)))
     return Grid(tuple(table.header), tuple(map(tuple, table.rows)), numeric, title)
 
 
 def of_rich(table: RichTable) -> Grid:
-    """A table that a command prints; one without right-justified columns has numbers after the first."""
+    """Convert a rich table. Right-justified columns are numeric; if there are none, all but the first."""
     right = tuple(column.justify == "right" for column in table.columns)
     numeric = right if any(right) else tuple(at > 0 for at in range(len(right)))
     columns = [tuple(map(str, column.cells)) for column in table.columns]
@@ -38,7 +38,7 @@ def of_rich(table: RichTable) -> Grid:
 
 
 def of_markdown(text: str) -> tuple[tuple[Grid, ...], tuple[str, ...]]:
-    """The pipe tables of a text as our tables write it, and its other lines."""
+    """Return the pipe tables of a Markdown text, as svgpbench writes them, and its other lines."""
     grids: list[Grid] = []
     others: list[str] = []
     for block in re.split(r"\n\s*\n", text.strip()):

@@ -1,7 +1,7 @@
-"""When a bound has converged, how much it still rises at the end of a run, and how far it falls back.
+"""Convergence of a bound: its iteration, and the rise and fall in the last quarter of a run.
 
-The bound of a run on minibatches is smoothed by a running median over nine looks first; over fewer where a
-trace has fewer than 36, so that a window never covers more than a quarter of it.
+The bound of a run on minibatches is first smoothed by a running median. The window has nine evaluations.
+It has fewer if the trace has fewer than 36, so that it never covers more than a quarter of the trace.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ import pandas as pd
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 WINDOW: Final = 9
-"""Looks of a running median."""
+"""Most evaluations in the window of the running median."""
 
 LAST_QUARTER: Final = 0.75
 
 
 class BoundTrace(NamedTuple):
-    """The bound of a run at the iterations where it was evaluated, −∞ where it is no number."""
+    """The bound of a run at the iterations where it was evaluated, −∞ where it is NaN or null."""
 
-    iterations: Floats  # [looks]
-    bound: Floats  # [looks], smoothed
+    iterations: Floats  # [evaluations]
+    bound: Floats  # [evaluations], smoothed for minibatches
     best: float = -math.inf  # the best bound known for the cell, of any run
-    region: float = 0.0  # of practical equivalence; a shorter way from start to best counts as this
+    region: float = 0.0  # of practical equivalence; the least distance from start to best
 
     @property
     def start(self) -> float:
-        """The first evaluated bound."""
+        """The first evaluated bound, NaN if there is none."""
         return float(self.bound[0]) if len(self.bound) else math.nan
 
     def converges(self, start: float, tolerance: float) -> float:
-        """Return T: the first evaluated iteration from which the bound stays near the best.
+        """Return the first evaluated iteration from which the bound stays near the best bound.
 
-        Near is within the share `tolerance` of the way from `start` to the best bound, which is no shorter
-        than the region. Infinite where the bound is not near at the end of the run.
+        Near means within `tolerance` times the distance from `start` to the best bound. The distance is at
+        least the region. Returns infinity if the bound is not near at the end of the run.
         """
         way = max(self.best - start, self.region)
         below = np.flatnonzero(self.bound < self.best - tolerance * way)
@@ -48,7 +48,7 @@ class BoundTrace(NamedTuple):
 
     @property
     def last_quarter(self) -> Floats:
-        """The bound from three quarters of the iterations on."""
+        """The evaluated bounds of the last quarter of the iterations."""
         if not len(self.iterations):
             return self.bound
         last: Floats = self.bound[self.iterations >= LAST_QUARTER * self.iterations[-1]]
@@ -56,9 +56,9 @@ class BoundTrace(NamedTuple):
 
     @property
     def rise(self) -> float:
-        """By how much the bound rose in the last quarter of the run; below 0 where it fell.
+        """The increase of the bound over the last quarter of the run, negative if the bound fell.
 
-        NaN where it was evaluated less than twice there, or is no number at an end.
+        NaN if the quarter has fewer than two evaluations, or if its first or last one is not finite.
         """
         last = self.last_quarter
         if len(last) < 2 or not np.isfinite(last[[0, -1]]).all():
@@ -67,7 +67,7 @@ class BoundTrace(NamedTuple):
 
     @property
     def fall(self) -> float:
-        """By how much the bound fell at most below an earlier one of the last quarter."""
+        """The largest drop of the bound below an earlier value of the last quarter."""
         last = self.last_quarter[np.isfinite(self.last_quarter)]
         return float(np.max(np.maximum.accumulate(last) - last, initial=0.0))
 
@@ -75,7 +75,7 @@ class BoundTrace(NamedTuple):
 def bound_trace(
     iterations: Sequence[float | None], bound: Sequence[float | None], minibatches: bool
 ) -> BoundTrace:
-    """Make the trace of a run from the columns of its record."""
+    """Return the trace of a run, from the columns of its record."""
     values = np.array([-math.inf if x is None else x for x in bound], dtype=np.float64)
     values[np.isnan(values)] = -math.inf
     if minibatches:
@@ -84,7 +84,7 @@ def bound_trace(
 
 
 def _running_median(values: Floats) -> Floats:
-    """Smooth by a centred window of an odd number of looks."""
+    """Return the running median over a centred window of an odd number of values."""
     quarter = len(values) // 4
     window = min(WINDOW, quarter - (quarter % 2 == 0))
     if window < 3:

@@ -1,4 +1,4 @@
-"""The mean of a few units with its interval, what an interval says, and how many units would decide."""
+"""Intervals of a mean over splits or starts, their outcomes, and the number of units that would decide."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from svgpbench.stats.effects import Outcome
 Floats: TypeAlias = npt.NDArray[np.floating[Any]]
 
 REPLICATE: Final = ["split_seed", "fold", "seed"]
-"""What tells the cells of one mean apart."""
+"""Columns that identify a cell among the cells of one mean."""
 
 LEVEL = 0.95
 STARTS = 5
@@ -27,15 +27,15 @@ MOST_UNITS = 1000
 
 
 class Sample(NamedTuple):
-    """Numbers of which a mean is wanted, and how far they overlap."""
+    """The units of a mean (splits or starts), and the overlap of their training parts."""
 
-    values: Floats  # one a unit, or a row of several
+    values: Floats  # [units], or [units, columns]
     overlap: float  # n_test / n_train of folds and random splits, 0 of seeds
     unit: str
 
     @property
     def mean(self) -> float:
-        """Of the units."""
+        """The mean of the units."""
         return float(self.values.mean())
 
     @property
@@ -44,14 +44,14 @@ class Sample(NamedTuple):
         return self.error_of(len(self.values))
 
     def error_of(self, units: int) -> Floats:
-        """The standard error of the mean of so many units of the same spread.
+        """Return the standard error of the mean of `units` units of the same spread.
 
         Source: Nadeau and Bengio 2003, the corrected resampled t.
         """
         return np.asarray(self.values.std(axis=0, ddof=1) * math.sqrt(1 / units + self.overlap))
 
     def half_width(self, units: int) -> float:
-        """Half the 95 % interval that so many units of the same spread have."""
+        """Return half the width of the 95 % interval for `units` units of the same spread."""
         quantile = float(stdtrit(units - 1, 0.5 + LEVEL / 2))  # Student's t
         return quantile * float(self.error_of(units))
 
@@ -63,16 +63,22 @@ class Sample(NamedTuple):
 
 
 class TooFewError(ValueError):
-    """Too few units for an interval; the message says what is there and what it takes."""
+    """Too few units for an interval; the message has the number of units and the number needed."""
 
 
 def sampled(values: pd.Series[float] | pd.DataFrame, overlap: float, rows: str) -> Sample:
-    """The units among `values`, or among the rows of a frame, indexed by split_seed, fold and seed.
+    """Return the units of values that are indexed by split_seed, fold and seed.
 
-    Of a test score, the splits, seeds averaged first; of a training score, and where there is one split
-    alone, the seeds, five at least.
+    The units of a test score are the splits, each averaged over seeds. The units of a training score are
+    the seeds, each averaged over splits. Seeds are also used if there is only one split.
 
-    Raises `TooFewError`.
+    Args:
+        values: a series, or a frame with one such row per cell.
+        overlap: n_test / n_train.
+        rows: "test" or "training".
+
+    Raises:
+        TooFewError: the units are seeds, and there are fewer than five.
     """
     splits = values.groupby(level=["split_seed", "fold"]).mean()
     return of_units(
@@ -81,7 +87,7 @@ def sampled(values: pd.Series[float] | pd.DataFrame, overlap: float, rows: str) 
 
 
 def of_units(splits: Floats, starts: Floats, overlap: float, rows: str) -> Sample:
-    """As `sampled`, of the means over each split and over each start."""
+    """Return the units as `sampled` does, from the mean of each split and of each start."""
     if rows == "test" and len(splits) > 1:
         return Sample(splits, overlap, "splits")
     if len(starts) < STARTS:
@@ -91,7 +97,7 @@ def of_units(splits: Floats, starts: Floats, overlap: float, rows: str) -> Sampl
 
 
 def says(low: float, high: float, region: float) -> Outcome:
-    """What an interval says: all beyond the region, all inside, or neither."""
+    """Return the outcome of an interval: all of it beyond the region, all inside, or undecided."""
     if low > region:
         return Outcome.better
     if high < -region:
@@ -102,33 +108,33 @@ def says(low: float, high: float, region: float) -> Outcome:
 
 
 def says_no_worse(low: float, high: float, region: float) -> Outcome:
-    """What an interval says of non-inferiority: whether all of it lies above minus the region."""
+    """Return the outcome of a non-inferiority test: `no_worse` if the whole interval is above −region."""
     if low > -region:
         return Outcome.no_worse
     return Outcome.worse if high < -region else Outcome.undecided
 
 
 def would_decide(units: int | None, unit: str) -> str:
-    """What a note says of how many would."""
+    """Return the note on the number of units that would decide; `units` None means no number."""
     return f"{units or 'no number of'} {unit} would decide"
 
 
 def units_that_decide(
     sample: Sample, region: float, says_of: Callable[[float, float, float], Outcome] = says
 ) -> int | None:
-    """The fewest units of the same mean and spread that would decide; None where no number would."""
+    """Return the fewest units of the same mean and spread that would decide, or None if there is none."""
     mean = sample.mean
     return _fewest(sample, lambda h: says_of(mean - h, mean + h, region) != Outcome.undecided)
 
 
 def units_of_width(sample: Sample, width: float) -> int | None:
-    """The fewest units of the same spread whose interval is no wider; None where no number is enough."""
+    """Return the fewest units of the same spread with an interval no wider than `width`, or None."""
     return _fewest(sample, lambda half: 2 * half <= width)
 
 
 def _fewest(sample: Sample, enough: Callable[[float], bool]) -> int | None:
-    """The fewest units beyond those there are whose half interval is enough."""
+    """Return the fewest units, more than there are, whose half width satisfies `enough`, or None."""
     more = range(len(sample.values) + 1, MOST_UNITS + 1)
-    # intervals of more units lie within those of fewer, so that what is enough stays so
+    # the interval shrinks with the number of units, so `enough` stays true once it is true
     place = bisect_left(more, True, key=lambda units: enough(sample.half_width(units)))
     return more[place] if place < len(more) else None

@@ -1,4 +1,4 @@
-"""A comparison of two methods: its effect, the interval, and what that says."""
+"""The result of comparing two methods: the difference, its interval and the outcome."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Outcome(StrEnum):
-    """What a 95 % interval says of a difference against its region of practical equivalence."""
+    """The outcome of comparing a 95 % interval with the region of practical equivalence."""
 
     better = "better"
     worse = "worse"
@@ -19,15 +19,15 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Effect:
-    """One comparison: a number, its 95 % interval (or quartiles, of times) and what they say."""
+    """One comparison: a number, its 95 % interval (quartiles for times) and the outcome."""
 
-    of: str  # such as a data set
+    of: str  # the subject, such as a data set
     outcome: str
     value: float | None = None
     low: float | None = None
     high: float | None = None
     note: str = ""
-    held: bool | None = None  # whether it speaks for the claim; None where it says nothing
+    held: bool | None = None  # whether it supports the claim; None if it does not decide
 
 
 def with_interval(effect: Effect) -> str:

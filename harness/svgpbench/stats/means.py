@@ -1,4 +1,4 @@
-"""Means over cells and the errors that they have; a test score's accounts for training parts that overlap."""
+"""Means over cells with standard errors; those of test scores account for overlapping training parts."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ WHICH_ERROR: Final = (
     "of a test score over splits, corrected for their overlap (Nadeau and Bengio 2003); of the ELBO, of "
     f"times, and where there is one split, over starts, from {STARTS} on"
 )
-"""What a footnote or a caption says behind `standard error`."""
+"""Text that follows `standard error` in footnotes and captions."""
 
 
 def mean_and_error(cells: pd.DataFrame, metric: str) -> tuple[float, float]:
-    """The mean of a metric over cells of one data set and method, and its standard error.
+    """Return the mean of a metric over cells of one data set and method, and its standard error.
 
-    The error is NaN where there are too few splits or starts for one. A value that is not finite, which a
-    record holds as null, has no mean: that of the others would flatter.
+    The error is NaN if there are too few splits or starts. Both are NaN if any cell has no finite value
+    (null in its record): the mean of the other cells would look too good.
     """
     values = cells.set_index(REPLICATE)[metric]
     if values.empty or values.isna().any():
@@ -32,16 +32,21 @@ def mean_and_error(cells: pd.DataFrame, metric: str) -> tuple[float, float]:
 
 
 def overlap(cells: pd.DataFrame) -> float:
-    """n_test / n_train of cells of one data set."""
+    """Return the mean of n_test / n_train over cells of one data set."""
     return float((cells["n_test"] / cells["n_train"]).mean())
 
 
 def error_of_mean(
     values: pd.Series[float] | pd.DataFrame, overlap: float, metric: str = ""
 ) -> npt.NDArray[np.floating[Any]]:
-    """The standard error of the mean over rows, which `REPLICATE` indexes; of each column of a frame.
+    """Return the standard error of the mean over rows, for each column if `values` is a frame.
 
-    NaN where there are too few. Without a metric, of a test score.
+    NaN if there are too few units. Without a metric, the values are treated as test scores.
+
+    Args:
+        values: rows indexed by `REPLICATE`.
+        overlap: n_test / n_train.
+        metric: a name in `METRICS`, or empty.
     """
     try:
         return sampled(values, overlap, METRICS[metric].rows if metric else "test").error

@@ -1,4 +1,4 @@
-"""What claims compare, and how large a difference must be to matter: declared before any record exists."""
+"""Measures that claims compare, with the difference that matters, declared before any record exists."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from svgpbench.metrics import METRICS, Better
 
 @dataclass(frozen=True)
 class Measure:
-    """A number of a cell, with its region of practical equivalence."""
+    """A number that each cell has, with its region of practical equivalence."""
 
     title: str
     better: Better
-    rows: Literal["training", "test"]  # which part of the data it is a number of
-    region: float = 0.0  # of the number itself
-    relative: float = 0.0  # as a share of the second method's
-    per_datum: float = 0.0  # times the number of training data
+    rows: Literal["training", "test"]  # the part of the data that it is computed on
+    region: float = 0.0  # absolute, in the unit of the measure
+    relative: float = 0.0  # as a share of the second method's value
+    per_datum: float = 0.0  # multiplied by the number of training data
 
     def region_at(self, reference: float, n_train: float) -> float:
-        """Half the width of the region, where the second method has `reference` on `n_train` data."""
+        """Return half the width of the region if the second method has `reference` on `n_train` data."""
         return self.region + self.relative * abs(reference) + self.per_datum * n_train
 
 
@@ -53,18 +53,18 @@ MEASURES = {
 
 
 TRACED = {"coverage": METRICS["coverage"].title}
-"""What a run shows and no interval is of."""
+"""Titles of columns that a run shows and for which no interval is computed."""
 
 
 def known_column(name: str) -> str:
-    """The name itself; raises `UserError` for what is neither a measure nor read off a trace."""
+    """Return the name. Raises `UserError` if it is neither a measure nor a key of `TRACED`."""
     if name not in (known := {**MEASURES, **TRACED}):
         raise unknown("measure", name, known)
     return name
 
 
 def known_measure(name: str) -> str:
-    """The name itself; raises `UserError` with the nearest one for a measure that there is not."""
+    """Return the name. Raises `UserError`, which suggests the nearest name, if it is no measure."""
     if name not in MEASURES:
         raise unknown("measure", name, MEASURES)
     return name

@@ -1,9 +1,9 @@
-"""Paired differences of two methods on a data set, with their intervals, and what these say.
+"""Paired differences of two methods on a data set, with intervals and outcomes.
 
-A frame has one row for each cell of one backend: `data`, `method`, `split_seed`, `fold`, `seed`,
-`perturbation`, `status`, `n_train`, `n_test`, `n_bound` (the rows that the bound covers) and a column for
-each measure; `unrecorded` has the names of those that a record lacks. Where a claim asks whether runs have
-converged, `bound_rise` and `bound_fall` say how the bound moved in the last quarter of a run.
+A frame has one row for each cell of one backend. Its columns are `data`, `method`, `split_seed`, `fold`,
+`seed`, `perturbation`, `status`, `n_train`, `n_test`, `n_bound` (the rows that the bound covers) and one
+column for each measure. `unrecorded` has the names of the measures that a record lacks. If a claim asks for
+converged runs, `bound_rise` and `bound_fall` have the change of the bound in the last quarter of a run.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from svgpbench.stats.rules import AT, RULES, Rules
 CHAOTIC = "chaotic: rounding moves the difference by more than itself"
 CHAOTIC_TO_THE_REGION = "chaotic: rounding moves the difference out of the region"
 UNLEARNED: Final = 0.95
-"""From this share of the error of the targets' mean on, a method has learned nothing of a data set."""
+"""A method has learned nothing if its error is at least this share of the error of the targets' mean."""
 
 SHARES = ("nmae", "nmse")
-"""Measures that are shares of the error of the targets' mean."""
+"""Measures that are relative to the error of the targets' mean."""
 
 
 class OneDataSet:
-    """The cells of one data set in a measure, arranged once for any two of their methods."""
+    """The cells of one data set and one measure, arranged once to compare any two methods."""
 
     def __init__(self, data: str, cells: pd.DataFrame, name: str) -> None:
         self.data, self.measure = data, MEASURES[name]
@@ -75,11 +75,11 @@ class OneDataSet:
         """Compare `first` with `second`; a positive difference is in favour of `first`.
 
         Args:
-            first: the method that is to be better.
-            second: the other one.
-            rules: the size of the region, and whether a chaotic difference decides.
-            no_worse: ask for non-inferiority: whether the interval lies above minus the region.
-            converged: let runs decide only if their bound neither rises nor falls back at the end.
+            first: the method that should be better.
+            second: the other method.
+            rules: the size of the region, and whether a chaotic difference is undecided.
+            no_worse: test non-inferiority: the interval must lie above −region.
+            converged: return undecided if a bound still rises or falls back at the end of a run.
         """
         if beforehand := self._beforehand(first, second, rules, converged):
             return beforehand
@@ -107,7 +107,10 @@ class OneDataSet:
         no_worse: bool = False,
         converged: bool = False,
     ) -> Effect:
-        """As `effect`, without an interval: what is said holds in every run, of one draw too."""
+        """Compare as `effect` does, but without an interval: the outcome must hold in every run.
+
+        The effect has the median, the least and the largest difference. One run is enough.
+        """
         if beforehand := self._beforehand(first, second, rules, converged):
             return beforehand
         delta = self._plain.delta(first, second)
@@ -119,11 +122,11 @@ class OneDataSet:
         return Effect(self.data, outcome, float(np.median(delta)), low, high, note)
 
     def has(self, *methods: str) -> bool:
-        """Whether there are cells of all of them."""
+        """Return True if every given method has cells."""
         return self._plain.has(*methods)
 
     def region(self, first: str, second: str, rules: Rules = RULES) -> float:
-        """Half the width of the measure's region of practical equivalence."""
+        """Return half the width of the measure's region of practical equivalence."""
         rows = self._mean_of("n_bound", first, second)
         return rules.threshold * self.measure.region_at(float(self._means[second]), rows)
 
@@ -133,10 +136,10 @@ class OneDataSet:
         return float(sum(of[fact] for of in facts) / sum(of["cells"] for of in facts))
 
     def _beforehand(self, first: str, second: str, rules: Rules, converged: bool) -> Effect | None:
-        """Return the outcome that needs no interval, or None.
+        """Return the outcome that needs no interval, or None if an interval is needed.
 
-        It is `not learned` where no method learns the data set, in favour of the method with fewer failed
-        cells, and undecided where no cells are paired or a run has not converged.
+        It is `not learned` if no method learns the data set. Otherwise the method with fewer failed cells
+        is better. It is undecided if both have as many failures, no cells pair or a run has not converged.
         """
         if not self._learned:
             return Effect(self.data, Outcome.not_learned, note="no method learns this data set")
@@ -156,9 +159,10 @@ class OneDataSet:
         return None
 
     def _is_chaotic(self, delta: Floats, first: str, second: str, region: float) -> bool:
-        """Whether rounding of the inputs moves the mean difference by more than its distance from −region.
+        """Return True if rounding moves the mean difference by more than its distance from −region.
 
-        Both means are those of the cells that ran both ways.
+        Rounding is the perturbation of the inputs in replicas. Both means are over the cells that have a
+        plain run and a replica.
         """
         if self._replicas is None or not self._replicas.has(first, second):
             return False
@@ -171,12 +175,12 @@ class OneDataSet:
 
 
 def unconverged(cells: pd.DataFrame, methods: Sequence[str], rules: Rules = RULES) -> str:
-    """Say which of some methods had not converged or was unstable at the end of its run, or nothing.
+    """Return a text on the first method that has not converged or is unstable, or an empty text.
 
-    A bound that rises beyond its region in the last quarter of the run, in the median over the cells of a
-    data set, has not converged. One that falls beyond it below an earlier value there, in any cell, is
-    unstable at its rate. One that was evaluated less than twice there is not known to have converged. A
-    method as it stood at an earlier iteration is taken as it stood.
+    All conditions are on the last quarter of a run. A method has not converged if the median rise of its
+    bound over cells exceeds the region. It is unstable at its rate if the bound of any cell falls by more
+    than the region below an earlier value. It is not known to have converged if the bound of a cell lacks
+    two finite values. A method that is cut off at an earlier iteration (`AT` in its name) is not checked.
     """
     for method in methods:
         mine = cells[(cells["method"] == method) & (cells["perturbation"] == 0)]
@@ -196,7 +200,10 @@ def unconverged(cells: pd.DataFrame, methods: Sequence[str], rules: Rules = RULE
 
 
 def is_learned(plain: pd.DataFrame) -> bool:
-    """Whether a method is better on the data set than the mean of the targets, where that is recorded."""
+    """Return True if a method beats the mean of the targets on the data set, or if no record tells.
+
+    The best mean of `nmae`, or of `nmse` if that is not recorded, must be below `UNLEARNED`.
+    """
     for share in SHARES:
         if share in plain and plain[share].notna().any():
             return bool(plain.groupby("method")[share].mean().min() < UNLEARNED)
@@ -204,7 +211,10 @@ def is_learned(plain: pd.DataFrame) -> bool:
 
 
 class _Wide:
-    """A row a replicate, or those of `index`; a column a method: losses, NaN where there is no number."""
+    """Losses of each replicate [rows] and method [columns], NaN where there is none.
+
+    The rows are those of `index` if it is given.
+    """
 
     def __init__(self, cells: pd.DataFrame, name: str, index: pd.Index[Any] | None = None) -> None:
         better = MEASURES[name].better
@@ -217,20 +227,20 @@ class _Wide:
         self._start = wide.groupby(level="seed").ngroup().to_numpy()
 
     def has(self, *methods: str) -> bool:
-        """Whether all of them are there."""
+        """Return True if every given method has a column."""
         return all(method in self._columns for method in methods)
 
     def delta(self, first: str, second: str) -> Floats:
-        """Differences on the same split and seed, positive in favour of `first`."""
+        """Return the difference of each replicate, positive in favour of `first`."""
         return np.asarray(self._columns[second] - self._columns[first])
 
     def units(self, values: Floats, kept: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
-        """The means of those kept over each split, and over each start."""
+        """Return the means of the kept values over each split, and over each start."""
         return _means(values[kept], self._split[kept]), _means(values[kept], self._start[kept])
 
 
 def _means(values: Floats, groups: npt.NDArray[np.integer[Any]]) -> Floats:
-    """The mean of each group that has a value, in the order of groups."""
+    """Return the mean of each group that has a value, in the order of groups."""
     counts = np.bincount(groups)
     return np.asarray(np.bincount(groups, weights=values)[counts > 0] / counts[counts > 0])
 
@@ -246,7 +256,7 @@ def compare(
     converged: bool = False,
     every_run: bool = False,
 ) -> tuple[Effect, ...]:
-    """Compare `first` with `second` on every data set, by an interval or with `every_run` in each run."""
+    """Compare `first` with `second` on every data set, by `OneDataSet.effect` or `OneDataSet.every_run`."""
     by = OneDataSet.every_run if every_run else OneDataSet.effect
     return tuple(
         by(one, first, second, rules, no_worse=no_worse, converged=converged)
@@ -255,7 +265,7 @@ def compare(
 
 
 def data_sets(frame: pd.DataFrame, measure: str) -> list[OneDataSet]:
-    """The data sets of a frame in their order, each arranged for any two methods that it has."""
+    """Return one `OneDataSet` for each data set of a frame, in their order."""
     return [
         OneDataSet(str(data), cells, measure) for data, cells in frame.groupby("data", sort=False)
     ]
@@ -264,7 +274,7 @@ def data_sets(frame: pd.DataFrame, measure: str) -> list[OneDataSet]:
 def _settled(
     sample: Sample, splits: Floats, measure: Measure, region: float, no_worse: bool
 ) -> tuple[Outcome, str]:
-    """Return the outcome and a note on it; `splits`: the mean of each."""
+    """Return the outcome and a note on it; `splits` has the mean difference of each split."""
     says_of = says_no_worse if no_worse else says
     outcome = says_of(*sample.interval, region)
     if outcome == Outcome.undecided:
@@ -277,7 +287,7 @@ def _settled(
 
 
 def _unrecorded(cells: pd.DataFrame, name: str) -> pd.Series[bool]:
-    """Which cells have a record that was made without a measure: it says nothing for or against a method."""
+    """Return True for each cell whose record was made without the measure, which is not a failure."""
     if "unrecorded" not in cells:
         return pd.Series(False, index=cells.index)
     return cells["unrecorded"].map(lambda names: name in names)

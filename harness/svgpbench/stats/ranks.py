@@ -1,4 +1,4 @@
-"""Average ranks of methods over data sets, with intervals; they depend on which methods take part."""
+"""Average ranks of methods over data sets, with intervals. They depend on the set of methods."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from svgpbench.metrics import Better, loss
 LEVEL = 0.95
 RESAMPLES = 10_000
 FEWEST = 5
-"""Data sets below which an interval by resampling them says nothing."""
+"""The fewest data sets for a bootstrap interval over data sets."""
 
 ENOUGH = 10
 """The fewest data sets for which a critical difference can tell methods apart."""
@@ -30,23 +30,23 @@ class Rank(NamedTuple):
 
     @property
     def text(self) -> str:
-        """`1.83 [1.50, 2.17]`."""
+        """The rank as text, such as `1.83 [1.50, 2.17]`."""
         return f"{self.mean:.2f} [{self.low:.2f}, {self.high:.2f}]"
 
 
 class Ranks(NamedTuple):
-    """The field and how many data sets it was ranked on."""
+    """The ranks of several methods, and the number of data sets that they are averaged over."""
 
     data_sets: int
-    of: tuple[Rank, ...]  # a method each, in the order given
+    of: tuple[Rank, ...]  # one per method, in the order of the methods
 
     def to_json(self) -> dict[str, Any]:
-        """How many data sets, and each method's rank."""
+        """Return the number of data sets, and the rank of each method, for JSON."""
         return {"data_sets": self.data_sets, "methods": [rank._asdict() for rank in self.of]}
 
     @property
     def text(self) -> str:
-        """In a line."""
+        """All ranks on one line."""
         listed = ", ".join(f"{rank.method} {rank.text}" for rank in self.of)
         return f"average rank among {len(self.of)} methods on {self.data_sets} data sets: {listed}"
 
@@ -54,10 +54,17 @@ class Ranks(NamedTuple):
 def average_ranks(
     frame: pd.DataFrame, column: str, better: Better, methods: Iterable[str]
 ) -> Ranks | None:
-    """The methods ranked in the means of a column on every data set that has cells of all of them.
+    """Return the average ranks of methods by the mean of a column on each data set.
 
-    Ties share a rank, and a method with a failed cell has the last. None where there are fewer than
-    five data sets or two methods. `frame`: a row a cell of one backend.
+    Only data sets with cells of all methods count, unless all methods failed there. Ties share a rank, and
+    a method with a failed cell or a missing value is ranked last. None if there are fewer than five data
+    sets or two methods.
+
+    Args:
+        frame: one row per cell of one backend.
+        column: the metric.
+        better: the direction in which the metric is better.
+        methods: the labels of the methods.
     """
     methods = list(methods)
     plain = frame[(frame["perturbation"] == 0) & frame["method"].isin(methods)]
@@ -77,7 +84,7 @@ def average_ranks(
 
 
 def critical_difference(methods: int, data_sets: int) -> float:
-    """By how much two mean ranks must differ at 5 % among so many methods.
+    """Return the least difference of two mean ranks that is significant at 5 %.
 
     Source: Demsar 2006, the test of Nemenyi.
     """

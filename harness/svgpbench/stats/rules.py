@@ -1,26 +1,26 @@
-"""The rules that grades are given by, and the variants that show how steady a grade is."""
+"""Rules of grading, and variants of them that show how robust a grade is."""
 
 from __future__ import annotations
 
 from typing import Final, NamedTuple
 
 AT: Final = " @ "
-"""Between a method and the iteration of its trace, or the seconds, that a part of a claim is about."""
+"""Separator between a method and the iteration, or the seconds, of its trace that a claim is about."""
 
 SECONDS: Final = " s"
-"""After a number of seconds there."""
+"""Suffix of a number of seconds after `AT`."""
 
 TOLERANCES: Final = (0.05, 0.01, 0.001)
-"""Shares of the way from start to best within which a bound has converged: all three are tried."""
+"""Shares of the distance from start to best within which a bound has converged. All three are tried."""
 
 
 class Rules(NamedTuple):
-    """What may change without the claim changing."""
+    """Settings of the grading that are no part of a claim."""
 
-    threshold: float = 1.0  # times every region and threshold
+    threshold: float = 1.0  # factor of every region and threshold
     tolerances: tuple[float, ...] = TOLERANCES
-    lower_start: bool = False  # whether the way to the best starts at the lower first bound
-    chaos: bool = True  # whether what rounding moves by more than itself decides nothing
+    lower_start: bool = False  # measure the distance to the best from the lower first bound
+    chaos: bool = True  # a difference that rounding moves by more than itself is undecided
 
 
 RULES: Final = Rules()
@@ -34,4 +34,4 @@ VARIANTS: Final = {
     "the way from the lower start": Rules(lower_start=True),
     "without the chaos rule": Rules(chaos=False),
 }
-"""Under each of these a claim is graded again."""
+"""Variants under which each claim is graded again, by name."""

@@ -1,1 +1,1 @@
-"""Training: compiled steps, and the loops that run them to a trace."""
+"""Training: compiled steps, and the loops that run them and record a trace."""

@@ -1,7 +1,7 @@
-"""Batches and every random number of a run, drawn with NumPy: the same on every backend.
+"""Batches and all random numbers of a run, drawn with NumPy, so they are the same on every backend.
 
-A batch carries rows of the data, the noise of a likelihood that samples, and the basis points that a
-method samples for a quadratic form.
+A batch holds rows of the data, noise for a likelihood that samples, and the basis points that a method
+samples for a quadratic form.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from svgpbench_datasets import StandardisedRows
 Floats = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int64]
 EVALUATION_ROWS = 8192
-"""Rows at a time where training is by minibatch or by sums over data, while EVALUATION_ENTRIES allows."""
+"""Most rows per chunk if training is by minibatch or by sums over data; EVALUATION_ENTRIES may lower it."""
 EVALUATION_ENTRIES = 2**24
-"""Covariances between rows and basis points that are held at a time there: 128 MiB in float64."""
+"""Most covariances between rows and basis points per chunk: 128 MiB in float64."""
 
 
 @dataclass(frozen=True)
 class TrainingData:
     """Standardised data; `y_scale` turns errors back into original units.
 
-    Inputs may be rows that are standardised when they are asked for: nothing here copies all of them but
-    full-batch training.
+    Inputs may be `StandardisedRows`, which are standardised on access. Only full-batch training copies all
+    of them.
     """
 
     X: Floats | StandardisedRows  # [n, D]
@@ -45,7 +45,7 @@ class TrainingData:
 
 
 class Batches:
-    """Draws batches for one run; evaluation has noise of its own, the same at every trace point."""
+    """Batches of one run; evaluation has its own noise, the same at every trace point."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Batches:
         seed: int,
     ) -> None:
         self.ops, self.model, self.method, self.data, self.size = ops, model, method, data, size
-        # a stream a kind of draw: the rows are the same whatever else is drawn
+        # one stream per kind of draw: the rows do not depend on the other draws
         self._row_draws = np.random.default_rng([seed, 2])
         self._noise_draws = np.random.default_rng([seed, 2, 1])
         self._basis_draws = np.random.default_rng([seed, 2, 2])
@@ -65,7 +65,7 @@ class Batches:
 
     @cached_property
     def _full(self) -> Batch:
-        """All rows; only full-batch training asks for them."""
+        """All rows; only full-batch training uses it."""
         return self._of(np.arange(len(self.data.y)), self._evaluation_noise)
 
     @cached_property
@@ -74,15 +74,15 @@ class Batches:
 
     @property
     def scale(self) -> float:
-        """n/b of a drawn batch."""
+        """The factor n/b of a drawn batch."""
         return len(self.data.y) / (self.size or len(self.data.y))
 
     def place(self) -> tuple[Any, ...]:
-        """Where the streams of draws are."""
+        """Return the states of the random streams."""
         return tuple(stream.bit_generator.state for stream in self._streams)
 
     def resume(self, place: tuple[Any, ...]) -> None:
-        """Go on from another place."""
+        """Set the random streams to the states of `place`."""
         for stream, state in zip(self._streams, place, strict=True):
             stream.bit_generator.state = state
 
@@ -91,7 +91,7 @@ class Batches:
         return self._row_draws, self._noise_draws, self._basis_draws
 
     def full(self, inducing: Any) -> Batch:
-        """All rows, with fresh draws where the likelihood or the method samples."""
+        """Return all rows, with fresh draws if the likelihood or the method samples."""
         drawn = self._full
         if self.model.likelihood.samples:
             drawn = drawn._replace(noise=self._noise(self._noise_draws))
@@ -100,19 +100,19 @@ class Batches:
         return drawn
 
     def sample(self) -> Rows:
-        """The row numbers of one batch in random order, all of them where training is full batch."""
+        """Draw the row numbers of one batch in random order; all rows if training is full batch."""
         n = len(self.data.y)
         return self._row_draws.choice(n, self.size or n, replace=False)
 
     def drawn(self, rows: Rows, inducing: Any) -> Batch:
-        """Rows [b] with fresh draws where the likelihood or the method samples."""
+        """Return rows [b] with fresh draws if the likelihood or the method samples."""
         batch = self._of(rows, self._noise(self._noise_draws))
         if self.method.sampled_points:
             batch = batch._replace(basis_points=self.ops.asarray(self._sampled(inducing)))
         return batch
 
     def minibatches(self, count: int, inducing: Any) -> Batch:
-        """`count` batches drawn without replacement, stacked on a leading axis."""
+        """Draw `count` batches, each without replacement, stacked on a leading axis."""
         rows = np.stack([self.sample() for _ in range(count)])
         drawn = self._of(rows, self._noise(self._noise_draws, count))
         if self.method.sampled_points:
@@ -121,23 +121,23 @@ class Batches:
         return drawn
 
     def evaluation(self, inducing: Any = ()) -> Iterator[Batch]:
-        """All training rows with the evaluation's noise, in chunks where training is by minibatch."""
+        """Yield all training rows with the evaluation's noise, in chunks if training is by minibatch."""
         if self.size is None:
             yield self._full
         else:
             yield from self.chunks(inducing)
 
     def chunks(self, inducing: Any = ()) -> Iterator[Batch]:
-        """All training rows in chunks, with the evaluation's noise."""
+        """Yield all training rows in chunks, with the evaluation's noise."""
         for rows in self._chunks(len(self.data.y), inducing):
             yield self._of(rows, self._evaluation_noise)
 
     def test(self) -> Batch:
-        """All test rows, with the evaluation's noise."""
+        """Return all test rows, with the evaluation's noise."""
         return self._test
 
     def test_chunks(self, inducing: Any) -> Iterator[Batch]:
-        """The test rows, in chunks where the training rows come in chunks."""
+        """Yield the test rows, in chunks if training is by minibatch."""
         count = len(self.data.y_test)
         chunks = list(self._chunks(count, inducing))
         if self.size is None or len(chunks) == 1:
@@ -147,7 +147,10 @@ class Batches:
             yield self._of_test(rows)
 
     def partition(self, inducing: Any) -> Iterator[tuple[float, Any]]:
-        """Chunks of basis points that cover all, each with its share: their estimates sum exactly."""
+        """Yield (share, points) over chunks that cover all basis points.
+
+        The estimates from the chunks, weighted by their shares, sum to the exact value.
+        """
         size = self.method.sampled_points
         if not size:
             yield 1.0, ()

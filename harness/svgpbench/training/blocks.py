@@ -1,4 +1,4 @@
-"""A batch, the parts of θ that are learned, and the blocks that a method has at θ and a batch."""
+"""Batches, the learned parts of θ, and a method's blocks at θ and a batch."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ class Batch(NamedTuple):
     X: Array  # [b, D]
     y: Array  # [b]
     index: Array  # [b], row numbers
-    noise: Any = ()  # [S, P], where the likelihood samples
-    basis_points: Any = ()  # [r], those that are sampled, where the method samples them
+    noise: Any = ()  # [S, P], if the likelihood samples
+    basis_points: Any = ()  # [r], the sampled basis points, if the method samples
 
 
 def learned(raw: Theta, names: tuple[str, ...]) -> tuple[Any, ...]:
-    """The parts of θ that an M-step moves."""
+    """Return the parts of θ that an M-step moves."""
     return tuple(getattr(raw, name) for name in names)
 
 
 def with_learned(raw: Theta, names: tuple[str, ...], parts: tuple[Any, ...]) -> Theta:
-    """θ with those parts replaced."""
+    """Return θ with these parts replaced."""
     return raw._replace(**dict(zip(names, parts, strict=True)))
 
 
 def learnable(method: AnyMethod, names: tuple[Learnable, ...]) -> tuple[Learnable, ...]:
-    """The parts that may be learned: where the basis is the data, it stays where the data are."""
+    """Return the names that the method can learn: a basis that is the data stays fixed."""
     return tuple(x for x in names if not (x == "inducing" and method.basis == "data"))
 
 
 def prior_at(
     ops: Ops, model: Model, method: Method[PriorBlocks, Any, Any, Any], theta: Theta
 ) -> PriorBlocks:
-    """The method's blocks at θ."""
+    """Return the method's blocks at θ."""
     return method.prior(ops, model.covariance(ops, theta), theta.inducing)
 
 
@@ -52,10 +52,10 @@ def factor_at(
     X: Array,
     basis_points: Any = (),
 ) -> BatchBlocks:
-    """The method's blocks at θ and inputs X [b, D]."""
+    """Return the method's blocks at θ and inputs X [b, D]."""
     return method.factor(ops, model.covariance(ops, theta), theta.inducing, p, X, basis_points)
 
 
 def data_term(model: Model, theta: Theta, batch: Batch, scale: Array) -> DataTerm:
-    """What the method sees of a batch at θ."""
+    """Return the data term of a batch at θ."""
     return DataTerm(model.conditional(theta, batch.noise), batch.y, batch.index, scale)

@@ -1,8 +1,7 @@
-"""The file in which a long run keeps its place.
+"""Checkpoint files, from which a long run can be resumed.
 
-A run that goes on from its file, after whatever ended the process, gives the same bits as one that was
-never disturbed: the file has every digit, the streams of draws, and the evaluations of an ascent whose
-memory SciPy keeps to itself.
+A resumed run gives the same bits as an uninterrupted one. The file holds all digits, the states of the
+random streams, and the evaluations of an L-BFGS ascent, whose memory SciPy does not expose.
 """
 
 from __future__ import annotations
@@ -21,21 +20,21 @@ from svgpbench.ops import Ops
 from svgpbench.training.place import Place
 
 EVERY_S = 60.0
-"""Least seconds between two writes: a run loses no more than that and one iteration."""
+"""Least seconds between two writes; an interrupted run loses at most this time plus one iteration."""
 
 
 class Checkpoint:
-    """The file of one run, written whole or not at all; `key` says what it may be continued by."""
+    """The checkpoint file of one run, written atomically; only a run with the same `key` resumes from it."""
 
     def __init__(self, path: Path | None, key: str = "", every_s: float = EVERY_S) -> None:
         self.path, self.key, self.every_s = path, key, every_s
-        self.passed_over = ""  # why a file that is there was not gone on from
+        self.passed_over = ""  # the reason why an existing file was not used
         self._written = time.monotonic()
 
     def keep(self, ops: Ops, place: Place) -> None:
-        """Write the place where the last write is long enough ago.
+        """Write the place if the last write is at least `every_s` seconds ago.
 
-        Raises `UserError` where the file cannot be written.
+        Raises `UserError` if the file cannot be written.
         """
         if self.path is None or time.monotonic() - self._written < self.every_s:
             return
@@ -43,7 +42,7 @@ class Checkpoint:
         self._written = time.monotonic()
 
     def read(self, ops: Ops, like: Place) -> Place | None:
-        """The place that was kept, shaped like one of this run; None where there is none of this key."""
+        """Return the saved place, structured like `like`; None if there is no valid file with this key."""
         if self.path is None or not self.path.exists():
             return None
         try:
@@ -64,11 +63,11 @@ class Checkpoint:
 
 
 NO_CHECKPOINT = Checkpoint(None)
-"""Of a run that keeps nothing."""
+"""The checkpoint of a run that saves nothing."""
 
 
 def _packed(ops: Ops, key: str, place: Place) -> bytes:
-    """The bytes of a place: its numbers as arrays, everything else as one text of JSON."""
+    """Return the bytes of a place: numbers as arrays, everything else as one JSON text."""
     arrays: list[Any] = []
 
     def described(value: Any) -> Any:
@@ -91,7 +90,7 @@ def _packed(ops: Ops, key: str, place: Place) -> bytes:
 
 
 def _rebuilt(layout: dict[str, Any], like: Any, arrays: list[Any], ops: Ops) -> Any:
-    """The value of a layout; a tuple gets the type of `like` where that has as many parts."""
+    """Return the value of a layout; a tuple gets the type of `like` if that has as many parts."""
     if "plain" in layout:
         return layout["plain"]
     if "host" in layout:

@@ -1,8 +1,8 @@
-"""Training by sums over all data, a chunk at a time: time grows with n, memory does not.
+"""Training by sums over all data, one chunk at a time: time grows with n, memory does not.
 
-A collapsed bound F(θ) = g(T(θ), θ) sees the data through sums T = Σ_chunks T_b. A first pass over the
-data gives T; the gradient of g gives ∂_θ g and T̄ = ∂g/∂T; a second pass adds the gradient of ⟨T̄, T_b(θ)⟩
-for one chunk after the other. That is the whole gradient, to the last digits.
+A collapsed bound F(θ) = g(T(θ), θ) depends on the data through sums T = Σ_chunks T_b. A first pass over
+the data gives T. The gradient of g gives ∂_θ g and T̄ = ∂g/∂T. A second pass adds the gradient of
+⟨T̄, T_b(θ)⟩ chunk by chunk. The result is the full gradient, up to rounding.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Passes:
 
 @functools.lru_cache
 def compile_passes(ops: Ops, model: Model, method: SGPR, learn: tuple[str, ...]) -> Passes:
-    """The passes of a method on a backend, compiled lazily at their first call with each shape."""
+    """Return the passes of a method on a backend; each compiles at its first call with a shape."""
 
     def sums_at(raw: Theta, p: Any, batch: Batch) -> Sums:
         theta = constrain(ops, raw)
@@ -66,9 +66,9 @@ def compile_passes(ops: Ops, model: Model, method: SGPR, learn: tuple[str, ...])
 
 
 class AccumulatingTrainer(Trainer):
-    """The EM loop of a method whose bound and best q come from sums over data.
+    """The EM loop of a method whose bound and optimal q come from sums over data.
 
-    Adam's M-steps take all rows at once, as they do for any method; everything else goes by chunks.
+    Adam's M-steps take all rows at once, as for any method; everything else is computed in chunks.
     """
 
     method: SGPR
@@ -79,7 +79,7 @@ class AccumulatingTrainer(Trainer):
         return compile_passes(self.ops, self.model, self.method, self.learn)
 
     def sums(self, raw: Theta, prior: Any) -> Sums:
-        """T at a θ."""
+        """Return T at θ."""
         parts = (self.passes.sums(raw, prior, batch) for batch in self.batches.chunks(raw.inducing))
         return functools.reduce(_add, parts)
 
@@ -93,7 +93,7 @@ class AccumulatingTrainer(Trainer):
         return float(self.ops.to_numpy(value))
 
     def value_and_gradient(self, raw: Theta) -> tuple[Array, Tree]:
-        """The bound over all data and its gradient in the learned parts, by two passes."""
+        """Return the bound over all data and its gradient in the learned parts, by two passes."""
         value, (gradient, cotangent) = self.passes.outer(raw, self.sums(raw, self.steps.prior(raw)))
         for batch in self.batches.chunks(raw.inducing):
             gradient = _add(gradient, self.passes.pull(raw, batch, cotangent))
@@ -104,7 +104,7 @@ class AccumulatingTrainer(Trainer):
 
 
 def trainer_class(method: AnyMethod) -> type[Trainer]:
-    """How a method is trained."""
+    """Return the trainer class for a method."""
     return AccumulatingTrainer if isinstance(method, SGPR) else Trainer
 
 

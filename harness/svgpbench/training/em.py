@@ -1,9 +1,9 @@
-"""The EM loop of Adam et al. 2021, Sec. 4: K E-steps on q, S M-steps on θ, a trace point between them.
+"""The EM loop of Adam et al. 2021, Sec. 4: K E-steps on q, a trace point, S M-steps on θ.
 
-The M-steps are Adam's or, on the full batch, iterations of L-BFGS; up a collapsed bound, which is the
-same function in every EM iteration, one run of L-BFGS goes through all of them.
+The M-steps are steps of Adam or, on the full batch, iterations of L-BFGS. A collapsed bound is the same
+function in every EM iteration, so one run of L-BFGS then spans all of them.
 
-Batches come from the harness's own NumPy generator, so every backend sees the same ones.
+Batches come from the harness's own NumPy generator, so they are the same on every backend.
 """
 
 from __future__ import annotations
@@ -31,35 +31,35 @@ from svgpbench.training.trace_point import hyperparameters, scores
 from svgpbench.tree import leaves, named_leaves, tree_map
 
 ABSURD = 1e12
-"""Nats a row beyond which no bound of data in their own units is: rows that lie a whole standard deviation
-off under a noise of 1e-6 give half of it."""
+"""Most nats per row of a credible bound, times max(1, mean of y²). A row that is off by 1 at a noise standard
+deviation of 1e-6 gives half of it."""
 
 
 @dataclass(frozen=True)
 class Trained:
-    """What a run leaves: a trace point an evaluated iteration, the last θ and state on the host."""
+    """The result of a run: one trace point per evaluated iteration, the last θ and state on the host."""
 
     status: End
     message: str
     trace: list[TracePoint]
     theta: Theta
     state: Tree
-    resumptions: int = 0  # how often the run went on from a checkpoint
+    resumptions: int = 0  # number of times that the run was resumed
     evaluations: int = 0  # of an objective and its gradient by L-BFGS
 
 
 class _StoppedError(Exception):
-    """Leaves an ascent whose numbers have ended."""
+    """Signal that ends an L-BFGS ascent after a failure."""
 
 
 class Trainer:
     """One model, method and data set on one backend; `run` is the whole EM loop.
 
-    `at` is where the run is, the one thing that changes but for the streams of `batches`, whose state
-    is a part of it. A step takes a place and returns the next.
+    `at` is the current place of the run. Only `at` and the random streams of `batches` change, and `at`
+    includes the states of these streams. A step takes a place and returns the next.
     """
 
-    unit: ClassVar[str] = "EM iteration"  # what messages count
+    unit: ClassVar[str] = "EM iteration"  # the iteration's name in messages
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class Trainer:
         self.at = self.start(theta)
 
     def start(self, theta: Theta) -> Place:
-        """Where the run begins."""
+        """Return the place at which the run begins."""
         ops = self.ops
         raw = tree_map(ops.asarray, unconstrain(theta))
         prior = self.steps.prior(raw)
@@ -95,26 +95,29 @@ class Trainer:
         return Place(raw, prior, state, adam, self.batches.place())
 
     def clock(self) -> float:
-        """Seconds of a clock that never goes back: what every time of a run is read from."""
+        """Return the seconds of a monotonic clock; all times of a run are read from it."""
         return time.perf_counter()
 
     def resume(self, place: Place) -> None:
-        """Go on from another place."""
+        """Continue from another place."""
         self.batches.resume(place.draws)
         self.at = self.moved(place, place.raw)
         self.ops.sync(self.at.prior)  # not a part of the next iteration's time
 
     def resume_from(self, checkpoint: Checkpoint) -> None:
-        """Go on where a checkpoint says that an earlier process was, if it does."""
+        """Continue from the place in a checkpoint, if it holds one."""
         if (kept := checkpoint.read(self.ops, self.at)) is not None:
             self.resume(kept._replace(resumptions=kept.resumptions + 1))
 
     def e_rate(self, iteration: int) -> Array:
-        """The E-steps' rate [] in an EM iteration, from 1."""
+        """Return the E-steps' rate [] in an EM iteration, counted from 1."""
         return self.ops.asarray(np.float64(rate_at(self.settings.e_rate, iteration)))
 
     def e_phase(self, at: Place) -> tuple[Place, Any]:
-        """K E-steps at the current θ, and the blocks of all data, None where there were batches."""
+        """Take K E-steps at the current θ.
+
+        Return the place and the blocks of all data; for minibatches, the blocks are None.
+        """
         rate = self.e_rate(at.iteration)
         if self.settings.batch_size is None:
             batch = self.batches.full(at.raw.inducing)
@@ -126,15 +129,15 @@ class Trainer:
         return at._replace(state=state), None
 
     def m_phase(self, at: Place) -> Place:
-        """S M-steps on the learned parts of θ."""
+        """Take S M-steps on the learned parts of θ."""
         return self.climb_phase(at) if self.settings.optimiser == "l-bfgs" else self.adam_phase(at)
 
     def moved(self, at: Place, raw: Theta) -> Place:
-        """The same place at another θ."""
+        """Return the place with θ replaced."""
         return at._replace(raw=raw, prior=self.steps.prior(raw))
 
     def adam_phase(self, at: Place) -> Place:
-        """S steps of Adam, whose moments live on between phases."""
+        """Take S steps of Adam, whose moments are kept between phases."""
         s = self.settings
         if s.batch_size is None or self.method.needs_all_data:
             batch = self.batches.full(at.raw.inducing)
@@ -146,10 +149,10 @@ class Trainer:
         return at._replace(**moved._asdict(), adam=adam)
 
     def joint_phase(self, at: Place) -> Place:
-        """One step of Adam on q and θ together: each from the gradient at both as they were, on one batch.
+        """Take one step of Adam on q and θ together, on one batch, from gradients at the old q and θ.
 
-        Adam moves every number by itself, so this is one Adam over all of them. Where q moves by Adam, the
-        M-step holds its very numbers, so that they need no tying to the new θ.
+        Adam moves every entry separately, so this is one Adam step over all entries. If q moves by Adam, the
+        M-step holds q's parameters themselves, so they need no tying to the new θ.
         """
         steps, scale, rate = self.steps, self.scale, self.e_rate(at.iteration)
         raw, prior, q, adam = at.raw, at.prior, at.state, at.adam
@@ -164,7 +167,7 @@ class Trainer:
         return at._replace(raw=moved.raw, prior=moved.prior, state=state, adam=adam)
 
     def climb_phase(self, at: Place) -> Place:
-        """S iterations of L-BFGS, which starts anew in every phase, as its function does."""
+        """Take S iterations of L-BFGS, which is restarted in every phase because the objective changes."""
         batch = self.batches.full(at.raw.inducing)
         held = self.steps.hold(at.raw, at.prior, at.state)
         evaluations = Evaluations()
@@ -185,7 +188,7 @@ class Trainer:
         on_iteration: Callable[[Theta], None] = lambda _: None,
         evaluations: Evaluations | None = None,
     ) -> Theta:
-        """θ after iterations of L-BFGS from `raw` up `objective_and_gradient`, which gives both."""
+        """Return θ after L-BFGS iterations from `raw` that maximise `objective_and_gradient`."""
         ops = self.ops
 
         def at(parts: Tree) -> Theta:
@@ -201,25 +204,25 @@ class Trainer:
         )
 
     def collapsed_objective(self, at: Place) -> Callable[[Theta], tuple[Array, Tree]]:
-        """The bound of a collapsed method, which no state enters, and its gradient."""
+        """Return the function for a collapsed method's bound, which ignores the state, and its gradient."""
         batch, unused = self.batches.full(at.raw.inducing), at.state
         return lambda raw: self.steps.objective_and_gradient(raw, unused, batch, self.one)
 
     def elbo(self, at: Place, blocks: Any = None) -> float:
-        """The full-data bound at a place; `blocks` of all data there, where they are known."""
+        """Return the full-data bound at a place; `blocks` are those of all data, if known."""
         return self.bound_over(at, list(self.batches.evaluation(at.raw.inducing)), 1.0, blocks)
 
     def bound_over(
         self, at: Place, chunks: list[Batch], weight: float, blocks: Any = None
     ) -> float:
-        """Weight · Σ V − KL over the rows of `chunks`; `blocks` of a sole chunk, where known."""
+        """Return weight · Σ V − KL over the rows of `chunks`; `blocks`, if known, are of a sole chunk."""
         parts = list(self.batches.partition(at.raw.inducing))
         scale = self.ops.asarray(np.float64(weight))
         if len(chunks) == len(parts) == 1:
             batch = chunks[0]._replace(basis_points=parts[0][1])
             f = self.steps.factor(at.raw, at.prior, batch) if blocks is None else blocks
             return self._bound(at, f, chunks[0], scale)
-        # Σ_chunks [ΣV − KL] counts the KL once a chunk; scale 0 gives −KL alone, in one chunk as in another
+        # Σ_chunks [ΣV − KL] counts the KL once per chunk; scale 0 gives −KL alone, the same for any chunk
         zero, smallest = self.ops.asarray(np.float64(0.0)), min(chunks, key=lambda one: len(one.y))
         kls = []
         for share, points in parts:
@@ -238,7 +241,7 @@ class Trainer:
         return float(self.ops.to_numpy(self.steps.bound(at.raw, f, batch, at.state, scale)))
 
     def metrics(self, at: Place) -> dict[str, float]:
-        """The scores of predictions at the test inputs, none where there are no test rows."""
+        """Return the scores of predictions at the test inputs; empty if there are no test rows."""
         ops, d = self.ops, self.data
         if not len(d.y_test):
             return {}
@@ -250,7 +253,7 @@ class Trainer:
         return scores(self.model.likelihood.task, whole, d.y_test, d.y_scale)
 
     def step_control(self, at: Place) -> dict[str, int]:
-        """Halvings of the E-step's rate so far, and training rows with β < 0 where β may be."""
+        """Return the halvings of the E-step's rate so far, and the training rows with β < 0 if possible."""
         out, count = {}, self.steps.negative_beta
         halvings = [x for name, x in named_leaves(at.state) if name.endswith("halvings")]
         if halvings:
@@ -263,12 +266,12 @@ class Trainer:
         return out
 
     def theta(self, at: Place) -> Theta:
-        """θ on the host, constrained."""
+        """Return the constrained θ on the host."""
         host: Theta = tree_map(self.ops.to_numpy, constrain(self.ops, at.raw))
         return host
 
     def run(self, checkpoint: Checkpoint = NO_CHECKPOINT) -> Trained:
-        """All EM iterations that are left; a bound that cannot be one ends the run with its status."""
+        """Run the remaining EM iterations; a bound that is not credible ends the run with its status."""
         if self.moves and self.settings.optimiser == "l-bfgs" and self.method.collapsed:
             self._climb_throughout(checkpoint)
             return self.trained()
@@ -279,17 +282,17 @@ class Trainer:
         return self.trained()
 
     def trained(self) -> Trained:
-        """What the run leaves."""
+        """Return the result of the run."""
         at = self.at
         state = tree_map(self.ops.to_numpy, at.state)
         trace, theta = list(at.trace), self.theta(at)
         return Trained(*at.failure, trace, theta, state, at.resumptions, at.evaluated)
 
     def _climb_throughout(self, checkpoint: Checkpoint) -> None:
-        """One run of L-BFGS up a bound that stays the same, a trace point every S iterations.
+        """Run L-BFGS once on a bound that stays the same, with a trace point every S iterations.
 
-        Where it stops early, the points that are left have its last θ. SciPy cannot go on from the
-        middle: a resumed run is led along the evaluations that an earlier process made.
+        If it stops early, the remaining trace points have its last θ. SciPy cannot resume an ascent, so a
+        resumed run replays the evaluations that an earlier process made.
         """
         s, taken, begun = self.settings, 0, self.at.raw
         self.resume_from(checkpoint)
@@ -327,14 +330,14 @@ class Trainer:
             return
 
     def iterated(self, at: Place) -> Place:
-        """The M-phase that leads to the next EM iteration, if any, and that iteration's E-phase."""
+        """Run the M-phase after the current EM iteration, if any, and the E-phase of the next."""
         since = self.clock()
         if at.iteration and self.moves and not self.settings.joint:
             at = self.m_phase(at)
         return self.point(at, since)
 
     def point(self, at: Place, since: float) -> Place:
-        """The E-phase of the next EM iteration, and what it reaches; evaluation is not timed."""
+        """Run the E-phase of the next EM iteration and trace the result; evaluation is not timed."""
         at, blocks = at._replace(iteration=at.iteration + 1), None
         if self.settings.joint:
             at = self.joint_phase(at)
@@ -345,7 +348,7 @@ class Trainer:
         return self.traced(at, blocks) if self.settings.is_traced(at.iteration) else at
 
     def traced(self, at: Place, blocks: Any = None) -> Place:
-        """The place with its trace point, or with the failure that a bound which cannot be one means."""
+        """Return the place with a trace point, or with a failure if the bound is not credible."""
         bound = self.elbo(at, blocks)
         if not self.credible(bound):
             return at._replace(failure=self._failure(at, bound))
@@ -354,11 +357,11 @@ class Trainer:
         return at._replace(trace=(*at.trace, point))
 
     def credible(self, bound: float) -> bool:
-        """Whether a number can be the bound of these data: finite, and not absurdly large either way."""
+        """Return True if a bound is credible: finite, and its absolute value not too large for these data."""
         return bool(np.abs(bound) <= self.largest_bound)
 
     def reached(self, at: Place) -> TracePoint:
-        """What a trace point says beside the bound and the time."""
+        """Return the columns of a trace point other than iteration, bound and time."""
         return {**self.metrics(at), **hyperparameters(self.theta(at)), **self.step_control(at)}
 
     def _finite(self, tree: Tree) -> bool:

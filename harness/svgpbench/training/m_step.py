@@ -1,4 +1,4 @@
-"""What M-steps go up, and its gradient: the method's own adjoint, or autodiff where it has none."""
+"""The M-step objective and its gradient, by the method's adjoint or, if it has none, by autodiff."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from svgpbench.training.blocks import (
 def m_objective(
     ops: Ops, model: Model, method: AnyMethod, raw: Theta, held: Tree, batch: Batch, scale: Array
 ) -> Array:
-    """The bound [] at θ with `held` fixed, so that q moves with θ as the method's tying says.
+    """Return the bound [] at θ with `held` fixed, so that q moves with θ as the method's tying defines.
 
     Source: Adam et al. 2021, Eq. 15 (dual), Eq. 14 (standard).
     """
@@ -50,7 +50,7 @@ class MStep:
     learn: tuple[str, ...]
 
     def tied(self, raw: Theta, held: Tree, X: Array) -> AtTheta:
-        """The blocks and the state at θ; X [b, D] are all data where the method needs them."""
+        """Return the blocks and the state at θ; X [b, D] are all data if the method needs them."""
         ops, model, method = self.ops, self.model, self.method
         theta = constrain(ops, raw)
         p = at = prior_at(ops, model, method, theta)
@@ -61,7 +61,7 @@ class MStep:
     def value_and_gradient(
         self, raw: Theta, held: Tree, batch: Batch, scale: Array
     ) -> tuple[Array, Tree]:
-        """The objective [] and its gradient in the learned parts."""
+        """Return the objective [] and its gradient in the learned parts."""
         if not self.method.has_adjoint:
             return self.by_autodiff(raw, held, batch, scale)
         at, theta = self.tied(raw, held, batch.X), constrain(self.ops, raw)
@@ -71,7 +71,7 @@ class MStep:
         return value, self.by_adjoint(at, batch, scale)
 
     def by_autodiff(self, raw: Theta, held: Tree, batch: Batch, scale: Array) -> tuple[Array, Tree]:
-        """The objective [] and its gradient, through every step of the bound."""
+        """Return the objective [] and its gradient, by autodiff through the whole bound."""
 
         def objective(parts: Tree) -> Array:
             moved = with_learned(raw, self.learn, parts)
@@ -80,7 +80,7 @@ class MStep:
         return self.ops.value_and_grad(objective)(learned(raw, self.learn))
 
     def by_adjoint(self, at: AtTheta, batch: Batch, scale: Array) -> Tree:
-        """The gradient where the state is tied, from the method's own."""
+        """Return the gradient at a tied state, from the method's `bound_gradient`."""
         ops, theta = self.ops, constrain(self.ops, at.raw)
         cov, Z = self.model.differentiable_covariance(ops, theta), theta.inducing
         data = data_term(self.model, theta, batch, scale)

@@ -1,21 +1,21 @@
 """Learning online on a growing basis: Algorithm 1 of Cheng and Boots 2017.
 
-Each iteration draws a batch, adds up to N_Δ of its points to the basis until that has its final size, and
-moves all parameters once: q by the method's E-step, then θ and the basis by Adam, both on that batch and
-both at γ_t = γ₀/(1 + 0.1√t).
+Each iteration draws a batch and adds up to N_Δ of its points to the basis, until the basis has its final
+size. It then moves all parameters once, on that batch and at γ_t = γ₀/(1 + 0.1√t): q by the method's
+E-step, then θ and the basis by Adam.
 
 What the paper states (Sec. 4): N_m = 1024, N_Δ = 128, 2000 iterations; Adam with β₁ = 0.9, β₂ = 0.999;
 γ₀ from {0.1, 0.01, 0.001}, picked by hand for each algorithm to improve the objective most in the first
 100 iterations (here by the full-data bound); lengthscales by the median trick on a batch (kernel.init =
-"median"); VLB and nMSE on held-out data, each output a regression of its own and both figures averaged
-over outputs. What it leaves open: whether q or θ moves first, what Adam remembers of a larger basis, which
-points of a batch are added, the scale of the held-out bound (see `heldout_bound`).
+"median"); VLB and nMSE on held-out data, each output a separate regression and both figures averaged
+over outputs. The paper leaves open whether q or θ moves first, how Adam's moments follow a larger basis,
+which points of a batch are added, and the scale of the held-out bound (see `heldout_bound`).
 
 Its algorithms are methods here: SVDGP is `decoupled` with a `subset`. SVI is `q-svgp`, natgrad and
 unwhitened. iVSGPR is `t-svgp` with the tying `tied-projected`: in the subspace parametrization the mirror
-step is T ← (1−γ)T + γT̂ with T₁ = S⁻¹m and T₂ = S⁻¹ − K⁻¹, which in whitened coordinates is t-SVGP's
-E-step, and T stays where θ and the basis move, which is what that tying holds. (Table 1 has iVSGPR's basis
-move by mirror ascent too, with no formula; here it moves by Adam, as θ.)
+step is T ← (1−γ)T + γT̂ with T₁ = S⁻¹m and T₂ = S⁻¹ − K⁻¹. In whitened coordinates this is t-SVGP's E-step.
+T is fixed while θ and the basis move, which is what that tying holds. (In Table 1 iVSGPR's basis also moves
+by mirror ascent, with no formula; here it moves by Adam, like θ.)
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ from svgpbench.tree import tree_map
 
 
 class OnlineTrainer(Trainer):
-    """One model, method and data set on one backend; `theta` comes without a basis.
+    """One model, method and data set on one backend; `theta` is given without a basis.
 
-    Raises `UserError` for a method whose state does not grow, and where a first batch has too few points.
+    Raises `UserError` if the method's state cannot grow, or if the first batch has too few points.
     """
 
     unit: ClassVar[str] = "iteration"
@@ -61,7 +61,7 @@ class OnlineTrainer(Trainer):
         seed: int = 0,
     ) -> None:
         self.growth, self.online = growth, settings.online
-        # the first points are those of the batch that the first iteration draws
+        # the first basis points are from the batch that the first iteration draws
         first = Batches(ops, model, method, data, settings.batch_size, seed).sample()
         inducing = growth.start(data.X[first], theta.kernel.lengthscales)
         once = settings.model_copy(update={"e_steps": 1, "m_steps": 1})
@@ -69,9 +69,9 @@ class OnlineTrainer(Trainer):
         self.at = self.at._replace(gamma0=self.online.rates[0])
 
     def run(self, checkpoint: Checkpoint = NO_CHECKPOINT) -> Trained:
-        """All iterations at the best γ₀; a bound that is not finite ends the run with its status.
+        """Run all iterations at the best γ₀; a bound that is not credible ends the run with its status.
 
-        The trials begin alike, draws included, and the best of them is where the run goes on.
+        All trials start from the same place, draws included. The run continues from the best of them.
         """
         start = self.at
         self.resume_from(checkpoint)
@@ -82,9 +82,9 @@ class OnlineTrainer(Trainer):
         return self.trained()
 
     def try_rate(self, start: Place, checkpoint: Checkpoint) -> None:
-        """The trial of the next γ₀ to its end; then the run is where the next begins, or goes on.
+        """Finish the trial of the current γ₀, then move to the start of the next trial or to the best place.
 
-        A γ₀ is judged by the bound after the first iterations, −∞ where they failed or it cannot be one.
+        A γ₀ is judged by the bound after the first iterations, −∞ if these failed or it is not credible.
         """
         self.iterate(min(self.online.trial, self.online.iterations), checkpoint)
         at = self.at
@@ -99,20 +99,20 @@ class OnlineTrainer(Trainer):
         self.resume(follow._replace(trials=trials, resumptions=at.resumptions))
 
     def iterate(self, until: int, checkpoint: Checkpoint) -> None:
-        """Iterations up to a number, with their trace points; none after a failure."""
+        """Run iterations up to number `until`, with their trace points; stop after a failure."""
         while self.at.iteration < until and not self.at.failed:
             at = self.step(self.at)
             self.at = self.traced(at) if self.settings.is_traced(at.iteration) else at
             checkpoint.keep(self.ops, self.at)
 
     def step(self, at: Place) -> Place:
-        """One batch: the basis grows, q moves, θ and the basis move."""
+        """Take one batch: grow the basis, move q, then move θ and the basis."""
         since = self.clock()
         at = at._replace(iteration=at.iteration + 1)
         schedule = Decay(start=at.gamma0, decay=self.online.decay)
         rate = self.ops.asarray(np.float64(rate_at(schedule, at.iteration)))
         rows = self.batches.sample()
-        if at.iteration > 1:  # the basis begins with the first batch
+        if at.iteration > 1:  # the initial basis comes from the first batch
             at = self.grown(at, self.data.X[rows])
         batch = self.batches.drawn(rows, at.raw.inducing)
         f = self.steps.factor(at.raw, at.prior, batch)
@@ -126,7 +126,7 @@ class OnlineTrainer(Trainer):
         return at._replace(seconds=at.seconds + (self.clock() - since), draws=self.batches.place())
 
     def grown(self, at: Place, X: np.ndarray[Any, Any]) -> Place:
-        """Add what the batch X [b, D] offers; q(f) stays, and new entries of Adam start at zero."""
+        """Add new points of the batch X [b, D]; q(f) does not change, and new Adam entries start at zero."""
         if self.growth.complete(at.raw.inducing):
             return at
         theta = self.theta(at)
@@ -144,7 +144,7 @@ class OnlineTrainer(Trainer):
         return {"gamma0": at.gamma0, **self.sizes(at), **self.metrics(at), **theta}
 
     def sizes(self, at: Place) -> dict[str, int]:
-        """How many points the basis has, and that of the mean where it is another."""
+        """Return the size of the basis, and that of the mean's basis if it is separate."""
         inducing = at.raw.inducing
         if not isinstance(inducing, Decoupled):
             return {"inducing": centres(inducing).shape[0]}
@@ -152,12 +152,12 @@ class OnlineTrainer(Trainer):
         return {"inducing": centres(beta).shape[0], "gamma": centres(gamma).shape[0]}
 
     def metrics(self, at: Place) -> dict[str, float]:
-        """Those of any run and the held-out bound."""
+        """Return the metrics of any run and the held-out bound."""
         return super().metrics(at) | {"heldout_elbo": self.heldout_bound(at)}
 
     def heldout_bound(self, at: Place) -> float:
-        """(n/t) ΣV over the t test points − KL, what the paper calls VLB on held-out data.
+        """Return (n/t) ΣV over the t test points − KL, which the paper calls VLB on held-out data.
 
-        It prints no scale; with n/t the figure compares with the bound on the training data.
+        The paper prints no scale; with n/t the value is comparable to the bound on the training data.
         """
         return self.bound_over(at, [self.batches.test()], len(self.data.y) / len(self.data.y_test))

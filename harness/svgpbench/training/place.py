@@ -1,4 +1,4 @@
-"""Where a run is, as one value: a step of training takes one and returns the next."""
+"""The place of a run, as one value: a step of training takes a place and returns the next."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ End = Literal["ok", "not_pd", "diverged"]
 
 
 class Place(NamedTuple):
-    """All that the next iteration depends on, and what the run has left so far.
+    """The state of a run: all that the next iteration depends on, and the results so far.
 
-    Arrays are those of the backend in memory, of the host in a file; none is ever written to.
+    Arrays are the backend's in memory and NumPy's in a file; none is ever modified.
     """
 
     raw: Theta  # unconstrained
     prior: Any  # the method's blocks at `raw`; not in a file
     state: Tree
     adam: AdamState
-    draws: tuple[Any, ...]  # of each stream, as its generator states it
+    draws: tuple[Any, ...]  # the state of each random stream
     iteration: int = 0
     seconds: float = 0.0
-    resumptions: int = 0  # how often the run went on from a checkpoint
+    resumptions: int = 0  # number of times that the run was resumed
     trace: tuple[TracePoint, ...] = ()
     failure: tuple[End, str] = ("ok", "")  # status and message
-    evaluations: tuple[Any, ...] = ()  # of an ascent through all iterations: values and gradients
-    evaluated: int = 0  # how many there were of these, in ascents of all kinds
+    evaluations: tuple[Any, ...] = ()  # values and gradients of one ascent over all iterations
+    evaluated: int = 0  # number of evaluations, in all ascents
     gamma0: float = 0.0  # the rate of an online run
-    trials: tuple[float, ...] = ()  # bounds that the rates tried so far reached
-    best: Any = ()  # the place that the best of them reached
+    trials: tuple[float, ...] = ()  # bounds reached at the rates tried so far
+    best: Any = ()  # the place reached at the best rate
 
     @property
     def failed(self) -> bool:
-        """Whether the run has ended because its numbers did."""
+        """Return True if the run has failed numerically."""
         return self.failure[0] != "ok"

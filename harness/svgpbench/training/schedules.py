@@ -1,4 +1,4 @@
-"""Rates of the E-step that change over a run, as the papers set them."""
+"""Schedules of the E-step's rate, as the papers define them."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from svgpbench.config import Decay, Linear, LogLinear
 
 
 def rate_at(rate: float | LogLinear | Linear | Decay, iteration: int) -> float:
-    """The E-step's rate in an EM iteration, counted from 1.
+    """Return the E-step's rate in an EM iteration, counted from 1.
 
-    `LogLinear` rises on a logarithmic scale and then stays (Salimbeni et al. 2018a, Sec. 5; Kobe 2021,
-    Ch. 4); `Linear` grows by equal amounts and then stays (the code of Salimbeni et al. 2018b); `Decay` is
-    γ₀/(1 + 0.1√t) with t counted from 0 (Cheng and Boots 2017, Sec. 4).
+    `LogLinear` rises on a logarithmic scale and is then constant (Salimbeni et al. 2018a,
+    Sec. 5; Kobe 2021, Ch. 4). `Linear` grows by equal amounts and is then constant (the code of Salimbeni
+    et al. 2018b). `Decay` is γ₀/(1 + 0.1√t) with t counted from 0 (Cheng and Boots 2017, Sec. 4).
     """
     t = iteration - 1
     if isinstance(rate, LogLinear):

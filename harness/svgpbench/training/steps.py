@@ -1,7 +1,7 @@
-"""The compiled steps of one (backend, model, method): what the training loop and the timers call.
+"""The compiled steps of one (backend, model, method), for the training loop and the timers.
 
-Everything enters as arrays or NamedTuples of arrays, data included, so that a step compiles once a
-shape and outlives the cell that compiled it.
+All arguments, data included, are arrays or NamedTuples of arrays. So a step compiles once per shape and
+can be reused by later cells.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from svgpbench.tree import tree_map
 
 
 class EPhase(Protocol):
-    """E-steps on q: at the blocks `f` of one batch, or at `p` on a batch a step."""
+    """E-steps on q: at the blocks `f` of one batch, or at `p` with one batch per step."""
 
     def __call__(
         self, raw: Theta, blocks: Any, batch: Batch, state: Tree, rate: Array, scale: Array, /
@@ -37,7 +37,7 @@ class EPhase(Protocol):
 
 
 class MPhase(Protocol):
-    """M-steps on the learned parts of θ, on one batch or a batch a step, and q carried to the new θ."""
+    """M-steps on the learned parts of θ, with one batch or one per step; q is tied to the new θ."""
 
     def __call__(
         self,
@@ -53,7 +53,7 @@ class MPhase(Protocol):
 
 
 class Objective(Protocol):
-    """What M-steps go up [], and its gradient in the learned parts of θ."""
+    """The M-step objective [] and its gradient in the learned parts of θ."""
 
     def __call__(
         self, raw: Theta, held: Tree, batch: Batch, scale: Array, /
@@ -67,7 +67,7 @@ class Bound(Protocol):
 
 
 class Prediction(Protocol):
-    """What q says of a batch."""
+    """Predictions of q for a batch."""
 
     def __call__(self, raw: Theta, p: Any, state: Tree, batch: Batch, /) -> Predicted: ...
 
@@ -94,7 +94,7 @@ class Steps:
 def compile_steps(
     ops: Ops, model: Model, method: AnyMethod, e_steps: int, m_steps: int, learn: tuple[str, ...]
 ) -> Steps:
-    """The steps of a method on a backend, compiled lazily at their first call with each shape."""
+    """Return the steps of a method on a backend; each compiles at its first call with a shape."""
     m_step = MStep(ops, model, method, learn)
 
     def prior(raw: Theta) -> Any:
@@ -200,7 +200,7 @@ def compile_steps(
 
 
 def _fold(ops: Ops, step: Callable[[S, Tree], S], carry: S, xs: Tree, length: int) -> S:
-    """`ops.scan`, and no loop around a single step."""
+    """Run `ops.scan`, or the step alone if `length` is 1."""
     if length == 1:
         return step(carry, tree_map(lambda x: x[0], xs))
     return ops.scan(step, carry, xs, length=length)

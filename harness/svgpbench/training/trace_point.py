@@ -1,4 +1,4 @@
-"""What a trace point says: scores of predictions at test inputs, and θ in a few numbers."""
+"""Columns of a trace point: scores of predictions at test inputs, and a summary of θ."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ Floats = npt.NDArray[np.float64]
 
 
 def scores(task: str, predicted: Predicted, y: Floats, y_scale: float) -> dict[str, float]:
-    """The metrics of predictions, in the words of `svgpbench.metrics`.
+    """Return the metrics of predictions, by their names in `svgpbench.metrics`.
 
     Args:
-        task: of the likelihood.
-        predicted: of t test points, on the host.
+        task: the likelihood's task.
+        predicted: predictions at t test points, on the host.
         y: test targets, [t], in units of `y_scale`.
-        y_scale: what the targets were divided by.
+        y_scale: the number by which the targets were divided.
     """
     density, guess, variance = predicted
     nlpd = -float(np.mean(density))
@@ -44,17 +44,17 @@ def scores(task: str, predicted: Predicted, y: Floats, y_scale: float) -> dict[s
         "mae": mae,
         "nmae": _relative(mae, float(np.mean(np.abs(y - np.mean(y))))),
     }
-    # what follows from a mean and a variance alone; of heavier tails or of counts it would be false
+    # these need only a mean and a variance; for heavier tails or counts they would be wrong
     return found if isinstance(variance, tuple) else found | gaussian_scores(guess, variance, y)
 
 
 def _relative(error: float, spread: float) -> float:
-    """NaN where the test targets are all alike."""
+    """Return error / spread, or NaN if the test targets are all equal."""
     return error / spread if spread else float("nan")
 
 
 def gaussian_scores(mean: Floats, variance: Floats, y: Floats) -> dict[str, float]:
-    """CRPS, coverage and PIT of Gaussian predictive densities with means and variances [t].
+    """Compute CRPS, coverage and PIT of Gaussian predictive densities with means and variances [t].
 
     Source: Gneiting and Raftery 2007, Eq. 21 (CRPS).
     """
@@ -71,14 +71,14 @@ def gaussian_scores(mean: Floats, variance: Floats, y: Floats) -> dict[str, floa
 
 
 def brier(p: Floats, y: Floats) -> float:
-    """Mean of (p − y)² for probabilities [t] of class 1, of Σ_c (p_c − 1[y = c])² for [C, t]."""
+    """Return the mean of (p − y)² for p [t] of class 1, or of Σ_c (p_c − 1[y = c])² for p [C, t]."""
     if p.ndim == 1:
         return float(np.mean((p - y) ** 2))
     return float(np.mean(np.sum((p - (np.arange(len(p))[:, None] == y)) ** 2, axis=0)))
 
 
 def expected_calibration_error(p: Floats, y: Floats) -> float:
-    """Mean |accuracy − confidence| over bins of the confidence, each by its share of the points.
+    """Return the mean |accuracy − confidence| over bins of confidence, weighted by their points.
 
     Args:
         p: probabilities [t] of class 1, or [C, t] of several classes.
@@ -95,10 +95,10 @@ def expected_calibration_error(p: Floats, y: Floats) -> float:
 
 
 def hyperparameters(theta: Theta) -> dict[str, float]:
-    """Kernel and likelihood parameters of a θ on the host.
+    """Return the kernel and likelihood parameters of a θ on the host.
 
-    Of the lengthscales, all parts' of a compound kernel, there are the least, the geometric mean, and the
-    greatest; the variance is the first part's.
+    The lengthscales, of all parts of a compound kernel, are given by their minimum, geometric mean and
+    maximum. The variance is that of the first part.
     """
     found = leaves(theta.kernel)  # variance [Q] and lengthscales [Q, D] of each part
     lengthscales = np.concatenate([np.ravel(x) for x in found[1::2]]).astype(np.float64)

@@ -1,6 +1,6 @@
-"""What the suites run over: minutes by default; SVGPBENCH_AXES says what else.
+"""Axes of the asv suites. The defaults take minutes; the variable SVGPBENCH_AXES selects more.
 
-SVGPBENCH_AXES="full", or values of some axes and the default of the others:
+Set SVGPBENCH_AXES="full", or give the values of some axes; the other axes keep their defaults:
 
     SVGPBENCH_AXES="backend=torch,torch:compile; problem=reg-M500,softmax10-M100; dtype=float32"
 """
@@ -19,23 +19,23 @@ Axes = Mapping[str, Sequence[str]]
 
 VARIABLE = "SVGPBENCH_AXES"
 MODES = {"jax": ("eager",), "torch": ("compile",), "tensorflow": ("xla", "eager")}
-"""Modes beside the default one; said here because a backend that is asked imports its framework."""
+"""Modes besides the default one, listed here because asking a backend imports its framework."""
 
 
 def small() -> Axes:
-    """The axes of a run that names none."""
+    """Return the default axes."""
     return {
         "backend": tuple(frameworks()),
         "method": ("t-svgp", "q-svgp"),
         "problem": ("reg-M100",),
-        "step": ("em_step",),  # of what is not timed: times have a benchmark a step
+        "step": ("em_step",),  # steps.py does not use this axis: it has one class per step
         "dtype": ("float64",),
         "device": ("cpu",),
     }
 
 
 def full() -> Axes:
-    """Everything there is; what cannot run is skipped with the reason."""
+    """Return every value of every axis. Combinations that cannot run are skipped with the reason."""
     variants = (
         f"{name} {variant}".strip()
         for name, method in whole(METHODS).items()
@@ -53,7 +53,10 @@ def full() -> Axes:
 
 
 def axes() -> dict[str, list[str]]:
-    """Those that SVGPBENCH_AXES asks for; raises `UserError` for an axis or a value that there is not."""
+    """Return the axes that SVGPBENCH_AXES selects.
+
+    Raises `UserError` for an entry of another form, an unknown axis or an unknown value.
+    """
     asked = os.environ.get(VARIABLE, "").strip()
     if asked == "full":
         return {name: list(values) for name, values in full().items()}

@@ -1,4 +1,4 @@
-"""A case is timed where its figure is NumPy's: a fast step that computes something else is no fast step."""
+"""Equivalence check before timing: a case is timed only if its figure agrees with NumPy's."""
 
 from __future__ import annotations
 
@@ -13,18 +13,21 @@ from svgpbench.benchmarks.timing.problems import make_problem
 from svgpbench.plugins import load_backend
 
 TOLERANCES = {"float64": 1e-8, "float32": 1e-5}
-"""Largest relative difference of a figure from that of NumPy in float64."""
+"""Largest relative difference of a figure from NumPy's in float64, by the dtype of the case."""
 
 
 @functools.cache
 def reference(problem: str, method: str, step: str) -> float:
-    """The figure of the case on NumPy."""
+    """Return the figure of the case on the NumPy backend."""
     case = build_case(load_backend("numpy"), make_problem(problem), method, step)
     return case.figure(case.call())
 
 
 def reference_elsewhere(problem: str, method: str, step: str) -> float:
-    """The same from a process of its own, since this one's memory is measured; kept in this folder."""
+    """Return the figure of `reference`, computed in another process.
+
+    The memory of this process is measured. The figure is cached in a file of the current folder.
+    """
     kept = Path(f"{problem} {method} {step}.json")
     if not kept.exists():
         command = (sys.executable, __file__, problem, method, step)
@@ -34,7 +37,7 @@ def reference_elsewhere(problem: str, method: str, step: str) -> float:
 
 
 def why_not_timed(figure: float, expected: float, dtype: str) -> str:
-    """Why a case with this figure is not to be timed; empty where it is NumPy's."""
+    """Return the reason not to time a case with this figure, or "" if it agrees with `expected`."""
     difference = abs(figure - expected) / abs(expected)
     if difference <= TOLERANCES[dtype]:
         return ""

@@ -1,7 +1,7 @@
-"""A case in the process that asv gives it: set up as a worker is, compared with NumPy, compiled and warm.
+"""Cases in a process started by asv: set up as in a worker, compared with NumPy, compiled and warm.
 
-What cannot be timed raises `NotImplementedError`, asv's word for a benchmark to be skipped; `asv run
---show-stderr` prints the reason.
+A case that cannot be timed raises `NotImplementedError`, so that asv skips it. `asv run --show-stderr`
+prints the reason.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from svgpbench.runs.worker_setup import pin, worker_environment
 
 from .equivalence import reference_elsewhere, why_not_timed
 
-M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # of malloc.h
+M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # constants of malloc.h
 
 
 def threads() -> int:
-    """SVGPBENCH_SPEED_THREADS; 2 where there are 2 cores."""
+    """Return SVGPBENCH_SPEED_THREADS, or by default the number of usable cores, at most 2."""
     return int(os.environ.get("SVGPBENCH_SPEED_THREADS", min(2, len(usable_cores()))))
 
 
 def set_up(backend: str, device: str) -> None:
-    """Variables, memory, cores and threads of this process as a worker has them."""
+    """Set variables, memory allocation, cores and threads of this process as in a worker."""
     os.environ.update(worker_environment(device, threads()))
     if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "mallopt"):
-        # glibc read its variables when this process began
+        # glibc read its variables when this process started
         libc.mallopt(M_MMAP_MAX, int(os.environ["MALLOC_MMAP_MAX_"]))
         libc.mallopt(M_TRIM_THRESHOLD, int(os.environ["MALLOC_TRIM_THRESHOLD_"]))
     pin(backend, threads(), usable_cores()[: threads()])
 
 
 def build(step: str, backend: str, method: str, problem: str, dtype: str, device: str) -> Case:
-    """The case, not called yet, in this process."""
+    """Build a case without calling it. Raises `NotImplementedError` if it cannot run."""
     name, _, mode = backend.partition(":")
     try:
         if missing := framework_missing(name):
@@ -59,9 +59,10 @@ def build(step: str, backend: str, method: str, problem: str, dtype: str, device
 def first_call(
     step: str, backend: str, method: str, problem: str, dtype: str, device: str
 ) -> tuple[float, Case]:
-    """Seconds of the case's first call, and the case, whose figure is NumPy's.
+    """Return the seconds of the case's first call, and the case.
 
-    Once a process: asv calls `setup` before each sample.
+    Raises `NotImplementedError` if its figure differs from NumPy's. The result is cached, because asv calls
+    `setup` before each sample.
     """
     case = build(step, backend, method, problem, dtype, device)
     seconds, result = timing.first_call(case.call)
@@ -75,7 +76,11 @@ def first_call(
 def floor_ratio(
     step: str, backend: str, method: str, problem: str, dtype: str, device: str
 ) -> float:
-    """The fastest call over the least time of its arithmetic, at the best rates of backend and BLAS."""
+    """Return the time of the fastest step divided by the least time of its arithmetic.
+
+    The least time is at the best rates of the backend and BLAS. Raises `NotImplementedError` if the work of
+    the step cannot be counted.
+    """
     _, case = first_call(step, backend, method, problem, dtype, device)
     made = make_problem(problem)
     try:
@@ -90,7 +95,7 @@ def floor_ratio(
 
 @functools.cache
 def warm(step: str, backend: str, method: str, problem: str, dtype: str, device: str) -> Case:
-    """The same, called for a while."""
+    """Return the case of `first_call` after warm-up calls."""
     _, case = first_call(step, backend, method, problem, dtype, device)
     timing.warm_up(case.call)
     return case

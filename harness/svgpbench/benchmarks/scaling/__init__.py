@@ -1,1 +1,1 @@
-"""How the time and memory of a step grow with each size: `svgpbench scaling`."""
+"""Growth of a step's time and memory with each size, measured by `svgpbench scaling`."""

@@ -1,4 +1,4 @@
-"""Seconds of a step against each size, on logarithmic axes, beside the slope of its counted FLOPs."""
+"""Figure of time per step against each size, on log axes, with the slope of the counted FLOPs."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ MEASURED, COUNTED = LineStyle(OTHERS[1].colour, "-"), LineStyle(OTHERS[0].colour
 
 
 def draw_scaling(report: ScalingReport, path: Path) -> str:
-    """Draw a row a step and a column an axis; return the caption.
+    """Draw one row of panels per step and one column per axis, and return the caption.
 
-    Raises `UserError` for a file that cannot be written and for a record without a whole ladder.
+    Raises `UserError` if the file cannot be written, or if no ladder has three cells with a time.
     """
     check_figure_path(path)
     exponents = exponents_of(report)

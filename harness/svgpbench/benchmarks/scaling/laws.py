@@ -1,8 +1,8 @@
-"""Scaling laws of measured cells: exponents with intervals, and predictions at sizes that do not run.
+"""Scaling laws of measured cells: exponents with intervals, and predictions for sizes that were not run.
 
-An E-step and the gradient of an M-step see the data through sums over rows. So N rows on k workers cost
-what does not grow with rows, once on each, what each row costs, on N/k of them, and a reduction of
-P(M² + M) numbers in ⌈log₂ k⌉ rounds over the network.
+An E-step and the gradient of an M-step depend on the data only through sums over rows. The cost of N rows
+on k workers therefore has three parts: a fixed cost on each worker, the cost of N/k rows on each worker,
+and a reduction of P(M² + M) numbers in ⌈log₂ k⌉ rounds over the network.
 """
 
 from __future__ import annotations
@@ -18,40 +18,40 @@ from scipy.stats import linregress, t
 from svgpbench.benchmarks.scaling.measure import AXES, ScalingReport
 from svgpbench.benchmarks.timing.problems import Shape
 
-NUMBER = 8  # bytes
+NUMBER = 8  # bytes per float64
 LEVEL = 0.95
 FEWEST = 3
-"""Rungs that a law is fitted to."""
+"""Least number of rungs of a ladder for a fit."""
 
 
 class Slope(NamedTuple):
-    """d log y / d log x, and its 95 % interval from the residuals of a straight line."""
+    """Slope d log y / d log x, with its 95 % interval from the residuals of a straight-line fit."""
 
     slope: float
     low: float
     high: float
-    of: int  # points
+    of: int  # number of points
 
 
 def fit_slope(x: Sequence[float], y: Sequence[float]) -> Slope:
-    """By least squares in logarithms, through three points or more."""
+    """Fit a slope by least squares in logarithms. At least three points are needed."""
     line = linregress(np.log(x), np.log(y))
     half = float(t.ppf((1 + LEVEL) / 2, len(x) - 2)) * float(line.stderr)
     return Slope(float(line.slope), float(line.slope) - half, float(line.slope) + half, len(x))
 
 
 class Exponent(NamedTuple):
-    """How a step grows along a ladder."""
+    """Exponents of a step along one ladder, measured and counted."""
 
     step: str
     axis: str
     sizes: tuple[int, ...]
     measured: Slope  # of median seconds
-    counted: Slope  # of the FLOPs of the same shapes
+    counted: Slope  # of the FLOPs counted for the same shapes
 
 
 def exponents_of(report: ScalingReport) -> list[Exponent]:
-    """One of each ladder with three rungs that have a time."""
+    """Return one exponent per ladder that has at least three rungs with a time."""
     found = []
     for step in dict.fromkeys(cell.step for cell in report.speed.cells):
         for axis in report.speed.settings["axes"]:
@@ -67,35 +67,35 @@ def exponents_of(report: ScalingReport) -> list[Exponent]:
 
 
 class Affine(NamedTuple):
-    """What a step costs at b rows: `fixed + each · b`."""
+    """Cost of a step as a function of b rows: `fixed + each · b`."""
 
     fixed: float
     each: float
 
     def at(self, b: float) -> float:
-        """The cost of b rows."""
+        """Return the cost of b rows."""
         return self.fixed + self.each * b
 
 
 def fit_affine(rows: Sequence[float], values: Sequence[float]) -> Affine:
-    """Least squares of relative errors; neither part is below 0."""
+    """Fit both parts of the cost by least squares of relative errors, neither below 0."""
     y = np.asarray(values, dtype=np.float64)
     design = np.stack([np.ones(len(y)), np.asarray(rows, dtype=np.float64)], axis=1) / y[:, None]
-    scale = np.linalg.norm(design, axis=0)  # a row costs 1e-9 of what is fixed
+    scale = np.linalg.norm(design, axis=0)  # equal scales, as a row may cost 1e-9 of the fixed part
     found, _ = nnls(design / scale, np.ones(len(y)))
     return Affine(*(float(x) for x in found / scale))
 
 
 class Check(NamedTuple):
-    """A law fitted to the shorter ladder, at the largest batch, which it has not seen."""
+    """Errors of a law at the largest batch, when it is fitted to the smaller batches only."""
 
     b: int
-    seconds: float  # relative errors, predicted over measured less 1
+    seconds: float  # relative errors: predicted / measured − 1
     growth: float
 
 
 class Law(NamedTuple):
-    """A step's seconds, memory and FLOPs by rows at the centre's other sizes, all rungs fitted."""
+    """Costs of a step as functions of rows, fitted to all rungs, with the centre's other sizes."""
 
     step: str
     seconds: Affine
@@ -106,7 +106,7 @@ class Law(NamedTuple):
 
 
 def laws_of(report: ScalingReport) -> list[Law]:
-    """A law of each step with four rungs of b, so that one may be held out."""
+    """Return one law per step with at least four rungs of b; the check holds one out."""
     found = []
     for step in dict.fromkeys(cell.step for cell in report.speed.cells):
         ladder = report.ladder("b", step)
@@ -125,23 +125,26 @@ def laws_of(report: ScalingReport) -> list[Law]:
 
 
 def _held_out(rows: Sequence[float], values: Sequence[float]) -> float:
-    """The relative error of the last value, predicted from the others."""
+    """Return the relative error at the last value, predicted from the others."""
     return fit_affine(rows[:-1], values[:-1]).at(rows[-1]) / values[-1] - 1.0
 
 
 class Prediction(NamedTuple):
-    """One step over N rows on k workers, each with its shard in memory and b rows at a time on the go."""
+    """Cost of one step over N rows on k workers.
+
+    Each worker holds its shard in memory and processes b rows at a time.
+    """
 
     workers: int
     seconds: float
     flops: float  # of all workers
     bytes_a_worker: float
-    reduced_bytes: int  # that a worker sends in a round
+    reduced_bytes: int  # sent by a worker per round
     rounds: int
 
 
 def predict(law: Law, centre: Shape, N: int, workers: int, network: float) -> Prediction:
-    """Times with a network of so many bytes/s between any two workers."""
+    """Predict a step over N rows, with `network` bytes/s between any two workers."""
     shard = math.ceil(N / workers)
     reduced = NUMBER * centre.classes * (centre.M**2 + centre.M)
     rounds = math.ceil(math.log2(workers))

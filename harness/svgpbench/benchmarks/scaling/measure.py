@@ -1,7 +1,8 @@
-"""How the time and memory of a step grow with each size: geometric ladders around one shape.
+"""Measurement of a step's time and memory against each size: geometric ladders around one shape.
 
-Every cell, a step at a shape, is timed in a fresh pinned process as `svgpbench speed` times. A ladder
-varies one size and keeps the others at the centre's; the centre is a rung of every ladder.
+A ladder varies one size and keeps the others at the centre's. Each of its sizes is a rung; the centre is a
+rung of every ladder. A cell is one step at one shape, timed in a fresh pinned process as by
+`svgpbench speed`.
 """
 
 from __future__ import annotations
@@ -27,28 +28,28 @@ from svgpbench.plugins import check_backend
 from svgpbench.runs.cores import job_cores
 
 AXES = {"N": "n", "M": "M", "b": "b", "P": "classes", "D": "D"}
-"""Sizes that a ladder may vary, and the field of `Shape` that each is."""
+"""Sizes that a ladder may vary, each with its field of `Shape`."""
 
 STEPS = ("e_step", "m_step")
 RATIO = 2.0
-"""Between the rungs of a ladder."""
+"""Ratio of neighbouring rungs of a ladder."""
 
 
 class Memory(NamedTuple):
     """Resident bytes of a cell's process."""
 
-    before: NonNegativeInt  # once its framework is imported
+    before: NonNegativeInt  # after importing its framework
     peak: NonNegativeInt
 
     @property
     def growth(self) -> int:
-        """What the data, the step and its compilation took."""
+        """Bytes used by the data, the step and its compilation."""
         return self.peak - self.before
 
 
 @dataclass
 class ScalingReport:
-    """The cells of all ladders; each shape is a problem of the speed report, by its title."""
+    """Cells of all ladders. Each shape is a problem of the speed report, named by its title."""
 
     centre: Shape
     shapes: dict[str, Shape]
@@ -56,7 +57,7 @@ class ScalingReport:
     memory: dict[str, dict[str, Memory]] = field(default_factory=dict)  # title -> step
 
     def ladder(self, axis: str, step: str) -> list[tuple[Shape, Cell]]:
-        """The cells with a time on a ladder, from the smallest shape to the largest."""
+        """Return the cells of a ladder that have a time, from the smallest shape to the largest."""
         name, ladder = AXES[axis], []
         for cell in self.speed.cells:
             shape = self.shapes[cell.problem]
@@ -66,7 +67,7 @@ class ScalingReport:
         return sorted(ladder, key=lambda rung: int(getattr(rung[0], name)))
 
     def to_json(self) -> dict[str, Any]:
-        """Everything that `svgpbench speed` keeps, and the shapes and bytes."""
+        """Return all that `svgpbench speed` records, with the shapes and the memory in bytes."""
         return {
             "centre": self.centre._asdict(),
             "shapes": {title: shape._asdict() for title, shape in self.shapes.items()},
@@ -79,7 +80,10 @@ class ScalingReport:
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> ScalingReport:
-        """The report that `to_json` wrote; `ValueError`, `TypeError` or `KeyError` for anything else."""
+        """Return the report that `to_json` wrote.
+
+        Raises `ValueError`, `TypeError` or `KeyError` for anything else.
+        """
         said = {**record, **record["speed"]["settings"]}
         kept = _Kept.model_validate_json(json.dumps(said, allow_nan=False), strict=True)
         report = cls(kept.centre, kept.shapes, SpeedReport.from_json(record["speed"]), kept.memory)
@@ -88,7 +92,7 @@ class ScalingReport:
 
 
 class _Kept(BaseModel, extra="ignore"):
-    """The form of a record, but for the report of times."""
+    """Form of a record, except for the report of times."""
 
     centre: Shape
     shapes: dict[str, Shape]
@@ -99,7 +103,7 @@ class _Kept(BaseModel, extra="ignore"):
 
 
 def _refuse_gaps(report: ScalingReport) -> None:
-    """Raise `ValueError` where a cell with a time lacks what a law is fitted to."""
+    """Raise `ValueError` if titles or cells are inconsistent, or a timed cell lacks data for a law."""
     if any(title_of(shape) != title for title, shape in report.shapes.items()):
         raise ValueError("a shape under another title")
     cells = report.speed.cells
@@ -114,10 +118,10 @@ def _refuse_gaps(report: ScalingReport) -> None:
 
 
 def rungs(centre: Shape, axes: Sequence[str], count: int) -> dict[str, Shape]:
-    """The shapes of all ladders by title, the centre first.
+    """Return the shapes of all ladders by title, the centre first.
 
-    Raises `UserError` for an unknown axis or likelihood, fewer than three rungs, a size below 1, more rows
-    in a batch than in the data, and an axis P where a likelihood has one latent function.
+    Raises `UserError` for an unknown axis or likelihood, fewer than three rungs, a size below 1, a batch
+    larger than the data, and axis P if the likelihood has one latent function.
     """
     if count < 3:
         raise UserError(f"--rungs {count}: a slope and its interval need at least 3")
@@ -144,7 +148,7 @@ def rungs(centre: Shape, axes: Sequence[str], count: int) -> dict[str, Shape]:
 
 
 def title_of(shape: Shape) -> str:
-    """The sizes of a shape."""
+    """Return the sizes of a shape as text."""
     return " ".join(f"{axis}={getattr(shape, name)}" for axis, name in AXES.items())
 
 
@@ -163,8 +167,8 @@ def run_scaling(
 ) -> ScalingReport:
     """Time an E-step and an M-step on every rung, each in a fresh process.
 
-    Raises `UserError` as `rungs`, and for a name that does not exist or a likelihood that is refused.
-    After Ctrl-C the report is marked `interrupted` and holds what had been timed.
+    Raises `UserError` as `rungs` does, for an unknown name, and for a likelihood that the method refuses.
+    After Ctrl-C the speed report is marked `interrupted` and holds the cells timed so far.
     """
     shapes = rungs(centre, axes, count)
     check_backend(backend.partition(":")[0])

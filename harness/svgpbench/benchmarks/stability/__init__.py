@@ -1,1 +1,1 @@
-"""Which natural-gradient steps live through a thousand minibatches, ours and those of other libraries."""
+"""Stability of natural-gradient steps over a thousand minibatches, ours and those of other libraries."""

@@ -1,4 +1,4 @@
-"""The libraries of a survival map: their methods, their walkers, and the Python that each runs with."""
+"""Libraries of a stability map: their methods, their walker scripts, and the Python of each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ OURS = "svgpbench"
 
 
 class Library(NamedTuple):
-    """A library, its natural gradients with their titles, and likelihoods that it has none for."""
+    """Library with its natural-gradient methods, by name with their titles.
+
+    It has no such method for the likelihoods in `lacks`.
+    """
 
     walker: Path
     methods: dict[str, str]
@@ -39,12 +42,12 @@ LIBRARIES: dict[str, Library] = {
 
 
 def title(library: str, method: str) -> str:
-    """What tables and pictures call a method."""
+    """Return the title of a method in tables and figures."""
     return LIBRARIES[library].methods[method]
 
 
 def chosen(kind: str, wanted: Iterable[str] | None, known: Iterable[str]) -> list[str]:
-    """The names asked for, all of them where none is; raises `UserError` for an unknown one."""
+    """Return the wanted names, or all known ones by default. Raises `UserError` for an unknown name."""
     names = list(known)
     for name in wanted or ():
         if name not in names:
@@ -55,9 +58,9 @@ def chosen(kind: str, wanted: Iterable[str] | None, known: Iterable[str]) -> lis
 def locate_libraries(
     wanted: Iterable[str] | None, pythons: Mapping[str, str], backend: str
 ) -> dict[str, Path]:
-    """The Python of each library, checked; None means ours and the peers that are at hand.
+    """Return the checked Python of each library; `wanted=None` means ours and the installed peers.
 
-    A peer that is asked for by name, and is not, gets an environment. Raises `UserError` for an unknown
+    A peer that is wanted by name but not installed gets an environment. Raises `UserError` for an unknown
     library, a Python that is missing or lacks its library, and a backend of ours that cannot run.
     """
     for name in pythons:

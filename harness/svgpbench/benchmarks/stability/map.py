@@ -1,4 +1,4 @@
-"""The survival map: methods down, cuts across, every cell lived or died, where and of what."""
+"""Stability map as tables and a figure: one row per method, one column per value of an axis."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from svgpbench.benchmarks.stability.records import Record
 from svgpbench.errors import UserError
 
 AXES = {"rate": "rate γ", "dtype": "dtype", "jitter": "jitter", "inducing": "M"}
-# Okabe and Ito: told apart by colour-blind readers, and every cell has its letters too
+# palette of Okabe and Ito for colour-blind readers; every cell has text too
 COLOURS = {
     records.LIVED: "#56B4E9",
     records.NOT_PD: "#D55E00",
@@ -31,11 +31,11 @@ SHORT = {
     records.DIVERGED: "diverged",
 }
 Row = tuple[str, str]
-"""A library and its method."""
+"""Library and method."""
 
 
 def columns(plan: Plan) -> Iterator[tuple[str, str, Point]]:
-    """Axis, value in words, and point of every column; the centre stands in each axis."""
+    """Yield axis, value as text, and point of every column. Every axis includes the centre."""
     for axis in AXES:
         for value in plan.along(axis):
             text = value if isinstance(value, str) else f"{value:g}"
@@ -43,12 +43,12 @@ def columns(plan: Plan) -> Iterator[tuple[str, str, Point]]:
 
 
 def rows(ended: Mapping[Cell, Record], problem: str) -> list[Row]:
-    """The methods that have records of a problem, in the order of the cells."""
+    """Return the methods that have records of a problem, in the order of the records."""
     return list(dict.fromkeys((c.library, c.method) for c in ended if c.problem == problem))
 
 
 def words(record: Record | None) -> str:
-    """How a cell ended, in few letters: nothing where it lived."""
+    """Return `lived`, the step and cause of a failure, or "–" if there is no record."""
     if record is None:
         return "–"
     if record.lived:
@@ -57,7 +57,7 @@ def words(record: Record | None) -> str:
 
 
 def tables(plan: Plan, ended: Mapping[Cell, Record]) -> Iterator[Table]:
-    """A table a problem: `lived`, or the step of the death and its cause."""
+    """Yield one table per problem that has records. The cells are those of `words`."""
     for problem in plan.problems:
         found = rows(ended, problem)
         if not found:
@@ -79,9 +79,9 @@ def _at(
 
 
 def draw_map(plan: Plan, ended: Mapping[Cell, Record], out: Path) -> None:
-    """Draw it; a cell that lived shows its bound at the end in nats a datum.
+    """Draw the map. A cell that completed all steps shows its last bound, in nats per datum.
 
-    Raises `UserError` for a file that cannot be written.
+    Raises `UserError` if the file cannot be written.
     """
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch
@@ -114,7 +114,7 @@ def _points(plan: Plan) -> list[Point]:
 
 
 def _draw_rows(ax: Any, plan: Plan, grid: list[list[Record | None]]) -> None:
-    """The cells of one problem: a box each, and the axes' names and values above and below."""
+    """Draw the cells of one problem as boxes, with names of axes above and values below."""
     from matplotlib.patches import Rectangle
 
     places, last = [-1.35], ""
@@ -143,7 +143,7 @@ def _draw_rows(ax: Any, plan: Plan, grid: list[list[Record | None]]) -> None:
 
 
 def _letters(record: Record) -> str:
-    """What stands in a cell: the bound a datum where it lived, else the step and the cause."""
+    """Return the text of a cell: the bound per datum if it completed, else the step and the cause."""
     if record.lived:
         return f"{record.bound_a_datum:.3g}"
     return f"step {record.step}\n{SHORT.get(record.end, record.end)}"

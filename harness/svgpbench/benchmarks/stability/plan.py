@@ -1,4 +1,4 @@
-"""The plan of a survival map: problems, and cuts through a centre along one axis at a time."""
+"""Plan of a stability map: problems, and cuts through a central point along one axis at a time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Dtype = Literal["float64", "float32"]
 
 
 class Point(Strict):
-    """Where on the axes a cell lies."""
+    """Position of a cell on the axes."""
 
     rate: Positive  # γ
     dtype: Dtype
@@ -36,7 +36,7 @@ class Point(Strict):
 
 
 class Cuts(Strict):
-    """The other values of each axis."""
+    """Values of each axis besides the centre's."""
 
     rate: tuple[Positive, ...] = ()
     inducing: tuple[PositiveInt, ...] = ()
@@ -45,7 +45,7 @@ class Cuts(Strict):
 
 
 class ProblemPlan(Strict):
-    """A problem in the words of an experiment file."""
+    """Problem in the terms of an experiment file."""
 
     data: DataConfig
     split: SplitConfig = SplitConfig()
@@ -55,38 +55,38 @@ class ProblemPlan(Strict):
 
 
 class Plan(Strict):
-    """What is tried."""
+    """Settings of a stability map, read from its file."""
 
     steps: PositiveInt = 1000
     check_every: PositiveInt = 100
     checked_rows: PositiveInt = 1000
     backend: str = "torch"
     seed: NonNegativeInt = 0
-    more_seeds: tuple[NonNegativeInt, ...] = ()  # that walk at the largest rate that lives
+    more_seeds: tuple[NonNegativeInt, ...] = ()  # for the largest rate that completes
     centre: Point
     cuts: Cuts = Cuts()
     problems: dict[str, ProblemPlan]
 
     @property
     def points(self) -> tuple[Point, ...]:
-        """The centre, then the cuts in turn: each one's first value, each one's second, and so on."""
+        """All points: the centre, then the first value of every cut, the second of every cut, and so on."""
         turns = zip_longest(*([(axis, value) for value in values] for axis, values in self.cuts))
         moved = [cut for turn in turns for cut in turn if cut is not None]
         return (self.centre, *(self.centre.model_copy(update=dict([cut])) for cut in moved))
 
     @property
     def most_inducing(self) -> int:
-        """The largest M."""
+        """Largest M of all points."""
         return max(point.inducing for point in self.points)
 
     def along(self, axis: str) -> list[Any]:
-        """The values of an axis in order, the centre's among them; wider floats first."""
+        """Return the values of an axis, the centre's included, in increasing order; float64 comes first."""
         values = {getattr(self.centre, axis), *getattr(self.cuts, axis)}
         return sorted(values, reverse=axis == "dtype")
 
 
 class Cell(NamedTuple):
-    """One walk: a method of a library on a problem at a point of the axes."""
+    """Run of one method of a library on a problem at a point of the axes."""
 
     problem: str
     library: str
@@ -97,7 +97,7 @@ class Cell(NamedTuple):
 
     @property
     def title(self) -> str:
-        """For a line of progress."""
+        """Title in a line of progress."""
         at = self.point
         return (
             f"{self.problem} {self.library} {self.method}: "
@@ -105,18 +105,18 @@ class Cell(NamedTuple):
         )
 
     def key(self) -> dict[str, Any]:
-        """What tells it from other cells, as a record has it."""
+        """Return the fields of a record that identify the cell."""
         of_cell = {"problem": self.problem, "library": self.library, "method": self.method}
         return {**of_cell, **self.point.model_dump(), "steps": self.steps, "seed": self.seed}
 
 
 def read_plan(path: Path = SHIPPED) -> Plan:
-    """A plan from its file; raises `UserError` for a file that is none."""
+    """Read a plan from its file. Raises `UserError` if the file is missing or invalid."""
     return read_as(Plan, path)
 
 
 def read_as(kind: type[AnyPlan], path: Path) -> AnyPlan:
-    """A plan of some kind from its file; raises `UserError` for a file that is none."""
+    """Read a plan of type `kind` from its file. Raises `UserError` if the file is missing or invalid."""
     try:
         raw = path.read_bytes()
     except OSError as error:
@@ -139,9 +139,9 @@ def _tuples(value: Any) -> Any:
 def cells_of(
     plan: Plan, methods: dict[str, tuple[str, ...]], problems: list[str]
 ) -> Iterator[Cell]:
-    """The cells of each library's methods on some of the plan's problems.
+    """Yield the cells of each library's methods on some of the plan's problems.
 
-    Point by point, the centre first: a map that is not finished has whole columns.
+    They come point by point, the centre first, so that an unfinished map has whole columns.
     """
     for point in plan.points:
         for problem in problems:
@@ -153,9 +153,11 @@ def cells_of(
 def towards_the_largest_rate(
     plan: Plan, row: tuple[str, str, str], lived: Mapping[Cell, bool]
 ) -> Cell | None:
-    """The next walk towards the largest rate that all seeds live with at the centre; None where it is known.
+    """Return the next cell to run in search of the largest rate that all seeds complete, or None.
 
-    `row` is a problem, a library and a method; a rate at which any seed did not live is passed over.
+    All settings but the rate and the seed are the centre's. Rates decrease, and a rate at which any seed
+    failed is skipped. None means that nothing is left to run. `row` is a problem, a library and a method;
+    `lived` has True for every finished cell that completed.
     """
     for rate in reversed(plan.along("rate")):
         point = plan.centre.model_copy(update={"rate": rate})

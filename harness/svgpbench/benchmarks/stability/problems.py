@@ -1,4 +1,4 @@
-"""The arrays of a problem, the same for every library: data, minibatches, inducing inputs, θ, noise."""
+"""Arrays of a problem, the same for every library: data, minibatches, inducing inputs, θ and noise."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from svgpbench.methods import build_method
 from svgpbench_datasets import Prepared
 
 Arrays = dict[str, Any]
-"""By name: `X` [n, D], `y` [n], `Z` [M, D], `rows` [steps, b], `checked` [t] and `noise` [steps + 1, S, P],
-whose last is the check's; `likelihood`, `options` (of it, in JSON), `classes`, `lengthscale`,
-`variance`; and `noise_variance` where the noise is Gaussian."""
+"""Arrays by name: `X` [n, D], `y` [n], `Z` [M, D], `rows` [steps, b], `checked` [t], and `noise`
+[steps + 1, S, P], whose last set is for the bound; `likelihood`, its `options` as JSON, `classes` (0 without
+classes), `lengthscale`, `variance`, and `noise_variance` (0 if the noise is not Gaussian)."""
 
 
 class Start(NamedTuple):
-    """What a run on a problem starts from."""
+    """Data, model and θ at the start of a run."""
 
     ready: Prepared
     model: Model
@@ -41,14 +41,14 @@ class Start(NamedTuple):
 
 
 def start_of(name: str, problem: ProblemPlan, inducing: int, checked: int, seed: int) -> Start:
-    """Data, model and θ of a problem; raises `UserError` for what the data do not fit.
+    """Return data, model and θ of a problem. Raises `UserError` if the data do not fit the problem.
 
     Args:
-        name: what messages call it.
-        problem: in the words of an experiment file.
-        inducing: M.
-        checked: training rows that a bound is looked at on.
-        seed: of the inducing inputs.
+        name: name of the problem in messages.
+        problem: the problem in the terms of an experiment file.
+        inducing: number of inducing inputs, M.
+        checked: number of training rows on which a bound is computed.
+        seed: seed of the inducing inputs.
     """
     config = CellConfig(
         experiment=name,
@@ -75,7 +75,7 @@ def start_of(name: str, problem: ProblemPlan, inducing: int, checked: int, seed:
 
 
 def make_arrays(plan: Plan, name: str, seed: int) -> Arrays:
-    """The arrays of a problem of the plan with a seed; raises `UserError` for what the data do not fit."""
+    """Make the arrays of a problem for a seed. Raises `UserError` if the problem does not fit the map."""
     problem = plan.problems[name]
     if problem.kernel.ard:
         raise UserError(

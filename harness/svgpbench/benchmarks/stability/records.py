@@ -1,4 +1,4 @@
-"""Records of a survival map: a line of JSON a cell, a file a library, only ever added to."""
+"""Records of a stability map: one JSON line per cell, one append-only file per library."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ LIVED = "lived"
 
 
 class Record(NamedTuple):
-    """How the walk of a cell ended."""
+    """Result of a cell's run."""
 
     cell: Cell
-    end: str  # `lived`, or what of it died: one of `CAUSES`
-    step: int  # the last one, from 1; 0 where it died before the first
+    end: str  # `lived`, or one of `CAUSES`
+    step: int  # the last one, from 1; 0 if the run failed before the first
     message: str = ""  # of the exception, in one line
-    bounds: tuple[float, ...] = ()  # at the start and at each look
-    smallest_variance: float | None = None  # of q(f) at the minibatch that killed, before it did
+    bounds: tuple[float, ...] = ()  # at the start and at each check
+    smallest_variance: float | None = None  # of q(f) at the failing minibatch, before it
     seconds: float = 0.0  # of the whole process
-    n: int = 0  # data
+    n: int = 0  # number of data
     versions: dict[str, str] | None = None
 
     @property
     def lived(self) -> bool:
-        """Whether it took all its steps."""
+        """True if the run completed all its steps without diverging."""
         return self.end == LIVED
 
     @property
     def bound_a_datum(self) -> float:
-        """The last bound that was looked at, in nats a datum."""
+        """Last computed bound, in nats per datum."""
         return self.bounds[-1] / self.n
 
 
@@ -50,28 +50,28 @@ KILLED = "killed"
 ERROR = "error"
 CAUSES = (NOT_PD, VARIANCE, NAN, DIVERGED, ERROR, TIME, KILLED)
 NO_VERDICT = (ERROR, TIME, KILLED)
-"""Ends that say nothing of a natural gradient."""
+"""Causes that say nothing about the natural gradient."""
 
 
 def stopped_short(record: Record, limit_s: float) -> bool:
-    """Whether a walk was stopped for time before `limit_s`: it says nothing, and may go on."""
+    """Return True if a run timed out before `limit_s`. It has no verdict and may run again."""
     return record.end == TIME and record.seconds < limit_s
 
 
 def append(folder: Path, record: Record) -> None:
-    """Add a record to its library's file; raises `UserError` where it cannot be written."""
+    """Append a record to its library's file. Raises `UserError` if it cannot be written."""
     facts = {k: v for k, v in record._asdict().items() if k != "cell" and v not in (None, "", ())}
     append_line(folder / f"{record.cell.library}.jsonl", {**record.cell.key(), **facts})
 
 
 def append_line(path: Path, content: dict[str, Any]) -> None:
-    """Add a line of JSON to a file; raises `UserError` where it cannot be written."""
+    """Append a line of JSON to a file. Raises `UserError` if it cannot be written."""
     line = json.dumps(content, ensure_ascii=False, allow_nan=False) + "\n"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("ab+") as file:
             if file.tell() and not _ends_a_line(file):
-                line = "\n" + line  # a process died in the middle of one
+                line = "\n" + line  # the last line is incomplete, as its writer was stopped
             file.write(line.encode())
             file.flush()
             os.fsync(file.fileno())
@@ -85,14 +85,14 @@ def _ends_a_line(file: Any) -> bool:
 
 
 def read(folder: Path) -> dict[Cell, Record]:
-    """The records in a folder by cell, the last of each; a line that was never finished is none."""
+    """Read the last record of every cell in a folder. Incomplete or invalid lines are skipped."""
     return {record.cell: record for facts in read_lines(folder) for record in _parsed(facts)}
 
 
 def read_lines(folder: Path) -> Iterator[dict[str, Any]]:
-    """The objects on the lines of a folder's files, but for lines that were never finished.
+    """Yield the JSON object on each line of a folder's files, without lines that do not parse.
 
-    Raises `UserError` for a file that cannot be read.
+    Raises `UserError` if a file cannot be read.
     """
     for path in sorted(folder.glob("*.jsonl")):
         for line in _text(path).splitlines():

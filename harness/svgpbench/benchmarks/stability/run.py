@@ -29,7 +29,7 @@ NOT_PD_WORDS = (
     "positive-definite",
     "notpsd",
     "not psd",
-    "negative-definite",  # GPyTorch of a precision
+    "negative-definite",  # GPyTorch, about a precision
     "singular",
 )
 STORED_NAN = "nan or inf"  # GPflow's parameters refuse a value that is not finite
@@ -44,10 +44,10 @@ def run_cells(
     threads: int = 1,
     on_end: Callable[[Record], None] = lambda record: None,
 ) -> None:
-    """Run the cells that have no record in `results` yet; Ctrl-C loses the cell that is on.
+    """Run the cells that have no record in `results` yet. Ctrl-C loses only the current cell.
 
-    A cell that a shorter limit stopped runs again. After all, each method walks with the plan's other seeds,
-    from the largest rate down to one that all live with. A problem's arrays are made once a seed.
+    A cell that a shorter limit stopped runs again. At the end, each method runs with the plan's other seeds,
+    from the largest rate down to one that all seeds complete. Arrays are made once per problem and seed.
     Raises `UserError` for a problem that cannot be made and for a record that cannot be written.
     """
     cells = list(cells)
@@ -78,7 +78,7 @@ def run_cells(
 def run_cell(
     plan: Plan, cell: Cell, python: Path, arrays: Path, limit_s: float, threads: int = 1
 ) -> Record:
-    """Walk one cell in a process of its own and say how that ended."""
+    """Run one cell in its own process and return its record."""
     request = {
         "arrays": str(arrays),
         "method": cell.method,
@@ -123,26 +123,29 @@ def run_cell(
 
 
 def command(library: str, python: Path) -> list[str]:
-    """What a walk is started by."""
+    """Return the command that starts a run."""
     return [str(python), str(WALK), str(LIBRARIES[library].walker)]
 
 
 def environment(library: str, threads: int) -> dict[str, str]:
-    """The variables of a walk: a peer's Python sees nothing of ours, nor its own folder's modules."""
+    """Return the environment variables of a run.
+
+    A peer's Python inherits no Python variable of ours and imports no module from the script's folder.
+    """
     kept = os.environ if library == OURS else without(os.environ, NOT_FOR_PEERS)
     return {**kept, **worker_environment("cpu", threads), "PYTHONSAFEPATH": "1"}
 
 
 def without(variables: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
-    """Variables but for some."""
+    """Return the variables except those in `names`."""
     return {k: v for k, v in variables.items() if k not in names}
 
 
 def cause(answer: Mapping[str, Any]) -> tuple[str, str]:
-    """What a walk's last answer says that its q died of, and the message.
+    """Return the cause of a run's end, from its last answer, and the message.
 
-    A q that is not finite has come from a precision without a Cholesky factor, unless the library had
-    negative variances before: their roots are NaN. Some libraries raise where such a q is stored.
+    A non-finite q comes from a precision without a Cholesky factor, unless the library had negative
+    variances before, whose roots are NaN. Some libraries raise when such a q is stored.
     """
     message = str(answer.get("message", ""))
     of, words = answer.get("of", records.LIVED), message.lower()

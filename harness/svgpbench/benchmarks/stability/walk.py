@@ -1,11 +1,11 @@
-"""A walk: natural-gradient steps of one library on one problem, until the last step or until q dies.
+"""One run: natural-gradient steps of one library on one problem, until the last step or a failure.
 
     PYTHON walk.py WALKER_FILE
 
-The Python is that of the library; this file imports NumPy alone and a walker nothing of svgpbench, but
-for our own. A request comes as a line on stdin; answers leave as lines on stdout: how far the walk is,
-then how it ended. The judge is one for all libraries: a step kills that raises or leaves a q that is
-not finite, a look at the bound that finds none, or an absurd one.
+PYTHON is the library's. This file imports only NumPy, and only our own walker imports svgpbench. The
+request is one line on stdin. Answers are lines on stdout: the progress, then how the run ended. The
+criteria are the same for all libraries. A run fails if a step raises or gives a non-finite q, or if a
+checked bound is not finite or absurd.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ import numpy.typing as npt
 
 Floats: TypeAlias = npt.NDArray[Any]
 ABSURD = 10.0
-"""A bound is absurd that lies this many times as far below 0 as at the start, where q is the prior; at the
-end one is that lies below the start's at all."""
+"""A bound is absurd if it is below −ABSURD · |first bound|, where the first bound is that of q = p. The last
+bound is absurd if it is below the first one."""
 
 
 class Walker(Protocol):
-    """A model with its q, at θ that stands still."""
+    """Model with its q, at a fixed θ."""
 
     def step(self, k: int) -> None:
-        """One natural-gradient step on the rows of minibatch `k`, from 0."""
+        """Take one natural-gradient step on the rows of minibatch `k`, from 0."""
 
     def bound(self) -> float:
-        """The library's own bound for all data, from the checked rows."""
+        """Return the library's own bound for all data, from the checked rows."""
 
     def state(self) -> Any:
-        """Q as the library keeps it: arrays that no step changes in place."""
+        """Return q in the library's form, as arrays that no step changes in place."""
 
     def restore(self, state: Any) -> None:
-        """Put q back."""
+        """Set q to a state that `state` returned."""
 
     def variances(self, k: int) -> Floats:
-        """Variances of q(f) at minibatch `k`, as the library computes them."""
+        """Return the variances of q(f) at minibatch `k`, as the library computes them."""
 
 
 Say: TypeAlias = Callable[[dict[str, Any]], None]
@@ -53,11 +53,11 @@ def main() -> None:
     parent = int(sys.argv[sys.argv.index("--parent") + 1])
     request = json.loads(sys.stdin.readline())
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # whatever a library prints goes to stderr
+    os.dup2(2, 1)  # what a library prints goes to stderr
 
     def say(message: dict[str, Any]) -> None:
         if os.getppid() != parent:
-            os._exit(1)  # nobody listens any more
+            os._exit(1)  # the parent has ended
         answers.write(json.dumps(message) + "\n")
         answers.flush()
 
@@ -74,7 +74,7 @@ def main() -> None:
 
 
 def load(path: str) -> Any:
-    """The module in a file."""
+    """Import the module in a file."""
     spec = importlib.util.spec_from_file_location("walker", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -83,9 +83,9 @@ def load(path: str) -> Any:
 
 
 def one_line(error: Exception) -> str:
-    """An exception's type, and the line of it that says what happened.
+    """Return an exception's type and the line of its message that says what happened.
 
-    TensorFlow's first line ends in a colon, and a traceback lies between it and the last.
+    TensorFlow's first line ends in a colon, and a traceback lies between it and the last line.
     """
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
     said = [line for line in lines if not line.startswith("[[")]
@@ -94,7 +94,10 @@ def one_line(error: Exception) -> str:
 
 
 def walk(walker: Walker, steps: int, check_every: int, say: Say) -> dict[str, Any]:
-    """How a walk ends: `lived`, or `died` at which step (from 1), `of` what; with bounds on the way."""
+    """Take the steps and return how the run ended, with the bounds at the start and at each check.
+
+    The answer has `lived`, the number of steps, or `died`, the failing step from 1, and its cause `of`.
+    """
     bounds: list[float] = []
     before, k = walker.state(), 0
 
@@ -125,16 +128,19 @@ def walk(walker: Walker, steps: int, check_every: int, say: Say) -> dict[str, An
 
 
 def finite(state: Any) -> bool:
-    """Whether all numbers of a state are."""
+    """Return True if all numbers of a state are finite."""
     return all(bool(np.all(np.isfinite(np.asarray(x)))) for x in state)
 
 
 def autopsy(walker: Walker, before: Any, k: int) -> dict[str, Any]:
-    """The smallest variance of q(f) at the minibatch that killed, at the state before it."""
+    """Return the smallest variance of q(f) at the failing minibatch, with q as before the step.
+
+    The answer is empty if the library cannot compute it.
+    """
     try:
         walker.restore(before)
         return {"smallest_variance": float(np.min(walker.variances(k)))}
-    except Exception:  # a state that the library cannot even look at: its death says enough
+    except Exception:  # the library cannot evaluate this state
         return {}
 
 

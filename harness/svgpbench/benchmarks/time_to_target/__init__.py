@@ -1,1 +1,1 @@
-"""Training to quality: the seconds in which a run reaches a test NLPD, ours beside the peer libraries."""
+"""Time to target: seconds of training until a test NLPD is reached, ours beside the peer libraries."""

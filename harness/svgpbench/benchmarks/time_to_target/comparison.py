@@ -1,4 +1,4 @@
-"""The runs of a comparison in their order: each contestant's search for rates, then every seed with them."""
+"""Runs of a comparison in order: each contestant's search for rates, then every seed with those rates."""
 
 from __future__ import annotations
 
@@ -9,34 +9,34 @@ from svgpbench.benchmarks.time_to_target.plan import OURS, Contestant, Plan, Rat
 from svgpbench.benchmarks.time_to_target.records import DONE, REFUSED, Record
 
 Execute: TypeAlias = Callable[[Run], Record | None]
-"""Makes a run or finds its record; None where there is none and none is to be made."""
+"""Function that makes a run or finds its record. None if there is no record and none is to be made."""
 
 
 class Choice(NamedTuple):
-    """How a contestant trains."""
+    """Mode and rates with which a contestant trains."""
 
     mode: str
     rates: RatePair
 
 
 class Entry(NamedTuple):
-    """A contestant on a problem."""
+    """Contestant on a problem: its search, its choice, and its runs of every seed."""
 
     contestant: Contestant
     search: tuple[Record, ...]
-    choice: Choice | None  # None where it was refused, and where no rates lived
-    trained: tuple[Record, ...] = ()  # a seed each
+    choice: Choice | None  # None if it was refused or no search run finished
+    trained: tuple[Record, ...] = ()  # one per seed
 
     @property
     def refusal(self) -> str:
-        """Why its library cannot train on the problem; empty where it can."""
+        """Reason why its library cannot train on the problem, or "" if it can."""
         return next((x.message for x in self.search if x.end == REFUSED), "")
 
 
 def compare(
     plan: Plan, problem: str, contestants: Sequence[Contestant], execute: Execute
 ) -> list[Entry]:
-    """All entries of a problem; seeds are the outer loop, so that contestants run side by side."""
+    """Return all entries of a problem. Seeds are the outer loop, so that contestants run side by side."""
     entries = [search(plan, problem, contestant, execute) for contestant in contestants]
     for seed in plan.seeds:
         entries = [_trained(plan, problem, entry, seed, execute) for entry in entries]
@@ -44,7 +44,7 @@ def compare(
 
 
 def search(plan: Plan, problem: str, contestant: Contestant, execute: Execute) -> Entry:
-    """The search of one contestant: its modes at the grid's first rates, the other rates in the fastest."""
+    """Search the rates of a contestant: all modes at the first rates, then the fastest mode at the others."""
     first, *others = plan.problems[problem].grid
     asked = plan.backends if contestant.library == OURS else ("",)
 
@@ -63,13 +63,13 @@ def search(plan: Plan, problem: str, contestant: Contestant, execute: Execute) -
 
 
 def fastest(records: Sequence[Record]) -> str:
-    """The mode of the record with the shortest iterations; the first one's where none trained."""
+    """Return the mode with the shortest iterations, or that of the first record if none trained."""
     timed = [(ms, x.mode) for x in records if (ms := x.ms_an_iteration) is not None]
     return min(timed)[1] if timed else records[0].mode
 
 
 def best_rates(records: Iterable[Record]) -> RatePair | None:
-    """The rates of the highest ELBO at the end of a search; None where no run came to its end."""
+    """Return the rates with the highest ELBO at the end of a search, or None if no run finished."""
     ended = [(x.last.elbo, x.run.rates) for x in records if x.end == DONE and x.last]
     return max(ended)[1] if ended else None
 

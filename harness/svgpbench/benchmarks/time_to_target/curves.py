@@ -1,4 +1,7 @@
-"""Bound and test NLPD against seconds of training: a curve a seed, a line a target, a cross for a death."""
+"""Curves of bound and test NLPD against seconds of training.
+
+There is one curve per seed and one line per target. A cross marks where a run failed.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +25,13 @@ AXES = {"nlpd": "test NLPD", "elbo": "ELBO"}
 
 
 def draw_learning(plan: Plan, entries: Mapping[str, Sequence[Entry]], out: Path) -> None:
-    """Draw a column a problem and a row for each of the plan's `curves`.
+    """Draw one column per problem and one row for each of the plan's `curves`.
 
-    Raises `UserError` for a file that cannot be written.
+    Raises `UserError` if the file cannot be written.
     """
     trained = (x for found in entries.values() for x in found if x.trained)
     titles = dict.fromkeys(x.contestant.title for x in trained)
-    each = dict.fromkeys((*KNOWN.values(), *OTHERS))  # no style twice
+    each = dict.fromkeys((*KNOWN.values(), *OTHERS))  # every style once
     styles = dict(zip(titles, cycle(each), strict=False))
     with matplotlib.rc_context(STYLE):
         size = (max(4.6, 3.6 * len(entries)), 0.4 + 2.8 * len(plan.curves))
@@ -67,7 +70,7 @@ def _draw(
     ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
     ax.xaxis.set_minor_formatter(NullFormatter())
-    # what diverges spoils no panel
+    # limits that diverging runs do not stretch
     if curve == "elbo":
         finish(ax)
         if ended:

@@ -1,6 +1,6 @@
-"""Our methods as a script of a peer is: the compiled steps of training, on the backend that is the mode.
+"""Our methods as a peer's script: the compiled steps of training, on the backend named by the mode.
 
-Loaded by `benchmarks/timing/peers/serve.py`, which feeds it, times it and looks at it as it does the peers.
+Loaded by `benchmarks/timing/peers/serve.py`, which feeds, times and evaluates it as it does the peers.
 """
 
 from __future__ import annotations
@@ -33,11 +33,14 @@ VERSIONS = tuple(installed_versions())
 
 
 def start(threads: int) -> None:
-    """A backend's threads are set when it is known; NumPy's and OpenMP's were before this process began."""
+    """Do nothing.
+
+    The threads of NumPy and OpenMP were set before this process started, a backend's are set by `Learner`.
+    """
 
 
 class Learner:
-    """A method at its start, q = p, that trains on what it is fed."""
+    """Method at its start, q = p, that trains on the batches it is fed."""
 
     def __init__(self, p: dict[str, Any], title: str, mode: str) -> None:
         backend, _, compiled = mode.partition(":")
@@ -61,7 +64,10 @@ class Learner:
         self.moments = ops.jit(self._moments)
 
     def theta(self, p: dict[str, Any]) -> Theta:
-        """θ at the start, with the bases that the method has."""
+        """Return θ at the start, with the bases of the method.
+
+        Raises `NotImplementedError` if the method has two bases and the problem has none.
+        """
         theta = theta_of(p, self.model)
         if self.method.basis != "decoupled":
             return theta
@@ -70,12 +76,12 @@ class Learner:
         return theta._replace(inducing=Decoupled(p["gamma"], p["beta"]))
 
     def batch(self, X: Floats, y: Floats, noise: Floats) -> Batch:
-        """Rows and draws on the device; no method here asks for row numbers."""
+        """Return rows and draws on the device. No method here needs row numbers."""
         asarray = self.ops.asarray
         return Batch(asarray(X), asarray(y), (), asarray(noise) if noise.size else ())
 
     def feed(self, batches: Sequence[tuple[Floats, Floats]], noise: Floats) -> None:
-        """Rows of each E-step and of the M-step, and their draws."""
+        """Set the rows of each E-step and of the M-step, and their draws."""
         self.of_e_steps, self.of_m_step = (
             self.batch(
                 np.stack([X for X, _ in part]),
@@ -86,7 +92,7 @@ class Learner:
         )
 
     def iterate(self) -> None:
-        """One iteration on the batches that were fed last, its result awaited."""
+        """Run one iteration on the batches fed last, and wait for its result."""
         (raw, p, q), adam = self.at
         e_rate, m_rate = self.rates
         q = self.steps.e_phase_batches(raw, p, self.of_e_steps, q, e_rate, self.scale)
@@ -94,14 +100,14 @@ class Learner:
         self.ops.sync(self.at)
 
     def elbo(self) -> float:
-        """The method's bound, from the checked rows."""
+        """Return the method's bound from the checked rows."""
         raw, p, q = self.at[0]
         f = self.steps.factor(raw, p, self.seen)
         bound = self.steps.bound(raw, f, self.seen, q, self.seen_scale)
         return float(self.ops.to_numpy(bound))
 
     def figure(self, result: Any) -> float:
-        """The bound after a call."""
+        """Return the bound after a call."""
         return self.elbo()
 
     def _moments(self, at: AtTheta, X: Array) -> tuple[Array, Array, Tree]:
@@ -110,12 +116,12 @@ class Learner:
         return (*method.marginals(ops, f, method.factorise(ops, f, at.state)), theta.likelihood)
 
     def predict(self) -> tuple[Floats, Floats, Floats]:
-        """Moments [P, t] of q(f) at the new rows, and the variance of Gaussian noise [], or 0."""
+        """Return moments [P, t] of q(f) at the new rows, and the variance of Gaussian noise [], or 0."""
         mean, variance, likelihood = tree_map(self.ops.to_numpy, self.moments(self.at[0], self.new))
         return mean, variance, getattr(likelihood, "noise_variance", np.zeros(()))
 
     def reset(self) -> None:
-        """As it was; no step changes an array in place."""
+        """Go back to the start. No step changes an array in place."""
         self.at = self.start
 
 

@@ -1,4 +1,4 @@
-"""The plan of a comparison: problems, the grid of rates that each contestant searches, seeds and targets."""
+"""Plan of a comparison: problems, the grid of rates that each contestant searches, seeds and targets."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ Seeds = Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1)]
 
 
 class RatePair(NamedTuple):
-    """The rates of one run."""
+    """Rates of one run."""
 
     e: float  # of the natural gradient
     m: float  # of Adam
 
 
 class Race(ProblemPlan):
-    """A problem, how long every contestant trains on it, and the rates that it may choose from."""
+    """Problem with its training time, the rates that a contestant may choose from, and the targets."""
 
     inducing: PositiveInt
-    first_rows: bool = False  # the first training rows as inducing inputs, not random ones
-    two_bases: tuple[PositiveInt, PositiveInt] | None = None  # |γ| and |β| of methods with both
+    first_rows: bool = False  # inducing inputs are the first training rows, not random ones
+    two_bases: tuple[PositiveInt, PositiveInt] | None = None  # |γ| and |β| of methods with two
     e_steps: PositiveInt = 1
     e_rates: Rates
     m_rates: Rates
@@ -41,29 +41,29 @@ class Race(ProblemPlan):
 
     @property
     def grid(self) -> list[RatePair]:
-        """All pairs of rates, the surest first."""
+        """All pairs of rates, the safest first."""
         return [RatePair(*pair) for pair in product(self.e_rates, self.m_rates)]
 
 
 class Plan(Strict):
-    """What is trained."""
+    """Settings of a comparison, read from its file."""
 
     seeds: Seeds = (0,)
     methods: tuple[str, ...] = ("t-svgp", "q-svgp")
     peer_methods: dict[str, tuple[str, ...]] = Field(default_factory=dict)
-    """Methods of a peer that take part; a peer that is not named has all of its methods."""
+    """Methods of each peer that take part. A peer that is not named takes part with all its methods."""
     backends: Annotated[tuple[str, ...], Field(min_length=1)] = ("torch",)
     jitter: Jitter = 1e-6
     checked_rows: PositiveInt = 1000
     test_rows: PositiveInt = 2000
     first_look_s: Positive = 0.25
     look_growth: Annotated[float, Field(gt=1)] = 1.1
-    iterations: PositiveInt | None = None  # at most so many a run, whatever the clock says
+    iterations: PositiveInt | None = None  # per run, besides its limit in seconds
     curves: Annotated[tuple[Literal["elbo", "nlpd"], ...], Field(min_length=1)] = ("nlpd",)
     problems: dict[str, Race]
 
     def within(self, seconds: float) -> Plan:
-        """The plan with no run longer than so many seconds of training."""
+        """Return the plan with every run limited to `seconds` of training."""
         shorter = {
             name: race.model_copy(
                 update={
@@ -76,14 +76,17 @@ class Plan(Strict):
         return self.model_copy(update={"problems": shorter})
 
     def digest(self, problem: str) -> str:
-        """Names all that decides a run on a problem but its own axes; targets and seconds do not."""
+        """Return a digest of all that decides a run on a problem, except the axes of the run itself.
+
+        Rates, seconds and targets do not count.
+        """
         aside = ("e_rates", "m_rates", "search_s", "seconds", "targets")
         race = self.problems[problem].model_dump(
             mode="json", exclude=dict.fromkeys(aside, True) | {"data": {"factors"}}
         )
-        if not self.problems[problem].kernel.parts:  # plans of before there were kernels of several
+        if not self.problems[problem].kernel.parts:  # same digest as before kernels had parts
             race["kernel"].pop("parts")
-        for later in ("first_rows", "two_bases"):  # as digests were before these fields
+        for later in ("first_rows", "two_bases"):  # same digest as before these fields
             if not race[later]:
                 del race[later]
         of_all = self.model_dump(
@@ -92,7 +95,7 @@ class Plan(Strict):
         return digest({"race": race, **of_all})
 
     def looks(self, seconds: float) -> list[float]:
-        """The times of training at which a run is looked at, the last of them its end."""
+        """Return the training times at which a run is evaluated. The last is its end."""
         at, found = self.first_look_s, []
         while at < seconds:
             found.append(at)
@@ -101,38 +104,38 @@ class Plan(Strict):
 
 
 class Contestant(NamedTuple):
-    """A method of a library."""
+    """Method of a library."""
 
     library: str
     method: str
 
     @property
     def title(self) -> str:
-        """What tables and pictures call it."""
+        """Title in tables and figures."""
         return self.method if self.library == OURS else f"{self.library} {self.method}"
 
 
 class Run(NamedTuple):
-    """One training of a contestant: what tells it from others."""
+    """Training run of a contestant, with all that identifies it."""
 
-    plan: str  # the digest of the problem's
+    plan: str  # digest of the plan for the problem
     problem: str
     contestant: Contestant
-    search: bool  # for rates; it sees no test row
-    mode: str  # a backend of ours, a mode of a peer; empty: the peer finds its fastest
+    search: bool  # a run of the search for rates, which gets no test row
+    mode: str  # backend of ours or mode of a peer; empty: the peer's fastest
     rates: RatePair
     seed: int
     seconds: float
 
     @property
     def title(self) -> str:
-        """For a line of progress."""
+        """Title in a line of progress."""
         at = f"{self.problem} {self.contestant.title}{f' ({self.mode})' if self.mode else ''}"
         stage = "search" if self.search else f"seed {self.seed}"
         return f"{at} {stage}: γ={self.rates.e:g} Adam={self.rates.m:g}"
 
     def key(self) -> dict[str, Any]:
-        """As a record has it."""
+        """Return the fields of a record that identify the run."""
         return {
             "problem": self.problem,
             **self.contestant._asdict(),
@@ -153,5 +156,8 @@ def shipped_plans() -> dict[str, Path]:
 
 
 def read_plan(path: Path = SHIPPED) -> Plan:
-    """Read a plan from a file, or a shipped one by name; raises `UserError` for a file that is none."""
+    """Read a plan from a file, or a shipped one by name.
+
+    Raises `UserError` if the file is missing or invalid.
+    """
     return read_as(Plan, shipped_plans().get(str(path), path))

@@ -1,6 +1,6 @@
-"""The arrays of a race, the same for every contestant, and the judge of what they predict.
+"""Arrays of a problem, the same for every contestant, and the judge of their predictions.
 
-No contestant gets a label of a test row, nor the test rows' inputs while rates are searched.
+No contestant gets the labels of test rows. While it searches rates, it gets no inputs of test rows either.
 """
 
 from __future__ import annotations
@@ -25,29 +25,32 @@ from svgpbench_datasets import DataError
 
 Floats = npt.NDArray[np.float64]
 Arrays = dict[str, Any]
-"""By name: what a model starts from as `speed.problems.model_of` and `theta_of` take it; `X` [n, D] and
-`y` [n]; `rows` [minibatches, b] and `draws` [sets, S, P], taken in turn; `checked` [c], and `noise` [S, P],
-for the bound; `e_steps`; and the bases `gamma` and `beta`, where the plan sizes two. A run adds `e_rate`,
-`m_rate`, `X_new` [t, D]."""
+"""Arrays by name: the start of a model, as `timing.problems.model_of` and `theta_of` take it; `X` [n, D] and
+`y` [n]; `rows` [minibatches, b] and `draws` [sets, S, P], used in turn; `checked` [c] and `noise` [S, P] for
+the bound; `e_steps`; and the bases `gamma` and `beta`, if the plan has sizes of two. A run adds `e_rate`,
+`m_rate` and `X_new` [t, D]."""
 
 LIKELIHOODS = ("gaussian", "bernoulli-probit", "softmax")
 EPOCHS = 32
-"""The minibatches are those of so many epochs, and again from the first."""
+"""Number of epochs of minibatches. After the last, training starts again from the first."""
 SETS = 256
-"""Sets of draws, where a likelihood samples, and again from the first."""
+"""Sets of draws if a likelihood samples. After the last, training starts again from the first."""
 JUDGED_DRAWS = 128
 
 
 @dataclass(frozen=True)
 class Judge:
-    """The NLPD of every contestant's predictions, computed alike."""
+    """Judge that computes the NLPD of predictions in the same way for every contestant."""
 
     likelihood: Likelihood
     y: Floats  # [t]
-    noise: Floats  # [draws, P], of its own
+    noise: Floats  # [draws, P], which no contestant gets
 
     def nlpd(self, predicted: Mapping[str, Any]) -> float:
-        """From `mean` and `variance` [P, t] of q(f) and `noise_variance` [], in units of the model's y."""
+        """Return the NLPD in units of the model's y.
+
+        `predicted` has `mean` and `variance` [P, t] of q(f) and `noise_variance` [].
+        """
         ops, likelihood = load_backend("numpy"), self.likelihood
         parameters = tree_map(
             lambda _: np.float64(predicted["noise_variance"]), likelihood.initial_parameters()
@@ -59,20 +62,20 @@ class Judge:
 
 
 class Prepared(NamedTuple):
-    """A problem at a seed."""
+    """Problem at a seed: its arrays, test inputs and judge."""
 
     arrays: Arrays
     X_new: Floats  # [t, D], of the test rows
     judge: Judge
 
     def of_run(self, rates: RatePair, search: bool) -> Arrays:
-        """What one run has besides: its rates, and test rows where it is none of the search."""
+        """Return the additional arrays of a run: its rates, and test inputs, of which a search gets none."""
         X_new = self.X_new[:0] if search else self.X_new
         return {"e_rate": rates.e, "m_rate": rates.m, "X_new": X_new}
 
 
 def prepare_race(plan: Plan, name: str, seed: int) -> Prepared:
-    """The arrays of a problem and its judge; raises `UserError` for what the data or peers do not fit."""
+    """Prepare a problem at a seed. Raises `UserError` if the data or the peers do not fit it."""
     race = plan.problems[name]
     _refuse(name, race)
     ready, model, theta = start_of(name, race, race.inducing, plan.checked_rows, seed)
@@ -112,7 +115,7 @@ def prepare_race(plan: Plan, name: str, seed: int) -> Prepared:
 
 
 def _two_bases(race: Race, X: Floats, seed: int) -> Arrays:
-    """Random rows, none of them in both bases; nothing where the plan has no such sizes."""
+    """Draw two bases of random rows that share no row. Empty if the plan has no such sizes."""
     if race.two_bases is None:
         return {}
     gamma, beta = race.two_bases
@@ -133,14 +136,17 @@ def _refuse(name: str, race: Race) -> None:
 
 
 def minibatches(n: int, size: int, draws: np.random.Generator) -> npt.NDArray[np.int32]:
-    """Rows [minibatches, b] of some epochs, each a permutation of the data but for an incomplete rest."""
+    """Draw the rows [minibatches, b] of `EPOCHS` epochs.
+
+    Each epoch is a permutation of the data without the incomplete last minibatch.
+    """
     count = n // size
     epochs = [draws.permutation(n)[: count * size].reshape(count, size) for _ in range(EPOCHS)]
     return np.concatenate(epochs).astype(np.int32)
 
 
 def sizes_of(race: Race) -> tuple[int, int]:
-    """Return the training rows and the inputs of a problem; (1, 1) where its registry is not installed."""
+    """Return the numbers of training rows and inputs; (1, 1) if the data set cannot be described."""
     name = race.data.name
     try:
         entry = registry_of(name).describe(name)

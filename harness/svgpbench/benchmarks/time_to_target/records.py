@@ -1,4 +1,4 @@
-"""Records of training to quality: a line of JSON a run, a file a library, only ever added to."""
+"""Records of training runs: one JSON line per run, one append-only file per library."""
 
 from __future__ import annotations
 
@@ -18,45 +18,45 @@ ENDS = (DONE, REFUSED, DIED)
 
 
 class Look(NamedTuple):
-    """What a run had reached when its clock stood still."""
+    """Evaluation of a run, made while its clock is stopped."""
 
     seconds: float  # of training
     iterations: Annotated[int, Field(ge=0, lt=2**63)]
     elbo: float
-    nlpd: float | None  # of test rows; a run of the search has none
+    nlpd: float | None  # of test rows; None in a search
 
 
 class Record(NamedTuple):
-    """How a run went and ended."""
+    """Result of a run."""
 
     run: Run
     end: str  # one of `ENDS`
-    message: str = ""  # why it was refused or of what it died, in one line
-    mode: str = ""  # in which it ran
-    modes: dict[str, float | str] | None = None  # seconds a call of each, where several were tried
-    first_call_s: float | None = None  # with what compiles
+    message: str = ""  # reason of a refusal or failure, in one line
+    mode: str = ""  # the mode that ran
+    modes: dict[str, float | str] | None = None  # seconds per call or error of each mode tried
+    first_call_s: float | None = None  # compilation included
     looks: tuple[Look, ...] = ()
     other_cores: float = 0.0  # CPU of other processes while it trained
     versions: dict[str, str] | None = None
 
     @property
     def last(self) -> Look | None:
-        """The last look, None where it died before any."""
+        """Last evaluation, or None if the run failed before the first."""
         return self.looks[-1] if self.looks else None
 
     @property
     def ms_an_iteration(self) -> float | None:
-        """Of training; None where there was none."""
+        """Milliseconds of training per iteration, or None if there was no iteration."""
         last = self.last
         return 1e3 * last.seconds / last.iterations if last and last.iterations else None
 
     def reached(self, target: float) -> Look | None:
-        """The first look at which the NLPD is at a target or below; None: not within the run."""
+        """Return the first evaluation with an NLPD at or below `target`, or None."""
         return next((x for x in self.looks if x.nlpd is not None and x.nlpd <= target), None)
 
 
 def append(folder: Path, record: Record) -> None:
-    """Add a record to its library's file; raises `UserError` where it cannot be written."""
+    """Append a record to its library's file. Raises `UserError` if it cannot be written."""
     facts = record._asdict()
     del facts["run"]
     facts["looks"] = [list(look) for look in record.looks]
@@ -65,7 +65,7 @@ def append(folder: Path, record: Record) -> None:
 
 
 def read(folder: Path) -> dict[Run, Record]:
-    """The records in a folder by run, of each the least disturbed; a line never finished is none."""
+    """Read the least disturbed record of every run in a folder. Incomplete or invalid lines are skipped."""
     found: dict[Run, Record] = {}
     for facts in read_lines(folder):
         for record in _parsed(facts):
@@ -74,7 +74,7 @@ def read(folder: Path) -> dict[Run, Record]:
 
 
 def least_disturbed(earlier: Record | None, later: Record) -> Record:
-    """Of two records of one run that which lost less CPU to others, the later where both lost the same."""
+    """Return the record that lost less CPU to other processes; the later one if both lost the same."""
     return earlier if earlier and earlier.other_cores < later.other_cores else later
 
 

@@ -1,4 +1,4 @@
-"""Training to quality as tables: seconds to each target beside the fastest peer, and the search."""
+"""Tables of a comparison: seconds to each target beside the fastest peer, and the search."""
 
 from __future__ import annotations
 
@@ -18,30 +18,33 @@ NOTHING = "–"
 
 
 def seconds_to(entry: Entry, target: float) -> list[float]:
-    """Seconds of training to a target, a seed each; `NEVER` where a run did not get there."""
+    """Return the seconds of training to a target, one per seed; `NEVER` if a run did not reach it."""
     found = (record.reached(target) for record in entry.trained)
     return [NEVER if look is None else look.seconds for look in found]
 
 
 def iterations_to(entry: Entry, target: float) -> list[float]:
-    """As `seconds_to`, in iterations."""
+    """Return the iterations to a target, one per seed; `NEVER` if a run did not reach it."""
     found = (record.reached(target) for record in entry.trained)
     return [NEVER if look is None else look.iterations for look in found]
 
 
 def median(values: Sequence[float]) -> float:
-    """Of seeds, where one that did not get there is later than any that did; `NEVER` of none."""
+    """Return the median over seeds, `NEVER` being later than any time; `NEVER` if there are none."""
     return statistics.median(values) if values else NEVER
 
 
 def fastest_peer(entries: Sequence[Entry], target: float) -> float:
-    """The median seconds of the fastest contestant that is not ours."""
+    """Return the median seconds of the fastest contestant that is not ours."""
     theirs = (x for x in entries if x.contestant.library != OURS)
     return min((median(seconds_to(x, target)) for x in theirs), default=NEVER)
 
 
 def target_table(problem: str, race: Race, entries: Sequence[Entry]) -> Table:
-    """Seconds and iterations to each target of a problem: a row a contestant, no run left out."""
+    """Return a table of seconds and iterations to each target, one row per trained contestant.
+
+    All runs count.
+    """
     title = f"{problem}, to a test NLPD, at most {race.seconds:g} s of training"
     found = Table(title=title, title_justify="left")
     found.add_column("contestant", no_wrap=True)
@@ -63,7 +66,10 @@ def target_table(problem: str, race: Race, entries: Sequence[Entry]) -> Table:
 
 
 def end_table(problem: str, race: Race, entries: Sequence[Entry]) -> Table:
-    """How each contestant trained and where it ended: medians of the seeds that came to the end."""
+    """Return a table of each contestant's settings, speed, and NLPD and ELBO at the end, as medians.
+
+    NLPD and ELBO are of the runs that finished; times are of all runs.
+    """
     title = f"{problem}, after {race.seconds:g} s of training"
     found = Table(title=title, title_justify="left")
     found.add_column("contestant", no_wrap=True)
@@ -107,14 +113,14 @@ def _count(value: float) -> str:
 
 
 def ratio(peer: float, this: float, budget: float) -> str:
-    """Seconds of the fastest peer over those of a contestant; a bound where one of them is cut off."""
+    """Format the fastest peer's seconds over a contestant's, as a bound if one missed the target."""
     if math.isfinite(this):
         return f"{peer / this:.2f}" if math.isfinite(peer) else f"> {budget / this:.2f}"
     return f"< {peer / budget:.2f}" if math.isfinite(peer) else NOTHING
 
 
 def search_table(problem: str, race: Race, entries: Sequence[Entry]) -> Table:
-    """The ELBO that each pair of rates reached in the search of each contestant, the best marked."""
+    """Return a table of the ELBO per pair of rates in each contestant's search, the best marked."""
     title = f"{problem}, search: ELBO of training rows after {race.search_s:g} s"
     found = Table(title=title, title_justify="left")
     found.add_column("contestant", no_wrap=True)
@@ -137,7 +143,7 @@ def _ended(record: Record) -> str:
 
 
 def notes(problem: str, entries: Sequence[Entry]) -> Iterator[str]:
-    """A line for each that was refused, died or was disturbed."""
+    """Yield one line per contestant or run that was refused, failed or was disturbed."""
     for entry in entries:
         who = f"{problem}, {entry.contestant.title}"
         if entry.refusal:

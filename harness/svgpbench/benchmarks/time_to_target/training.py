@@ -1,4 +1,4 @@
-"""One run: a fresh process trains until a look, stands still while it is judged, and goes on."""
+"""One training run in a fresh process, which stops at every evaluation and then continues."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ ENDLESS = 1 << 60
 
 
 class Place(NamedTuple):
-    """Where runs take place: the peers at hand, and what each process may use."""
+    """Resources of runs: the available peers, and the threads and cores of each process."""
 
     peers: Mapping[str, Located]
     threads: int
     cores: Sequence[int]
 
     def process(self, run: Run) -> TimedProcess:
-        """A fresh process of the run's library."""
+        """Return a fresh process of the run's library."""
         name, pinned = run.contestant.library, (self.threads, self.cores)
         if name != OURS:
             return TimedProcess.of_peer(name, self.peers[name], "cpu", *pinned)
@@ -44,7 +44,7 @@ class Place(NamedTuple):
 
 
 class Trainer:
-    """Runs of a plan, one at a time; a context manager that removes the files it hands to them."""
+    """Trainer of a plan's runs, one at a time. As a context manager, it removes its temporary files."""
 
     def __init__(self, plan: Plan, place: Place) -> None:
         self.plan, self.place = plan, place
@@ -63,7 +63,7 @@ class Trainer:
         self._folder.cleanup()
 
     def run(self, run: Run) -> Record:
-        """Train once and say how that went; raises `UserError` for a problem that cannot be made."""
+        """Train once and return the record. Raises `UserError` if the problem cannot be made."""
         race = self._prepared(run.problem, run.seed)
         save_arrays(race.of_run(run.rates, run.search), self._file("run"))
         record, looks = Record(run, DONE), []
@@ -113,7 +113,7 @@ class Trainer:
         return {"do": "learn", "method": run.contestant.method, "mode": run.mode, **files}
 
     def _prepared(self, problem: str, seed: int) -> Prepared:
-        """The problem at a seed; its file is written where it is not that of the last run."""
+        """Return the problem at a seed, after writing its file unless the last run used the same."""
         if self._ready is None or self._ready[:2] != (problem, seed):
             prepared = prepare_race(self.plan, problem, seed)
             save_arrays(prepared.arrays, self._file("problem"))

@@ -1,4 +1,4 @@
-"""How fast the steps of training are, next to peers: `svgpbench speed`."""
+"""Times of the steps of training beside peers, measured by `svgpbench speed`."""
 
 from svgpbench.benchmarks.timing.compare import run_speed
 from svgpbench.benchmarks.timing.peers import locate_peers

@@ -1,10 +1,11 @@
-"""What is timed: the compiled steps of training on one problem, ready to be called again and again.
+"""Timed cases: the compiled steps of training on one problem, ready to be called repeatedly.
 
-`e_step`, `m_step` and `predict` start from θ, so that K(Z, Z) and its Cholesky factor are computed
-inside, as the peers compute them. `e_step_held` is what the dual parameterization and the training
-loop make of an E-phase: θ stands still, so K(Z, Z), its factor and W are computed once. `em_step` is an
-EM iteration of training as it runs on and on: E-steps on a fresh minibatch each, from the factor of
-K(Z, Z) that the M-step before it left, then an M-step on one more.
+* `e_step`, `m_step` and `predict` start from θ. They compute K(Z, Z) and its Cholesky factor, as the peers
+  do.
+* `e_step_held` is an E-phase as the dual parameterization and the training loop run it. θ is fixed, so
+  K(Z, Z), its factor and W are computed once.
+* `em_step` is an EM iteration in the middle of training. It takes E-steps, each on a fresh minibatch, from
+  the factor of K(Z, Z) that the previous M-step left. Then it takes an M-step on one more minibatch.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from svgpbench.training.steps import MPhase, Steps, compile_steps
 from svgpbench.tree import tree_map
 
 HELD = 8
-"""E-steps in one call of `e_step_held`."""
+"""Number of E-steps per call of `e_step_held`."""
 
 STEPS: dict[str, int] = {
     "e_step": 1,
@@ -40,28 +41,28 @@ STEPS: dict[str, int] = {
     "em_step": 1,
     "predict": 1,
 }
-"""Timed steps, and how many a call makes: times are reported a step."""
+"""Timed steps, with the number of steps per call. Times are reported per step."""
 
 OF_FAMILY = ("m_step", "em_step")
-"""Steps after which only methods of one family agree: what ties q to θ differs."""
+"""Steps after which only methods of one family agree, because families tie q to θ differently."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A step with its arguments on the device."""
+    """Step with its arguments on the device."""
 
     ops: Ops
     step: Callable[..., Tree]
     arguments: tuple[Tree, ...]
     figure_of: Callable[[Tree], Array]
     as_peers: Callable[[], float] | None = None
-    """The figure with the peers' estimates, where theirs differ from ours."""
+    """Function of the figure with the peers' estimates, if these differ from ours."""
     parts: tuple[Callable[..., Tree], ...] = ()
-    """The compiled functions that the step calls, where it is not one itself."""
+    """Compiled functions that the step calls, if it is not one itself."""
 
     @property
     def compiled(self) -> tuple[Callable[..., Tree], ...]:
-        """What the backend compiles."""
+        """Functions that the backend compiles."""
         return self.parts or (self.step,)
 
     def call(self) -> Tree:
@@ -71,12 +72,12 @@ class Case:
         return result
 
     def figure(self, result: Tree) -> float:
-        """The number that must agree: the bound on the batch after the step, or the mean log density."""
+        """Return the number that must agree: the bound on the batch after the step, or mean log density."""
         return float(self.ops.to_numpy(self.figure_of(result)))
 
 
 class _Compiled(NamedTuple):
-    """The steps of training, and those composed of them that start from θ."""
+    """Steps of training, and the timed steps composed of them."""
 
     training: Steps
     e_step: Callable[[Theta, Batch, Tree, Array, Array], Tree]
@@ -132,25 +133,25 @@ def _compile(ops: Ops, model: Model, method: AnyMethod) -> _Compiled:
 
 
 class TimedMethod(NamedTuple):
-    """A method as it is timed."""
+    """Method as it is timed: its name, options and family."""
 
     name: str
     options: Mapping[str, Any]
     family: str  # M-steps agree within it
-    alone: bool  # whether no other method shows its figures
+    alone: bool  # True if no other method has its figures
 
     def build(self) -> AnyMethod:
-        """The method with its options."""
+        """Return the method with its options."""
         return build_method(self.name, dict(self.options))
 
     def refuse(self, title: str, likelihood: Likelihood) -> None:
-        """Raise `UserError` where the method cannot take a likelihood."""
+        """Raise `UserError` if the method cannot take a likelihood."""
         if why := self.build().refuses(likelihood):
             raise UserError(f"speed method {title!r} cannot take {likelihood.name!r}: {why}")
 
 
 def usual_methods() -> dict[str, TimedMethod]:
-    """What is timed where no method is asked for, under the names that tables show."""
+    """Return the methods that are timed by default, by their names in tables."""
     return {
         f"{name}-{variant}" if variant else name: TimedMethod(name, options, name, alone=False)
         for name, method in whole(METHODS).items()
@@ -159,9 +160,9 @@ def usual_methods() -> dict[str, TimedMethod]:
 
 
 def timed_method(title: str) -> TimedMethod:
-    """A method by its name in tables, or any method and variant as `check` shows them.
+    """Return a method by its name in tables, or any method and variant as `check` shows them.
 
-    Raises `UserError` for one that does not exist.
+    Raises `UserError` for an unknown method or variant.
     """
     usual = usual_methods()
     if title in usual:
@@ -176,7 +177,7 @@ def timed_method(title: str) -> TimedMethod:
 
 
 def _sampled_points(method: AnyMethod, theta: Theta) -> Any:
-    """The basis points [r] that a batch samples; () where the method takes all."""
+    """Return the basis points [r] that a batch samples, or () if the method uses all."""
     if not (count := method.sampled_points):
         return ()
     points = len(method.sampled_basis(theta.inducing))
@@ -184,11 +185,11 @@ def _sampled_points(method: AnyMethod, theta: Theta) -> Any:
 
 
 def build_case(ops: Ops, problem: Problem, method_title: str, step: str) -> Case:
-    """A case; nothing of it is traced or compiled before its first call.
+    """Build a case. The timed step is neither traced nor compiled before its first call.
 
     `m_step` and `predict` start from the state after one E-step from q = p, the others from q = p.
-    A method that takes no part of the data has the batch for all of them. Raises `UserError` for an
-    unknown method or step, and for a likelihood that the method refuses.
+    A method that needs all data gets the batch as its data set. Raises `UserError` for an unknown method or
+    step, and for a likelihood that the method refuses.
     """
     if step not in STEPS:
         raise unknown("speed step", step, STEPS)
@@ -204,7 +205,7 @@ def build_case(ops: Ops, problem: Problem, method_title: str, step: str) -> Case
 
 
 class _Bench:
-    """One method at the start of one problem, its data on the device."""
+    """Method at the start of a problem, with the data on the device."""
 
     def __init__(self, ops: Ops, problem: Problem, method_title: str, model: Model) -> None:
         timed = timed_method(method_title)
@@ -228,7 +229,7 @@ class _Bench:
         self.start = m.initial_state(ops, self.prior, model.latents, n)
 
     def case(self, step: str) -> Case:
-        """The step with its arguments."""
+        """Return the step with its arguments."""
         ops, compiled, raw, batch = self.ops, self.compiled, self.raw, self.batch
         if step == "e_step":
             arguments: tuple[Tree, ...] = (raw, batch, self.start, self.e_rate, self.scale)
@@ -264,7 +265,7 @@ class _Bench:
         return Case(self.ops, em_step, arguments, after, parts=of_em)
 
     def _rows(self, X: Any, y: Any, rows: Any) -> Batch:
-        """A batch on the host."""
+        """Return a batch on the host."""
         return Batch(
             X, y, rows, self.problem.noise if self.problem.sampled else (), self.basis_points
         )
@@ -284,5 +285,5 @@ class _Bench:
         return self.training.bound(at, f, batch, state, self.scale)
 
     def _bound_after(self, batch: Batch) -> Callable[[Tree], Array]:
-        """The bound on a batch at the θ and q of an M-step."""
+        """Return a function of an M-step's result: the bound on a batch at its θ and q."""
         return lambda moved: self._bound(moved[0].raw, moved[0].state, batch)

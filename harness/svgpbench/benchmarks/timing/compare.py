@@ -1,8 +1,8 @@
 """Time backends and peers side by side: fresh pinned processes, rounds in turn, equivalence first.
 
-Each problem gets a process a backend and a process a peer. Every cell of a step is prepared and its
-figure compared before any is timed; then the rounds go A B C A B C …, so that drift hits all alike,
-and a ratio is taken round by round. A round during which other processes used the cores is discarded.
+Each problem gets one process per backend and one per peer. All cells of a step are prepared and their
+figures compared before any is timed. Rounds then alternate, A B C A B C …, so that drift affects all cells
+alike, and ratios are taken round by round. A round during which other processes used the cores is discarded.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from svgpbench.runs.cores import job_cores
 ROUND_S = 0.4
 FEWEST_CALLS, MOST_CALLS = 3, 1000
 MAX_OTHER_CORES = 0.1
-"""A round is discarded where other processes used more than this many cores' worth of CPU."""
+"""A round is discarded if other processes used the CPU of more than this many cores."""
 
 SETTLE_S = 0.2
-"""Waited before another process's round: XLA's threads spin for 0.1 s after their last step."""
+"""Wait before a round of another process: XLA's threads spin for 0.1 s after their last step."""
 
 MORE_ROUNDS = 2
-"""Disturbed rounds are replaced, up to this many times the rounds asked for."""
+"""Disturbed rounds are replaced, up to this multiple of `repeats` rounds in all."""
 
 
 def run_speed(
@@ -56,19 +56,19 @@ def run_speed(
         problems: names that `make_problem` knows.
         backends: `NAME[:MODE]`, each in processes of its own.
         steps: names of `STEPS`.
-        peers: by the names that tables show, from `locate_peers`.
-        repeats: clean rounds wanted of each cell.
-        threads: of each process, pinned to as many cores.
-        on_progress: called with a line of text a step.
+        peers: peers by their names in tables, from `locate_peers`.
+        repeats: number of rounds in which every cell must be clean.
+        threads: threads of each process, pinned to as many cores.
+        on_progress: called with one line of text at each step of progress.
         methods: names of methods, with a variant after a space; by default those of `usual_methods`.
-        max_other_cores: what a round may lose to other processes before it is discarded.
-        device: of every backend; a peer takes the best that it finds there.
+        max_other_cores: cores that other processes may use in a round before it is discarded.
+        device: device of every backend; a peer uses the best that it finds there.
 
     Returns:
-        A report; after Ctrl-C it is marked `interrupted` and holds what had been timed.
+        The report. After Ctrl-C it is marked `interrupted` and holds what was timed so far.
 
     Raises:
-        UserError: for a name that does not exist, a missing framework, or more threads than cores.
+        UserError: for an unknown name, a missing framework, or more threads than cores.
     """
     peers, methods = peers or {}, methods or tuple(usual_methods())
     check_names(problems, backends, steps, methods)
@@ -121,7 +121,7 @@ def run_speed(
 def check_names(
     problems: Sequence[str], backends: Sequence[str], steps: Sequence[str], methods: Sequence[str]
 ) -> None:
-    """Refuse what does not exist before anything starts."""
+    """Raise `UserError` for an unknown name or a refused likelihood, before anything starts."""
     for step in steps:
         if step not in STEPS:
             raise unknown("speed step", step, STEPS)
@@ -151,7 +151,7 @@ def _cells(
 
 
 def _wait(processes: Sequence[TimedProcess], environment: dict[str, Any]) -> dict[str, str]:
-    """Wait for all; why, for those that did not start."""
+    """Wait for all processes, and return the reason of each that did not start."""
     dead = {}
     for process in processes:
         try:
@@ -169,7 +169,7 @@ def time_step(
     max_other_cores: float,
     on_progress: Callable[[str], None],
 ) -> None:
-    """Prepare, compare, then time in turn."""
+    """Prepare the cells, compare their figures, then time them in turn."""
     what = f"{cells[0][1].problem} {cells[0][1].step}"
     on_progress(f"{what}: preparing")
     calls: dict[int, int] = {}

@@ -1,4 +1,4 @@
-"""How many programs a framework has compiled: a step that is compiled again and again is not a fast one."""
+"""Count of compiled programs, to find steps that are compiled more than once."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ from svgpbench.runs.worker_setup import load_framework
 
 
 def compilations(ops: Ops, functions: Sequence[Callable[..., Any]]) -> int:
-    """Programs compiled so far for functions of `ops.jit`; 0 on a backend that compiles none."""
+    """Return the programs compiled so far for functions of `ops.jit`; 0 if the backend compiles none."""
     framework = framework_of(ops.name)
     return framework.compilations(load_framework(ops.name), functions) if framework else 0

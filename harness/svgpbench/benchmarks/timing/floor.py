@@ -1,11 +1,11 @@
-"""The least time that a step's arithmetic takes on the machine, and where the rest of its time goes.
+"""Floor of a step: the least time of its arithmetic on the machine, and shares of the remaining time.
 
-FLOPs are those of the code that is timed, counted on shapes by the counting backend: every product in
-full, 2mnk, a symmetric result too, where a routine that makes half of it would need half; Cholesky n³/3,
-triangular solve n²k; K(Z, Z), its factor and the blocks of the batch are inside unless the step holds
-them. Elementwise work (kernel functions of distances, quadrature, Monte Carlo, Adam) has no rate of its
-own: it is counted and left out of the least time. Bytes are those that must move, whatever is fused: each
-argument read once, each result written once.
+FLOPs are those of the timed code, counted from shapes by the counting backend. A product counts 2mnk in
+full, even if its result is symmetric and a routine could compute only half. A Cholesky factor counts n³/3,
+a triangular solve n²k. K(Z, Z), its factor and the blocks of the batch count unless the step holds them.
+Elementwise work (kernel functions of distances, quadrature, Monte Carlo, Adam) has no rate of its own: it is
+counted but left out of the least time. Bytes are those that must move, whatever is fused: each argument is
+read once and each result written once.
 """
 
 from __future__ import annotations
@@ -31,28 +31,28 @@ Amount = Annotated[FiniteFloat, Field(ge=0)]
 
 
 class Work(NamedTuple):
-    """FLOPs by kind and bytes of one step."""
+    """FLOPs by kind, and bytes, of one step."""
 
     products: Amount
     choleskys: Amount
     solves: Amount
     elementwise: Amount
     least_bytes: Positive  # arguments and results
-    unfused_bytes: Amount  # every operation reads its arrays and writes its result
+    unfused_bytes: Amount  # if every operation reads its arrays and writes its result
 
     @property
     def flops(self) -> float:
-        """Of all kinds."""
+        """FLOPs of all kinds."""
         return self.products + self.choleskys + self.solves + self.elementwise
 
     @property
     def intensity(self) -> float:
-        """FLOPs a byte that must move."""
+        """FLOPs per byte that must move."""
         return self.flops / self.least_bytes
 
 
 def work_of(problem: Problem, method: str, step: str) -> Work:
-    """The work of a timed step, counted without running it; raises as `build_case`."""
+    """Count the work of a timed step without running it. Raises as `build_case` does."""
     ops: CountingBackend = new_backend("counting")  # type: ignore[assignment]
     case = build_case(ops, problem, method, step)
     result, counted = ops.count(lambda: case.step(*case.arguments))
@@ -69,7 +69,7 @@ def _bytes(tree: Tree) -> int:
 
 
 def least_seconds(work: Work, rates: Rates) -> float:
-    """Arithmetic at its rates, or moving what must move: whichever is longer."""
+    """Return the time of the arithmetic or of moving the least bytes, whichever is longer."""
     return max(_arithmetic(work, rates), work.least_bytes / max(rates.cached, rates.memory))
 
 
@@ -83,25 +83,25 @@ def _arithmetic(work: Work, rates: Rates) -> float:
 
 @dataclass(frozen=True)
 class Spent:
-    """Where the seconds of a step go; they add up to what was measured."""
+    """Shares of the seconds of a step, which add up to the measured time."""
 
     floor: float  # the least time at the best rates seen on the machine
-    own_rates: float  # more, at the rates that the backend reaches itself
-    dispatch: float  # what the step takes where every array is tiny
-    rest: float  # memory, elementwise work, small operations; below 0 where work hides dispatch
+    own_rates: float  # additional time at the backend's own rates
+    dispatch: float  # time of the step if every array is tiny
+    rest: float  # memory, elementwise work, small operations; below 0 if work hides dispatch
 
     @property
     def seconds(self) -> float:
-        """What was measured."""
+        """Measured seconds."""
         return self.floor + self.own_rates + self.dispatch + self.rest
 
 
 def spend(
     seconds: float, work: Work, rates: Mapping[str, Rates], source: str, dispatch: float | None
 ) -> Spent:
-    """The shares of a step's `seconds` on the backend `source`; `rates` are of all that measured.
+    """Split the `seconds` of a step on the backend `source` into shares.
 
-    Dispatch that was not measured is in the rest.
+    `rates` has those of every source. Dispatch that was not measured counts as rest.
     """
     machine = best_of(list(rates.values()))
     own = machine._replace(

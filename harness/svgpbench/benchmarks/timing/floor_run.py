@@ -1,8 +1,8 @@
-"""Measure what a floor needs, after the steps were timed: rates, dispatch, and the work of each step.
+"""Measurements for the floor, made after the steps were timed: rates, dispatch, and work of each step.
 
-Every backend of the run measures in a fresh process pinned as the timed ones were, and so do BLAS and
-LAPACK. A measurement that other processes disturbed is repeated a few times; the best of each rate and the
-fastest step stand, for noise only ever slows.
+Every backend of the run is measured in a fresh process, pinned as the timed ones, and so are BLAS and
+LAPACK. Rates that other processes disturbed are measured again, up to `TRIES` times. The best rates and the
+fastest step are kept, because noise only slows.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from svgpbench.errors import UserError
 from svgpbench.runs.cores import job_cores
 
 BLAS = "BLAS"
-"""Who measured through NumPy and SciPy, under the rates of a report."""
+"""Source of the rates in a report that were measured through NumPy and SciPy."""
 
 TRIES = 3
 
@@ -37,8 +37,9 @@ TRIES = 3
 def add_floor(report: SpeedReport, on_progress: Callable[[str], None] = lambda text: None) -> None:
     """Add rates, work and dispatch to the report of a run that has just been timed.
 
-    What cannot be counted or does not answer stays without a floor, and the report says why. After Ctrl-C it
-    is marked `interrupted` and holds what had been measured; of an interrupted run nothing is measured.
+    A cell that cannot be counted and a source that fails get no floor, and the report has the reason. After
+    Ctrl-C the report is marked `interrupted` and holds what was measured so far. Nothing is measured for a
+    run that was interrupted before.
     """
     if report.interrupted:
         return
@@ -71,7 +72,7 @@ def _count(report: SpeedReport, cell: Cell, problem: Problem) -> None:
     except (
         UserError,
         NotImplementedError,
-    ) as error:  # a method decides by numbers, which shapes lack
+    ) as error:  # the method needs numbers, and there are only shapes
         report.without_floor[f"{cell.problem} {cell.step} {cell.method}"] = str(error)
 
 
@@ -101,7 +102,7 @@ def _rates(process: TimedProcess, source: str, problem: Problem, settings: dict[
 
 
 def _add_dispatch(process: TimedProcess, cells: Sequence[Cell]) -> None:
-    """The fastest call of each step where M, b and D are a few; None where there is no such problem."""
+    """Add the seconds of the fastest step at tiny M, b and D to each cell that has such a problem."""
     seconds: dict[tuple[str, str, str], float | None] = {}
     with tempfile.TemporaryDirectory() as folder:
         for cell in cells:
@@ -121,11 +122,11 @@ def _fastest(process: TimedProcess, path: Path, cell: Cell) -> float | None:
     try:
         return float(process.ask(request)["call_s"]) / STEPS[cell.step]
     except ProcessFailed:
-        return None  # the step itself was timed: what it spends on dispatch stays in the rest
+        return None  # its dispatch then counts as rest
 
 
 def tiny_problem(name: str) -> str | None:
-    """The problem of the same likelihood at shapes of a few; None where there is none."""
+    """Return the name of the tiny problem with the same likelihood, or None."""
     likelihood = shape_of(name).likelihood
     return next(
         (n for n, s in SHAPES.items() if n.startswith("tiny") and s.likelihood == likelihood), None

@@ -1,4 +1,4 @@
-"""The floor of each step beside its time, and the rates that it stands on, as tables of 140 columns."""
+"""Tables, 140 columns wide, of the floor of each step beside its time, and of the rates behind it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CONVENTION = (
 
 
 def floor_table(report: SpeedReport) -> Table:
-    """Milliseconds a step: the time's shares add up to its median."""
+    """Return a table of milliseconds per step, whose shares add up to the median."""
     table = Table(box=None, padding=(0, 2, 0, 0))
     for name in ("problem", "step", "who"):
         table.add_column(name, no_wrap=True)
@@ -43,7 +43,7 @@ def floor_table(report: SpeedReport) -> Table:
 
 
 def rates_table(report: SpeedReport) -> Table:
-    """What each backend and BLAS reach at the shapes of each problem, and the best of them."""
+    """Return a table of the rates of each backend and BLAS at each problem's shapes, and the best."""
     table = Table(box=None, padding=(0, 2, 0, 0))
     for name in ("problem", "rates of"):
         table.add_column(name, no_wrap=True)

@@ -2,8 +2,8 @@
 
     python -m svgpbench.benchmarks.timing.memory --problem reg-M500 --step e_step --step m_step
 
-Each case has a process of its own, set up as a worker. What the import takes is what the process holds
-after it; everything else is the step's: the framework's start, tracing, compiling, and the calls.
+Each case has its own process, set up as a worker. The memory of the import is what the process holds
+after it. The rest belongs to the step: the framework's start, tracing, compiling, and the calls.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ class Memory(NamedTuple):
 
     @property
     def beyond(self) -> int:
-        """What the step adds to the import."""
+        """Bytes that the step adds to the import."""
         return self.peak - self.imported
 
 
 def memory_here(
     backend: str, method: str, problem: str, step: str, threads: str, dtype: str, device: str
 ) -> Memory:
-    """Of this process, which has just begun; `problem` is a file."""
+    """Measure a step in this process, which must be new. `problem` is a file."""
     name, _, mode = backend.partition(":")
     pin(name, int(threads), [])
     imported = psutil.Process().memory_info().rss
@@ -66,9 +66,10 @@ def step_memory(
     dtype: str = "float64",
     device: str = "cpu",
 ) -> Memory:
-    """Of a fresh process.
+    """Measure a step in a fresh process.
 
-    Raises `UserError` for what does not exist, and `CalledProcessError` where the process fails.
+    Raises `UserError` for an unknown problem and a missing framework, and `CalledProcessError` if the process
+    fails, as for an unknown method or step.
     """
     if missing := framework_missing(backend.partition(":")[0]):
         raise UserError(missing)
@@ -88,12 +89,12 @@ def step_memory(
 
 
 def main_of_one() -> None:
-    """What the fresh process does."""
+    """Measure the case of the command line and print its memory as JSON."""
     print(json.dumps(memory_here(*sys.argv[1:])))
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Print a line a case."""
+    """Print one line per case."""
     parser = argparse.ArgumentParser(prog="svgpbench.benchmarks.timing.memory")
     usual = {
         "backend": [name for name in frameworks() if framework_missing(name) is None],

@@ -1,6 +1,6 @@
-"""Meter the CPU that other processes used while one worker was timed.
+"""Meter of the CPU that other processes used while one worker was timed.
 
-With one of two cores taken, a step of 3 ms takes 250: a round that others disturbed says nothing.
+With one of two cores taken, a step of 3 ms takes 250 ms, so a disturbed round says nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Reading(NamedTuple):
 class Load(NamedTuple):
     """Seconds of wall clock, of the worker's CPU, and of other processes' CPU, between two readings.
 
-    The counters tick 100 times a second, so that `other_s` of a short interval may be below 0.
+    The counters tick 100 times a second, so `other_s` of a short interval may be below 0.
     """
 
     wall_s: float
@@ -33,7 +33,7 @@ class Load(NamedTuple):
 
     @property
     def other_cores(self) -> float:
-        """How many cores' worth other processes used; never below 0."""
+        """CPU of other processes in cores, at least 0."""
         return max(0.0, self.other_s / self.wall_s) if self.wall_s > 0 else 0.0
 
 
@@ -44,19 +44,19 @@ def between(before: Reading, after: Reading) -> Load:
 
 
 def together(loads: Iterable[Load]) -> Load:
-    """Return the load of several intervals, whose errors of ticks cancel."""
+    """Return the load of several intervals together, in which tick errors cancel."""
     return Load(*map(sum, zip(Load(0.0, 0.0, 0.0), *loads, strict=True)))
 
 
 class Meter:
-    """Readings of the cores that one worker is pinned to; all cores where `cores` is empty."""
+    """Meter of the cores that one worker is pinned to, or of all cores if `cores` is empty."""
 
     def __init__(self, pid: int, cores: Sequence[int] = ()) -> None:
         self._process = psutil.Process(pid)
         self._cores = frozenset(cores)
 
     def read(self) -> Reading:
-        """Counters now."""
+        """Read the counters."""
         return Reading(time.perf_counter(), self._busy(), self._own())
 
     def _busy(self) -> float:

@@ -1,7 +1,7 @@
-"""Softmax with the estimates of α and β that autodiff makes of the sampled V̂, as the peers take them.
+"""Softmax with pathwise estimates of α and β: autodiff of the sampled V̂, as in the peers.
 
-Ours averages ∇log p and −∇²log p, whose noise is smaller; a peer differentiates V̂ in μ and v. The
-draws being equal, an E-step with these must show a peer's number; it is never timed.
+Our softmax averages ∇log p and −∇²log p, which have less noise. A peer differentiates V̂ in μ and v. With
+equal draws, an E-step with this likelihood must give a peer's number. It is never timed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from svgpbench.ops import Array, Ops, Tree
 
 @dataclass(frozen=True)
 class PathwiseSoftmax(Softmax):
-    """α = ∂V̂/∂μ and β = −2 ∂V̂/∂v, of any sign."""
+    """Softmax with α = ∂V̂/∂μ and β = −2 ∂V̂/∂v, which may have any sign."""
 
     def gradients(self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array) -> tuple[Array, Array]:
         found = self.expectations(ops, p, y, mu, v)

@@ -1,6 +1,6 @@
-"""The problems that steps are timed on: seeded inputs, the same numbers for every backend and peer.
+"""Problems on which steps are timed: seeded inputs, the same numbers for every backend and peer.
 
-A step's cost depends on shapes alone, so the inputs are synthetic. A peer gets them as an `.npz`.
+The cost of a step depends only on shapes, so the inputs are synthetic. A peer reads them from an `.npz`.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from svgpbench.tree import tree_map
 Floats = npt.NDArray[np.float64]
 
 LATER = 4
-"""Minibatches beside the first: an EM iteration takes E-steps on four, its M-step on a fifth."""
+"""Minibatches besides the first. An EM iteration takes E-steps on four and its M-step on a fifth."""
 
 JITTER = 1e-6
 SQUASH = 1e-3
-"""The probit link is ε + (1 − 2ε) Φ with the ε that GPflow's link has built in."""
+"""ε of the probit link ε + (1 − 2ε) Φ, as built into GPflow's link."""
 
 
 class Shape(NamedTuple):
-    """Size of a problem: n data of D inputs, M inducing inputs, b rows a batch, t rows to predict."""
+    """Sizes of a problem: n data with D inputs, M inducing inputs, b rows per batch, t rows to predict."""
 
     likelihood: str
     n: PositiveInt
@@ -53,7 +53,7 @@ class Shape(NamedTuple):
 
     @property
     def pool(self) -> int:
-        """Rows that batches and inducing inputs are drawn from: no more are made."""
+        """Number of rows that are made; batches and inducing inputs are drawn from them."""
         return min(self.n, max(self.b, 12_000))
 
 
@@ -62,9 +62,9 @@ SHAPES: dict[str, Shape] = {
     "reg-M500": Shape("gaussian", 11934, 16, 500, 1024),
     "bern-M100": Shape("bernoulli-probit", 7400, 20, 100, 1024),
     "bern-M500": Shape("bernoulli-probit", 7400, 20, 500, 1024),
-    # at a rate of 0.5 the sampled β of four minibatches leave the cone, in every library
+    # at a rate of 0.5, sampled β of four minibatches make the precision indefinite in every library
     "softmax10-M100": Shape("softmax", 60000, 784, 100, 200, classes=10, samples=100, e_rate=0.03),
-    # a tenth of salimbeni2018's Fig. 2c: 3droad's n and D, |γ| + |β| beside M
+    # salimbeni2018's Fig. 2c at a tenth of its size: 3droad's n and D, |γ| + |β| beside M
     "roads-M200": Shape("gaussian", 434874, 3, 200, 1024, two_bases=(350, 150)),
     # salimbeni2018's Fig. 2c at its printed size; its batch size is not printed
     "roads-M2000": Shape("gaussian", 434874, 3, 2000, 1024, 3500, two_bases=(3500, 1500)),
@@ -77,19 +77,19 @@ FAMILIES = {
     "bern": SHAPES["bern-M500"],
     "softmax10": SHAPES["softmax10-M100"],
 }
-"""Problems at any M, `FAMILY-M` and a number: one of those above but for M, where it is not above itself."""
+"""Problems at any M, named `FAMILY-M<number>`: the shape given here with that M, unless in `SHAPES`."""
 
 TIMED = ("reg-M100", "reg-M500", "bern-M100", "bern-M500", "softmax10-M100")
-"""The problems of a speed run that names none."""
+"""Problems that are timed by default."""
 
 
 class Problem(NamedTuple):
-    """Minibatches of the data, rows to predict, inducing inputs and θ: float64, on the host."""
+    """Arrays of a problem on the host: minibatches, rows to predict, inducing inputs and θ."""
 
     likelihood: npt.NDArray[np.str_]  # []
     n: npt.NDArray[np.int64]  # [], number of data
     X: Floats  # [b, D]
-    y: Floats  # [b]; class numbers where there are several
+    y: Floats  # [b]; class numbers if there are several classes
     rows: npt.NDArray[np.int64]  # [b], row numbers
     X_later: Floats  # [LATER, b, D]
     y_later: Floats  # [LATER, b]
@@ -103,29 +103,29 @@ class Problem(NamedTuple):
     jitter: Floats  # []
     squash: Floats  # [], Bernoulli only
     classes: npt.NDArray[np.int64]  # [], latent functions
-    noise: Floats  # [S, classes], standard normal draws of every batch, where a likelihood samples
+    noise: Floats  # [S, classes], standard normal draws of every batch; S = 0 without sampling
     e_rate: Floats  # []
     m_rate: Floats  # []
     two_bases: npt.NDArray[np.int64] = np.zeros(
         0, dtype=np.int64
-    )  # |γ| and |β|, where M is not both
+    )  # |γ| and |β|; empty means M for each
 
     @property
     def sampled(self) -> bool:
-        """Whether the likelihood draws."""
+        """True if the likelihood samples."""
         return len(self.noise) > 0
 
     def model(self) -> Model:
-        """Matérn-5/2 with a lengthscale a dimension, and the likelihood."""
+        """Return the model: Matérn-5/2 with one lengthscale per dimension, and the likelihood."""
         return model_of(self._asdict())
 
     def model_of_peers(self) -> Model:
-        """The same with the peers' estimates of sampled expectations."""
+        """Return the softmax model with the peers' estimates of sampled expectations."""
         likelihood = PathwiseSoftmax(classes=int(self.classes), samples=len(self.noise))
         return replace(self.model(), likelihood=likelihood)
 
     def theta(self, model: Model, basis: str = "inducing") -> Theta:
-        """θ of the model on the host, with the bases of the kind that a method has."""
+        """Return θ of the model on the host, with the kind of basis that a method has."""
         return theta_of(self._asdict(), model)._replace(inducing=self._bases(basis))
 
     def _bases(self, basis: str) -> Tree:
@@ -138,9 +138,10 @@ class Problem(NamedTuple):
 
 
 def shape_of(name: str) -> Shape:
-    """The size of a problem: one of `SHAPES`, or of a family at any M, such as `reg-M2048`.
+    """Return the shape of a problem: one of `SHAPES`, or of a family at any M, such as `reg-M2048`.
 
-    Raises `UserError` with the nearest known name, and for an M larger than the rows that Z is drawn from.
+    Raises `UserError` for an unknown name, with the nearest known one, and for an M larger than the number
+    of rows that Z is drawn from.
     """
     if name in SHAPES:
         return SHAPES[name]
@@ -152,11 +153,11 @@ def shape_of(name: str) -> Shape:
         raise UserError(
             f"speed problem {name!r}: inducing inputs are {family}'s rows; take an M up to {shape.pool}"
         )
-    return shape._replace(M=M, t=max(shape.t, M))  # a second basis is of the rows to predict
+    return shape._replace(M=M, t=max(shape.t, M))  # a second basis has rows to predict
 
 
 def model_of(p: Mapping[str, Any]) -> Model:
-    """The model of a problem's arrays, by name: those of `Problem` but for its rows."""
+    """Return the model of a problem's arrays by name, as in `Problem`. Its rows are not needed."""
     name = str(p["likelihood"])
     options: dict[str, dict[str, float]] = {
         "gaussian": {"noise_variance": float(p["noise_variance"])},
@@ -169,19 +170,19 @@ def model_of(p: Mapping[str, Any]) -> Model:
 
 
 def theta_of(p: Mapping[str, Any], model: Model) -> Theta:
-    """θ at the start on the host, from the same arrays."""
+    """Return θ at the start, on the host, from the arrays of `model_of` and the inducing inputs."""
     likelihood = tree_map(np.float64, model.likelihood.initial_parameters())
     scales = KernelParameters(p["variance"][None], p["lengthscales"][None])
     return Theta(scales, likelihood, p["Z"])
 
 
 def make_problem(name: str) -> Problem:
-    """A problem by name, as `shape_of` knows it."""
+    """Make a problem by its name, as for `shape_of`."""
     return problem_of(shape_of(name))
 
 
 def problem_of(s: Shape) -> Problem:
-    """The problem of a size."""
+    """Make the problem of a shape."""
     rng = np.random.default_rng([2021, s.n, s.D, s.M, s.b])
     X = rng.standard_normal((s.pool + s.t, s.D))
     direction = rng.standard_normal(s.D) / np.sqrt(s.D)
@@ -228,9 +229,9 @@ def save_problem(problem: Problem, path: Path) -> None:
 
 
 def fingerprint(problem: Problem) -> str:
-    """A hash of the numbers to six decimals: a sum's last digit is its machine's own.
+    """Return a hash of the numbers rounded to six decimals, as machines differ in a sum's last digit.
 
-    Sizes of two bases count where there are any, so that records of problems without them stay.
+    Sizes of two bases count only if there are any, so that records of problems without them stay valid.
     """
     digest = hashlib.sha256()
     for name, array in problem._asdict().items():

@@ -1,4 +1,4 @@
-"""A timed process as its parent holds it: one of a backend, or of a peer in its own environment."""
+"""Timed processes, controlled by their parent: of a backend, or of a peer in its own environment."""
 
 from __future__ import annotations
 
@@ -20,15 +20,18 @@ NOT_FOR_PEERS = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
 
 
 class ProcessFailed(Exception):  # noqa: N818 - a cell's outcome, reported and not raised further
-    """The process ended, hung or answered with an error."""
+    """Failure of a process that ended, hung or answered with an error."""
 
 
 class StepRefused(Exception):  # noqa: N818 - as above
-    """A peer has no step with the same result, or a backend no autodiff for it; the message is why."""
+    """Refusal of a step, with the reason as its message.
+
+    A peer has no step with the same result, or a backend has no autodiff for it.
+    """
 
 
 class TimedProcess:
-    """A fresh process with its threads pinned; a context manager that ends it."""
+    """Fresh process with pinned threads. As a context manager, it ends the process."""
 
     def __init__(
         self,
@@ -48,7 +51,7 @@ class TimedProcess:
     def of_backend(
         cls, backend: str, device: str, threads: int, cores: Sequence[int]
     ) -> TimedProcess:
-        """A process of `NAME[:MODE]` in this environment."""
+        """Start a process of `NAME[:MODE]` in this environment."""
         worker = (sys.executable, "-P", "-m", "svgpbench.benchmarks.timing.worker")
         command = (*worker, "--backend", backend, "--device", device)
         environment = os.environ | worker_environment(device, threads)
@@ -58,9 +61,9 @@ class TimedProcess:
     def of_peer(
         cls, name: str, located: Located, device: str, threads: int, cores: Sequence[int]
     ) -> TimedProcess:
-        """A process of a peer's script under the Python that has the peer."""
+        """Start a process of a peer's script with the Python that has the peer."""
         inherited = {k: v for k, v in os.environ.items() if k not in NOT_FOR_PEERS}
-        # the variable and not -P, which a peer's older Python may not know
+        # not -P, which a peer's older Python may not know
         environment = inherited | worker_environment(device, threads) | {"PYTHONSAFEPATH": "1"}
         command = (str(located.python), str(SERVE), str(located.peer.script))
         return cls(name, command, environment, threads, cores)
@@ -77,11 +80,11 @@ class TimedProcess:
         self.close()
 
     def wait_until_ready(self) -> None:
-        """Wait for its first line; raises `ProcessFailed` where none comes."""
+        """Wait for the first line. Raises `ProcessFailed` if none comes."""
         self.environment = self._answer()["environment"]
 
     def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """One request and its answer; raises `ProcessFailed` and `StepRefused`."""
+        """Send one request and return its answer. Raises `ProcessFailed` and `StepRefused`."""
         try:
             self._process.send(json.dumps(request))
         except Died as death:
@@ -89,7 +92,7 @@ class TimedProcess:
         return self._answer()
 
     def ask_metered(self, request: Mapping[str, Any]) -> tuple[dict[str, Any], Load]:
-        """As `ask`, with the CPU that others used meanwhile on this process's cores."""
+        """Return the answer of `ask`, and the load of this process's cores meanwhile."""
         before = self._meter.read()
         answer = self.ask(request)
         return answer, between(before, self._meter.read())
@@ -113,5 +116,5 @@ class TimedProcess:
         return (f"{death}: {lines[-1]}" if lines else str(death))[:300]
 
     def close(self) -> None:
-        """End the process and whatever it started."""
+        """End the process and all that it started."""
         self._process.close()

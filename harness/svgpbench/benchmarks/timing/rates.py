@@ -1,10 +1,10 @@
-"""How fast products, Choleskys, triangular solves and copies run at the shapes of a problem.
+"""Rates of products, Choleskys, triangular solves and copies at the shapes of a problem.
 
-A step cannot be faster than its arithmetic at the best rates that any library reaches on the machine,
-so each timed backend measures its own through its `Ops`, and one process measures BLAS and LAPACK as
-NumPy and SciPy call them. A rate is that of the fastest call. Through `Ops` a call is a chain of
-operations, each on the result of the one before: what starting a compiled function costs is no part of
-a rate, and no two of them run side by side.
+A step cannot be faster than its arithmetic at the best rates that any library reaches on the machine. Each
+timed backend therefore measures its own rates through its `Ops`, and one process measures BLAS and LAPACK as
+NumPy and SciPy call them. A rate is that of the fastest call. Through `Ops`, one call is a chain of
+operations, each on the result of the previous one. The cost of starting a compiled function is then shared
+by the whole chain, and no two operations run side by side.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from svgpbench.ops import Array, Ops
 Floats = npt.NDArray[np.floating[Any]]
 
 CHAIN = 8
-"""Operations in a call through `Ops`."""
+"""Number of operations per call through `Ops`."""
 
 LARGE = 1 << 23
-"""Numbers in an array that no cache holds."""
+"""Number of entries of an array that fits in no cache."""
 
 
 class Rates(NamedTuple):
@@ -36,12 +36,12 @@ class Rates(NamedTuple):
     products: Positive
     choleskys: Positive
     solves: Positive
-    cached: Positive  # of arrays as large as the problem's, where they lie
-    memory: Positive  # of arrays that no cache holds
+    cached: Positive  # of arrays as large as the problem's
+    memory: Positive  # of arrays that fit in no cache
 
 
 class Sizes(NamedTuple):
-    """What the shapes of a problem's arithmetic are made of."""
+    """Sizes that determine the shapes of a problem's arithmetic."""
 
     M: int  # inducing points
     b: int  # rows of a batch
@@ -67,7 +67,7 @@ def _operands(sizes: Sizes) -> _Operands:
 
 
 class _Work(NamedTuple):
-    """A call to be timed, and the FLOPs or bytes that it does."""
+    """Call to be timed, with its number of FLOPs or bytes."""
 
     kind: str  # a field of `Rates`
     amount: float
@@ -75,17 +75,17 @@ class _Work(NamedTuple):
 
 
 def measure_ops(ops: Ops, sizes: Sizes) -> Rates:
-    """The rates that a backend reaches through its `Ops`."""
+    """Measure the rates that a backend reaches through its `Ops`."""
     return _best(_through_ops(ops, sizes))
 
 
 def measure_blas(sizes: Sizes, threads: int) -> Rates:
-    """The rates that BLAS, LAPACK and NumPy's copies reach, float64."""
+    """Measure the rates that BLAS, LAPACK and NumPy's copies reach in float64."""
     return _best(_through_blas(sizes, threads))
 
 
 def best_of(rates: Sequence[Rates]) -> Rates:
-    """The best of each kind."""
+    """Return the best rate of each kind."""
     return Rates(*map(max, zip(*rates, strict=True)))
 
 
@@ -112,7 +112,7 @@ def _through_ops(ops: Ops, sizes: Sizes) -> Iterator[_Work]:
         return _Work(kind, amount, call)
 
     def chained(kind: str, amount: float, step: Callable[..., Array], *given: Array) -> _Work:
-        """`amount` is of one step; the last of `given` is what the chain starts from."""
+        """Return `CHAIN` steps, each of `amount`. The chain starts from the last array of `given`."""
 
         def chain(*arrays: Array) -> Array:
             *held, start = arrays
@@ -126,7 +126,7 @@ def _through_ops(ops: Ops, sizes: Sizes) -> Iterator[_Work]:
         yield chained("products", 2 * copies * M * M * b, lambda a, c: a @ c, A, wide)
         yield chained("products", 2 * copies * M**3, lambda a, c: a @ c, A, square)
         yield chained("products", 4 * copies * M * M * b, lambda w, v, c: (c @ w) @ v, W, V, square)
-        # a factor read as the lower half of a symmetric matrix has a factor again
+        # a factor, read as the lower half of a symmetric matrix, is positive definite too
         yield chained("choleskys", copies * M**3 / 3, ops.cholesky, square)
         for right, columns in ((wide, b), (square, M)):
             for transpose in (False, True):
@@ -160,7 +160,7 @@ def _through_blas(sizes: Sizes, threads: int) -> Iterator[_Work]:
     source, target = (
         np.zeros(LARGE),
         np.ones(LARGE),
-    )  # zeros alone are one page, read again and again
+    )  # untouched zeros are one page, read repeatedly
     source += 1.0
     parts = [slice(i * LARGE // threads, (i + 1) * LARGE // threads) for i in range(threads)]
     with ThreadPoolExecutor(threads) as pool:

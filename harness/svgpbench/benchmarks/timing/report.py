@@ -1,4 +1,4 @@
-"""What a speed run found: times, paired ratios, agreement, and the rounds that were discarded."""
+"""Report of a speed run: times, paired ratios, agreement, and discarded rounds."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from svgpbench.benchmarks.timing.rounds import KeptRound, Round, Spread, spread
 Form = TypeVar("Form")
 
 TOLERANCE = 1e-8
-"""Largest relative difference of two figures of one step."""
+"""Largest relative difference of a figure from the median of its group."""
 
 M_TOLERANCE = 1e-6
-"""The same after an M-step, because Keras rounds Adam's rate and decays to float32."""
+"""Tolerance after an M-step, larger because Keras rounds Adam's rate and decays to float32."""
 
 
 @dataclass
 class Cell:
-    """One step of one method on one problem, timed in the process of one backend or peer."""
+    """Step of one method on one problem, timed in the process of one backend or peer."""
 
     problem: str
     step: str
@@ -38,45 +38,45 @@ class Cell:
     peer: bool
     first_call_s: float = float("nan")  # trace and compile included
     figure: float = float("nan")
-    as_peers: float | None = None  # the figure with the peers' estimates, where theirs are others
+    as_peers: float | None = None  # the figure with the peers' estimates, if different
     difference: float | None = None  # relative, from the median of those it must agree with
     rounds: list[Round | KeptRound] = field(default_factory=list)
-    mode: str = ""  # of a peer's, the fastest of `modes`
-    modes: Mapping[str, float | str] = field(default_factory=dict)  # seconds a call, or why none
+    mode: str = ""  # of a peer: the fastest of `modes`
+    modes: Mapping[str, float | str] = field(default_factory=dict)  # seconds per call, or the error
     error: str = ""
-    refused: str = ""  # why a peer or a backend has no such step
-    alone: bool = False  # whether no other method shows the same figure
-    work: Work | None = None  # None of a peer, whose code is not counted
-    dispatch_s: float | None = None  # the fastest step where every array is tiny
-    kept_times: Spread | None = None  # of a record, which has no single calls
+    refused: str = ""  # the reason why a peer or a backend has no such step
+    alone: bool = False  # True if no other method has the same figure
+    work: Work | None = None  # None for a peer, whose code is not counted
+    dispatch_s: float | None = None  # the fastest step with tiny arrays
+    kept_times: Spread | None = None  # from a record, which has no single calls
 
     @property
     def title(self) -> str:
-        """Who was timed."""
+        """Source and method."""
         return f"{self.source} {self.method}"
 
     @property
     def group(self) -> tuple[str, str, str]:
-        """Cells of one group must show the same figure."""
+        """Group of the cell. All cells of a group must have the same figure."""
         family = self.family if self.step in OF_FAMILY or self.alone else ""
         return (self.problem, self.step, family)
 
     @property
     def untimed(self) -> bool:
-        """Whether there is no time to show."""
+        """True if the cell has an error or was refused, so that it has no time."""
         return bool(self.error or self.refused)
 
     @property
     def comparable(self) -> float:
-        """The figure that peers must show too."""
+        """Figure that peers must have too."""
         return self.figure if self.as_peers is None else self.as_peers
 
     def times(self) -> Spread | None:
-        """Seconds a step over every call of the clean rounds; None where no round is clean."""
+        """Return the seconds per step over all calls of clean rounds, or None if no round is clean."""
         return self.kept_times or spread([s for r in self.rounds if r.clean for s in r.seconds])
 
     def ratio_to(self, other: Cell) -> Spread | None:
-        """How many times faster this is than `other`, from the rounds where both are clean."""
+        """Return how many times faster this cell is than `other`, from rounds in which both are clean."""
         pairs = zip(self.rounds, other.rounds, strict=False)
         return spread(
             [
@@ -88,9 +88,9 @@ class Cell:
 
 
 def check_agreement(cells: Sequence[Cell]) -> None:
-    """Mark every cell whose figure is not that of its group: its speed is not to be shown.
+    """Set an error on every cell whose figure is not that of its group, so that it is not timed.
 
-    Where sampled expectations are estimated otherwise than by peers, backends must agree on ours as well.
+    Where our estimates of sampled expectations differ from the peers', backends must agree on ours as well.
     """
     for group in dict.fromkeys(cell.group for cell in cells):
         members = [cell for cell in cells if cell.group == group and not cell.untimed]
@@ -119,49 +119,49 @@ def _mark(members: Sequence[Cell], figures: Sequence[float]) -> None:
 
 @dataclass
 class SpeedReport:
-    """Every cell of a run, and where it ran."""
+    """Cells of a run, its settings and its environment."""
 
     cells: list[Cell]
     settings: dict[str, Any]
     environment: dict[str, Any]  # of the parent, of each backend and of each peer
     interrupted: bool = False
-    rates: dict[str, dict[str, Rates]] = field(default_factory=dict)  # problem -> who measured
-    without_floor: dict[str, str] = field(default_factory=dict)  # who or what, and why
+    rates: dict[str, dict[str, Rates]] = field(default_factory=dict)  # by problem and source
+    without_floor: dict[str, str] = field(default_factory=dict)  # reasons by source or cell
 
     @property
     def ok(self) -> bool:
-        """Whether every cell ran and agreed."""
+        """True if no cell has an error."""
         return not any(cell.error for cell in self.cells)
 
     def baselines(self, cell: Cell) -> list[Cell]:
-        """The peers' cells of the same problem and step."""
+        """Return the peers' timed cells of the same problem and step; none if `cell` is a peer's."""
         if cell.peer:
             return []
         same = (cell.problem, cell.step)
         return [c for c in self.cells if c.peer and (c.problem, c.step) == same and not c.untimed]
 
     def fastest(self, peer: str, cell: Cell) -> Cell | None:
-        """A peer's fastest method in what `cell` did; None where it has no time to show."""
+        """Return a peer's fastest cell of the same problem and step, or None if it has no time."""
         timed = [(c.times(), c) for c in self.baselines(cell) if c.source == peer]
         medians = [(times.median, c) for times, c in timed if times]
         return min(medians, key=lambda pair: pair[0])[1] if medians else None
 
     def spent(self, cell: Cell) -> Spent | None:
-        """Where the median of a cell's time goes; None where that was not measured."""
+        """Return the shares of a cell's median time, or None if they cannot be computed."""
         times, rates = cell.times(), self.rates.get(cell.problem, {})
         if times is None or cell.work is None or cell.source not in rates or cell.error:
             return None
         found = spend(times.median, cell.work, rates, cell.source, cell.dispatch_s)
-        held = found.floor > 0.0 and found.seconds > 0.0  # rates of a record may be beyond floats
+        held = found.floor > 0.0 and found.seconds > 0.0  # a record's rates may over- or underflow
         return found if held else None
 
     def discarded(self) -> tuple[int, int]:
-        """Contaminated rounds, and all."""
+        """Return the numbers of discarded rounds and of all rounds."""
         rounds = [r for cell in self.cells for r in cell.rounds]
         return sum(not r.clean for r in rounds), len(rounds)
 
     def table(self) -> Table:
-        """Times in milliseconds a step; ratios above 1 mean faster than a peer's fastest method."""
+        """Return a table of milliseconds per step. Ratios above 1: faster than a peer's fastest method."""
         peers = list(dict.fromkeys(c.source for c in self.cells if c.peer))
         table = Table(box=None, padding=(0, 2, 0, 0))
         for name in ("problem", "step", "who"):
@@ -192,7 +192,7 @@ class SpeedReport:
         return row
 
     def notes(self) -> list[str]:
-        """What the table does not show: agreement, discarded rounds, and cells without a time."""
+        """Return lines on what the table leaves out: agreement, discarded rounds, cells without a time."""
         bad, total = self.discarded()
         limit = self.settings["max_other_cores"]
         lines = [f"{bad} of {total} rounds discarded: other processes used over {limit:g} cores"]
@@ -214,7 +214,7 @@ class SpeedReport:
         return lines
 
     def to_json(self) -> dict[str, Any]:
-        """Everything but the single calls."""
+        """Return everything except the single calls, as JSON."""
         bad, total = self.discarded()
         return {
             "settings": self.settings,
@@ -262,7 +262,7 @@ class SpeedReport:
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> SpeedReport:
-        """The report that `to_json` wrote, now or before there were rates and work.
+        """Return the report that `to_json` wrote, even an older one without rates and work.
 
         Raises `ValueError`, `TypeError` or `KeyError` for anything else.
         """
@@ -283,7 +283,7 @@ _REASONS = TypeAdapter(dict[str, str])
 
 
 def _read(form: TypeAdapter[Form], found: Any) -> Form:
-    # as JSON, in which a strict form takes an object for a named tuple, and no "3" for a number
+    # strict validation of JSON takes an object for a named tuple, but not "3" for a number
     return form.validate_json(json.dumps(found), strict=True)
 
 
@@ -316,7 +316,7 @@ def _cell_of(found: Mapping[str, Any]) -> Cell:
 
 
 def milliseconds(seconds: float) -> str:
-    """Three digits."""
+    """Format seconds as milliseconds: three digits, or all whole digits from 1 s on."""
     return f"{1000 * seconds:.3g}" if seconds < 1 else f"{1000 * seconds:.0f}"
 
 

@@ -1,8 +1,8 @@
-"""The roofline of timed steps: FLOP/s against FLOPs a byte, below what the machine reaches at most.
+"""Roofline of timed steps: FLOP/s against FLOPs per byte, below the most that the machine reaches.
 
-Source: Williams, Waterman and Patterson 2009, Communications of the ACM 52(4). What a step really moves
-lies between its arguments and results, where its mark is, and what every operation reads and writes
-without fusing, where the line from the mark ends.
+Source: Williams, Waterman and Patterson 2009, Communications of the ACM 52(4). The bytes that a step really
+moves lie between two bounds. Its mark counts only arguments and results. The line from the mark ends where
+every operation reads and writes without fusing.
 """
 
 from __future__ import annotations
@@ -34,9 +34,10 @@ ROOFS = {"products": "products", "choleskys": "Choleskys", "solves": "triangular
 
 
 def draw_roofline(reports: Sequence[SpeedReport], path: Path) -> str:
-    """Draw a panel a problem, a mark a step and method, a colour a backend; return the caption.
+    """Draw one panel per problem, and return the caption.
 
-    Raises `UserError` for a file that cannot be written and for records without rates.
+    Each pair of step and method has its own mark, and each backend its own colour. Raises `UserError` if the
+    file cannot be written, and for records without rates.
     """
     check_figure_path(path)
     found = {
@@ -58,7 +59,7 @@ def draw_roofline(reports: Sequence[SpeedReport], path: Path) -> str:
     with matplotlib.rc_context(STYLE):
         columns = min(len(found), 2)
         figure, axes = grid(-(-len(found) // columns), columns)
-        # one panel as wide as its legend of some columns
+        # a single panel is as wide as its legend
         figure.set_size_inches(max(3.4 * columns, 5.2), 2.6 * len(axes) + 0.8)
         panels = list(axes.flat)
         for panel, (problem, (machine, timed)) in zip(panels, found.items(), strict=False):
@@ -86,7 +87,7 @@ def draw_roofline(reports: Sequence[SpeedReport], path: Path) -> str:
 
 
 def _timed(report: SpeedReport, problem: str) -> list[tuple[Cell, tuple[float, float]]]:
-    """Cells of a problem with where they lie: FLOPs a byte, FLOP/s."""
+    """Return the cells of a problem with their coordinates: FLOPs per byte, FLOP/s."""
     found = []
     for cell in report.cells:
         spent = report.spent(cell)

@@ -1,4 +1,4 @@
-"""Rounds of timed calls, as they were run and as a record keeps them, and their order statistics."""
+"""Rounds of timed calls, as measured and as stored in a record, and their order statistics."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from svgpbench.config import Positive
 
 
 class Round(NamedTuple):
-    """Some calls in a row."""
+    """Round of consecutive calls."""
 
-    seconds: tuple[float, ...]  # a step
+    seconds: tuple[float, ...]  # per step, one per call
     other_cores: float  # cores' worth of CPU that other processes used
     clean: bool
 
     @property
     def median_s(self) -> float:
-        """Of its calls."""
+        """Median seconds of the calls."""
         return statistics.median(self.seconds)
 
     @property
     def min_s(self) -> float:
-        """Of its calls."""
+        """Least seconds of the calls."""
         return min(self.seconds)
 
     @property
     def calls(self) -> int:
-        """How many they were."""
+        """Number of calls."""
         return len(self.seconds)
 
 
 class KeptRound(NamedTuple):
-    """A round as a record has it, without its single calls."""
+    """Round as stored in a record, without its single calls."""
 
     median_s: Positive
     min_s: Positive
@@ -46,12 +46,12 @@ class KeptRound(NamedTuple):
 
     @property
     def seconds(self) -> tuple[float, ...]:
-        """None is known."""
+        """Seconds of single calls: empty, as they are not stored."""
         return ()
 
 
 class Spread(NamedTuple):
-    """Median and quartiles of something, its least value, and of how many."""
+    """Median, quartiles and least value of a sample, and its size."""
 
     median: Positive
     q1: Positive
@@ -61,7 +61,7 @@ class Spread(NamedTuple):
 
 
 def spread(values: Sequence[float]) -> Spread | None:
-    """Order statistics; None of nothing."""
+    """Return the order statistics of the values, or None if there are none."""
     if not values:
         return None
     q1, median, q3 = np.quantile(values, (0.25, 0.5, 0.75))

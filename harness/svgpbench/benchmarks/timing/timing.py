@@ -1,4 +1,4 @@
-"""Time calls one by one: the first apart, then warm rounds, the result awaited inside the timer."""
+"""Timers of single calls: the first call, warm-up and rounds. A call must wait for its own result."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ WARM_CALLS, WARM_S = 3, 0.3
 
 
 def first_call(call: Callable[[], Any]) -> tuple[float, Any]:
-    """Seconds of a call that may trace and compile, and its result."""
+    """Return the seconds of a call that may trace and compile, and its result."""
     start = time.perf_counter()
     result = call()
     return time.perf_counter() - start, result
 
 
 def warm_up(call: Callable[[], Any]) -> float:
-    """Call for a while; seconds of the fastest call."""
+    """Call at least `WARM_CALLS` times and for `WARM_S` seconds. Return the seconds of the fastest."""
     seconds: list[float] = []
     end = time.perf_counter() + WARM_S
     while len(seconds) < WARM_CALLS or time.perf_counter() < end:
@@ -27,7 +27,7 @@ def warm_up(call: Callable[[], Any]) -> float:
 
 
 def time_calls(call: Callable[[], Any], count: int) -> list[float]:
-    """Seconds of each of `count` calls, without garbage collection between them."""
+    """Return the seconds of each of `count` calls, without garbage collection between them."""
     collects = gc.isenabled()
     gc.collect()
     gc.disable()

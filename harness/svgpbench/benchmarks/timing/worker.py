@@ -1,14 +1,17 @@
-"""A timed process of one backend: prepares cases and times rounds of calls, a line of JSON a message.
+"""Timed process of one backend: prepares cases and times rounds of calls, one JSON line per message.
 
     python -m svgpbench.benchmarks.timing.worker --backend torch --threads 1 --cores 0
 
-Requests: `{"do": "prepare", "problem": FILE, "method": NAME, "step": NAME}` answers `first_call_s`,
-`call_s`, `figure` and, where a likelihood samples, the figure `as_peers` estimate it;
-`{"do": "round", "calls": K}` answers `seconds`, one a call, of the case prepared under that `method`
-and `step`. A failure answers `error`, a step that needs the autodiff which a backend has not `refused`.
-The peers speak the same, by `svgpbench/benchmarks/timing/peers/serve.py`; a backend also answers
-`{"do": "rates", "through": "ops" or "blas", "sizes": [M, b, P]}` with `rates` and `{"do": "memory"}`
-with `peak_bytes`, resident since the process started.
+Requests and their answers:
+
+* `{"do": "prepare", "problem": FILE, "method": NAME, "step": NAME}`: `first_call_s`, `call_s`, `figure` and,
+  if the likelihood samples, `as_peers`, the figure with the peers' estimates;
+* `{"do": "round", "method": NAME, "step": NAME, "calls": K}`: `seconds`, one per call of the prepared case;
+* `{"do": "rates", "through": "ops" or "blas", "sizes": [M, b, P]}`: `rates`;
+* `{"do": "memory"}`: `peak_bytes`, the peak of resident memory since the process started.
+
+A failure answers `error`. A step that needs autodiff answers `refused` if the backend has none. The peers
+answer `prepare` and `round` alike, through `svgpbench/benchmarks/timing/peers/serve.py`.
 """
 
 from __future__ import annotations
@@ -79,7 +82,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def prepare(case: Case) -> dict[str, float]:
-    """First call, figure, and the fastest warm call."""
+    """Return the seconds of the first call, the figure, and the seconds of the fastest warm call."""
     first_s, result = first_call(case.call)
     answer = {
         "first_call_s": first_s,
@@ -90,7 +93,7 @@ def prepare(case: Case) -> dict[str, float]:
 
 
 def load_problem(path: Path) -> Problem:
-    """The problem that `save_problem` wrote."""
+    """Load the problem that `save_problem` wrote."""
     with np.load(path, allow_pickle=False) as arrays:
         return Problem(**arrays)
 

@@ -1,7 +1,7 @@
-"""The same quantities by dense Gaussian algebra in plain NumPy: explicit inverses, no `Ops`.
+"""The quantities of the check by dense Gaussian algebra in plain NumPy: explicit inverses, no `Ops`.
 
-It shares no code with the methods, so a fault in a method, which every backend would repeat, shows
-as a difference from this column.
+This code shares none with the methods. A fault in a method, which is the same on every backend, shows
+only as a difference from this column.
 """
 
 from __future__ import annotations
@@ -39,11 +39,14 @@ FAMILIES: dict[str, Callable[[Case, Problem, Arrays], Arrays]] = {
     "hybrid": two_part_arrays,
     "diagonal-precision": diagonal_arrays,
 }
-"""By method name."""
+"""Method name → function that returns its arrays."""
 
 
 def without_dense(case: Case) -> str:
-    """What of a case dense algebra does not know, as a third party's is not; empty where it knows all."""
+    """Return the part of a case that dense algebra does not know, or an empty string.
+
+    Methods, likelihoods and kernels of third parties are not known.
+    """
     name, _ = VARIANTS[case.method]
     for what, part, known in (
         ("method", name, FAMILIES),
@@ -56,7 +59,7 @@ def without_dense(case: Case) -> str:
 
 
 def dense_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays | None:
-    """What dense algebra says of the state that the numpy backend reached; None where it knows nothing."""
+    """Return the dense arrays at the numpy backend's state, or None if a part is not known."""
     if without_dense(case):
         return None
     return FAMILIES[VARIANTS[case.method][0]](case, problem, numbers)

@@ -14,14 +14,17 @@ Floats = npt.NDArray[np.float64]
 
 
 def tied(case: Case, old: Dense, new: Dense, numbers: Arrays) -> tuple[Floats, Floats]:
-    """q(u) at the new θ with what the case's tying holds fixed: means [P, M], covariances [P, M, M]."""
+    """Return q(u) at the new θ, with the quantities fixed that the case's tying holds.
+
+    The means are [P, M] and the covariances [P, M, M].
+    """
     m, S = numbers["values/q_mean"], numbers["values/q_cov"]
     precision: Floats = np.asarray(np.linalg.inv(S), dtype=np.float64)
     T1, T2 = times(precision, m), precision - old.K_inv
     tying = case.method.removeprefix("t-svgp ")
     if (sites := sites_of(numbers)) is not None:
         lambda1, beta = sites
-        if case.likelihood == "gaussian":  # sites per unit precision
+        if case.likelihood == "gaussian":  # sites are held per unit of noise precision
             ratio = float(old.theta.likelihood.noise_variance) / float(
                 new.theta.likelihood.noise_variance
             )
@@ -40,7 +43,7 @@ def tied(case: Case, old: Dense, new: Dense, numbers: Arrays) -> tuple[Floats, F
 
 
 def sites_of(numbers: Arrays) -> tuple[Floats, Floats] | None:
-    """(λ₁, β) of every datum, where the state keeps them."""
+    """Return (λ₁, β) of every datum, or None if the state does not keep them."""
     for prefix in ("state/sites.", "state/"):  # t-SVGP untied, t-VGP
         if f"{prefix}beta" in numbers:
             return numbers[f"{prefix}lambda1"], numbers[f"{prefix}beta"]
@@ -48,7 +51,7 @@ def sites_of(numbers: Arrays) -> tuple[Floats, Floats] | None:
 
 
 def coupled_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays:
-    """What dense algebra says of the state that the numpy backend reached."""
+    """Return the dense arrays at the state that the numpy backend reached."""
     model, method = case.build()
     jitter = 0.0 if case.method.startswith("t-vgp") else JITTER
     y, n = problem.targets(model.likelihood.support), len(problem.X)
@@ -70,7 +73,7 @@ def coupled_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays:
         "values/v": v,
     }
     if "adam" not in case.method:
-        # autodiff of a sampled V̂ has that V̂'s own slope in v, so each form has its own numbers here
+        # autodiff of a sampled V̂ takes its own slope in v, so its step differs from the closed form
         pathwise = "autodiff" in case.method
         step = dense(theta, third)
         mean, covariance = step.natural_step(m, S, RATE, pathwise=pathwise)
@@ -79,7 +82,7 @@ def coupled_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays:
             moved_width = {"state/residual": step.next_width(m, S, RATE)}
             out["e_step/elbo"] = dense(theta, first).narrowed(moved_width).elbo(mean, covariance)
     old = dense(theta, every)
-    if (sites := sites_of(numbers)) is not None:  # the sums over all sites are the state itself
+    if (sites := sites_of(numbers)) is not None:  # q(u) follows from the sums over all sites
         lambda1, beta = sites
         of_sites: Floats = np.asarray(np.linalg.inv(old.K_inv + old.weighted(beta)), np.float64)
         out |= {"values/q_mean": times(of_sites, lambda1 @ old.A.T), "values/q_cov": of_sites}

@@ -16,9 +16,9 @@ Floats = npt.NDArray[np.float64]
 
 
 class Union(Dense):
-    """q of the variables at γ and then β; γ's come with a quadratic that may be sampled.
+    """A dense q of the variables at γ, then β, with a quadratic at γ that may be sampled.
 
-    `basis_points` are those of γ that are sampled, None for all.
+    `basis_points` are the sampled points of γ; None means all.
     """
 
     def __init__(
@@ -33,20 +33,20 @@ class Union(Dense):
     ) -> None:
         points = np.concatenate([theta.inducing.gamma, theta.inducing.beta])
         super().__init__(case, theta._replace(inducing=points), X, y, scale, noise)
-        self.size = len(theta.inducing.gamma)  # of γ
+        self.size = len(theta.inducing.gamma)  # number of points of γ
         self.bases, self.basis_points = theta, basis_points
-        K_bx = self.Kuf[self.size :]  # what β leaves of f_i, which γ's mean does not narrow
+        K_bx = self.Kuf[self.size :]  # variance of f_i given β; γ affects the mean alone
         K_beta = self.K[self.size :, self.size :]
         self.d = self.kff - np.sum(K_bx * np.linalg.solve(K_beta, K_bx), axis=0)
 
     def decoupled(self, a: Floats, L_B: Floats) -> tuple[Floats, Floats]:
-        """Mean K_·α a and precision K⁻¹ + B at β (Cheng and Boots 2017, Eq. 7)."""
+        """Return mean K_·α a and covariance (K⁻¹ + B at β)⁻¹ (Cheng and Boots 2017, Eq. 7)."""
         precision = np.tile(self.K_inv, (len(a), 1, 1))
         precision[:, self.size :, self.size :] += L_B @ np.swapaxes(L_B, -1, -2)
         return a @ self.K[: self.size], np.asarray(np.linalg.inv(precision))
 
     def sampled_excess(self, a: Floats) -> Floats:
-        """What the estimate of K_γ a adds to it; the jitter is exact."""
+        """Return the sampled estimate of K_γ a minus K_γ a; the jitter is not sampled."""
         if self.basis_points is None:
             return np.zeros_like(a)
         plain = self.K[: self.size, : self.size] - 1e-6 * np.eye(self.size)
@@ -55,12 +55,12 @@ class Union(Dense):
         return np.asarray((weights * a) @ plain)
 
     def sampled_elbo(self, a: Floats, m: Floats, S: Floats) -> float:
-        """The bound with γ's quadratic as it is estimated."""
+        """Return the bound with the sampled estimate of γ's quadratic."""
         return self.elbo(m, S) - 0.5 * float(np.sum(a * self.sampled_excess(a)))
 
 
 def at_batches(case: Case, problem: Problem) -> tuple[Union, Union, Union]:
-    """The first and third minibatches at θ, and all rows where θ moves to."""
+    """Return the unions of the first and third minibatches at θ, and of all rows at the moved θ."""
     model, method = case.build()
     y, n = problem.targets(model.likelihood.support), len(problem.X)
 
@@ -76,7 +76,7 @@ def at_batches(case: Case, problem: Problem) -> tuple[Union, Union, Union]:
 
 
 def decoupled_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays:
-    """DECOUPLED: the state's values, a step, and the bound at another θ with a and B fixed."""
+    """Return DECOUPLED's values, a step, and the bound at another θ with a and B fixed."""
     at, step, new = at_batches(case, problem)
     a, L_B = numbers["state/q.a"], numbers["state/q.L_B"]
     out = values(at, a, *at.decoupled(a, L_B))
@@ -97,7 +97,7 @@ def decoupled_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays:
 
 
 def adam_move(numbers: Arrays, name: str, g: Floats, rate: float) -> Floats:
-    """What Adam adds to a parameter whose moments are `state/adam.mean{name}` and so on."""
+    """Return Adam's change of a parameter, whose moments are `state/adam.mean{name}` and so on."""
     mean = BETA1 * numbers[f"state/adam.mean{name}"] + (1 - BETA1) * g
     square = BETA2 * numbers[f"state/adam.square{name}"] + (1 - BETA2) * g**2
     mean = mean / (1 - numbers["state/adam.power1"] * BETA1)
@@ -106,7 +106,7 @@ def adam_move(numbers: Arrays, name: str, g: Floats, rate: float) -> Floats:
 
 
 def values(at: Union, a: Floats, m: Floats, S: Floats) -> Arrays:
-    """Bound, KL, marginals and q at β."""
+    """Return the bound, the KL, the marginals and q at β."""
     mu, v = at.marginals(m, S)
     found: dict[str, npt.ArrayLike] = {
         "values/elbo": at.sampled_elbo(a, m, S),

@@ -1,4 +1,4 @@
-"""The diagonal-precision family by dense algebra: its natural gradient from the whole Fisher matrix."""
+"""The diagonal-precision family by dense algebra, with natural gradients by the whole Fisher matrix."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ Floats = npt.NDArray[np.float64]
 
 
 def diagonals(g: Floats) -> Floats:
-    """Matrices diag g [P, M, M]."""
+    """Return the matrices diag g [P, M, M]."""
     return g[..., None] * np.eye(g.shape[-1])
 
 
 def moments(K: Floats, mu: Floats, g: Floats) -> tuple[Floats, Floats]:
-    """Means Kμ [P, M] and covariances (K⁻¹ + diag g)⁻¹ [P, M, M]."""
+    """Return means Kμ [P, M] and covariances (K⁻¹ + diag g)⁻¹ [P, M, M]."""
     return mu @ K, np.asarray(np.linalg.inv(np.linalg.inv(K) + diagonals(g)), dtype=np.float64)
 
 
 def slope(at: Dense, mu: Floats, g: Floats) -> tuple[Floats, Floats]:
-    """∂ELBO/∂μ and ∂ELBO/∂g, each [P, M], by ∂m = K ∂μ and ∂S/∂g_k = −S e_k e_kᵀ S."""
+    """Return ∂ELBO/∂μ and ∂ELBO/∂g, each [P, M], by ∂m = K ∂μ and ∂S/∂g_k = −S e_k e_kᵀ S."""
     m, S = moments(at.K, mu, g)
     d_m, d_S = at.slopes(m, S)
     return d_m @ at.K, -np.diagonal(S @ d_S @ S, axis1=-2, axis2=-1)
 
 
 def natural_direction(at: Dense, mu: Floats, g: Floats) -> tuple[Floats, Floats]:
-    """F⁻¹∇ in (θ₁ = S⁻¹m, g), each [P, M], from the whole Fisher matrix of each latent in (μ, g).
+    """Return F⁻¹∇ in (θ₁ = S⁻¹m, g), each [P, M], from each latent's whole Fisher matrix in (μ, g).
 
     F_ij = ∂_imᵀS⁻¹∂_jm + ½tr(S⁻¹∂_iS S⁻¹∂_jS).
     """
@@ -52,14 +52,14 @@ def natural_direction(at: Dense, mu: Floats, g: Floats) -> tuple[Floats, Floats]
 def next_moments(
     case: Case, at: Dense, mu: Floats, g: Floats, numbers: Arrays
 ) -> tuple[Floats, Floats]:
-    """Mean and covariance after one E-step at the checks' own rate, halved while S⁻¹ is indefinite."""
+    """Return mean and covariance after one E-step; its rate is halved while S⁻¹ is indefinite."""
     m, S = moments(at.K, mu, g)
     if case.method.endswith("adam"):
         return moments(at.K, *adam_step(at, mu, g, numbers))
     d_m, d_S = at.slopes(m, S)
     if " exact" in case.method:
         d_theta1, d_g = natural_direction(at, mu, g)
-    else:  # the natural gradient of all Gaussians, its diagonal kept
+    else:  # the natural gradient of a full Gaussian, of which the diagonal is used
         d_theta1 = d_m - 2 * times(d_S, m)
         d_g = -2 * np.diagonal(d_S, axis1=-2, axis2=-1)
     rate = RATE
@@ -73,7 +73,7 @@ def next_moments(
 
 
 def adam_step(at: Dense, mu: Floats, g: Floats, numbers: Arrays) -> tuple[Floats, Floats]:
-    """(μ, g) after Adam's next step on (μ, log(eᵍ − 1))."""
+    """Return (μ, g) after Adam's next step on (μ, log(eᵍ − 1))."""
     d_mu, d_g = slope(at, mu, g)
     steps = []
     for part, gradient in (("mu", d_mu), ("g", d_g * -np.expm1(-g))):
@@ -85,7 +85,7 @@ def adam_step(at: Dense, mu: Floats, g: Floats, numbers: Arrays) -> tuple[Floats
 
 
 def diagonal_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays:
-    """What dense algebra says of the (μ, g) that the numpy backend reached."""
+    """Return the dense arrays at the (μ, g) that the numpy backend reached."""
     model, _ = case.build()
     y, n = problem.targets(model.likelihood.support), len(problem.X)
 
@@ -101,7 +101,7 @@ def diagonal_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays:
     next_mean, next_covariance = next_moments(case, step, mu, g, numbers)
     new = dense(moved, np.arange(n))
     held = moments(new.K, mu, g)
-    if case.method.endswith("tied-projected"):  # S⁻¹m and g
+    if case.method.endswith("tied-projected"):  # S⁻¹m and g are held
         theta1 = times(np.asarray(np.linalg.inv(S)), m)
         held = times(np.asarray(np.linalg.inv(new.K_inv + diagonals(g))), theta1), held[1]
     out: dict[str, npt.ArrayLike] = {

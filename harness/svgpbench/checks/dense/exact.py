@@ -14,13 +14,13 @@ Floats = npt.NDArray[np.float64]
 
 
 def gpr_bound(theta: Theta, kernel: str, X: Floats, y: Floats) -> float:
-    """Log density N(y | 0, K_ff + σ²I)."""
+    """Return log N(y | 0, K_ff + σ²I)."""
     noise = float(theta.likelihood.noise_variance) * np.eye(len(y))
     return log_normal(y, kernel_matrix(kernel, theta, X, X) + noise)
 
 
 def gpr_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays:
-    """The log marginal likelihood at both θ, and p(f | y) by conditioning the joint of f and y."""
+    """Return the log marginal likelihood at both θ, and p(f | y) from the joint of f and y."""
     model, _ = case.build()
     theta, moved = (problem.theta(model, "data", moved=x) for x in (False, True))
     X, y = problem.X, problem.y
@@ -43,7 +43,7 @@ def gpr_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays:
 
 
 def sgpr_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays:
-    """Titsias's bound at both θ as a dense density, and his q(u)."""
+    """Return Titsias's bound at both θ as a dense density, and its optimal q(u)."""
     model, _ = case.build()
     theta, moved = (problem.theta(model, moved=x) for x in (False, True))
     X, y, residual = problem.X, problem.y, residual_variance_of(case.method)

@@ -1,6 +1,6 @@
-"""V, α and β of every likelihood from SciPy's own distributions, point by point: no `Ops`.
+"""V, α and β of every likelihood, computed pointwise from SciPy's distributions without `Ops`.
 
-Where a likelihood discretises its integral, so does this, by the same nodes or the same noise.
+If a likelihood discretises its integral, this code uses the same nodes or the same noise.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from svgpbench.likelihoods import Likelihood
 
 Floats = npt.NDArray[np.float64]
 Expectations = tuple[Floats, Floats, Floats]
-"""V [b] or [1, b]; α and β, shaped as μ."""
+"""V [b] or [1, b]; α and β have the shape of μ."""
 
 
 _rule = functools.cache(np.polynomial.hermite_e.hermegauss)
@@ -34,16 +34,16 @@ def expectations(
     *,
     pathwise: bool = False,
 ) -> Expectations:
-    """(V, α, β) at μ and v, [b] or [P, b], by the settings of a likelihood.
+    """Return (V, α, β) at μ and v, [b] or [P, b], for the settings of a likelihood.
 
     Args:
-        likelihood: whose name and settings (nodes, ε, …) are read; none of its functions is called.
+        likelihood: its name and settings (nodes, ε, …) are read; none of its functions is called.
         parameters: the likelihood's part of θ.
         y: targets [b].
         mu: means.
         v: variances.
-        noise: [S, P], where the likelihood samples.
-        pathwise: β as −2 ∂V̂/∂v of a sampled V̂, which is what autodiff gives.
+        noise: [S, P], if the likelihood samples.
+        pathwise: take β as −2 ∂V̂/∂v of a sampled V̂, as autodiff does.
     """
     if likelihood.name == "gaussian":
         s2 = float(parameters.noise_variance)
@@ -92,7 +92,7 @@ ONE_LATENT: dict[str, Callable[[Any, Any, Floats, Floats], tuple[Floats, Floats]
     "student-t": _student_t,
     "poisson": _poisson,
 }
-"""Log p(y | f) and its slope in f, for f [..., b, S] and y [b, 1]."""
+"""Name → function that returns log p(y | f) and its slope in f, for f [..., b, S] and y [b, 1]."""
 
 KNOWN_LIKELIHOODS = frozenset({"gaussian", "softmax", "robust-max", *ONE_LATENT})
 

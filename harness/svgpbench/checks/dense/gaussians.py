@@ -15,7 +15,7 @@ from svgpbench.kernels import Theta
 
 Floats = npt.NDArray[np.float64]
 JITTER = 1e-6
-"""Of the check's models, on K(Z, Z)."""
+"""Jitter on K(Z, Z) in the check's models."""
 NO_NOISE: Floats = np.zeros((0, 0))
 
 
@@ -38,17 +38,17 @@ KERNELS: dict[str, Callable[[Floats], Floats]] = {
 
 
 def kernel_matrix(name: str, theta: Theta, A: Floats, B: Floats) -> Floats:
-    """k(A, B) [n, m] from pairwise differences."""
+    """Return k(A, B) [n, m] from pairwise differences."""
     return _kernel(name, theta.kernel, A[:, None] - B[None])
 
 
 def kernel_at_a_point(name: str, theta: Theta) -> float:
-    """k(x, x)."""
+    """Return k(x, x)."""
     return float(_kernel(name, theta.kernel, np.zeros(1)))
 
 
 def _kernel(name: str, p: Any, apart: Floats) -> Floats:
-    """The covariances at differences [..., D]."""
+    """Return the covariances at differences [..., D]."""
     if name in COMPOUND_KERNELS:
         join = np.sum if name == "sum" else np.prod
         pairs = zip(COMPOUND_KERNELS[name], p, strict=True)
@@ -60,10 +60,10 @@ def _kernel(name: str, p: Any, apart: Floats) -> Floats:
 def sgpr_bound(
     theta: Theta, kernel: str, X: Floats, y: Floats, jitter: float, residual: str = "prior"
 ) -> float:
-    """Titsias (2009): log N(y | 0, Q_ff + σ²I) − tr(K_ff − Q_ff)/(2σ²), dense.
+    """Return log N(y | 0, Q_ff + σ²I) − tr(K_ff − Q_ff)/(2σ²) by dense algebra (Titsias 2009).
 
-    The trace is Σ d_i; with one residual variance the term is −½n log(1 + Σd_i/(nσ²)), with one each
-    −½Σ log(1 + d_i/σ²) (Titsias 2025).
+    The trace is Σ d_i. With one residual variance, its term becomes −½n log(1 + Σd_i/(nσ²)). With one
+    residual variance per datum, it becomes −½Σ log(1 + d_i/σ²) (Titsias 2025).
     """
     Z, s2 = np.asarray(theta.inducing), float(theta.likelihood.noise_variance)
     Kuu = kernel_matrix(kernel, theta, Z, Z) + jitter * np.eye(len(Z))
@@ -79,14 +79,17 @@ def sgpr_bound(
 
 
 def log_normal(y: Floats, covariance: Floats) -> float:
-    """Log density of N(y | 0, covariance)."""
+    """Return the log density of N(y | 0, covariance)."""
     sign, log_det = np.linalg.slogdet(covariance)
     quadratic = y @ np.linalg.solve(covariance, y)
     return float(sign * -0.5 * (len(y) * np.log(2 * np.pi) + log_det + quadratic))
 
 
 class Dense:
-    """q(u_p) = N(m_p, S_p) at a θ, on a batch, all dense; m is [P, M], or [M] for a single latent."""
+    """Dense matrices at one θ on one batch, with functions of q(u_p) = N(m_p, S_p).
+
+    m is [P, M], or [M] for a single latent.
+    """
 
     def __init__(
         self,
@@ -107,10 +110,10 @@ class Dense:
         self.Kuf = self.K @ self.A
         self.kff: Floats = np.full(len(X), kernel_at_a_point(case.kernel, theta))
         self.d: Floats = self.kff - np.sum(self.A * self.Kuf, axis=0)
-        self.width: Floats = np.ones(())  # of q(f|u) over p(f|u); [P, b] or [P, 1] where narrower
+        self.width: Floats = np.ones(())  # variance of q(f|u) over p(f|u); [P, b] or [P, 1]
 
     def narrowed(self, numbers: Arrays, prefix: str = "state/") -> Self:
-        """The same with q(f|u) as narrow as the case's method and its state have it."""
+        """Set the width of q(f|u) from the case's method and its state, and return self."""
         residual = getattr(self.case.build()[1], "residual_variance", "prior")
         if residual == "scalar":
             self.width = 1.0 / numbers[f"{prefix}residual"][:, None]
@@ -119,17 +122,17 @@ class Dense:
         return self
 
     def next_width(self, m: Floats, S: Floats, rate: float) -> Floats:
-        """1/v [P] after a step towards 1 + the batch's mean of βd (mean over the batch is (s/n)Σ)."""
+        """Return 1/v [P] after a step towards 1 + the mean of βd over the batch, which is (s/n)Σ."""
         _, _, beta = self.expectations(m, S)
         best = 1.0 + np.maximum(np.mean(beta * self.d, axis=-1), 0.0)
         return np.asarray((1.0 - rate) / self.width[:, 0] + rate * best)
 
     def marginals(self, m: Floats, S: Floats) -> tuple[Floats, Floats]:
-        """μ = Aᵀm, v = κ − diag Aᵀ(K − S)A."""
+        """Return μ = Aᵀm and v = κ − diag Aᵀ(K − S)A."""
         return m @ self.A, self.kff - np.sum(self.A * ((self.K - S) @ self.A), axis=-2)
 
     def kl(self, m: Floats, S: Floats) -> float:
-        """KL[N(m, S) ‖ N(0, K)], summed over latents."""
+        """Return KL[N(m, S) ‖ N(0, K)], summed over latents."""
         log_ratio = np.linalg.slogdet(self.K)[1] - np.linalg.slogdet(S)[1]
         trace = np.trace(self.K_inv @ S, axis1=-2, axis2=-1)
         distance = np.sum((m @ self.K_inv) * m, axis=-1)
@@ -138,7 +141,7 @@ class Dense:
     def expectations(
         self, m: Floats, S: Floats, *, pathwise: bool = False
     ) -> tuple[Floats, Floats, Floats]:
-        """(V, α, β) under q, the width of q(f|u) included."""
+        """Return (V, α, β) under q, including the width of q(f|u)."""
         mu, v = self.marginals(m, S)
         v = v - (1.0 - self.width) * self.d
         parameters = self.theta.likelihood
@@ -147,18 +150,18 @@ class Dense:
         )
 
     def elbo(self, m: Floats, S: Floats) -> float:
-        """The bound, s ΣV − KL, of u and of f given u."""
+        """Return the bound s ΣV − KL, where the KL is that of u and of f given u."""
         V, _, _ = self.expectations(m, S)
         one = np.ones((len(m) if m.ndim > 1 else 1, len(self.y)))
         of_f = 0.5 * np.sum((self.width - 1.0 - np.log(self.width)) * one)
         return float(self.scale * (V.sum() - of_f) - self.kl(m, S))
 
     def weighted(self, beta: Floats) -> Floats:
-        """A diag(β) Aᵀ [..., M, M]."""
+        """Return A diag(β) Aᵀ [..., M, M]."""
         return np.asarray((self.A * beta[..., None, :]) @ self.A.T)
 
     def slopes(self, m: Floats, S: Floats, *, pathwise: bool = False) -> tuple[Floats, Floats]:
-        """∂ELBO/∂m and ∂ELBO/∂S."""
+        """Return ∂ELBO/∂m and ∂ELBO/∂S."""
         _, alpha, beta = self.expectations(m, S, pathwise=pathwise)
         d_m = self.scale * alpha @ self.A.T - m @ self.K_inv
         return d_m, 0.5 * (np.linalg.inv(S) - self.K_inv - self.scale * self.weighted(beta))
@@ -166,14 +169,14 @@ class Dense:
     def natural_step(
         self, m: Floats, S: Floats, rate: float, *, pathwise: bool = False
     ) -> tuple[Floats, Floats]:
-        """A natural-gradient step on q."""
+        """Return (m, S) after a natural-gradient step."""
         return natural_gradient_step(m, S, *self.slopes(m, S, pathwise=pathwise), rate)
 
 
 def natural_gradient_step(
     m: Floats, S: Floats, d_m: Floats, d_S: Floats, rate: float
 ) -> tuple[Floats, Floats]:
-    """(S⁻¹m, −½S⁻¹) ← + ρ ∂ELBO/∂(m, S + mmᵀ), term by term.
+    """Return (m, S) after adding ρ ∂ELBO/∂(m, S + mmᵀ) to (S⁻¹m, −½S⁻¹).
 
     ρ is halved until every new S⁻¹ has positive eigenvalues.
     """
@@ -186,5 +189,5 @@ def natural_gradient_step(
 
 
 def times(a: Floats, x: Floats) -> Floats:
-    """A [..., k, n] times x [..., n]."""
+    """Return A [..., k, n] times x [..., n]."""
     return np.asarray(np.einsum("...kn,...n->...k", a, x))

@@ -16,7 +16,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class TwoPart:
-    """Both parts as linear maps into the union: mean = T a + R m_β, covariance = K + R(S − K_β)Rᵀ."""
+    """Linear maps of both parts into the union: mean T a + R m_β, covariance K + R(S − K_β)Rᵀ."""
 
     def __init__(self, union: Union, *, orthogonal: bool) -> None:
         self.union, size = union, union.size
@@ -27,18 +27,18 @@ class TwoPart:
             self.T -= self.R @ union.K[size:, :size]
 
     def q(self, a: Floats, m: Floats, S: Floats) -> tuple[Floats, Floats]:
-        """Mean and covariance on the union."""
+        """Return mean and covariance on the union."""
         return a @ self.T.T + m @ self.R.T, self.union.K + self.R @ (S - self.K_beta) @ self.R.T
 
     def beta_step(self, a: Floats, m: Floats, S: Floats) -> tuple[Floats, Floats]:
-        """The natural gradient in (m_β, S) with a fixed."""
+        """Return (m_β, S) after a natural-gradient step with a fixed."""
         d_m, d_S = self.union.slopes(*self.q(a, m, S))
         return natural_gradient_step(m, S, d_m @ self.R, self.R.T @ d_S @ self.R, RATE)
 
     def gamma_step(
         self, method: OrthogonalSVGP, numbers: Arrays, a: Floats, m: Floats, S: Floats
     ) -> Floats:
-        """The new a, from the gradient and the curvature of the bound in a."""
+        """Return the new a, from the gradient and the curvature of the bound in a."""
         u, at = self.union, self.q(a, m, S)
         g = u.slopes(*at)[0] @ self.T - u.sampled_excess(a)
         rate = method.gamma_rate or RATE
@@ -54,7 +54,7 @@ class TwoPart:
 
 
 def two_part_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays:
-    """The state's values, a step where β moves by a natural gradient, and the bound at another θ."""
+    """Return the state's values, a step if β moves by a natural gradient, and the bound at another θ."""
     model, method = case.build()
     assert isinstance(method, OrthogonalSVGP)
     orthogonal = method.name == "orth"
@@ -68,7 +68,7 @@ def two_part_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays:
     out = values(first, a, *at.q(a, m, S))
     if "q-svgp adam" not in method.coupled:
         m1, S1 = step.beta_step(a, m, S)
-        if "state/coupled.residual" in numbers:  # γ moves at the new width
+        if "state/coupled.residual" in numbers:  # γ moves after the width
             step.union.width = 1.0 / step.union.next_width(*step.q(a, m, S), RATE)[:, None]
         mean, cov = at.q(step.gamma_step(method, numbers, a, m1, S1), m1, S1)
         mu, v = first.marginals(mean, cov)

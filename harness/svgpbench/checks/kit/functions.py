@@ -1,4 +1,4 @@
-"""Functions of the `Ops` contract on small arrays: forward with NumPy's answer, and differentiable."""
+"""Functions of the `Ops` contract on small arrays, with NumPy's result or to be differentiated."""
 
 from __future__ import annotations
 
@@ -111,12 +111,12 @@ FORWARD: dict[str, tuple[Callable[[Ops, Array], Array], Callable[[Floats], Any],
 
 
 def solve_case(lower: bool, transpose: bool) -> Callable[..., Array]:
-    """A triangular solve as a function of both arguments."""
+    """Return a triangular solve as a function of both arguments."""
     return lambda ops, a, b: ops.solve_triangular(a, b, lower=lower, transpose=transpose)
 
 
 def symmetric_cholesky(ops: Ops, a: Array) -> Array:
-    """The factor of the symmetric part, so that its gradient is symmetric."""
+    """Return the Cholesky factor of the symmetric part, so that its gradient is symmetric."""
     return ops.cholesky(0.5 * (a + ops.matrix_transpose(a)))
 
 

@@ -1,4 +1,4 @@
-"""Seeded arrays, and equality to some machine epsilons, for the tests of the `Ops` contract."""
+"""Seeded arrays and an equality assertion for the tests of the `Ops` contract."""
 
 from __future__ import annotations
 
@@ -11,18 +11,21 @@ Floats = npt.NDArray[np.float64]
 
 
 def numbers(*shape: int, seed: int = 0) -> Floats:
-    """Standard normal numbers of a shape."""
+    """Draw standard normal numbers of a shape."""
     return np.random.default_rng([seed, *shape]).standard_normal(shape)
 
 
 def positive_definite(*shape: int) -> Floats:
-    """Matrices with eigenvalues from 1/2 up."""
+    """Return matrices whose eigenvalues are at least 1/2."""
     x = numbers(*shape)
     return x @ np.swapaxes(x, -1, -2) + 0.5 * np.eye(shape[-1])
 
 
 def assert_same(ops: Ops, got: Array, wanted: npt.ArrayLike, units: float = 8.0) -> None:
-    """Equal to `units` machine epsilons of the largest entry, in the instance's dtype."""
+    """Assert equal shapes, the dtype of `ops`, and equal values.
+
+    The tolerance is `units` machine epsilons of 1 or of the largest entry, if that is larger.
+    """
     value, wanted = ops.to_numpy(got), np.asarray(wanted)
     assert value.dtype == np.dtype(ops.dtype)
     assert value.shape == wanted.shape

@@ -1,7 +1,8 @@
-"""The kit's command line: which backends and methods, in which dtypes, and what is known to fail.
+"""The kit's command line: backends and methods to test, their dtypes, and known failures.
 
-The process is set up as a worker is: its variables, one thread. Known failures are patterns of test
-names, one a line, `#` before a comment; they are expected to fail, and one that passes is said.
+The process has the environment variables of a worker and one thread. A file of known failures has one
+pattern of test names per line, and `#` before comments. Tests that match are expected to fail; one that
+passes is reported.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ OF_METHODS = "test_method.py"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The kit's options."""
+    """Add the kit's options."""
     group = parser.getgroup("svgpbench", "conformance of backends and methods")
     group.addoption("--backend", action="append", metavar="NAME[:MODE]", help="repeat for several")
     group.addoption("--method", action="append", metavar="NAME", help="repeat for several")
@@ -43,14 +44,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @dataclass
 class Kit:
-    """What was asked for."""
+    """Options of a run: backends, methods and known failures."""
 
     backends: list[BackendConfig]
     methods: list[str]
-    known: dict[str, list[str]] = field(default_factory=dict)  # pattern → names that it fits
+    known: dict[str, list[str]] = field(default_factory=dict)  # pattern → matching names
 
     def places(self) -> list[tuple[str, str, str]]:
-        """Every backend in its mode and each dtype that it offers."""
+        """Return every backend with its mode and each dtype that it offers."""
         return [
             (b.name, b.mode, dtype)
             for b in self.backends
@@ -62,7 +63,7 @@ KIT = pytest.StashKey[Kit]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Read the options, and set this process up as a worker is set up."""
+    """Read the options, and set up this process like a worker."""
     try:
         config.stash[KIT] = _asked_for(config)
     except UserError as error:
@@ -99,7 +100,7 @@ def _patterns(file: str | None) -> Iterator[str]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Each test of a backend for each backend and dtype, each test of a method for each variant."""
+    """Parametrise tests by backend and dtype, and tests of methods by variant too."""
     kit = metafunc.config.stash[KIT]
     places = kit.places()
     firsts = {place[0]: place for place in reversed(places)}
@@ -118,7 +119,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Tests of methods where methods are asked for, tests of backends where they alone are."""
+    """Ignore tests of backends if methods are given, and tests of methods otherwise."""
     if collection_path.parent != HERE or not collection_path.name.startswith("test_"):
         return None
     return (collection_path.name == OF_METHODS) != bool(config.stash[KIT].methods) or None
@@ -131,24 +132,24 @@ def _ops(request: pytest.FixtureRequest) -> Ops:
 
 @pytest.fixture(scope="module")
 def typed(request: pytest.FixtureRequest) -> Ops:
-    """Each backend in each dtype that it offers."""
+    """Return each backend in each dtype that it offers."""
     return _ops(request)
 
 
 @pytest.fixture(scope="module")
 def ops(request: pytest.FixtureRequest) -> Ops:
-    """Each backend in its first dtype."""
+    """Return each backend in its first dtype."""
     return _ops(request)
 
 
 @pytest.fixture
 def moded(request: pytest.FixtureRequest) -> Ops:
-    """Each backend in the mode asked for."""
+    """Return each backend in its requested mode and its first dtype."""
     return _ops(request)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Expect the known failures."""
+    """Mark known failures as expected to fail."""
     known = config.stash[KIT].known
     for pattern in known:
         known[pattern] = [item.name for item in items if fnmatchcase(item.name, _literal(pattern))]
@@ -160,12 +161,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _literal(pattern: str) -> str:
-    """A pattern in which the brackets of a test's parameters stand for themselves."""
+    """Return a pattern that matches the brackets of a test's parameters literally."""
     return pattern.replace("[", "[[]")
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """Say which known failures pass, and which patterns fit no test."""
+    """Report known failures that pass, and patterns that match no test."""
     for report in terminalreporter.stats.get("xpassed", []):
         name = report.nodeid.rpartition("::")[2]
         terminalreporter.line(f"known failure that passes: {name}", yellow=True)
@@ -175,7 +176,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
 
 def framework_module(ops: Ops) -> Any:
-    """The imported module that a backend stands on; None where there is none."""
+    """Return the imported framework of a backend, or None if it has none."""
     from svgpbench.runs.worker_setup import load_framework
 
     return load_framework(ops.name) if framework_of(ops.name) else None

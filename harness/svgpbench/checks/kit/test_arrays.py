@@ -1,4 +1,4 @@
-"""Making and reading arrays, and what an `Ops` says of itself, on every backend and dtype."""
+"""Creation and reading of arrays, and attributes of an `Ops`, on every backend and dtype."""
 
 from __future__ import annotations
 

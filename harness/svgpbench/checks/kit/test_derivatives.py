@@ -1,4 +1,4 @@
-"""`value_and_grad` of `Ops` against finite differences and the reference, and the trees that it gives."""
+"""`value_and_grad` of `Ops` against the numpy reference, and the structure of its gradients."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from svgpbench.plugins import load_backend
 
 
 def needs_autodiff(ops: Ops) -> None:
-    """Skip a test that differentiates, on a backend that says it cannot."""
+    """Skip a test that differentiates if the backend declares no autodiff."""
     if not type(ops).capabilities.autodiff:
         pytest.skip(f"backend {ops.name!r} has no autodiff")
 
@@ -29,7 +29,7 @@ def test_without_autodiff_value_and_grad_says_so(ops: Ops) -> None:
 
 
 def scalar(ops: Ops, name: str) -> Callable[[Any], Array]:
-    """A weighted sum of the function's entries, so that no symmetry hides a wrong one."""
+    """Return a weighted sum of the function's entries, so that symmetry hides no wrong entry."""
     function, arguments = DIFFERENTIABLE[name]
     shape = ops.to_numpy(function(ops, *[ops.asarray(x) for x in arguments])).shape
     weights = ops.asarray(np.cos(1.0 + np.arange(np.prod(shape))).reshape(shape))

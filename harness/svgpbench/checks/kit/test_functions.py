@@ -14,7 +14,7 @@ from svgpbench.ops import Ops, eps
 @pytest.mark.parametrize("name", FORWARD)
 def test_function_equals_numpy_and_keeps_the_dtype(typed: Ops, name: str) -> None:
     function, reference, x = FORWARD[name]
-    x = x.astype(typed.dtype).astype(np.float64)  # the number that the backend really sees
+    x = x.astype(typed.dtype).astype(np.float64)  # the values that the backend sees
     assert_same(typed, function(typed, typed.asarray(x)), reference(x), units=32)
 
 
@@ -40,7 +40,7 @@ def test_lgamma_equals_scipy_where_it_is_small_and_where_it_is_large(typed: Ops)
     x = x.astype(typed.dtype)
     got, wanted = typed.to_numpy(typed.lgamma(typed.asarray(x))), gammaln(np.float64(x))
     assert got.dtype == np.dtype(typed.dtype)
-    # relative where it is large; it is 0 at 1 and 2, and there the error is that of its terms
+    # relative error for large values; absolute error near the zeros at 1 and 2
     assert np.all(np.abs(got - wanted) <= 16 * eps(typed.dtype) * np.maximum(1.0, np.abs(wanted)))
 
 

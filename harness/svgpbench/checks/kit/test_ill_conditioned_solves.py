@@ -14,7 +14,7 @@ EPS = float(np.finfo(np.float64).eps)
 
 
 def factor(n: int, jitter: float) -> Floats:
-    """The Cholesky factor of a smooth kernel's matrix, as ill-conditioned as the jitter lets it be."""
+    """Return the Cholesky factor of a smooth kernel matrix, whose condition the jitter limits."""
     x = np.linspace(0.0, 8.0, n)
     K = np.exp(-0.5 * (x[:, None] - x) ** 2) + jitter * np.eye(n)
     return np.asarray(np.linalg.cholesky(K), dtype=np.float64)

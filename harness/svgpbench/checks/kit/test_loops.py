@@ -12,7 +12,7 @@ from svgpbench.ops import Array, Ops
 
 
 def as_it_is(f: Any) -> Any:
-    """The function, not compiled."""
+    """Return the function unchanged, as `jit` of a backend without compilation does."""
     return f
 
 
@@ -65,7 +65,7 @@ def test_compiled_and_plain_functions_agree(typed: Ops) -> None:
 
 
 def below(ops: Ops, limit: float) -> Any:
-    """Double `used` and count the turns in `nested` while the sum of `used` is below a limit."""
+    """Return a loop that doubles `used` and counts its turns while the sum is below a limit."""
 
     def condition(carry: Parts) -> Array:
         return ops.sum(carry.used) < limit
@@ -90,7 +90,7 @@ def test_while_loop_turns_as_often_as_its_condition_holds(
 
 
 def test_while_loop_inside_scan_starts_anew_in_each_turn(moded: Ops) -> None:
-    """Each turn adds a number and then halves until the sum is below 1: how often, the data say."""
+    """Each turn adds a number, then halves the sum until it is below 1."""
 
     def settle(carry: tuple[Array, Array]) -> tuple[Array, Array]:
         return moded.while_loop(lambda c: c[0] >= 1.0, lambda c: (0.5 * c[0], c[1] + 1.0), carry)

@@ -1,4 +1,4 @@
-"""What must hold of every method, whatever it computes."""
+"""Properties that every method must have."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from svgpbench.tree import leaves, named_leaves, rebuild, tree_map
 
 
 def host(ops: Ops, tree: Tree) -> list[Any]:
-    """The leaves as arrays of NumPy."""
+    """Return the leaves as NumPy arrays."""
     return [np.array(ops.to_numpy(x)) for x in leaves(tree)]
 
 
 def stepped(b: Bench, steps: int = 3) -> Tree:
-    """The state after some E-steps on minibatches, or on all data where the method takes no less."""
+    """Return the state after E-steps on minibatches, or on all data for a collapsed method."""
     state, rows = b.start, b.problem.batches_of(b.method)
     for turn in range(steps):
         state = b.e_step(state, b.batch(rows[turn]), e_rate(b))
@@ -37,7 +37,7 @@ def stepped(b: Bench, steps: int = 3) -> Tree:
 
 
 def bound(b: Bench, state: Tree, batch: Batch) -> float:
-    """The bound on a batch."""
+    """Return the bound on a batch."""
     return float(b.ops.to_numpy(b.bound(state, batch)))
 
 
@@ -60,7 +60,7 @@ def test_it_starts_at_the_prior_and_its_kl_is_positive(typed: Ops, variant: Case
         assert abs(b.kl(b.start)) <= unit
     state = stepped(b)
     assert all(np.all(np.isfinite(x)) for x in host(typed, state))
-    if not b.method.sampled_points:  # where points are sampled it is an estimate, of either sign
+    if not b.method.sampled_points:  # sampled points give an estimate, of either sign
         assert b.kl(state) >= -unit
 
 
@@ -128,7 +128,7 @@ def test_numbers_that_end_are_nan_and_raise_nothing(ops: Ops, variant: Case) -> 
 
 
 def test_m_steps_go_up_the_gradient_of_the_objective(ops: Ops, variant: Case) -> None:
-    """Along a direction in θ, against a difference of fourth order."""
+    """Compare the slope along a direction in θ with a fourth-order finite difference."""
     if ops.dtype != "float64":
         pytest.skip(f"backend {ops.name!r} offers no float64, whose differences tell")
     b = bench_of(ops, variant)
@@ -136,7 +136,7 @@ def test_m_steps_go_up_the_gradient_of_the_objective(ops: Ops, variant: Case) ->
         pytest.skip(f"backend {ops.name!r} has no autodiff")
     state = stepped(b)
     rng = np.random.default_rng(0)
-    moves = b.method.basis != "data"  # points of the data stay where they are
+    moves = b.method.basis != "data"  # a basis of data points is not moved
     size = [1.0] * len(leaves(b.raw._replace(inducing=()))) + [float(moves)] * len(
         leaves(b.raw.inducing)
     )

@@ -1,4 +1,4 @@
-"""What holds of a whole step: the same bits again, no compiling anew, threads, the reference's numbers."""
+"""Properties of a whole step: the same bits, no recompilation, its threads, and the reference's numbers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ A, B = positive_definite(3, 40, 40), numbers(3, 40, 7)
 
 
 def solved(ops: Ops) -> Any:
-    """A Cholesky factor, a solve and a product, as arrays of NumPy."""
+    """Return the results of a Cholesky solve and of a product, as NumPy arrays."""
 
     def f(a: Array, b: Array) -> tuple[Array, Array]:
         x = ops.solve_triangular(ops.cholesky(a), b)
@@ -94,7 +94,7 @@ print(json.dumps({"pools": pools, "numbers": [x.tolist() for x in found]}))
 
 
 def in_a_process(ops: Ops, threads: int) -> dict[str, Any]:
-    """The step in a worker of so many threads."""
+    """Run the step in a worker with this number of threads, and return its output."""
     done = subprocess.run(
         [sys.executable, "-c", IN_A_PROCESS, ops.name, ops.mode, str(threads)],
         capture_output=True,

@@ -1,4 +1,4 @@
-"""The cases of a method that the kit looks at: every variant once, the first with every likelihood."""
+"""Cases of a method in the kit: every variant once, and the first one with every likelihood."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from svgpbench.ops import Ops
 
 
 def variants_of(method: str) -> Iterator[Case]:
-    """Cases of a method; raises `UserError` where it takes no likelihood that is installed."""
+    """Yield the cases of a method; raises `UserError` if a variant takes no installed likelihood."""
     titles = [title for title, (name, _) in VARIANTS.items() if name == method]
     for i, title in enumerate(titles):
         served = likelihoods_of(title)
@@ -22,10 +22,10 @@ def variants_of(method: str) -> Iterator[Case]:
 
 
 def bench_of(ops: Ops, case: Case) -> Bench:
-    """The case at the start of the small problem."""
+    """Return the bench of a case on the small problem."""
     return Bench(ops, *case.build(), small_problem())
 
 
 def e_rate(b: Bench) -> float:
-    """A rate at which an E-step of the method is a moderate one."""
+    """Return a rate at which an E-step of the method is moderate."""
     return 0.02 if b.method.first_order else 0.6

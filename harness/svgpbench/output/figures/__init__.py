@@ -1,1 +1,1 @@
-"""One kind of figure a file; all of them, and other packages', stand behind `svgpbench.figures`."""
+"""Kinds of figures, one per file, registered in the entry point group `svgpbench.figures`."""

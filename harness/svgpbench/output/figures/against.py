@@ -1,4 +1,4 @@
-"""A final metric against a size or a cost: basis points, rows, seconds of training, another metric."""
+"""Figure of a final metric against a setting, a size of the data or another metric."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from svgpbench.results.collect import dotted_settings
 from svgpbench.stats.means import WHICH_ERROR, mean_and_error
 
 FACTS = ("n_train", "dimensions")
-"""Of the data: against these one curve goes through all data sets."""
+"""Sizes of the data. Against these, each curve goes through all data sets."""
 
 BESIDE_THE_BEST: dict[Better, tuple[float, float]] = {"higher": (1.0, 0.125), "lower": (0.125, 1.0)}
-"""How much of an axis' depth lies below and above the best mean."""
+"""Range of the axis below and above the best mean, as multiples of `depth`."""
 
 
 class Against(FigureKind):
@@ -42,7 +42,7 @@ class Against(FigureKind):
     depth: PositiveFloat | None = None  # of the vertical axis, from the best mean
 
     def draw(self, drawn: Drawn) -> Figure:
-        """Raises `UserError` for a metric that no record has, and for an `x` that is none."""
+        """Return the figure. Raises `UserError` if no record has a metric, or `x` is not known."""
         metrics = [METRICS[name] for name in self.metrics]
         drawn.check_recorded(metrics, drawn.finals)
         cells = drawn.finals.assign(x=self._positions(drawn), curve=self._curves_of(drawn))
@@ -88,7 +88,7 @@ class Against(FigureKind):
         label(panel, labels)
 
     def _positions(self, drawn: Drawn) -> list[Any]:
-        """Where each cell lies on the horizontal axis."""
+        """Return the position of each cell on the horizontal axis."""
         if self.x in METRICS:
             return list(drawn.finals[self.x])
         if self.x in FACTS:
@@ -100,7 +100,7 @@ class Against(FigureKind):
         return [each.get(self.x) for each in settings]
 
     def _curves_of(self, drawn: Drawn) -> list[str]:
-        """The label of the curve that each cell is on; empty for a cell on none."""
+        """Return the label of each cell's curve, empty for a cell on no curve."""
         methods = [record.config.method for record in drawn.records]
         if not self.curves:
             by_label = self.x in METRICS or self.x in FACTS
@@ -111,7 +111,7 @@ class Against(FigureKind):
         return [curve_of.get(method.title, "") for method in methods]
 
     def _not_here(self, drawn: Drawn) -> list[str]:
-        """The methods of curves that no record is of."""
+        """Return the methods of `curves` that have no record."""
         titles = (title for of_curve in self.curves.values() for title in of_curve)
         return [title for title in titles if title not in drawn.styles]
 
@@ -119,7 +119,7 @@ class Against(FigureKind):
         return METRICS[self.x].label if self.x in METRICS else self.x
 
     def caption(self, drawn: Drawn) -> str:
-        """What the points and their bars are."""
+        """Return a sentence on the points and bars."""
         phrases = listed([f"of {METRICS[name].phrase}" for name in self.metrics])
         return (
             f"mean over {drawn.cells} cells (folds × seeds) {phrases}, at the end, against "
@@ -128,14 +128,14 @@ class Against(FigureKind):
         )
 
     def remarks(self, drawn: Drawn) -> Sequence[str]:
-        """Which points are not there, and what a time is worth."""
+        """Return sentences on methods without records, and on times."""
         missing = self._not_here(drawn)
         found = [f"Without records here: {listed(missing)}."] if missing else []
         return [*found, *(drawn.warning_of_times if "seconds" in (self.x, *self.metrics) else ())]
 
 
 def _points(cells: pd.DataFrame, metric: str) -> Iterator[tuple[float, float, float]]:
-    """(x, mean, standard error) of each method and data set of a curve, from left to right."""
+    """Yield (x, mean, standard error) of each method and data set of a curve, from left to right."""
     found = []
     for _, group in cells[cells["status"] == "ok"].groupby(["data", "method"], sort=False):
         mean, error = mean_and_error(group, metric)

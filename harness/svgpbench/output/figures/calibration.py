@@ -1,4 +1,4 @@
-"""How often a target lies below a quantile of its predictive density, against the quantile's level."""
+"""Figure of the share of targets below a predictive quantile, against the level of the quantile."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ class Calibration(FigureKind):
     """
 
     def draw(self, drawn: Drawn) -> Figure:
-        """Raises `UserError` where no record has these shares: made earlier, or not of a Gaussian density."""
+        """Return the figure. Raises `UserError` if no record has these shares.
+
+        Older records and those of a density that is not Gaussian lack them.
+        """
         shares = {
             record.cell_id: [record.metrics[name] for name in COLUMNS]
             for record in drawn.records
@@ -44,7 +47,7 @@ class Calibration(FigureKind):
                 here = [cell for cell in mine if cell in shares]
                 if not here:
                     continue
-                # [cells, levels], with the ends that every distribution has
+                # [cells, levels], then with the ends (0, 0) and (1, 1)
                 y = np.array([shares[cell] for cell in here], dtype=np.float64)
                 y = np.pad(y, ((0, 0), (1, 0)))
                 y = np.pad(y, ((0, 0), (0, 1)), constant_values=1.0)
@@ -64,7 +67,7 @@ class Calibration(FigureKind):
         return figure
 
     def caption(self, drawn: Drawn) -> str:
-        """What the curves are."""
+        """Return a sentence on the curves and bands."""
         return (
             "share of test targets below the predictive quantile of each level (0.1, …, 0.9), mean over "
             f"{drawn.cells} cells (folds × seeds); dotted: calibrated; band: standard error, {WHICH_ERROR}."

@@ -1,4 +1,4 @@
-"""Contours of a computed surface, a panel a value of a column, with curves on top of them."""
+"""Figure of contours of a computed surface with curves on top, one panel per value of a column."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Contours(ComputedFigure):
     x_label: str
     y_label: str
     begun: tuple[str, ...] = ()
-    diagonal: str = ""  # what a reader calls it
+    diagonal: str = ""  # its name in the caption
     below: Annotated[tuple[PositiveFloat, ...], Field(min_length=1)]
 
     def draw(self, frame: pd.DataFrame) -> Figure:
@@ -77,7 +77,7 @@ class Contours(ComputedFigure):
             axis.plot(rows[self.x].iloc[0], rows[self.y].iloc[0], **STAR | DOT)
 
     def remarks(self, frame: pd.DataFrame) -> Sequence[str]:
-        """How far apart contours are."""
+        """Return sentences on the contour levels and the dotted line."""
         levels = ", ".join(f"{level:g}" for level in sorted(self.below))
         more = [f"Contours: {levels} below the largest value in the panel."]
         return [*more, f"Dotted: {self.diagonal}."] if self.diagonal else more

@@ -1,4 +1,4 @@
-"""Metrics against iteration or time, a column a data set: as Figure 3 of Adam et al. 2021."""
+"""Figure of metrics against iteration or time, one column per data set, as Adam et al. 2021, Fig. 3."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Convergence(FigureKind):
     height: PositiveFloat = 1.4
 
     def draw(self, drawn: Drawn) -> Figure:
-        """Raises `UserError` for records without a trace, and for a metric that none of them has."""
+        """Return the figure. Raises `UserError` if no record has a trace, or none has one of the metrics."""
         if drawn.traces.empty:
             raise drawn.none_of("a trace")
         metrics = [of_a_trace(name) for name in self.metrics]
@@ -75,7 +75,10 @@ class Convergence(FigureKind):
         return figure
 
     def _limits(self, lines: Sequence[Curve], metric: Metric) -> tuple[float, float]:
-        """The vertical axis of a panel; with `depth`, of a metric that should be high, from the best mean."""
+        """Return the limits of the vertical axis.
+
+        With `depth`, and for a metric that is better when higher, they are set from the best mean.
+        """
         bests = [float(line.mean.max()) for line in lines if len(line.mean)]
         depth = self._depth_of(metric)
         if depth is None or not bests:
@@ -92,7 +95,7 @@ class Convergence(FigureKind):
         return "iteration" if online else "EM iteration"
 
     def caption(self, drawn: Drawn) -> str:
-        """What the curves and bands are."""
+        """Return a sentence on the curves and bands."""
         phrases = listed([f"of {of_a_trace(name).phrase}" for name in self.metrics])
         return (
             f"mean over {drawn.cells} cells (folds × seeds) {phrases}, "
@@ -101,7 +104,7 @@ class Convergence(FigureKind):
         )
 
     def remarks(self, drawn: Drawn) -> Sequence[str]:
-        """What crosses and arrows mean, where there may be any."""
+        """Return sentences on crosses (if a cell failed), arrows and times."""
         more = ["Arrows: a curve leaves the panel, to the value beside the arrow."]
         if self.x == "seconds":
             more += drawn.warning_of_times
@@ -114,13 +117,13 @@ class Convergence(FigureKind):
 
 
 def _without(traces: pd.DataFrame, metric: str) -> list[str]:
-    """Methods that have a trace, and nothing of a metric in it."""
+    """Return the methods that have traces, but no value of a metric in them."""
     recorded = traces.groupby("method", sort=False)[metric].count()
     return [str(method) for method in recorded.index[recorded == 0]]
 
 
 def failed_at_once(finals: pd.DataFrame, traces: pd.DataFrame) -> list[str]:
-    """Methods of which some replicate failed before its first trace point."""
+    """Return the methods with a replicate that failed before its first trace point."""
     keys = ["split_seed", "fold", "seed"]
     traced = traces.groupby("method")[keys].apply(lambda cells: len(cells.drop_duplicates()))
     ran = finals.groupby("method").size()
@@ -148,7 +151,7 @@ def _draw_panel(
             labels.append(Label(f"{line.method}: failed", style.colour, edge))
             continue
         x, mean, error = line.x, line.mean, line.error
-        # the first method on top: where lines agree, its dashes would hide the others
+        # dashed lines above solid ones, the first method on top, so that coinciding lines stay visible
         order = 3 + len(lines) - rank if style.dash != "-" else 2.5
         panel.plot(x, mean, color=style.colour, linestyle=style.dash, linewidth=1.4, zorder=order)
         panel.fill_between(
@@ -161,12 +164,12 @@ def _draw_panel(
             labels.append(Label(f"{arrow} {_short(farthest)}", style.colour, edge))
     panel.set_ylim(low, high)
     finish(panel)
-    # beside the curves' ends: bounds rise and densities fall, so that corner is empty
+    # bounds rise and densities fall, so the corner at the right end of the curves is empty
     label(panel, labels)
 
 
 def _short(value: float) -> str:
-    """A number for a label in a panel: `-412`, or powers of ten where it is large."""
+    """Return a number for a label: `−412`, or with a power of ten from 10⁴ on."""
     if abs(value) < 1e4:
         return f"{value:.3g}".replace("-", "−") if abs(value) < 1e3 else f"${value:.0f}$"
     power = math.floor(math.log10(abs(value)))

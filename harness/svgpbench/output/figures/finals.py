@@ -1,4 +1,4 @@
-"""A final metric by method and data set: points, or bars, with their standard errors."""
+"""Figure of final metrics by method and data set, as points or bars with standard errors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Finals(FigureKind):
     marks: Literal["points", "bars"] = "points"
 
     def draw(self, drawn: Drawn) -> Figure:
-        """Raises `UserError` for a metric that no record has."""
+        """Return the figure. Raises `UserError` if no record has one of the metrics."""
         metrics = [METRICS[name] for name in self.metrics]
         drawn.check_recorded(metrics, drawn.finals)
         figure, axes = grid(len(metrics), len(drawn.data))
@@ -65,7 +65,7 @@ class Finals(FigureKind):
         label(panel, labels)
 
     def caption(self, drawn: Drawn) -> str:
-        """What the marks and their bars are."""
+        """Return a sentence on the marks and error bars."""
         phrases = listed([f"of {METRICS[name].phrase}" for name in self.metrics])
         return (
             f"mean over {drawn.cells} cells (folds × seeds) {phrases}, at the end; bars: standard error, "
@@ -73,7 +73,7 @@ class Finals(FigureKind):
         )
 
     def remarks(self, drawn: Drawn) -> Sequence[str]:
-        """Which cells are in no mean."""
+        """Return a sentence on failed cells, which are in no mean."""
         bad = drawn.finals[drawn.finals["status"] != "ok"]
         if bad.empty:
             return ()

@@ -1,4 +1,4 @@
-"""Curves of a computed frame, a panel a value of a column."""
+"""Figure of curves of a computed frame, with one panel per value of a column."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Lines(ComputedFigure):
     def _draw_panel(self, axis: Axes, rows: pd.DataFrame, styles: dict[str, LineStyle]) -> None:
         for rank, (name, style) in enumerate(styles.items()):
             mine = rows[rows[self.curve] == name]
-            # broken lines lie on whole ones, which they would else be hidden by
+            # dashed lines above solid ones, which would hide them
             order = 2.5 if style.dash == "-" else 3 + len(styles) - rank
             axis.plot(
                 mine[self.x], mine[self.y], color=style.colour, linestyle=style.dash,
@@ -69,7 +69,7 @@ class Lines(ComputedFigure):
             axis.axvline(float(rows[self.at].iloc[0]), color="0.3", linewidth=0.8, linestyle=":")
 
     def remarks(self, frame: pd.DataFrame) -> Sequence[str]:
-        """What leaves the panel, and what is marked."""
+        """Return sentences on hollow marks, and on curves that leave the panel."""
         more = ["Hollow: where they start."] if self.points else []
         if self.y_limits and frame[self.y].min() < self.y_limits[0]:
             more.append(f"Curves go below the panel, to {frame[self.y].min():.4g}.")

@@ -1,4 +1,4 @@
-"""A score against what training cost: which methods nothing cheaper is as good as."""
+"""Figure of a score against the cost of training, with the front of methods that are not dominated."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ from svgpbench.stats.means import WHICH_ERROR
 
 MARKERS: Final = "osD^vP<X>ph*"
 SOME: Final = 5.0
-"""From such a ratio on, a logarithmic axis has two ticks at 1, 2 and 5 times a power of ten."""
+"""Axes that span more than this ratio have at least two ticks at 1, 2 or 5 times a power of ten."""
 
 FAR: Final = 3.0
-"""Dominated methods farther than so many times the spread of the others leave the panel."""
+"""Dominated methods farther from the best than `FAR` times the spread of the others are not drawn."""
 
 
 class Pareto(FigureKind):
@@ -72,7 +72,7 @@ class Pareto(FigureKind):
         return costs
 
     def draw(self, drawn: Drawn) -> Figure:
-        """Raises `UserError` for a metric or a cost that no record has."""
+        """Return the figure. Raises `UserError` if no record has the metric or one of the costs."""
         metric = METRICS[self.metric]
         drawn.check_recorded([metric], drawn.finals)
         spent, _ = costs_of(drawn.records)
@@ -126,7 +126,7 @@ class Pareto(FigureKind):
                 zorder=3 if dominated else 4,
             )  # fmt: skip
         _draw_front(panel, shown, metric)
-        room = STEP * len(labels) * (high - low)  # error bars would lie under them
+        room = STEP * len(labels) * (high - low)  # space for the labels, off the error bars
         panel.set_ylim(low - room * (edge == "bottom"), high + room * (edge == "top"))
         finish(panel)
         panel.margins(x=0.12)
@@ -137,7 +137,10 @@ class Pareto(FigureKind):
         label(panel, labels)
 
     def _limits(self, shown: Sequence[Point], metric: Metric) -> tuple[float, float]:
-        """The vertical axis: every method that is not dominated, and dominated ones that are near."""
+        """Return limits of the vertical axis that show methods not dominated, and dominated ones near them.
+
+        With `depth`, they show only methods within `depth` of the best mean.
+        """
         kept = [p for p in shown if p.place != "dominated"] or list(shown)
         if not kept:
             return 0.0, 1.0
@@ -153,7 +156,7 @@ class Pareto(FigureKind):
         return min(ends) - air, max(ends) + air
 
     def caption(self, drawn: Drawn) -> str:
-        """What marks, bars and the line are."""
+        """Return a sentence on the axes and error bars."""
         against = listed([COSTS[cost] for cost in self.costs])
         return (
             f"mean over {drawn.cells} cells (folds × seeds) of {METRICS[self.metric].phrase}, at the end, "
@@ -162,7 +165,7 @@ class Pareto(FigureKind):
         )
 
     def remarks(self, drawn: Drawn) -> Sequence[str]:
-        """How a mark is read, what is not counted, and what a time is worth."""
+        """Return sentences on marks, on costs that are not counted, and on times."""
         _, notes = costs_of(drawn.records)
         times = drawn.warning_of_times if "seconds" in self.costs else ()
         return (
@@ -177,7 +180,7 @@ class Pareto(FigureKind):
 
 
 def _unit(found: Sequence[Point], cost: Cost) -> tuple[float, str]:
-    """What costs are divided by for a plain axis, 0 where there are none; and the label of that axis."""
+    """Return the divisor of the costs (0 if there are no costs), and the label of the axis."""
     costs = [point.cost for point in found if not math.isnan(point.cost)]
     if cost == "seconds" or not costs:
         return float(bool(costs)), COSTS[cost]
@@ -187,7 +190,7 @@ def _unit(found: Sequence[Point], cost: Cost) -> tuple[float, str]:
 
 
 def _draw_front(panel: Axes, shown: Sequence[Point], metric: Metric) -> None:
-    """Steps from the cheapest method to the best one, through those that are not dominated."""
+    """Draw a step line from the cheapest method to the best one, over those that are not dominated."""
     x: list[float] = []
     y: list[float] = []
     for point in sorted((p for p in shown if p.place != "dominated"), key=lambda p: p.cost):

@@ -1,4 +1,4 @@
-"""Average ranks over data sets with their critical difference; refused where data sets are few."""
+"""Figure of average ranks over data sets with their critical difference; needs ten data sets."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class CriticalDifference(FigureKind):
     metric: MetricName = "nlpd"
 
     def draw(self, drawn: Drawn) -> Figure:
-        """Raises `UserError` where there are fewer than ten data sets."""
+        """Return the figure. Raises `UserError` if there are fewer than ten data sets or two methods."""
         ranks = self._ranks(drawn)
         best_first = sorted(ranks.of, key=lambda rank: rank.mean)
         figure, axes = grid(1, 1)
@@ -41,7 +41,7 @@ class CriticalDifference(FigureKind):
         return figure
 
     def caption(self, drawn: Drawn) -> str:
-        """The field, the number of data sets and what the band is."""
+        """Return a sentence on the number of methods, the number of data sets and the band."""
         ranks = self._ranks(drawn)
         return (
             f"average ranks of {len(ranks.of)} methods over {ranks.data_sets} data sets, ties shared, with "

@@ -1,1 +1,1 @@
-"""What the algebra of several papers shares: random problems, objectives and derivatives in plain NumPy."""
+"""Common parts of several papers' algebra: random problems, objectives and derivatives in plain NumPy."""

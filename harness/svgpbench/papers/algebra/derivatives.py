@@ -12,12 +12,12 @@ T = TypeVar("T", float, npt.NDArray[np.float64])
 
 
 def slope(f: Callable[[float], T], h: float = 3e-3) -> T:
-    """f′(0) from six values up to 3h away."""
+    """Return f′(0) from six values at distances up to 3h."""
     one, two, three = (f(k * h) - f(-k * h) for k in (1, 2, 3))
     return (45.0 * one - 9.0 * two + three) / (60.0 * h)
 
 
 def curvature(f: Callable[[float], float], h: float = 2e-2) -> float:
-    """f″(0) from seven values up to 3h away."""
+    """Return f″(0) from seven values at distances up to 3h."""
     one, two, three = (f(k * h) + f(-k * h) for k in (1, 2, 3))
     return (270.0 * one - 27.0 * two + 2.0 * three - 490.0 * f(0.0)) / (180.0 * h * h)

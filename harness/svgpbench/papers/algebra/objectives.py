@@ -1,4 +1,4 @@
-"""M-step objectives over θ: a method's own, and the standard one by dense algebra."""
+"""M-step objectives as functions of θ: a method's own, and the standard one by dense algebra."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STANDS_STILL, MOST_STEPS = 1e-12, 400
 
 
 def settled(b: Bench, rate: float = 0.8) -> Tree:
-    """The state after full-batch E-steps until it stands still."""
+    """Run full-batch E-steps until the state changes by less than 1e-12, at most 400; return the state."""
     state, batch = b.start, b.full
     for _ in range(MOST_STEPS):
         before, state = state, b.e_step(state, batch, rate)
@@ -27,7 +27,7 @@ def settled(b: Bench, rate: float = 0.8) -> Tree:
 
 
 def partial(b: Bench) -> Tree:
-    """The state after two full-batch E-steps of rate ½."""
+    """Return the state after two full-batch E-steps of rate ½."""
     return b.e_step(b.e_step(b.start, b.full, 0.5), b.full, 0.5)
 
 
@@ -39,7 +39,7 @@ def theta_at(
     noise: float = 1.0,
     shift: float = 0.0,
 ) -> Theta:
-    """The bench's θ, its parts scaled and inducing inputs, where there are any, shifted."""
+    """Return the bench's θ with its parts multiplied by factors and its inducing inputs, if any, shifted."""
     theta = b.problem.theta(b.model, b.method.basis)
     kernel = theta.kernel._replace(
         variance=theta.kernel.variance * variance,
@@ -51,7 +51,7 @@ def theta_at(
 
 
 def raw_at(b: Bench, theta: Theta) -> Theta:
-    """θ as the method's backend has it."""
+    """Return unconstrained θ as arrays of the bench's backend."""
     raw: Theta = tree_map(b.ops.asarray, unconstrain(theta))
     return raw
 
@@ -59,18 +59,18 @@ def raw_at(b: Bench, theta: Theta) -> Theta:
 def dense_of(
     b: Bench, theta: Theta | None = None, rows: npt.NDArray[np.int64] | None = None
 ) -> Dense:
-    """Dense algebra at a bench's θ or another, on all its rows or on a batch."""
+    """Return the dense algebra of a bench at `theta` and on `rows`; by default at its own θ on all rows."""
     rows = np.arange(b.n) if rows is None else rows
     at = theta_at(b) if theta is None else theta
     case = Case("t-svgp tied-projected", b.model.likelihood.name, b.model.kernel.name)
     jitter = 0.0 if b.method.name == "t-vgp" else b.model.jitter
     dense = Dense(case, at, b.problem.X[rows], b.y[rows], b.n / len(rows), jitter=jitter)
-    dense.likelihood = b.model.likelihood  # at its own settings, which a case does not know
+    dense.likelihood = b.model.likelihood  # with its own settings, which a case does not hold
     return dense
 
 
 def dual(b: Bench, state: Tree, theta: Theta) -> float:
-    """What the method's M-steps go up, at θ, with the state of the bench's own θ held."""
+    """Return the objective of the method's M-steps at θ, for a state at the bench's own θ."""
     ops = b.ops
     held = b.method.hold(ops, b.prior, b.model.conditional(theta_at(b)), state)
     value = m_objective(ops, b.model, b.method, raw_at(b, theta), held, b.full, b.one)
@@ -78,6 +78,6 @@ def dual(b: Bench, state: Tree, theta: Theta) -> float:
 
 
 def standard(b: Bench, state: Tree, theta: Theta) -> float:
-    """The bound at θ with q(u) of a state held, by dense algebra."""
+    """Return the bound at θ with the q(u) of a state held fixed, by dense algebra."""
     m, S = b.posterior(state)[:2]
     return dense_of(b, theta).elbo(m, S)

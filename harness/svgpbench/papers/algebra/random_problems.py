@@ -1,4 +1,4 @@
-"""The random problems that exact claims are tried on, on the NumPy reference backend."""
+"""Random problems for checks of exact claims, on the NumPy reference backend."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def bench_of(
     dtype: str = "float64",
     **settings: Any,
 ) -> Bench:
-    """A variant of a method, by the name that `svgpbench check` gives it, on a problem.
+    """Build the bench of a method variant on a problem; `method` is its name in `svgpbench check`.
 
-    `settings` are the likelihood's, such as `nodes`.
+    `settings` are options of the likelihood, such as `nodes`.
     """
     name, options = VARIANTS[method]
     model = build_model(likelihood, kernel, jitter=jitter)
@@ -41,11 +41,11 @@ def bench_of(
 
 
 def full_method(likelihood: str) -> str:
-    """T-VGP, with negative sites where a likelihood may ask for them."""
+    """Return the variant of t-VGP for a likelihood; negative sites are allowed if it is not log-concave."""
     return "t-vgp" if likelihood in LOG_CONCAVE else "t-vgp negative sites"
 
 
 def problems(n: int = 36, M: int = 6) -> Iterator[tuple[int, Problem]]:
-    """A problem a seed, n rows, M inducing points, a third of the rows a batch."""
+    """Yield (seed, problem) with n rows, M inducing points and batches of a third of the rows."""
     for seed in SEEDS:
         yield seed, small_problem(n=n, M=M, b=n // 3, seed=seed)

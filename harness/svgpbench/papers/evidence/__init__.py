@@ -1,1 +1,1 @@
-"""The records that decide claims, as the frames that predicates read."""
+"""Records that decide claims, as frames for predicates."""

@@ -1,4 +1,4 @@
-"""Curves against seconds of training from records of `svgpbench learn`, for pictures and for claims."""
+"""Curves against seconds of training from records of `svgpbench learn`, for figures and claims."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from svgpbench.benchmarks.time_to_target.records import read
 from svgpbench.papers.evidence.records import Evidence
 
 LEARNING = "learning"
-"""The folder of `svgpbench learn` below the results."""
+"""Folder of `svgpbench learn` below the results."""
 
 
 @dataclass(frozen=True)
 class Learned(Evidence):
-    """One row per look at a run: `problem`, `method`, `seed`, `seconds` of training, `elbo` and `nlpd`.
+    """Evidence from training runs, with one row per evaluation during a run.
 
-    `n_bound` is the number of rows that the ELBO is a sum over.
+    Columns include `problem`, `method`, `seed`, `seconds` of training, `elbo` and `nlpd`. `n_bound` is the
+    number of data rows that the ELBO sums over.
     """
 
     about: str = ""
@@ -34,7 +35,7 @@ class Learned(Evidence):
 
 
 def entries_of(name: str, results: Path) -> dict[str, list[Entry]]:
-    """Return the contestants of a plan that have trained, by problem; a problem that none has is left out."""
+    """Return the contestants of a plan that have trained, by problem; problems without any are left out."""
     plan, found = read_plan(Path(name)), read(results / LEARNING)
     entries = {
         problem: [x for x in compare(plan, problem, contestants_of(plan), found.get) if x.trained]
@@ -44,14 +45,14 @@ def entries_of(name: str, results: Path) -> dict[str, list[Entry]]:
 
 
 def contestants_of(plan: Plan) -> list[Contestant]:
-    """Return the methods that a plan names, ours first."""
+    """Return the contestants of a plan, ours first."""
     ours = [Contestant(OURS, method) for method in plan.methods]
     peers = plan.peer_methods.items()
     return [*ours, *(Contestant(peer, method) for peer, methods in peers for method in methods)]
 
 
 def learned(results: Path, name: str) -> Learned:
-    """Return the looks at every run of a plan, or why there are none."""
+    """Return the evaluations of every run of a plan; without any, `why_not` has the reason."""
     entries = entries_of(name, results)
     if not entries:
         return Learned(pd.DataFrame(), f"no runs of plan {name} in {results / LEARNING}")
@@ -77,7 +78,7 @@ def _rows(name: str, entries: dict[str, list[Entry]]) -> Iterator[dict[str, Any]
 
 
 def _about(entries: dict[str, list[Entry]]) -> str:
-    """Say what was trained, how often, in which modes and versions."""
+    """Return the problems, number of seeds, our modes and the peers' versions as text."""
     each = [entry for several in entries.values() for entry in several]
     seeds = max(len(entry.trained) for entry in each)
     modes = dict.fromkeys(

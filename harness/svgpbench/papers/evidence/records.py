@@ -1,4 +1,4 @@
-"""The records that decide a claim, as the frame that predicates read."""
+"""Experiment records and computed frames that decide claims, in the form that predicates read."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ from svgpbench.stats.measures import MEASURES
 from svgpbench.stats.rules import AT, SECONDS
 
 NO_EVIDENCE = frozenset({"crashed", "error", "skipped"})
-"""Statuses that say something of a machine or of a defect, and nothing of a method."""
+"""Statuses caused by a machine or a defect, which say nothing about a method."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Records of an artefact's experiment: whole, or why they are not.
+    """Records of an artefact; if they are incomplete, the frame is empty and `why_not` has the reason.
 
-    A row of the frame has its method by the name of claims in `method`, and by that of tables in `label`.
+    A frame of an experiment has one row per cell. `method` is the method's name in claims, `label` its name
+    in tables.
     """
 
     frame: pd.DataFrame
@@ -38,10 +39,10 @@ class Evidence:
     records: tuple[Record, ...] = ()
 
     def of(self, methods: Sequence[str]) -> pd.DataFrame:
-        """The cells of some methods; of all, where none is named.
+        """Return the rows of some methods, or all rows if `methods` is empty.
 
-        A method `NAME @ 500` is NAME as it stood after 500 iterations, by the trace, and `NAME @ 30 s` after
-        30 seconds of training.
+        A method `NAME @ 500` has the scores of NAME after 500 iterations, from the trace. `NAME @ 30 s` has
+        those after 30 seconds of training.
         """
         if not methods:
             return self.frame
@@ -59,7 +60,7 @@ class Evidence:
 
     @property
     def condition(self) -> str:
-        """What the frame is of, in a few words."""
+        """Numbers of data sets, splits and starts, and the backend, as text."""
         plain = self.frame[self.frame["perturbation"] == 0]
         splits = plain.groupby("data")[["split_seed", "fold"]].apply(
             lambda x: len(x.drop_duplicates())
@@ -74,12 +75,15 @@ class Evidence:
 
 
 def gather(results: Path, artefact: Artefact, experiment: Experiment) -> Evidence:
-    """The records of an artefact's experiment on the first of its backends, replicas with them."""
+    """Return the records of an artefact's experiment on its first backend, replicas included.
+
+    Raises `UnreadableFileError` for a damaged file of records.
+    """
     cells = resolve(experiment, artefact.preset, Selection(backends=experiment.backends[:1]))
     try:
         found = collect(results, experiment, cells)
     except UnreadableFileError:
-        raise  # not one of those that have not run
+        raise  # damaged, not missing
     except UserError as error:
         return Evidence(pd.DataFrame(), str(error).partition(";")[0])
     if found.missing:
@@ -95,14 +99,17 @@ def gather(results: Path, artefact: Artefact, experiment: Experiment) -> Evidenc
     names = shown_names(experiment, artefact.preset)
     titles = {
         identify(cell).cell_id: cell.method.title for cell in cells
-    }  # a record has its old label
+    }  # labels in records may be out of date
     labels = frame["cell_id"].map(titles)
     named = frame.assign(method=labels.map(names), label=labels)
     return Evidence(named, records=found.records)
 
 
 def scores_at(record: Record, moment: str) -> dict[str, float | None]:
-    """What a trace says of an iteration, empty where it ended before; or of the last one by `30 s`."""
+    """Return the scores of a trace at an iteration (`500`) or the last one within a time (`30 s`).
+
+    The result is empty if the trace has no such iteration.
+    """
     if moment.endswith(SECONDS):
         return _scores_by(record, float(moment.removesuffix(SECONDS)))
     iterations, iteration = list(record.trace.get("iteration", ())), int(moment)
@@ -112,7 +119,7 @@ def scores_at(record: Record, moment: str) -> dict[str, float | None]:
 
 
 def _scores_by(record: Record, seconds: float) -> dict[str, float | None]:
-    """What a trace says of its last iteration within so many seconds of training; empty before the first."""
+    """Return the scores of a trace at its last iteration within `seconds` of training; empty if none."""
     within = [
         at for at, time in enumerate(record.trace.get("seconds", ())) if (time or 0) <= seconds
     ]
@@ -121,12 +128,15 @@ def _scores_by(record: Record, seconds: float) -> dict[str, float | None]:
 
 @dataclass(frozen=True)
 class Computation:
-    """A frame that was computed for a claim: a row a case, named by its `check`."""
+    """Computed frame of a claim: one row per case, named by its `check`."""
 
     frame: pd.DataFrame
 
     def of(self, checks: Sequence[str]) -> pd.DataFrame:
-        """The rows of some checks, or of all; raises `UserError` for a check that there is not."""
+        """Return the rows of some checks, or all rows if `checks` is empty.
+
+        Raises `UserError` for an unknown check.
+        """
         for check in checks:
             if check not in (known := self.frame["check"].unique()):
                 raise unknown("check", check, known)
@@ -134,23 +144,23 @@ class Computation:
 
     @property
     def condition(self) -> str:
-        """What was computed, in a few words."""
+        """Numbers of checks and cases as text."""
         cases, checks = len(self.frame), self.frame["check"].nunique()
         return f"computed: {checks} check{'s' * (checks > 1)}, {cases} case{'s' * (cases > 1)}"
 
 
 def compute(paper: str, claim: str) -> Computation | None:
-    """What the paper's entry in `svgpbench.computed` computes for a claim; None where it has nothing."""
+    """Compute a claim's frame by the paper's entry in `svgpbench.computed`; None if it has none."""
     frame = computed_frame(paper, claim)
     return None if frame is None else Computation(frame)
 
 
 ComputedFrame: TypeAlias = Callable[[str, str], pd.DataFrame | None]
-"""What gives the frame of a claim or a figure, by paper and name."""
+"""Function from (paper, name) to the frame of a claim or a figure, or None."""
 
 
 def computed_frame(paper: str, name: str) -> pd.DataFrame | None:
-    """The frame of a claim, or of `ARTEFACT/FIGURE`; None where the paper's entry has nothing."""
+    """Compute the frame of a claim or of `ARTEFACT/FIGURE`; None if the paper's entry has none."""
     if paper not in plugins(COMPUTED):
         return None
     computations: Mapping[str, Callable[[], pd.DataFrame]] = load(COMPUTED, paper)
@@ -158,7 +168,10 @@ def computed_frame(paper: str, name: str) -> pd.DataFrame | None:
 
 
 def command(paper: str, artefact: Artefact, experiment: Experiment, results: Path) -> str:
-    """What runs the cells that decide; a file in the paper's own folder has no path that a reader knows."""
+    """Return the command that runs the cells of an artefact's experiment.
+
+    It is `svgpbench reproduce` for an experiment in the paper's folder, whose path a user does not know.
+    """
     preset = f" --preset {artefact.preset}" if artefact.preset else ""
     if experiment.name not in shipped_experiments():
         return f"svgpbench reproduce {paper}/{artefact.id}{preset} --results {results}"

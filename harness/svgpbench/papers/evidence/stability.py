@@ -1,4 +1,4 @@
-"""Walks of a survival map, as a claim about the rates that natural gradients live with reads them."""
+"""Walks of a survival map, for claims about the rates at which natural gradients survive."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from svgpbench.papers.evidence.records import Evidence
 
 
 class Walked(Evidence):
-    """A row a walk: `data` (its problem), `method` as the map calls it, `rate`, `seed` and `lived`."""
+    """Evidence from a survival map, with one row per walk.
+
+    Columns include `data` (the problem), `method` (its name on the map), `rate`, `seed` and `lived`.
+    """
 
     @property
     def condition(self) -> str:
@@ -26,9 +29,10 @@ class Walked(Evidence):
 
 
 def walked(results: Path, folder: str) -> Walked:
-    """The walks at the centre of the shipped plan and along its rates; or why there are none.
+    """Return the walks at the centre of the shipped plan and at all rates from there.
 
-    A walk that ended for want of time, or by an error of its own, says nothing, and is left out.
+    Without any, `why_not` has the reason. Walks that ended by a time limit, a kill or an error are left
+    out.
     """
     plan = read_plan()
     rows = list(_rows(plan, folder, read(results / folder).values()))
@@ -54,5 +58,5 @@ def _rows(plan: Plan, folder: str, records: Any) -> Iterator[dict[str, Any]]:
 
 
 def command(folder: str, results: Path) -> str:
-    """What walks them."""
+    """Return the command that runs the walks."""
     return f"svgpbench survive --results {results / folder}"

@@ -1,4 +1,4 @@
-"""Times of steps from a record of `svgpbench speed`, as a claim about speed reads them."""
+"""Step times from a record of `svgpbench speed`, for claims about speed."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from svgpbench.papers.schema import Timing
 
 @dataclass(frozen=True)
 class Timed(Evidence):
-    """A row a problem, method and round, with `seconds` of all steps of the claim together.
+    """Evidence from step times, with one row per problem, method and round.
 
-    `problem` is categorical: a method that has no times of one is missing there, and nowhere else.
+    `seconds` is the sum over the steps. `problem` is categorical, so that a problem without times of the
+    chosen methods stays as an empty group.
     """
 
     about: str = ""
@@ -32,9 +33,10 @@ class Timed(Evidence):
 
 
 def timed(results: Path, timing: Timing) -> Timed:
-    """The rounds in which every step of a method was undisturbed; or why there are none.
+    """Return the rounds in which every step of a method was undisturbed.
 
-    Raises `UserError` for a file that is no record.
+    If the record or a problem's times are missing, `why_not` has the reason. Raises `UserError` if the file
+    is not a record of `svgpbench speed`.
     """
     path = results / timing.record
     if not path.is_file():
@@ -57,7 +59,7 @@ def timed(results: Path, timing: Timing) -> Timed:
 
 
 def _rounds(report: SpeedReport, timing: Timing, problem: str) -> Iterator[dict[str, Any]]:
-    """The rounds of the methods that did every step."""
+    """Yield the undisturbed rounds of the methods with times of every step."""
     cells: dict[str, list[Cell]] = {}
     for cell in report.cells:
         if cell.problem == problem and cell.step in timing.steps and not cell.untimed:
@@ -72,9 +74,10 @@ def _rounds(report: SpeedReport, timing: Timing, problem: str) -> Iterator[dict[
 
 
 def command(paper: Paper, timing: Timing, results: Path) -> str:
-    """Return what makes the record: of every backend and peer, or on JAX of the methods that are named.
+    """Return the command that makes the record.
 
-    It times the problems of every artefact of the paper that reads the record.
+    It times `timing.methods` on JAX, or every backend and peer if none is named. Its problems are those of
+    every artefact of the paper that reads the record.
     """
     others = [
         x.timing.problems

@@ -1,1 +1,1 @@
-"""Predicates of claims: each grades a part of a claim by a frame of results."""
+"""Predicates of claims: each grades a part of a claim from a frame of results."""

@@ -1,6 +1,7 @@
-"""The words that a claim is decided with: each from a frame of results to a grade with its figures.
+"""Union of all predicates, with those that compare the metrics of methods.
 
-A predicate's fields are the keys of a part in a claims file; `judge` is a pure function of a frame.
+A predicate's fields are the keys of a part in a claims file. `judge` is a pure function of a frame of results
+and the rules.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ from svgpbench.stats.rules import RULES, Rules
 
 
 class Ordering(AtTheEnd):
-    """Each method is better than the next one, over data sets; with `at_least`, no worse.
+    """A ranking in which each method is better than the next one, over data sets.
 
-    No worse is non-inferiority: the whole interval lies above minus the region. With `settings` in place of
-    `methods`, over settings: each has its pair, and is a case like a data set.
+    With `at_least` each is only no worse (non-inferior): the whole interval lies above minus the region.
+    With `settings` instead of `methods`, each setting has a pair of methods and counts as a case.
     """
 
     predicate: Literal["ordering"]
@@ -81,7 +82,7 @@ class Ordering(AtTheEnd):
 
 
 def _speaks(outcome: str, good: set[Outcome]) -> bool | None:
-    """Whether an outcome speaks for a claim; None where it says nothing."""
+    """Return True if an outcome is in `good`; None if it is undecided or not learned."""
     if outcome in (Outcome.undecided, Outcome.not_learned):
         return None
     return outcome in good
@@ -93,7 +94,7 @@ def _better(effects: Iterable[Effect]) -> Grade:
 
 
 class Equality(AtTheEnd):
-    """Two methods are within the measure's region of each other."""
+    """Practical equivalence of two methods: the interval of their difference lies inside the region."""
 
     predicate: Literal["equality"]
     metric: MeasureName
@@ -110,15 +111,16 @@ class Equality(AtTheEnd):
 
 
 class Monotone(Predicate):
-    """A measure of one method gets better as a setting rises, and worse at no step of it.
+    """A monotone trend: a measure of one method gets better as a setting rises.
 
-    Mixed where it gets better at one step and worse at another; it fails where it never gets better.
+    The part is mixed if the measure gets better at one step of the setting and worse at another. Otherwise
+    it is open if a step is undecided, holds if a step is better, and fails if none is.
     """
 
     predicate: Literal["monotone"]
     metric: MeasureName
     method: str
-    setting: str  # a column
+    setting: str  # a column of the frame
 
     @property
     def compared(self) -> tuple[str, ...]:
@@ -148,11 +150,11 @@ def _rises(outcome: str) -> bool | None:
 
 
 class Number(AtTheEnd):
-    """A method's mean agrees with a printed figure, on one data set.
+    """Agreement of a method's mean with a printed number, on one data set.
 
-    It fails where the figure lies outside the interval widened by the printed spread and the measure's
-    region. It holds inside, unless our interval is wider than `gap`, the difference that the authors rest on:
-    then it is open.
+    The part fails if the number lies outside our interval widened by the printed spread and the measure's
+    region. It holds inside. It is open there if our interval is wider than `gap`, the difference on which
+    the authors' claim relies, and if cells failed, are too few or have not converged.
     """
 
     predicate: Literal["number"]

@@ -1,7 +1,7 @@
-"""Predicates of one number over all data sets, such as a printed mean, a best median or a spread.
+"""Predicates on one number over all data sets, such as a printed mean, a best median or a spread.
 
-Data sets are the unit: ours are not those of the print, or not all of them, so that an interval says how far
-the number hangs on which they are. It is a bootstrap's over data sets, 95 %.
+Our data sets are not exactly those of the print. For a statistic over them, the interval is a 95 % bootstrap
+over data sets and shows how much it depends on their choice. The units of `Spread` are splits or starts.
 """
 
 from __future__ import annotations
@@ -32,23 +32,26 @@ STATISTICS: Mapping[str, Callable[..., Any]] = {
     "rank": np.mean,
 }
 SPREAD_REGION = 1.1
-"""Standard deviations over outputs within this ratio are equal."""
+"""Ratio within which standard deviations over data sets count as equal."""
 
 
 class OverSets(Predicate):
-    """A statistic over data sets of a method's means on them; a rank is that among `field`."""
+    """A statistic over data sets of a method's means on them; `rank` is the mean rank among `field`."""
 
     metric: MeasureName
     statistic: Literal["mean", "median", "rank"]
     method: str
-    field: tuple[str, ...] = ()  # the methods that are ranked, or compared with
+    field: tuple[str, ...] = ()  # methods to rank, or to compare with
 
     @property
     def compared(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys((self.method, *self.field)))
 
     def drawn(self, frame: pd.DataFrame) -> tuple[pd.Series[float], pd.DataFrame, str]:
-        """The statistic of each method, that of each resample of the data sets, and why there is none."""
+        """Return the statistic of each method, its resamples [resamples, methods] and an error text.
+
+        The text is empty unless data sets are too few or cells failed; both frames are empty then.
+        """
         learned = frame.groupby("data")["data"].transform(
             lambda data: is_learned(frame.loc[data.index])
         )
@@ -69,7 +72,7 @@ class OverSets(Predicate):
 
 
 class Average(OverSets):
-    """The statistic beside the one that is printed of other data sets: shown, and not graded."""
+    """A statistic beside the printed one of other data sets; shown, but not graded."""
 
     predicate: Literal["average"]
     printed: float
@@ -93,9 +96,10 @@ class Average(OverSets):
 
 
 class Leads(OverSets, AtTheEnd):
-    """A method has the best statistic of a field: that of every other is worse in 95 % of resamples.
+    """The lead of one method: its statistic is the best of a field.
 
-    It fails where that of another is better in as many; else it is open.
+    The part holds if the 95 % bootstrap interval of the difference favours the method against every other.
+    It fails if an interval favours another method, and is open otherwise.
     """
 
     predicate: Literal["leads"]
@@ -134,7 +138,7 @@ class Leads(OverSets, AtTheEnd):
         other: str,
         values: pd.Series[float],
         lost: pd.Series[float],
-        losses: pd.DataFrame,  # of the resamples, whose mean is not that of the data sets
+        losses: pd.DataFrame,  # [resamples, methods]; their mean is not the statistic
     ) -> Effect:
         low, high = _interval(losses[other] - losses[self.method])
         note = f"{self.statistic} {values[self.method]:.3g} against {values[other]:.3g}"
@@ -145,7 +149,7 @@ class Leads(OverSets, AtTheEnd):
 
 
 def _unconverged_in(frame: pd.DataFrame, methods: Sequence[str], rules: Rules) -> str:
-    """Say on how many data sets a run has not converged, and why on the first; empty where on none."""
+    """Return the number of data sets with unconverged runs and the first reason; empty if there are none."""
     why = [
         found
         for _, cells in frame.groupby("data", sort=False)
@@ -157,15 +161,15 @@ def _unconverged_in(frame: pd.DataFrame, methods: Sequence[str], rules: Rules) -
 
 
 class Spread(AtTheEnd):
-    """A measure of the first method differs less among data sets, such as outputs, than every other's.
+    """The smallest spread of a measure over data sets, such as outputs, is the first method's.
 
-    The unit is the split: of each, the logarithm of the ratio of standard deviations over data sets. The
-    other methods are the cases.
+    Each run gives the log ratio of standard deviations over data sets. Splits are the units; with one split,
+    or for a training measure, starts are. Each other method is a case.
     """
 
     predicate: Literal["spread"]
     metric: MeasureName
-    methods: Annotated[tuple[str, ...], Field(min_length=2)]  # that of the least spread first
+    methods: Annotated[tuple[str, ...], Field(min_length=2)]  # that of the smallest spread first
 
     @property
     def compared(self) -> tuple[str, ...]:
@@ -201,7 +205,7 @@ class Spread(AtTheEnd):
 
 
 def _means(frame: pd.DataFrame, metric: str, methods: tuple[str, ...]) -> pd.DataFrame:
-    """A row a data set that has cells of every method, a column a method; NaN where a cell failed."""
+    """Return means [data sets, methods] of the sets with cells of every method; NaN if a cell failed."""
     plain = frame[(frame["perturbation"] == 0) & frame["method"].isin(methods)]
     values = plain[metric].where(plain["status"] == "ok")
     of_set = values.groupby([plain["data"], plain["method"]])

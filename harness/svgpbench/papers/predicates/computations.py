@@ -1,4 +1,4 @@
-"""Predicates on frames that are computed: residuals of identities, exponents of counted costs."""
+"""Predicates on computed frames: residuals of identities and exponents of counted costs."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from svgpbench.stats.rules import RULES, Rules
 
 
 class Computed(Predicate):
-    """Decided by a frame that is computed: of its rows by `check`, some or all."""
+    """A part decided by a computed frame, by the rows of some or all checks."""
 
-    checks: tuple[str, ...] = ()  # all of them, where none is named
+    checks: tuple[str, ...] = ()  # empty: all
 
 
 class Identity(Computed):
-    """Every `residual` of the frame is within a tolerance; exact claims have no interval."""
+    """An identity: every `residual` is within a tolerance in magnitude. There is no interval."""
 
     predicate: Literal["identity"]
     tolerance: PositiveFloat = 1e-8
@@ -33,7 +33,7 @@ class Identity(Computed):
 
 
 class Differs(Computed):
-    """Every `residual` of the frame is at least so large: what is printed does not hold as it stands."""
+    """A violated identity: every `residual` is at least `at_least` in magnitude."""
 
     predicate: Literal["differs"]
     at_least: PositiveFloat = 1e-3
@@ -45,7 +45,7 @@ class Differs(Computed):
 
 
 def _of_residuals(frame: pd.DataFrame, what: str, extreme: float, holds: bool) -> Judgement:
-    """Grade by an extreme residual; open where a residual is no number, or there is none."""
+    """Grade by an extreme residual; open if a residual is NaN or the frame is empty."""
     missing = int(frame["residual"].isna().sum())
     if frame.empty or missing:
         note = f"{missing} of {len(frame)} residuals are not numbers"
@@ -55,11 +55,11 @@ def _of_residuals(frame: pd.DataFrame, what: str, extreme: float, holds: bool) -
 
 
 class Exponent(Computed):
-    """A counted cost grows as a power of one size, fitted over a decade and more."""
+    """A power law of a counted cost in one size, fitted over at least a decade; open over less."""
 
     predicate: Literal["exponent"]
-    cost: str  # a column
-    size: str  # a column
+    cost: str  # a column of the frame
+    size: str  # a column of the frame
     power: float
     within: PositiveFloat = 0.05
 

@@ -1,7 +1,7 @@
-"""Predicates of designed experiments: a pair in every run of a cell, a ladder of sizes, factors that decide.
+"""Predicates of designed experiments: comparison in every run, ladder of sizes, effect of a factor.
 
-A cell of a grid is a case like a data set. It may have one draw, and then there is no interval: a difference
-counts where it lies on one side of its region in every run.
+A cell of a grid counts as a data set. It may have one draw and then no interval. `EveryRun` therefore asks
+where the difference lies against its region in every run.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ WANTED = {
     "worse": ({Outcome.worse}, {Outcome.better}),
     "no worse": ({Outcome.no_worse}, {Outcome.worse}),
 }
-"""Of every run: what holds, and what refutes wherever it is seen."""
+"""For each `wanted`: outcomes that hold, and outcomes that refute if they occur on any data set."""
 
 
 class EveryRun(AtTheEnd):
-    """A number of the first method is better than the second's, equal, worse or no worse, in every run."""
+    """A relation in every run: the first method's measure is better, equal, worse or no worse."""
 
     predicate: Literal["every-run"]
     metric: MeasureName
@@ -66,14 +66,15 @@ class EveryRun(AtTheEnd):
 
 
 class Suffices(AtTheEnd):
-    """From some rung of a ladder on the first of each pair is better or equal, over data sets.
+    """A sufficient size: from some rung of a ladder on, the first method is no worse (non-inferior).
 
-    On a data set it holds where the last rung does, and fails where the first is worse on that.
+    A data set supports the claim if its last rung is no worse. It contradicts the claim if the first method
+    is worse at the last rung.
     """
 
     predicate: Literal["suffices"]
     metric: MeasureName
-    ladder: Annotated[dict[str, tuple[str, str]], Field(min_length=2)]  # the smallest first
+    ladder: Annotated[dict[str, tuple[str, str]], Field(min_length=2)]  # smallest rung first
 
     @property
     def compared(self) -> tuple[str, ...]:
@@ -108,18 +109,18 @@ class Suffices(AtTheEnd):
 
 
 class Drives(AtTolerances):
-    """A factor of a grid moves the ratio of two methods' T, or with `drives = false` leaves it alone.
+    """The effect of a grid's factor on the ratio of two methods' T; with `drives = false`, no effect.
 
-    log(T of the second / T of the first) is regressed on all `factors`, in tenfolds where they are positive,
-    by least squares over the cells. The factor drives it where its 95 % interval lies outside ± log `ratio`,
-    leaves it alone where it lies inside. A run that does not converge stands at its budget; cells where
-    neither does, which tell nothing, are left out.
+    T is the convergence time in iterations. log(T of the second / T of the first) is regressed on all
+    `factors` by least squares over the runs. Factors enter as log10 if all their levels are positive. The
+    factor drives the ratio if its 95 % interval lies outside ± log `REGION`, and leaves it alone if inside.
+    T of a run that does not converge is its budget. Runs where neither method converges are left out.
     """
 
     predicate: Literal["drives"]
     methods: tuple[str, str]
     factor: str
-    factors: Annotated[tuple[str, ...], Field(min_length=1)]  # columns
+    factors: Annotated[tuple[str, ...], Field(min_length=1)]  # columns of the frame
     drives: bool = True
 
     @model_validator(mode="after")
@@ -161,10 +162,10 @@ class Drives(AtTolerances):
     def _cells(
         self, frame: pd.DataFrame, tolerance: float, rules: Rules
     ) -> Iterator[dict[str, Any]]:
-        """Yield the levels and the log ratio of each run in which one of the two converges."""
+        """Yield the levels and log ratio of each run in which one or both methods converge and none fails."""
         for _, cells in frame.groupby("data", sort=False):
             times = convergence_times(cells, self.methods, tolerance, rules)
-            runs = [run for _, run in cells.groupby(RUN)]  # in the order of the times
+            runs = [run for _, run in cells.groupby(RUN)]  # in the same order as the times
             for (_, of_run), run in zip(times.iterrows(), runs, strict=True):
                 by_method = run.set_index("method")
                 if of_run.isna().any() or np.isinf(of_run).all():
@@ -175,7 +176,7 @@ class Drives(AtTolerances):
                 yield {**levels, "ratio": math.log(second / first)}
 
     def _design(self, cells: pd.DataFrame) -> Floats:
-        """A column of ones and one a factor [cells, 1 + factors]."""
+        """Return the design matrix [cells, 1 + factors]: a column of ones, then one per factor."""
         columns = [np.ones(len(cells))]
         for factor in self.factors:
             levels = cells[factor].to_numpy(np.float64) if len(cells) else np.empty(0)
@@ -183,7 +184,7 @@ class Drives(AtTolerances):
         return np.stack(columns, axis=1)
 
     def _slope(self, design: Floats, ratios: Floats, spare: int) -> tuple[float, float]:
-        """The factor's coefficient and half its 95 % interval."""
+        """Return the factor's coefficient and half its 95 % interval."""
         found, *_ = np.linalg.lstsq(design, ratios)
         variance = float(np.sum((ratios - design @ found) ** 2)) / spare
         at = 1 + self.factors.index(self.factor)

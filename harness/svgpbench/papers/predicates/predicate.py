@@ -1,4 +1,4 @@
-"""What every predicate is: a part of a claim, and how a frame of results grades it."""
+"""Base classes of predicates, which grade a part of a claim from a frame of results."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from svgpbench.stats.rules import RULES, Rules
 
 
 class Predicate(Strict, ABC):
-    """A part of a claim: which artefact's records decide it, and how.
+    """A part of a claim, graded from the records of one artefact.
 
-    Core parts decide the claim's grade. An erratum is a part that holds where the print errs. All other
-    parts are conditions, which are shown beside the claim and never vote.
+    Core parts decide the claim's grade. An erratum part holds if the print has an error. All other parts are
+    conditions, which are shown with the claim and do not affect its grade.
     """
 
-    says: str  # the part in a few words
+    says: str  # short description of the part
     artefact: str
     key: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")] | None = None  # in the finding
     core: bool = False
@@ -34,24 +34,24 @@ class Predicate(Strict, ABC):
 
     @abstractmethod
     def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
-        """Grade the part by a frame of results."""
+        """Grade the part from a frame of results."""
 
     @property
     def compared(self) -> tuple[str, ...]:
-        """Labels of the methods it is about."""
+        """Names of the methods that the part is about."""
         return ()
 
 
 class AtTheEnd(Predicate):
-    """A part about where methods end.
+    """A part about the results of methods at the end of a run.
 
-    `budget`: "converged" lets only runs decide whose bound neither rises nor falls back beyond its region in
-    the last quarter; "equal" is for a claim about the printed number of steps at the printed rates.
+    With `budget` "converged", the part is undecided if a bound moves beyond its region in the last quarter
+    of the runs. With "equal", the claim is about the printed number of steps at the printed rates.
     """
 
     budget: Literal["converged", "equal"] = "converged"
 
     @property
     def converged(self) -> bool:
-        """Whether runs must have converged."""
+        """True if runs must have converged."""
         return self.budget == "converged"

@@ -1,6 +1,6 @@
-"""Predicates of the rates that a method stands, and of the band of rates that serve it.
+"""Predicates on the largest rate a method survives, and on the band of rates that work for it.
 
-Rates are tried on a grid, and count with every seed: what is known of a limit is a bracket, in decades.
+Rates are tried on a grid and must work for every seed. A limit is therefore known as a bracket, in decades.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from svgpbench.stats.measures import MEASURES, MeasureName
 from svgpbench.stats.rules import RULES, Rules
 
 SEEDS = 3
-"""The fewest seeds of which all count."""
+"""Fewest seeds that establish a rate."""
 
 
 class Bracket(NamedTuple):
-    """What lies between `low` and `high`, in words where it was seen."""
+    """A limit in decades between `low` and `high`; `words` has the rates that were observed."""
 
     low: float
     high: float
     words: str
 
     def against(self, other: Bracket, of: str, *, equal: bool, note: str = "") -> Effect:
-        """The difference, which is decided where the brackets are apart, or are said to be equal."""
+        """Return the difference from `other`, decided if the brackets do not overlap or `equal` is set."""
         outcome = Outcome.equal if equal else Outcome.undecided
         low, high = self.low - other.high, self.high - other.low
         if low > 0:
@@ -49,10 +49,11 @@ def _judged(effects: tuple[Effect, ...]) -> Judgement:
 
 
 class Stands(Predicate):
-    """The largest rate that a method lives with is larger than another's, over problems.
+    """A larger survived rate: the first method's largest is larger than the second's, over problems.
 
-    A death with one seed refutes a rate; a rate is lived with from `SEEDS` seeds on. The largest rate tried
-    stands for all above it. The frame has a row a walk: `data`, `method`, `rate`, `seed` and `lived`.
+    A failure with one seed refutes a rate. A rate is survived if at least `SEEDS` seeds were tried and none
+    failed. Rates above the grid are not considered. The frame has one row per walk: `data`, `method`,
+    `rate`, `seed` and `lived`.
     """
 
     predicate: Literal["stands"]
@@ -83,7 +84,10 @@ class Stands(Predicate):
 
 
 def _largest(walks: pd.DataFrame, rates: list[float]) -> Bracket:
-    """The largest rate: below it one that enough seeds lived with, above it none that killed nobody."""
+    """Return the bracket of the largest survived rate.
+
+    `low` is the largest rate that `SEEDS` seeds survived. `high` is the largest rate without a failure.
+    """
     deadly, seeds = set(walks.loc[~walks["lived"], "rate"]), Counter(walks["rate"])
     unrefuted = [rate for rate in rates if rate not in deadly]
     known = [rate for rate in unrefuted if seeds[rate] >= SEEDS]
@@ -92,21 +96,21 @@ def _largest(walks: pd.DataFrame, rates: list[float]) -> Bracket:
 
 
 def _decades(rates: list[float]) -> float:
-    """Of the largest."""
+    """Return log10 of the last, largest rate; −∞ if there is none."""
     return math.log10(rates[-1]) if rates else -math.inf
 
 
 class Band(Predicate):
-    """The band of rates that serve a method is wider than another's, over data sets.
+    """A wider band of rates that work for one method than for another, over data sets.
 
-    A rate serves where the measure is within its region of the best that the method reaches at any rate, on
-    every split and with each of `SEEDS` seeds and more; a band ends between a rate that serves and its
-    neighbour that does not. The frame has `e_rate` beside what other predicates read.
+    A rate works if the measure is within its region of the method's best over all rates, in every split and
+    seed. At least `SEEDS` seeds are needed. A band ends between a rate that works and a neighbour that does
+    not. The frame has `e_rate` in addition to the usual columns.
     """
 
     predicate: Literal["band"]
     metric: MeasureName
-    wider: tuple[str, ...]  # labels, one a rate
+    wider: tuple[str, ...]  # labels, one per rate
     narrower: tuple[str, ...]
 
     @property
@@ -132,7 +136,7 @@ class Band(Predicate):
 
 
 def _band(cells: pd.DataFrame, name: str, rules: Rules) -> Bracket:
-    """The width of the widest run of rates that serve."""
+    """Return the bracket of the width of the widest run of neighbouring rates that work."""
     measure = MEASURES[name]
     values = cells[name].where(cells["status"] == "ok")
     cells = cells.assign(loss=[loss(value, measure.better) for value in values])
@@ -155,7 +159,7 @@ def _band(cells: pd.DataFrame, name: str, rules: Rules) -> Bracket:
 
 
 def _runs(places: list[int]) -> list[tuple[int, int]]:
-    """First and last of each run of neighbours."""
+    """Return the first and last of each run of consecutive integers."""
     starts = [at for at in places if at - 1 not in places]
     ends = [at for at in places if at + 1 not in places]
     return list(zip(starts, ends, strict=True))

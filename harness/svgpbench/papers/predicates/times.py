@@ -1,8 +1,8 @@
-"""Predicates of times: of a step, paired by round, and to a quality, paired by seed.
+"""Predicates on times: of steps, paired by round, and to a quality, paired by seed.
 
-A frame of steps has `problem`, `method`, `round` and `seconds`; where `problem` is categorical, a problem
-that has no times is told. A frame of training has one row per look: `problem`, `method`, `seed`, `seconds`,
-the metrics, and `n_bound`.
+A frame of steps has `problem`, `method`, `round` and `seconds`. If `problem` is categorical, a problem
+without times is reported. A frame of training has one row per evaluation: `problem`, `method`, `seed`,
+`seconds`, the metrics, and `n_bound`.
 """
 
 from __future__ import annotations
@@ -23,38 +23,38 @@ from svgpbench.stats.measures import MEASURES
 from svgpbench.stats.rules import RULES, Rules
 
 ROUNDS = 5
-"""The fewest rounds of a timing that have quartiles worth the name."""
+"""Fewest rounds for quartiles of a timing."""
 
 REGION = 1.1
-"""A ratio of times matters beyond it."""
+"""Ratio beyond which times differ in practice."""
 
 SEEDS = 3
-"""The fewest seeds of a training that decide."""
+"""Fewest seeds of a training that decide."""
 
 
 class Quartiles(NamedTuple):
-    """Of a ratio, over rounds."""
+    """Quartiles of a ratio over rounds."""
 
     low: float
     median: float
     high: float
 
     def outcome(self, rules: Rules = RULES) -> Outcome:
-        """What they say against the region."""
+        """Return the outcome of the quartiles against the region."""
         region = rules.threshold * math.log(REGION)
         return says(math.log(self.low), math.log(self.high), region)
 
     def over(self, other: Quartiles) -> Quartiles:
-        """How many times as large as another, from quartile to quartile."""
+        """Return the ratio to another; its ends divide opposite quartiles."""
         return Quartiles(self.low / other.high, self.median / other.median, self.high / other.low)
 
     def effect(self, of: str, outcome: str, note: str, held: bool | None) -> Effect:
-        """As the ledger shows it."""
+        """Return the ratio as an effect of the ledger."""
         return Effect(of, outcome, self.median, self.low, self.high, note, held)
 
 
 class OfTimes(Predicate):
-    """How many times as long as the first method the second takes."""
+    """A part about the ratio of times, second method over first."""
 
     methods: tuple[str, str]
 
@@ -63,7 +63,7 @@ class OfTimes(Predicate):
         return self.methods
 
     def ratios(self, frame: pd.DataFrame) -> dict[str, Quartiles | str]:
-        """The ratio on each problem, or why there is none."""
+        """Return the ratio on each problem, or the reason why there is none."""
         by_problem = frame.groupby("problem", sort=False, observed=False)
         return {str(problem): self._ratio(rounds) for problem, rounds in by_problem}
 
@@ -79,11 +79,11 @@ class OfTimes(Predicate):
 
 
 class Ratio(OfTimes):
-    """The second method takes at least so many times as long as the first, on every problem.
+    """A speed-up: the second method takes at least `at_least` times as long as the first, on every problem.
 
-    The lower quartile decides: it holds from `at_least` on, fails up to `refuted_at`, and between them it
-    holds in direction only. With `at_most` the claim is of a size, "about 5 times": where the upper quartile
-    lies above, it holds in direction only.
+    The lower quartile decides. The part holds if it is at least `at_least`, and fails if it is at most
+    `refuted_at`. Between them it is `direction only`. With `at_most` the claim is of a size, such as "about
+    5 times"; the part is then also `direction only` if the upper quartile exceeds `at_most`.
     """
 
     predicate: Literal["ratio"]
@@ -109,9 +109,9 @@ class Ratio(OfTimes):
 
 
 class AsLong(OfTimes):
-    """The two methods take as long, on every problem: the quartiles of the ratio lie inside the region.
+    """Equal times of two methods on every problem: the quartiles of the ratio lie inside the region.
 
-    It fails where both lie beyond it on one side; else it is open.
+    The part fails if both quartiles lie outside on the same side, and is open otherwise.
     """
 
     predicate: Literal["as_long"]
@@ -130,9 +130,9 @@ class AsLong(OfTimes):
 
 
 class Gain(OfTimes):
-    """The ratio is larger on the other problems than on one, over problems.
+    """A gain in the ratio: it is larger on the other problems than on the problem `than`.
 
-    It is where the lower quartile of one lies beyond the upper quartile of the other, and beyond the region.
+    A problem supports the claim if its lower quartile over the upper quartile of `than` exceeds the region.
     """
 
     predicate: Literal["gain"]
@@ -160,10 +160,10 @@ class Gain(OfTimes):
 
 
 class Reaches(Predicate):
-    """The first method reaches the quality at which the second ends in less training time, on every seed.
+    """Faster training: the first method reaches the second's final quality in less time, on every seed.
 
-    The quality is the second method's last value less the measure's region of practical equivalence. Times
-    are interpolated between looks. A first method that never gets there speaks against the claim.
+    The quality is the second method's last value, relaxed by the measure's region of practical equivalence.
+    Times are interpolated between evaluations. If the first method never reaches the quality, the ratio is 0.
     """
 
     predicate: Literal["reaches"]
@@ -198,7 +198,7 @@ class Reaches(Predicate):
         return cast("dict[int, pd.DataFrame]", dict(list(looks.groupby("seed"))))
 
     def _ratio(self, first: pd.DataFrame, second: pd.DataFrame, rules: Rules) -> float:
-        """Return the second method's seconds to the quality over the first's; 0 if the first never has it."""
+        """Return the seconds to the quality, second method over first; 0 if the first never reaches it."""
         measure = MEASURES[self.metric]
         sign = 1.0 if measure.better == "higher" else -1.0
         last = float(second[self.metric].iloc[-1])
@@ -214,7 +214,7 @@ def _log(ratio: float) -> float:
 
 
 def _seconds_to(looks: pd.DataFrame, score: pd.Series[float], target: float) -> float:
-    """Return the seconds at which a score first reaches a target, between two looks in proportion; else ∞."""
+    """Return the seconds until a score reaches a target, interpolated linearly; ∞ if it never does."""
     seconds, scores = looks["seconds"].to_numpy(), score.to_numpy()
     there = np.flatnonzero(scores >= target)
     if not len(there):

@@ -1,8 +1,8 @@
-"""Predicates of what a trace shows: when a bound converges, who is sooner, where θ goes after.
+"""Predicates on traces: when a bound converges, which method converges sooner, and how θ moves afterwards.
 
-Convergence has three tolerances. A claim is graded at each, and holds where all that say something agree.
-A run that has not converged at the end of its budget is censored: it is slower than any that has. Runs that
-are all censored at a tolerance say nothing at it.
+Convergence has three tolerances. A claim is graded at each, and the grades are combined. A run that has not
+converged at the end of its budget is censored: it is slower than any run that has. A tolerance at which all
+runs are censored does not count.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ INSIDE, SOME, OUTSIDE = "inside", "some inside", "outside"
 TURNS = "turns with the tolerance"
 RUN = ["split_seed", "fold", "seed"]
 REGION = 1.1
-"""Convergence times within this ratio of each other are equal."""
+"""Ratio within which convergence times count as equal."""
 
 
 class Within(Predicate):
-    """A number of every cell of a method lies between two ends.
+    """A range for the numbers of one method: every cell lies between `at_least` and `at_most`.
 
-    Mixed where it does in some cells; open where a cell failed.
+    The part is mixed if only some cells do, and open if a cell has no number.
     """
 
     predicate: Literal["within"]
@@ -56,7 +56,7 @@ class Within(Predicate):
 
 
 def _inside(data: str, values: pd.Series[float], at_least: float, at_most: float) -> Effect:
-    """Whether the numbers of one data set lie between two ends."""
+    """Return the effect of one data set: all, some or none of its numbers lie between two ends."""
     if failed := int(values.isna().sum()):
         note = f"{failed} of {len(values)} cells have no number"
         return Effect(data, Outcome.undecided, note=note)
@@ -69,7 +69,7 @@ def _inside(data: str, values: pd.Series[float], at_least: float, at_most: float
 
 
 def _of_insides(effects: tuple[Effect, ...]) -> Grade:
-    """All data sets must be inside; mixed where some runs are."""
+    """Grade by data sets: all must be inside; mixed if some runs are; open if one is undecided."""
     outcomes = {effect.outcome for effect in effects}
     if not outcomes or Outcome.undecided in outcomes:
         return Grade.open
@@ -79,11 +79,11 @@ def _of_insides(effects: tuple[Effect, ...]) -> Grade:
 
 
 class AtTolerances(Predicate):
-    """Graded at each tolerance of convergence; mixed where it holds at one and fails at another."""
+    """A part graded at each tolerance of convergence; mixed if it holds at one and fails at another."""
 
     @abstractmethod
     def at(self, frame: pd.DataFrame, tolerance: float, rules: Rules) -> Judgement | None:
-        """Grade the part at one tolerance; None where it says nothing at it."""
+        """Grade the part at one tolerance; None if all runs are censored there."""
 
     def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
         plain = frame[frame["perturbation"] == 0]
@@ -97,7 +97,7 @@ class AtTolerances(Predicate):
 
 
 def _by_tolerance(found: Mapping[float, Judgement | None]) -> str:
-    """`holds at 5 % and 1 %, fails at 0.1 %`, where the tolerances disagree or one says nothing."""
+    """Return `holds at 5 % and 1 %, fails at 0.1 %`; empty if the tolerances agree."""
     said = {each: one.grade if one else "censored" for each, one in found.items()}
     if len(set(said.values())) == 1:
         return ""
@@ -112,7 +112,10 @@ def _silent(found: Mapping[float, Judgement | None]) -> str:
 
 
 def _over_tolerances(speaking: Mapping[float, Judgement]) -> tuple[Effect, ...]:
-    """One effect for each data set: the numbers of the middle tolerance that speaks, and where it turns."""
+    """Return one effect per data set, with the numbers of the middle uncensored tolerance.
+
+    If its outcome changes with the tolerance, the note lists the outcomes.
+    """
     names = dict.fromkeys(effect.of for one in speaking.values() for effect in one.effects)
     return tuple(_one_effect(name, speaking) for name in names)
 
@@ -133,9 +136,10 @@ def _one_effect(name: str, speaking: Mapping[float, Judgement]) -> Effect:
 
 
 class Converges(AtTolerances):
-    """The bound of a method converges within some iterations, or not before some, in every run.
+    """A range for the iterations in which a method's bound converges, in every run.
 
-    The way to the best bound starts at the larger first bound of the method and of those `beside` it.
+    The range is `at_least` to `at_most` iterations. Convergence is relative to the way from a start to the
+    best bound. The start is the largest first bound of the method and of those in `beside`.
     """
 
     predicate: Literal["converges"]
@@ -162,10 +166,10 @@ class Converges(AtTolerances):
 
 
 class Sooner(AtTolerances):
-    """The first method's bound converges sooner, by a ratio of T, in every run, over data sets.
+    """Sooner convergence: T of the second method over T of the first exceeds `ratio` in every run.
 
-    Direction only where it is sooner everywhere, and not by the claimed ratio. With `faster = false`, the
-    two converge within the ratio of each other.
+    T is the convergence time in iterations. The part is `direction only` if it would hold with `REGION`
+    instead of a larger `ratio`. With `faster = false`, the two must be within the ratio of each other.
     """
 
     predicate: Literal["sooner"]
@@ -204,7 +208,7 @@ class Sooner(AtTolerances):
     def _on_one(
         self, data: str, cells: pd.DataFrame, tolerance: float, ratio: float, rules: Rules
     ) -> Effect | None:
-        """Compare the two on one data set; None where every pair of runs is censored twice."""
+        """Compare the two on one data set; None if both methods are censored in every run."""
         times = convergence_times(cells, self.methods, tolerance, rules)
         if failed := int(times.isna().any(axis=1).sum()):
             note = f"{failed} of {len(times)} pairs have a cell that failed"
@@ -229,9 +233,9 @@ class Sooner(AtTolerances):
 
 
 class Drifts(AtTolerances):
-    """The largest range of log θ of a method after its bound has converged is at least so large.
+    """A drift of θ: after the bound has converged, the largest range of log θ is at least `at_least`.
 
-    θ is the variance, the mean lengthscale and the noise variance.
+    θ is the variance, the mean lengthscale and the noise variance. Every run must drift.
     """
 
     predicate: Literal["drifts"]
@@ -263,7 +267,7 @@ class Drifts(AtTolerances):
 
 
 def _range_after(theta: pd.DataFrame, time: float) -> float:
-    """The largest range of a column of logarithms from an iteration on; NaN where that never comes."""
+    """Return the largest range over the columns of log θ from iteration `time` on; NaN if it has no rows."""
     after = theta[theta.index >= time]
     return float((after.max() - after.min()).max()) if len(after) else math.nan
 
@@ -271,9 +275,10 @@ def _range_after(theta: pd.DataFrame, time: float) -> float:
 def convergence_times(
     cells: pd.DataFrame, methods: Sequence[str], tolerance: float, rules: Rules = RULES
 ) -> pd.DataFrame:
-    """Return T of each run on one data set [runs, methods]; NaN of a failed cell, infinite if censored.
+    """Return T of each run on one data set [runs, methods], in iterations.
 
-    Runs are by split, fold and seed. `cells` has a `bound_trace` for each cell.
+    T is NaN for a failed cell and infinite if censored. Runs are indexed by split, fold and seed. `cells`
+    has a `bound_trace` for each cell.
     """
     times: dict[Hashable, dict[str, float]] = {}
     for run, several in cells[cells["method"].isin(methods)].groupby(RUN):

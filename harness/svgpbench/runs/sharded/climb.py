@@ -1,8 +1,8 @@
 """E-steps of t-SVGP on all data: each is a map over shards and a tree of sums.
 
-With whitened dual parameters (c, C) the step of rate ρ is (1 − ρ)(c, C) + ρ Σ_i (λ₁ᵢwᵢ, βᵢwᵢwᵢᵀ), and the
-bound Σ_i V_i − KL: both see the data through sums over rows (Adam et al. 2021, Eqs. 22–24). With Gaussian
-noise one step of rate 1 is the best q, and the bound SGPR's (Titsias 2009).
+With whitened dual parameters (c, C), a step of rate ρ gives (1 − ρ)(c, C) + ρ Σ_i (λ₁ᵢwᵢ, βᵢwᵢwᵢᵀ). The
+bound is Σ_i V_i − KL. Both depend on the data through sums over rows (Adam et al. 2021, Eqs. 22–24). With
+Gaussian noise, one step of rate 1 gives the best q, and the bound is SGPR's (Titsias 2009).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from svgpbench.tree import tree_map
 
 
 class Step(NamedTuple):
-    """One pass over the data."""
+    """A pass over the data."""
 
     bound: float  # at the state before the step
     seconds: float
@@ -36,7 +36,7 @@ class Step(NamedTuple):
 
 
 class ShardedRun(NamedTuple):
-    """What the passes leave; the last step is an evaluation of the state alone."""
+    """Results of the passes; the last step only evaluates the bound of the state."""
 
     theta: Theta
     state: Tree
@@ -59,10 +59,10 @@ def climb(
     seed: int = 0,
     on_step: Callable[[Step], None] = lambda step: None,
 ) -> ShardedRun:
-    """E-steps from q = p at the initial θ, and the bound after them.
+    """Run E-steps from q = p at the initial θ, and evaluate the bound before each and at the end.
 
     Raises:
-        UserError: for a likelihood whose steps are halved, which no sum over shards can be, or that samples.
+        UserError: if the likelihood samples or has steps that are halved, which are not sums over shards.
     """
     if model.likelihood.damps or model.likelihood.samples:
         raise UserError(
@@ -90,7 +90,7 @@ def climb(
 
 
 def _units(found: Moments, model: Model) -> Units:
-    """Standard units; targets that are no real numbers stay as they are."""
+    """Return standard units; targets that are not real-valued are not scaled."""
     spread = np.sqrt(found.squares / found.rows)
     constant = spread <= 1e-12 * np.maximum(1.0, np.abs(found.mean))
     centre, scale = found.mean.copy(), np.where(constant, 1.0, spread)
@@ -108,7 +108,10 @@ def _start(
     inducing: InducingConfig,
     seed: int,
 ) -> Theta:
-    """θ at the start, its inducing inputs among the rows of one shard."""
+    """Return the initial θ, with inducing inputs from the rows of one shard.
+
+    Raises `UserError` if the shard has fewer rows than inducing inputs.
+    """
     X, _ = units.of(*read(shard, columns))
     if inducing.count > len(X):
         raise UserError(f"inducing inputs: {inducing.count} of {len(X)} rows of a shard")

@@ -1,4 +1,4 @@
-"""What one worker does of a step: its shard, a chunk of rows at a time, to sums of the size of q."""
+"""The work of one shard in a step: chunks of rows are reduced to sums of the size of q."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ METHOD = DualSVGP()
 
 
 class Units(NamedTuple):
-    """What rows are centred by and divided by: inputs and, last, the target, each [D + 1]."""
+    """Centre and scale of rows: inputs and, last, the target, each [D + 1]."""
 
     centre: Floats
     scale: Floats
 
     def of(self, X: Floats, y: Floats) -> tuple[Floats, Floats]:
-        """Rows in these units."""
+        """Return rows in these units."""
         standard = (X - self.centre[:-1]) / self.scale[:-1]
         return standard, (y - self.centre[-1]) / self.scale[-1]
 
 
 class Work(NamedTuple):
-    """What is the same for every shard and every step."""
+    """Settings that are the same for every shard and every step."""
 
     model: Model
     columns: Columns
@@ -47,16 +47,16 @@ class Work(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """What shards add up to."""
+    """Sums over rows of one or more shards."""
 
-    sites: Any  # the dual parameters that an E-step of rate 1 makes of the rows alone
+    sites: Any  # dual parameters after an E-step of rate 1 on these rows alone
     expected: float  # Σ V at the state before the step
     rows: int
     peak_memory_bytes: int  # the most that one worker held
 
 
 def added(one: Sums, other: Sums) -> Sums:
-    """The sums of both."""
+    """Return the sums of both; the peak memory is the larger one."""
     return Sums(
         tree_map(lambda a, b: a + b, one.sites, other.sites),
         one.expected + other.expected,
@@ -66,7 +66,7 @@ def added(one: Sums, other: Sums) -> Sums:
 
 
 def sums(shard: Shard, work: Work, theta: Theta, state: Tree) -> Sums:
-    """The sums of one shard at θ and the whitened dual parameters, both on the host."""
+    """Return the sums of one shard at θ and the whitened dual parameters, both on the host."""
     X, y = work.units.of(*read(shard, work.columns))
     ops = _ops(work.backend, shard.device)
     total: Sums | None = None
@@ -79,7 +79,7 @@ def sums(shard: Shard, work: Work, theta: Theta, state: Tree) -> Sums:
 
 
 def negative_kl(model: Model, theta: Theta, state: Tree) -> float:
-    """−KL[q ‖ p] on NumPy."""
+    """Return −KL[q ‖ p], computed with NumPy."""
     D = np.asarray(theta.inducing).shape[-1]
     trainer = _trainer(load_backend("numpy"), model, theta, np.zeros((1, D)), np.zeros(1))
     return _bound(trainer, state, 0.0)
@@ -113,7 +113,7 @@ def _trainer(ops: Ops, model: Model, theta: Theta, X: Floats, y: Floats) -> Trai
 
 
 def _ops(backend: BackendConfig, device: int) -> Ops:
-    """The backend on one of its devices; raises `UserError` where it computes on one alone."""
+    """Return the backend on device number `device`; raises `UserError` if it supports only one."""
     ops = _loaded(backend)
     if not device:
         return ops
@@ -125,7 +125,7 @@ def _ops(backend: BackendConfig, device: int) -> Ops:
 
 @functools.lru_cache(maxsize=1)
 def _loaded(backend: BackendConfig) -> Ops:
-    """The backend, in a process that has not imported its framework yet."""
+    """Return the backend, after setting the variables that its framework reads at import."""
     if framework_of(backend.name) is not None:
         for name, value in worker_environment(backend.device, 1).items():
             os.environ.setdefault(name, value)

@@ -1,4 +1,4 @@
-"""A Parquet table in shards: some of its row groups each, read by whoever works on them."""
+"""Shards of a Parquet table: each has some of its row groups, and a worker reads only those."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class Columns(NamedTuple):
-    """Which columns of the table are read."""
+    """Names of the table's columns that are read."""
 
     features: tuple[str, ...]
     target: str
@@ -24,12 +24,12 @@ class Columns(NamedTuple):
 
 @dataclass(frozen=True)
 class Shard:
-    """Some row groups of a file, one after another."""
+    """Consecutive row groups of a file."""
 
     path: str
     groups: tuple[int, ...]
     rows: int
-    device: int = 0  # which of its kind works on it
+    device: int = 0  # index of the device that computes it
 
 
 class Moments(NamedTuple):
@@ -41,9 +41,9 @@ class Moments(NamedTuple):
 
 
 def shards_of(path: Path, rows: int) -> list[Shard]:
-    """The shards of a file, of row groups that hold at least so many rows together, the last fewer.
+    """Split a file into shards of at least `rows` rows each; the last one may have fewer.
 
-    Raises `UserError` for a file that is no Parquet table or has no rows.
+    Raises `UserError` if the file is not a Parquet table or has no rows.
     """
     found: list[Shard] = []
     with _opened(path) as file:
@@ -61,9 +61,9 @@ def shards_of(path: Path, rows: int) -> list[Shard]:
 
 
 def columns_of(path: Path, target: str, features: Sequence[str] = ()) -> Columns:
-    """The columns to read: all but the target where no features are named.
+    """Return the columns to read: all except the target if no features are named.
 
-    Raises `UserError` for one that the file does not have, and for one that holds no numbers.
+    Raises `UserError` if a column is missing or does not hold numbers.
     """
     with _opened(path) as file:
         schema = file.schema_arrow
@@ -81,9 +81,9 @@ def columns_of(path: Path, target: str, features: Sequence[str] = ()) -> Columns
 
 
 def read(shard: Shard, columns: Columns) -> tuple[Floats, Floats]:
-    """Inputs [n, D] and target [n] of a shard.
+    """Return inputs [n, D] and target [n] of a shard.
 
-    Raises `UserError` for a value that is no finite number.
+    Raises `UserError` if a value is not finite.
     """
     names = [*columns.features, columns.target]
     with _opened(Path(shard.path)) as file:
@@ -96,7 +96,7 @@ def read(shard: Shard, columns: Columns) -> tuple[Floats, Floats]:
 
 
 def moments(shard: Shard, columns: Columns) -> Moments:
-    """What standardisation needs of a shard."""
+    """Return the moments of a shard, for standardisation."""
     X, y = read(shard, columns)
     rows = np.concatenate([X, y[:, None]], axis=-1)
     mean = rows.mean(axis=0)
@@ -104,7 +104,7 @@ def moments(shard: Shard, columns: Columns) -> Moments:
 
 
 def merged(one: Moments, other: Moments) -> Moments:
-    """The moments of both. Source: Chan, Golub and LeVeque 1979."""
+    """Return the moments of both together. Source: Chan, Golub and LeVeque 1979."""
     rows, apart = one.rows + other.rows, other.mean - one.mean
     mean = one.mean + apart * (other.rows / rows)
     squares = one.squares + other.squares + apart**2 * (one.rows * other.rows / rows)

@@ -1,4 +1,4 @@
-"""Who computes the sums: this process, its devices, or the workers of a Dask cluster."""
+"""Workers that compute the sums: this process, its devices, or a Dask cluster."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class Workers:
-    """This process: one shard after another."""
+    """Serial workers: this process computes one shard after another."""
 
     def total(
         self,
@@ -22,7 +22,7 @@ class Workers:
         arguments: tuple[Any, ...],
         add: Callable[[T, T], T],
     ) -> T:
-        """The tree of sums of function(shard, *arguments) over all shards; raises what that raises."""
+        """Return the sum of function(shard, *arguments) over all shards; its errors are raised here."""
         shared = self._share(arguments)
         parts = (self._call(function, shard, *shared) for shard in shards)
         found: T = self._fetch(in_pairs(parts, lambda a, b: self._call(add, a, b)))
@@ -39,7 +39,7 @@ class Workers:
 
 
 class OnDevices(Workers):
-    """This process, its devices side by side: shards are dealt out to them, and a thread waits on each."""
+    """Devices of this process that compute in parallel: shards are assigned to them in turn."""
 
     def __init__(self, count: int) -> None:
         self.count = count
@@ -58,7 +58,10 @@ class OnDevices(Workers):
 
 
 class OnDask(Workers):
-    """The workers of a Dask client: a task a shard, sums added where they are; only the root comes here."""
+    """Dask workers of a client, with one task per shard.
+
+    They also add the sums; only the total is returned to this process.
+    """
 
     def __init__(self, client: Any) -> None:
         self.client = client
@@ -75,7 +78,10 @@ class OnDask(Workers):
 
 
 def in_pairs(parts: Iterable[T], add: Callable[[T, T], T]) -> T:
-    """The sum of some, as a tree: rounding grows with its depth, and pairs may be added anywhere."""
+    """Return the sum of parts by adding pairs.
+
+    Rounding grows with the depth of the tree, and pairs may be added on any worker.
+    """
     row = list(parts)
     while len(row) > 1:
         pairs = [add(a, b) for a, b in zip(row[::2], row[1::2], strict=False)]

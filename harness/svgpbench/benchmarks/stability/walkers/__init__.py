@@ -1,1 +1,1 @@
-"""A file a library: how one of its natural gradients takes a step; run by the Python that has it."""
+"""Walkers, one file per library: its natural-gradient steps, run by the Python that has the library."""

@@ -12,7 +12,7 @@ SMALLEST_POSITIVE = 1e-6  # θ = floor + softplus(raw), as in svgpbench
 
 
 def versions() -> dict[str, str]:
-    """Of the library and what it stands on."""
+    """Return the versions of the library and its dependencies."""
     import gpflow
     import tensorflow as tf
 
@@ -20,7 +20,7 @@ def versions() -> dict[str, str]:
 
 
 class GPflow:
-    """`gpflow.models.SVGP` at its start, q = p."""
+    """Walker of a `gpflow.models.SVGP`, at its start, q = p."""
 
     def __init__(self, arrays: dict[str, Any], request: dict[str, Any]) -> None:
         import gpflow
@@ -63,30 +63,30 @@ class GPflow:
         self.e_step, self.elbo = tf.function(e_step), tf.function(self.model.elbo)
 
     def step(self, k: int) -> None:
-        """One natural-gradient step."""
+        """Take one natural-gradient step on minibatch `k`."""
         rows = self.rows[k]
         self.e_step(self.tf.constant(self.X[rows]), self.tf.constant(self.y[rows]))
 
     def bound(self) -> float:
-        """The model's ELBO."""
+        """Return the model's ELBO from the checked rows."""
         rows = self.checked
         return float(self.elbo((self.tf.constant(self.X[rows]), self.tf.constant(self.y[rows]))))
 
     def state(self) -> Any:
-        """Mean and factor."""
+        """Return the mean of q and the Cholesky factor of its covariance."""
         return self.model.q_mu.numpy(), self.model.q_sqrt.numpy()
 
     def restore(self, state: Any) -> None:
-        """Put both back."""
+        """Set the mean and the factor of q."""
         self.model.q_mu.assign(state[0])
         self.model.q_sqrt.assign(state[1])
 
     def variances(self, k: int) -> Floats:
-        """Of q(f), [b, P]."""
+        """Return the variances of q(f) at minibatch `k`, [b, P]."""
         found: Floats = self.model.predict_f(self.tf.constant(self.X[self.rows[k]]))[1].numpy()
         return found
 
 
 def build(arrays: dict[str, Any], request: dict[str, Any]) -> GPflow:
-    """A walker at its start."""
+    """Return a walker at its start."""
     return GPflow(arrays, request)

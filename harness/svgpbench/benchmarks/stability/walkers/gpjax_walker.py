@@ -1,4 +1,4 @@
-"""GPJax's natural gradients: `natgrad` on its whitened Gaussian, which backs off, and `dual`, its t-SVGP."""
+"""GPJax's natural gradients: `natgrad` on its whitened Gaussian, with back-off, and `dual`, its t-SVGP."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Floats = npt.NDArray[Any]
 
 
 def versions() -> dict[str, str]:
-    """Of the library and what it stands on."""
+    """Return the versions of the library and its dependencies."""
     import gpjax
     import jax
 
@@ -19,7 +19,7 @@ def versions() -> dict[str, str]:
 
 
 class GPJax:
-    """A variational family at its start, q = p, split into q and all else."""
+    """Walker of a variational family, at its start, q = p, split into q and all else."""
 
     def __init__(self, arrays: dict[str, Any], request: dict[str, Any]) -> None:
         import jax
@@ -78,28 +78,28 @@ class GPJax:
         return self.jax.numpy.asarray(X), self.jax.numpy.asarray(y)
 
     def step(self, k: int) -> None:
-        """One natural-gradient step."""
+        """Take one natural-gradient step on minibatch `k`."""
         self.q = self.compiled[0](self.q, *self._rows(self.arrays["rows"][k]))
 
     def bound(self) -> float:
-        """The family's ELBO."""
+        """Return the family's ELBO from the checked rows."""
         return float(self.compiled[1](self.q, *self._rows(self.arrays["checked"])))
 
     def state(self) -> Any:
-        """The leaves of q."""
+        """Return the leaves of q."""
         return self.jax.tree_util.tree_leaves(self.q)
 
     def restore(self, state: Any) -> None:
-        """Q from its leaves."""
+        """Set q from its leaves."""
         tree = self.jax.tree_util
         self.q = tree.tree_unflatten(tree.tree_structure(self.q), state)
 
     def variances(self, k: int) -> Floats:
-        """Of q(f), [b]."""
+        """Return the variances of q(f) at minibatch `k`, [b]."""
         found: Floats = np.asarray(self.compiled[2](self.q, self._rows(self.arrays["rows"][k])[0]))
         return found
 
 
 def build(arrays: dict[str, Any], request: dict[str, Any]) -> GPJax:
-    """A walker at its start."""
+    """Return a walker at its start."""
     return GPJax(arrays, request)

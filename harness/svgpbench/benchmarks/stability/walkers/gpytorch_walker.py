@@ -1,7 +1,8 @@
 """GPyTorch's NGD on its whitened strategy, as in its own notebook, with either natural distribution.
 
-`ngd` has `NaturalVariationalDistribution`, `ngd-tril` the one that its documentation calls more stable.
-Expectations without a closed form are sampled as often as the other libraries sample them.
+Method `ngd` uses `NaturalVariationalDistribution`. Method `ngd-tril` uses
+`TrilNaturalVariationalDistribution`, which GPyTorch's documentation calls more stable. Expectations without
+a closed form use as many samples as in the other libraries.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ SAMPLES = 100
 
 
 def versions() -> dict[str, str]:
-    """Of the library and what it stands on."""
+    """Return the versions of the library and its dependencies."""
     import gpytorch
     import torch
 
@@ -24,7 +25,7 @@ def versions() -> dict[str, str]:
 
 
 class GPyTorch:
-    """An `ApproximateGP` at its start, q = p."""
+    """Walker of an `ApproximateGP`, at its start, q = p."""
 
     def __init__(self, arrays: dict[str, Any], request: dict[str, Any]) -> None:
         import gpytorch
@@ -55,10 +56,10 @@ class GPyTorch:
         self.elbo = gpytorch.mlls.VariationalELBO(self.likelihood, self.model, num_data=self.n)
         self.parameters = list(self.model.variational_parameters())
         self.ngd = gpytorch.optim.NGD(self.parameters, num_data=self.n, lr=request["rate"])
-        self.bound()  # a first call starts q at the prior
+        self.bound()  # the first call sets q to the prior
 
     def step(self, k: int) -> None:
-        """One step of NGD; q is then looked at, which is where a precision outside the cone raises."""
+        """Take one step of NGD, then evaluate q, which raises if its precision is not positive definite."""
         rows = self.rows[k]
         self.ngd.zero_grad()
         (-self.elbo(self.model(self.X[rows]), self.y[rows])).backward()
@@ -67,23 +68,26 @@ class GPyTorch:
             self.model.variational_strategy.variational_distribution  # noqa: B018
 
     def bound(self) -> float:
-        """The ELBO of all data."""
+        """Return the ELBO for all data, from the checked rows."""
         rows = self.checked
         with self.torch.no_grad():
             return self.n * float(self.elbo(self.model(self.X[rows]), self.y[rows]))
 
     def state(self) -> Any:
-        """The natural parameters."""
+        """Return the natural parameters of q."""
         return [x.detach().clone().numpy() for x in self.parameters]
 
     def restore(self, state: Any) -> None:
-        """Put them back."""
+        """Set the natural parameters of q."""
         with self.torch.no_grad():
             for parameter, value in zip(self.parameters, state):  # noqa: B905
                 parameter.copy_(self.torch.as_tensor(value))
 
     def variances(self, k: int) -> Floats:
-        """Of q(f), [b] or [P, b]; `variance` itself would lift those below a smallest one."""
+        """Return the variances of q(f) at minibatch `k`, [b] or [P, b].
+
+        GPyTorch's `variance` is not used, because it raises small ones to a least value.
+        """
         with self.torch.no_grad():
             q = self.model(self.X[self.rows[k]])
             found: Floats = q.lazy_covariance_matrix.diagonal(dim1=-1, dim2=-2).numpy()
@@ -91,7 +95,7 @@ class GPyTorch:
 
 
 def svgp(arrays: dict[str, Any], request: dict[str, Any], classes: int) -> Any:
-    """The model; latents of several classes share the kernel and the inducing inputs."""
+    """Build the model. The latent functions of several classes share the kernel and the inducing inputs."""
     import gpytorch
     import torch
 
@@ -130,5 +134,5 @@ def svgp(arrays: dict[str, Any], request: dict[str, Any], classes: int) -> Any:
 
 
 def build(arrays: dict[str, Any], request: dict[str, Any]) -> GPyTorch:
-    """A walker at its start."""
+    """Return a walker at its start."""
     return GPyTorch(arrays, request)

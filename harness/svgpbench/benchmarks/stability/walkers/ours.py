@@ -24,12 +24,12 @@ STAND_ON = ("numpy", "jax", "torch", "tensorflow", "tensorflow-cpu")
 
 
 def versions() -> dict[str, str]:
-    """Of what the steps stand on."""
+    """Return the versions of NumPy and of the frameworks."""
     return {name: v for name, v in installed_versions().items() if name in STAND_ON}
 
 
 class Ours:
-    """A method at its start, q = p."""
+    """Walker of one of our methods, at its start, q = p."""
 
     def __init__(self, arrays: dict[str, Any], request: dict[str, Any]) -> None:
         pin(request["backend"], request["threads"], [])
@@ -61,7 +61,7 @@ class Ours:
         return self.ops.asarray(np.float64(len(self.arrays["y"]) / len(rows)))
 
     def step(self, k: int) -> None:
-        """One E-step."""
+        """Take one E-step on minibatch `k`."""
         rows = self.arrays["rows"][k]
         batches = tree_map(lambda x: x[None], self._batch(rows, k))
         self.q = self.steps.e_phase_batches(
@@ -69,7 +69,7 @@ class Ours:
         )
 
     def bound(self) -> float:
-        """The method's bound."""
+        """Return the method's bound from the checked rows."""
         rows = self.arrays["checked"]
         batch = self._batch(rows, -1)
         f = self.steps.factor(self.raw, self.prior, batch)
@@ -78,16 +78,16 @@ class Ours:
         )
 
     def state(self) -> Any:
-        """The leaves of q are never changed in place."""
+        """Return the leaves of q, which no step changes in place."""
         return [self.ops.to_numpy(x) for x in leaves(self.q)]
 
     def restore(self, state: Any) -> None:
-        """Q from its leaves."""
+        """Set q from its leaves."""
         arrays = iter(state)
         self.q = tree_map(lambda _: self.ops.asarray(next(arrays)), self.q)
 
     def variances(self, k: int) -> Floats:
-        """Of q(f), [P, b]."""
+        """Return the variances of q(f) at minibatch `k`, [P, b]."""
         ops, theta = self.ops, constrain(self.ops, self.raw)
         batch = self._batch(self.arrays["rows"][k], k)
         f = factor_at(ops, self.model, self.method, theta, self.prior, batch.X)
@@ -96,5 +96,5 @@ class Ours:
 
 
 def build(arrays: dict[str, Any], request: dict[str, Any]) -> Ours:
-    """A walker at its start."""
+    """Return a walker at its start."""
     return Ours(arrays, request)

@@ -1,6 +1,6 @@
 """Peer libraries that steps are compared with, each run by the Python of its own environment.
 
-They come through entry points, ours by the same door. A peer's script speaks the protocol of
+All peers are entry points, also those that come with svgpbench. A peer's script speaks the protocol of
 `svgpbench.benchmarks.timing.worker` through `serve.py`, and imports nothing of svgpbench.
 """
 
@@ -21,25 +21,25 @@ from svgpbench.plugins import PEERS, load, whole
 __all__ = ["SERVE", "Located", "Peer", "known_peers", "locate_peers"]
 
 SERVE = Path(__file__).with_name("serve.py")
-"""What a peer's Python runs, with the peer's script as its first argument."""
+"""Script that a peer's Python runs, with the peer's script as its first argument."""
 
 
 def known_peers() -> dict[str, Peer]:
-    """Every peer that can be loaded, by name."""
+    """Return every peer that can be loaded, by name."""
     return whole(PEERS)
 
 
 def locate_peers(
     names: Iterable[str] | None, python: str | None = None, tell: Tell = lambda text: None
 ) -> dict[str, Located]:
-    """The peers that are timed, by the names that tables show, each with a Python that has it.
+    """Return the peers to be timed, by their names in tables, each with a Python that has it.
 
     Args:
-        names: `NAME`, or `NAME@PATH` for a candidate beside the release; None means those that a
+        names: `NAME`, or `NAME@PATH` for a candidate beside the release; None means the peers that a
             variable or `python` provides.
-        python: one that has the releases; by default that of a peer's variable, or of an environment
+        python: Python that has the releases; by default that of a peer's variable, or of an environment
             that is made on demand.
-        tell: called with a line of text a step of making an environment.
+        tell: called with one line of text at each step of making an environment.
 
     Raises:
         UserError: for an unknown peer, a Python that is missing or lacks the peer, an environment that
@@ -63,7 +63,7 @@ def locate_peers(
 
 
 def peer_python(name: str) -> str | None:
-    """A Python that a peer's variable names, or of an environment that is there; makes nothing."""
+    """Return the Python of a peer's variable or of an existing environment, or None. Makes nothing."""
     peer: Peer = load(PEERS, name)
     made = find_environment(name, peer.requirements)
     return os.environ.get(peer.variable) or (str(made) if made else None)
@@ -87,7 +87,10 @@ def _python_of(name: str, peer: Peer, python: str | None, tell: Tell) -> Path:
 
 
 def check_python(peer: Peer, given: str, origin: str) -> Path:
-    """The interpreter at `given`, once it says that it has the peer; `origin` is who named it."""
+    """Return the path of the Python `given`, after checking that it has the peer.
+
+    Raises `UserError` otherwise, with `origin`, the option or variable that named it.
+    """
     if not _has(peer.module, given, origin):
         raise UserError(
             f"{origin} {given}: has no {peer.module}; install it there: "

@@ -1,4 +1,4 @@
-"""A candidate of a peer, `NAME@PATH`: a wheel or a source folder, timed beside the release."""
+"""Candidates of a peer, `NAME@PATH`: a wheel or a source folder, timed beside the release."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ NOT_SOURCE = {".git", "__pycache__", "build", "dist", ".venv", ".tox", ".mypy_ca
 
 
 def make_candidate(name: str, peer: Peer, given: str, tell: Tell) -> Path:
-    """The Python of an environment with a candidate in the release's place.
+    """Return the Python of an environment with a candidate in place of the release.
 
-    Raises `UserError` where there is no such wheel or folder, and where it cannot be installed.
+    Raises `UserError` if there is no such wheel or folder, or if it cannot be installed.
     """
     path = Path(given).expanduser().absolute()
     if not (path.is_dir() or (path.is_file() and path.suffix == ".whl")):
@@ -26,7 +26,10 @@ def make_candidate(name: str, peer: Peer, given: str, tell: Tell) -> Path:
 
 
 def _digest(path: Path) -> str:
-    """Of a wheel's bytes; of a folder's names, sizes and times, as it may hold gigabytes."""
+    """Return a digest of a wheel's bytes, or of the names, sizes and times of a folder's files.
+
+    A folder's bytes are not read, because it may hold gigabytes.
+    """
     if path.is_file():
         return hashlib.sha256(path.read_bytes()).hexdigest()
     told = []

@@ -1,4 +1,4 @@
-"""Environments of peers: made once in a folder of the user's cache, complete or not there."""
+"""Environments of peers, made once in a folder of the user's cache. One is either complete or absent."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ Tell = Callable[[str], None]
 
 
 def environments_folder() -> Path:
-    """Where environments lie: SVGPBENCH_PEERS, or a folder of the user's cache."""
+    """Return the folder of the environments: SVGPBENCH_PEERS, or a folder of the user's cache."""
     if chosen := os.environ.get(FOLDER_VARIABLE):
         return Path(chosen).expanduser().absolute()
     return user_cache_path("svgpbench", appauthor=False) / "peers"
 
 
 def find_environment(name: str, requirements: Sequence[str], contents: str = "") -> Path | None:
-    """The Python of an environment that was made; None where there is none."""
+    """Return the Python of an existing complete environment, or None."""
     folder = _folder(name, requirements, contents)
     python = _python(folder)
     return python if (folder / COMPLETE).is_file() and python.exists() else None
@@ -40,23 +40,23 @@ def find_environment(name: str, requirements: Sequence[str], contents: str = "")
 def make_environment(
     name: str, requirements: Sequence[str], tell: Tell, contents: str = ""
 ) -> Path:
-    """The Python of an environment that has `requirements`; makes it where it is not there.
+    """Return the Python of an environment that has `requirements`, and make it if it does not exist.
 
     Args:
-        name: the first part of its folder's name.
-        requirements: what pip is to install.
-        tell: called with a line of text a step.
-        contents: a digest of what requirements refer to by a path; another one is another environment.
+        name: first part of the name of its folder.
+        requirements: requirements that pip installs.
+        tell: called with one line of text at each step.
+        contents: digest of what `requirements` refer to by path; another digest is another environment.
 
     Raises:
-        UserError: it cannot be made; nothing of it is left.
+        UserError: if it cannot be made; nothing of it is left.
     """
     folder = _folder(name, requirements, contents)
     lock = _locked(name, folder, tell)
     try:
         if python := find_environment(name, requirements, contents):
             return python
-        shutil.rmtree(folder, ignore_errors=True)  # of a process that was killed
+        shutil.rmtree(folder, ignore_errors=True)  # left by a process that was killed
         try:
             tell(f"{name}: making its environment in {folder}")
             _run(name, (sys.executable, "-m", "venv", str(folder)), tell)

@@ -1,8 +1,8 @@
 """GPflow's SVGP, whitened, with natural gradients for q and Adam for θ. Served by `serve.py`.
 
-The E-step of method `natgrad` is the one of GPflow's own notebooks, in one `tf.function` whose batch is an
+The E-step of method `natgrad` is that of GPflow's own notebooks, in one `tf.function` whose batch is an
 argument. Method `natgrad retraced` runs the same E-step as the public MNIST notebook of Adam et al. (2021)
-does: a new `tf.function` in every iteration, which TensorFlow traces again. Their M-steps are the same.
+does: in a new `tf.function` in every iteration, which TensorFlow traces again. Their M-steps are the same.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ RETRACED = "natgrad retraced"
 
 
 def start(threads: int) -> None:
-    """Sizes of the thread pools, before TensorFlow starts them."""
+    """Set the sizes of the thread pools, before TensorFlow starts them."""
     tf.config.threading.set_intra_op_parallelism_threads(threads)
     tf.config.threading.set_inter_op_parallelism_threads(threads)
 
 
 class Step:
-    """A step of a model at its start, traced once: as a graph of TensorFlow's, and compiled by XLA.
+    """Step of a model at its start, traced once: as a TensorFlow graph, and compiled by XLA.
 
-    With method `natgrad retraced`, E-steps are traced at every call, as a graph alone.
+    With method `natgrad retraced`, E-steps are traced at every call, and only as a graph.
     """
 
     def __init__(self, p: dict[str, Any], method: str, name: str) -> None:
@@ -46,7 +46,7 @@ class Step:
         arguments: tuple[Any, ...] = self.batch
         if name == "em_step":
             arguments = ([self.batch, *later[:-1]], later[-1])
-            self.batch = later[-1]  # the bound after it is of the M-step's batch
+            self.batch = later[-1]  # the bound after the step is on the M-step's batch
         elif name == "predict":
             arguments = rows(p["X_new"], p["y_new"])
         make: dict[str, Callable[[], Callable[..., Any]]] = {
@@ -73,13 +73,13 @@ class Step:
         self.start = [(v, v.numpy()) for v in self.model.variables]
 
     def figure(self, result: Any) -> float:
-        """The mean log density, or the bound on the batch after the step."""
+        """Return the mean log density, or the bound on the batch after the step."""
         if self.name == "predict":
             return float(result[0].numpy().mean())
         return float(self.model.elbo(self.batch).numpy())
 
     def reset(self) -> None:
-        """Put every variable of the model back to its start."""
+        """Set every variable of the model back to its start."""
         for variable, value in self.start:
             variable.assign(value)
 
@@ -88,7 +88,7 @@ build = Step
 
 
 class Learner:
-    """A model that trains on what it is fed."""
+    """Model that trains on the batches it is fed."""
 
     def __init__(self, p: dict[str, Any], method: str, mode: str) -> None:
         self.rows, self.model, self.noise = rows_of(p), build_model(p), p["noise"]
@@ -109,36 +109,36 @@ class Learner:
         self.start = [(v, v.numpy()) for v in (*self.model.variables, *adam.variables)]
 
     def on_batches(self, step: Callable[..., None]) -> Callable[[], None]:
-        """The iteration on the batches that were fed last."""
+        """Return a call of the iteration on the batches fed last."""
         return awaited(lambda: step(self.batches[:-1], self.batches[-1]), ())
 
     def feed(self, batches: Any, noise: Any) -> None:
-        """Rows of each E-step and of the M-step, and their draws."""
+        """Set the rows of each E-step and of the M-step, and their draws."""
         self.batches = [self.rows(*batch) for batch in batches]
         self.draw(noise)
 
     def draw(self, noise: Any) -> None:
-        """Have the likelihood take these draws, where it samples."""
+        """Set the draws of the likelihood, if it samples."""
         if noise.size:
             self.model.likelihood.draws.assign(noise)
 
     def elbo(self) -> float:
-        """The model's own, from the checked rows."""
+        """Return the model's own bound from the checked rows."""
         self.draw(self.noise)
         return float(self.bound(self.seen))
 
     def figure(self, result: Any) -> float:
-        """The bound after a call."""
+        """Return the bound after a call."""
         return self.elbo()
 
     def predict(self) -> tuple[Any, Any, Any]:
-        """Moments of q(f) at the new rows, and the variance of Gaussian noise."""
+        """Return moments [P, t] of q(f) at the new rows, and the variance of Gaussian noise, or 0."""
         mean, variance = self.moments(self.X_new)
         noise = getattr(self.model.likelihood, "variance", None)
         return mean.numpy().T, variance.numpy().T, 0.0 if noise is None else noise.numpy()
 
     def reset(self) -> None:
-        """Model and Adam as they were."""
+        """Set the model and Adam back to their start."""
         for variable, value in self.start:
             variable.assign(value)
 
@@ -147,7 +147,7 @@ learner = Learner
 
 
 def rows_of(p: dict[str, Any]) -> Callable[..., tuple[Any, Any]]:
-    """Rows as the likelihood takes them."""
+    """Return a function that converts rows to the types that the likelihood takes."""
     kind = tf.int64 if str(p["likelihood"]) == "softmax" else tf.float64
 
     def rows(X: Any, y: Any) -> tuple[Any, Any]:
@@ -157,7 +157,7 @@ def rows_of(p: dict[str, Any]) -> Callable[..., tuple[Any, Any]]:
 
 
 def awaited(step: Callable[..., Any], arguments: tuple[Any, ...]) -> Callable[[], Any]:
-    """The step, with the device's work in it."""
+    """Return a call of the step that waits for the device."""
     on_gpu = bool(tf.config.list_physical_devices("GPU"))
 
     def call() -> Any:
@@ -170,7 +170,7 @@ def awaited(step: Callable[..., Any], arguments: tuple[Any, ...]) -> Callable[[]
 
 
 def build_model(p: dict[str, Any]) -> Any:
-    """Whitened SVGP with Matérn-5/2 at q = p, the jitter and positive floor of the problem."""
+    """Build a whitened SVGP with Matérn-5/2 at q = p, with the problem's jitter and a positive floor."""
     gpflow.config.set_default_jitter(float(p["jitter"]))
     gpflow.config.set_default_positive_minimum(SMALLEST_POSITIVE)
     kernel = gpflow.kernels.Matern52(variance=float(p["variance"]), lengthscales=p["lengthscales"])
@@ -185,7 +185,7 @@ def build_model(p: dict[str, Any]) -> Any:
 
 
 def softmax(noise: Any) -> Any:
-    """GPflow's softmax with the problem's draws, one set for all rows, in place of fresh ones."""
+    """Build GPflow's softmax with the problem's draws, one set for all rows, in place of fresh ones."""
     samples, classes = noise.shape
     draws = tf.Variable(noise, trainable=False)
 
@@ -202,7 +202,7 @@ def softmax(noise: Any) -> Any:
 
 
 def e_step(model: Any, rate: float, loss: Callable[..., Any] | None = None) -> Callable[..., None]:
-    """A natural-gradient step on a batch; `loss` is the model's own by default."""
+    """Return a natural-gradient step on a batch. `loss` is the model's own by default."""
     natural = gpflow.optimizers.NaturalGradient(gamma=rate)
     parameters = [(model.q_mu, model.q_sqrt)]
     loss_of = loss or model.training_loss
@@ -214,10 +214,10 @@ def e_step(model: Any, rate: float, loss: Callable[..., Any] | None = None) -> C
 
 
 def retraced_e_step(model: Any, rate: float) -> Callable[..., None]:
-    """The same step in a `tf.function` that is built at every call; its loss is traced once.
+    """Return the step of `e_step` in a `tf.function` that is built at every call. Its loss is traced once.
 
-    So the notebook has it: its compiled loss closure outlives an iteration, its natural-gradient step
-    does not.
+    The notebook does the same: its compiled loss closure is kept between iterations, its natural-gradient
+    step is not.
     """
     one = e_step(model, rate, tf.function(model.training_loss))
 
@@ -228,7 +228,7 @@ def retraced_e_step(model: Any, rate: float) -> Callable[..., None]:
 
 
 def e_steps(model: Any, rate: float) -> Callable[..., None]:
-    """Natural-gradient steps on one batch."""
+    """Return `HELD` natural-gradient steps on one batch."""
     one = e_step(model, rate)
 
     def steps(X: Any, y: Any) -> None:
@@ -239,7 +239,7 @@ def e_steps(model: Any, rate: float) -> Callable[..., None]:
 
 
 def started_adam(model: Any, rate: float) -> Any:
-    """Adam on kernel, likelihood and inducing inputs; q stands still."""
+    """Build Adam on kernel, likelihood and inducing inputs. q becomes fixed."""
     gpflow.set_trainable(model.q_mu, False)
     gpflow.set_trainable(model.q_sqrt, False)
     adam = tf.optimizers.Adam(rate, epsilon=ADAM_EPSILON)
@@ -248,7 +248,7 @@ def started_adam(model: Any, rate: float) -> Any:
 
 
 def m_step(model: Any, adam: Any) -> Callable[..., None]:
-    """A step of Adam on what it was built for."""
+    """Return a step of Adam on the variables that it was built for."""
     variables = model.trainable_variables
 
     def step(X: Any, y: Any) -> None:
@@ -261,17 +261,17 @@ def m_step(model: Any, adam: Any) -> Callable[..., None]:
 
 
 def em_step(model: Any, e_rate: float, adam: Any) -> Callable[..., None]:
-    """Natural-gradient steps, each on a minibatch of its own, and one of Adam on another."""
+    """Return an iteration: natural-gradient steps, each on its own minibatch, and one of Adam on another."""
     return in_turn(e_step(model, e_rate), m_step(model, adam))
 
 
 def retraced_em_step(model: Any, e_rate: float, adam: Any) -> Callable[..., None]:
-    """The same with natural-gradient steps that are traced again, and an M-step traced once."""
+    """Return the iteration of `em_step` with retraced natural-gradient steps and an M-step traced once."""
     return in_turn(retraced_e_step(model, e_rate), tf.function(m_step(model, adam)))
 
 
 def in_turn(natural: Callable[..., None], learn: Callable[..., None]) -> Callable[..., None]:
-    """An iteration: an E-step on each of the batches and an M-step on the last."""
+    """Return an iteration: an E-step on each of the batches and an M-step on the last."""
 
     def step(batches: Any, last: Any) -> None:
         for batch in batches:
@@ -282,7 +282,7 @@ def in_turn(natural: Callable[..., None], learn: Callable[..., None]) -> Callabl
 
 
 def predict(model: Any) -> Callable[..., Any]:
-    """Log predictive densities and mean predictions of new rows."""
+    """Return a function that computes log predictive densities and mean predictions of new rows."""
 
     def step(X: Any, y: Any) -> Any:
         mean, variance = model.predict_f(X)

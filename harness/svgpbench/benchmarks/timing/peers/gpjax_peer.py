@@ -1,7 +1,7 @@
 """GPJax's SVGP, jitted: natural gradients for q, Adam for θ, as in its `fit_natgrads`. Served by `serve.py`.
 
-Method `whitened` has `WhitenedVariationalGaussian`, `dual` has `DualVariationalGaussian`, whose sites
-stand still in an M-step.
+Method `whitened` uses `WhitenedVariationalGaussian`. Method `dual` uses `DualVariationalGaussian`, whose
+sites are fixed in an M-step.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ FAMILIES = {
 
 
 def start(threads: int) -> None:
-    """Precision; XLA takes its threads from the cores that the process is pinned to."""
+    """Enable float64. XLA takes its threads from the cores that the process is pinned to."""
     jax.config.update("jax_enable_x64", True)
 
 
 class EM:
-    """The steps of an EM iteration on a variational family; nothing is changed in place."""
+    """Steps of an EM iteration on a variational family. Nothing is changed in place."""
 
     def __init__(self, p: dict[str, Any], method: str) -> None:
         family, self.bound = FAMILIES[method]
@@ -44,11 +44,14 @@ class EM:
         self.q, self.theta = partition_variational(family(joint_model(p), jnp.asarray(p["Z"])))
 
     def e_step(self, q: Any, theta: Any, batch: Any) -> Any:
-        """One natural-gradient step; none here leaves the cone, so the search for shorter ones is off."""
+        """Take one natural-gradient step.
+
+        No step here makes the precision indefinite, so the search for shorter steps is off.
+        """
         return natural_gradient_step(q, theta, batch, self.loss, self.e_rate, max_backoff=0)[0]
 
     def m_step(self, adam: optax.GradientTransformation) -> Callable[..., Any]:
-        """One step of Adam on kernel, likelihood and inducing inputs; q's own numbers stand still."""
+        """Return a step of Adam on kernel, likelihood and inducing inputs, with q's own numbers fixed."""
 
         def step(q: Any, theta: Any, state: Any, batch: Any) -> Any:
             gradient = jax.grad(lambda theta: self.loss(eqx.combine(q, theta), batch))(theta)
@@ -58,7 +61,7 @@ class EM:
         return step
 
     def em_step(self, adam: optax.GradientTransformation) -> Callable[..., Any]:
-        """Natural-gradient steps, each on a minibatch of its own, and one of Adam on another."""
+        """Return an iteration: natural-gradient steps, each on its own minibatch, then Adam on another."""
         m_step = self.m_step(adam)
 
         def step(q: Any, theta: Any, state: Any, batches: Any, last: Any) -> Any:
@@ -69,16 +72,16 @@ class EM:
         return step
 
     def loss(self, family: Any, batch: Any) -> Any:
-        """The negative bound."""
+        """Return the negative bound."""
         return -self.bound(family, batch)
 
     def adam(self) -> optax.GradientTransformation:
-        """Of all but q."""
+        """Return Adam for all parameters but q."""
         return optax.adam(self.m_rate, b1=0.9, b2=0.999, eps=ADAM_EPSILON)
 
 
 class Step(EM):
-    """A step of a variational family at its start."""
+    """Step of a variational family at its start."""
 
     def __init__(self, p: dict[str, Any], method: str, name: str) -> None:
         super().__init__(p, method)
@@ -94,7 +97,7 @@ class Step(EM):
         self.modes = {"jit": lambda: jax.block_until_ready(compiled(*arguments))}
 
     def step(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        """The function that is compiled, and what it is called with."""
+        """Return the function that is compiled, and its arguments."""
         if self.name == "e_step":
             return self.e_step, (self.q, self.theta, self.batch)
         if self.name == "e_step_held":
@@ -109,11 +112,11 @@ class Step(EM):
         return self.em_step(adam), (*start, batches, self.later[-1])
 
     def e_steps(self, q: Any, theta: Any, batch: Any) -> Any:
-        """Some steps on one batch; XLA takes K(Z, Z) and its factor out of the loop."""
+        """Take `HELD` steps on one batch. XLA moves K(Z, Z) and its factor out of the loop."""
         return jax.lax.fori_loop(0, HELD, lambda _, q: self.e_step(q, theta, batch), q)
 
     def predict(self, q: Any, theta: Any, X: Any, y: Any) -> Any:
-        """Log predictive densities and mean predictions of new rows."""
+        """Return log predictive densities and mean predictions of new rows."""
         family = eqx.combine(q, theta)
         f = family.condition(None)(X, covariance="diagonal")
         likelihood = family.model.likelihood
@@ -124,7 +127,7 @@ class Step(EM):
         return predicted.log_prob(y), predicted.mean
 
     def figure(self, result: Any) -> float:
-        """The mean log density, or the bound on the batch after the step."""
+        """Return the mean log density, or the bound on the batch after the step."""
         if self.name == "predict":
             return float(result[0].mean())
         q, theta = result[:2] if isinstance(result, tuple) else (result, self.theta)
@@ -132,11 +135,11 @@ class Step(EM):
         return float(self.bound(eqx.combine(q, theta), batch))
 
     def reset(self) -> None:
-        """A call starts where the one before it did."""
+        """Do nothing, as every call starts from the same state."""
 
 
 class Learner(EM):
-    """A family that trains on what it is fed."""
+    """Variational family that trains on the batches it is fed."""
 
     def __init__(self, p: dict[str, Any], method: str) -> None:
         super().__init__(p, method)
@@ -145,7 +148,7 @@ class Learner(EM):
         self.batches: list[gpx.Dataset] = []
         adam = self.adam()
         start = (self.q, self.theta, adam.init(self.theta))
-        # types of their own: a Python number's are weak, and the iteration would be compiled for each
+        # Python numbers have weak types, for which the iteration would be compiled again
         self.at = self.start = jax.tree.map(
             lambda x: jax.lax.convert_element_type(x, x.dtype), start
         )
@@ -154,47 +157,47 @@ class Learner(EM):
         self.moments_of = jax.jit(self.moments)
 
     def iterate(self) -> None:
-        """One iteration on the batches that were fed last."""
+        """Run one iteration on the batches fed last, and wait for its result."""
         arguments = (*self.at, self.batches[:-1], self.batches[-1])
         self.at = jax.block_until_ready(self.iteration(*arguments))
 
     def feed(self, batches: Any, noise: Any) -> None:
-        """Rows of each E-step and of the M-step; nothing is drawn."""
+        """Set the rows of each E-step and of the M-step. The draws are not used."""
         self.batches = [dataset(X, y, self.n) for X, y in batches]
 
     def elbo(self) -> float:
-        """The family's own, from the checked rows."""
+        """Return the family's own bound from the checked rows."""
         return float(self.elbo_of(*self.at[:2]))
 
     def moments(self, q: Any, theta: Any) -> tuple[Any, Any, Any]:
-        """Mean and variance of q(f) at the new rows, and the variance of Gaussian noise."""
+        """Return mean and variance [1, t] of q(f) at the new rows, and the Gaussian noise variance, or 0."""
         family = eqx.combine(q, theta)
         f = family.condition(None)(self.X_new, covariance="diagonal")
         noise = getattr(family.model.likelihood, "obs_stddev", None)
         return f.mean[None], f.variance[None], 0.0 if noise is None else noise.unwrap() ** 2
 
     def predict(self) -> tuple[Any, Any, Any]:
-        """The same, of the family as it is."""
+        """Return `moments` of the current family."""
         found: tuple[Any, Any, Any] = self.moments_of(*self.at[:2])
         return found
 
     def figure(self, result: Any) -> float:
-        """The bound after a call."""
+        """Return the bound after a call."""
         return self.elbo()
 
     def reset(self) -> None:
-        """Family and Adam as they were."""
+        """Set the family and Adam back to their start."""
         self.at = self.start
 
 
 def build(problem: dict[str, Any], method: str, step: str) -> Step:
-    """A step at its start; raises `NotImplementedError` where GPJax has no such model."""
+    """Return a step at its start. Raises `NotImplementedError` if GPJax has no such model."""
     refuse(problem)
     return Step(problem, method, step)
 
 
 def learner(problem: dict[str, Any], method: str, mode: str) -> Learner:
-    """A model at its start, in the one mode that there is; raises as `build` does."""
+    """Return a model at its start, in the only mode. Raises as `build` does."""
     refuse(problem)
     return Learner(problem, method)
 
@@ -206,12 +209,12 @@ def refuse(problem: dict[str, Any]) -> None:
 
 
 def dataset(X: Any, y: Any, n: Any) -> gpx.Dataset:
-    """A minibatch of a data set of n rows."""
+    """Return a minibatch of a data set of n rows."""
     return gpx.Dataset(jnp.asarray(X), jnp.asarray(y)[:, None], int(n))
 
 
 def joint_model(p: dict[str, Any]) -> Any:
-    """Prior with Matérn-5/2 and likelihood, with the jitter and positive floor of the problem."""
+    """Build the Matérn-5/2 prior times the likelihood, with the problem's jitter and a positive floor."""
     kernel = gpx.kernels.Matern52(
         lengthscale=Floored(jnp.asarray(p["lengthscales"])),
         variance=Floored(jnp.asarray(p["variance"])),
@@ -224,7 +227,7 @@ def joint_model(p: dict[str, Any]) -> Any:
 
 
 class JitteredGram(DenseKernelComputation):
-    """The jitter on K(Z, Z) alone; GPJax's own goes on the data's variances too."""
+    """Gram matrices with the jitter on K(Z, Z) alone. GPJax's own also goes on the data's variances."""
 
     def __init__(self, jitter: float) -> None:
         self.jitter = jitter
@@ -234,22 +237,22 @@ class JitteredGram(DenseKernelComputation):
 
 
 class Floored(PositiveReal):
-    """A parameter with a floor."""
+    """Positive parameter with a floor."""
 
     def __init__(self, value: Any) -> None:
         super().__init__(value - SMALLEST_POSITIVE)
 
     def unwrap(self) -> Any:
-        """The value."""
+        """Return the value."""
         return SMALLEST_POSITIVE + super().unwrap()
 
 
 class Deviation(NonNegativeReal):
-    """A standard deviation whose square has the floor and is what Adam moves."""
+    """Standard deviation whose square has the floor and is optimised by Adam."""
 
     def __init__(self, variance: Any) -> None:
         super().__init__(variance - SMALLEST_POSITIVE)
 
     def unwrap(self) -> Any:
-        """The value."""
+        """Return the value."""
         return jnp.sqrt(SMALLEST_POSITIVE + super().unwrap())

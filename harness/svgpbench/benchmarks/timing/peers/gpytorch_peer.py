@@ -1,8 +1,8 @@
 """GPyTorch's SVGP, whitened: `NGD` on natural parameters for q, Adam for θ. Served by `serve.py`.
 
-Method `ngd` has `NaturalVariationalDistribution`. `tril-ngd` has `TrilNaturalVariationalDistribution`,
-cheaper to evaluate; its steps are along the tangent of another parameterization, so that its E-steps
-have another result.
+Method `ngd` uses `NaturalVariationalDistribution`. Method `tril-ngd` uses
+`TrilNaturalVariationalDistribution`, which is cheaper to evaluate. Its steps follow the tangent of another
+parameterization, so its E-steps have another result.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ DISTRIBUTIONS = {
     "tril-ngd": TrilNaturalVariationalDistribution,
 }
 FUSED = 100_000
-"""Entries of K(Z, X) from which torch.compile is tried; with fewer a step is all dispatch."""
+"""Entries of K(Z, X) from which torch.compile is tried. With fewer, a step is mostly dispatch."""
 
 Call = Callable[[], Any]
 Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
 
 def start(threads: int) -> None:
-    """Threads and precision; parameters are made on a CUDA device where the process sees one."""
+    """Set threads and precision. Parameters are made on a CUDA device if the process sees one."""
     torch.set_num_threads(threads)
     torch.set_default_dtype(torch.float64)
     if torch.cuda.is_available():
@@ -45,7 +45,7 @@ def start(threads: int) -> None:
 
 
 def build(problem: dict[str, Any], method: str, step: str) -> Step:
-    """A step at its start; raises `NotImplementedError` where it has another result."""
+    """Return a step at its start. Raises `NotImplementedError` if its result differs from ours."""
     if method == "tril-ngd" and step.startswith("e"):
         raise NotImplementedError(
             "a step in the triangular factor is no natural-gradient step on q"
@@ -54,7 +54,7 @@ def build(problem: dict[str, Any], method: str, step: str) -> Step:
 
 
 class Step:
-    """A step of a model at its start."""
+    """Step of a model at its start."""
 
     def __init__(self, p: dict[str, Any], method: str, name: str) -> None:
         self.name, self.model = name, Model(p, NaturalVariationalDistribution)
@@ -72,7 +72,7 @@ class Step:
         self.start = [x.detach().clone() for x in self.model.parameters()]
 
     def call(self) -> Call:
-        """The step on its batches."""
+        """Return a call of the step on its batches."""
         model = self.model
         if self.name == "predict":
             return lambda: model.densities(*self.new)
@@ -93,7 +93,7 @@ class Step:
         return call
 
     def figure(self, result: Any) -> float:
-        """The mean log density, or the bound on the batch after the step."""
+        """Return the mean log density, or the bound on the batch after the step."""
         if self.name == "predict":
             return float(result[0].mean())
         batch = self.later[-1] if self.name == "em_step" else self.first
@@ -101,14 +101,14 @@ class Step:
         return bound
 
     def reset(self) -> None:
-        """Every parameter as it was."""
+        """Set every parameter back to its start."""
         with torch.no_grad():
             for parameter, value in zip(self.model.parameters(), self.start, strict=True):
                 parameter.copy_(value)
 
 
 class Learner:
-    """A model that trains on what it is fed."""
+    """Model that trains on the batches it is fed."""
 
     def __init__(self, p: dict[str, Any], method: str, mode: str) -> None:
         self.model = Model(p, DISTRIBUTIONS[method])
@@ -127,41 +127,41 @@ class Learner:
         self.start = [x.detach().clone() for x in self.model.parameters()]
 
     def iterate(self) -> None:
-        """One iteration on the batches that were fed last."""
+        """Run one iteration on the batches fed last."""
         for batch in self.batches[:-1]:
             self.e_step(*batch)
         self.m_step(*self.batches[-1])
 
     def feed(self, batches: Any, noise: Any) -> None:
-        """Rows of each E-step and of the M-step, and their draws."""
+        """Set the rows of each E-step and of the M-step, and their draws."""
         self.batches = [rows(*batch) for batch in batches]
         self.draw(noise)
 
     def draw(self, noise: Any) -> None:
-        """Have the likelihood take these draws, where it samples."""
+        """Set the draws of the likelihood, if it samples."""
         if noise.size:
             self.model.likelihood.noise = torch.as_tensor(noise)
 
     def elbo(self) -> float:
-        """The model's own, from the checked rows."""
+        """Return the model's own bound from the checked rows."""
         self.draw(self.noise)
         with torch.no_grad():
             bound: float = -self.model.n * self.loss(*self.seen).item()
         return bound
 
     def figure(self, result: Any) -> float:
-        """The bound after a call."""
+        """Return the bound after a call."""
         return self.elbo()
 
     def predict(self) -> tuple[Any, Any, Any]:
-        """Moments of q(f) at the new rows, and the variance of Gaussian noise."""
+        """Return moments [P, t] of q(f) at the new rows, and the variance of Gaussian noise, or 0."""
         mean, variance = self.model.moments(self.X_new)
         likelihood = self.model.likelihood
         gaussian = isinstance(likelihood, gpytorch.likelihoods.GaussianLikelihood)
         return mean, variance, likelihood.noise.item() if gaussian else 0.0
 
     def reset(self) -> None:
-        """Model and optimizers as they were."""
+        """Set the model and the optimizers back to their start."""
         with torch.no_grad():
             for parameter, value in zip(self.model.parameters(), self.start, strict=True):
                 parameter.copy_(value)
@@ -173,12 +173,12 @@ learner = Learner
 
 
 def rows(X: Any, y: Any) -> tuple[torch.Tensor, torch.Tensor]:
-    """Rows on the device."""
+    """Return rows on the device."""
     return torch.as_tensor(X), torch.as_tensor(y)
 
 
 class Model(gpytorch.models.ApproximateGP):
-    """Whitened SVGP with Matérn-5/2 at q = p, the jitter and positive floor of the problem."""
+    """Whitened SVGP with Matérn-5/2 at q = p, with the problem's jitter and a positive floor."""
 
     def __init__(self, p: dict[str, Any], distribution: Callable[..., Any]) -> None:
         Z, classes = torch.as_tensor(p["Z"]), int(p["classes"])
@@ -205,18 +205,18 @@ class Model(gpytorch.models.ApproximateGP):
             self.likelihood = Softmax(torch.as_tensor(p["noise"]))
         else:
             self.likelihood = SquashedProbit(float(p["squash"]))
-        self(Z)  # the first call puts q at p
+        self(Z)  # the first call sets q to p
         self.q_parameters = list(self.variational_parameters())
         self.theta = list(self.hyperparameters())
 
     def forward(self, x: torch.Tensor) -> Any:
-        """The prior at x."""
+        """Return the prior at x."""
         return gpytorch.distributions.MultivariateNormal(self.mean_module(x), self.covar_module(x))
 
     def densities(self, X: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Log predictive densities and mean predictions of new rows, from θ."""
+        """Return log predictive densities and mean predictions of new rows, computed from θ."""
         self.eval()
-        self.variational_strategy._clear_cache()  # what an earlier call left of K(Z, Z)
+        self.variational_strategy._clear_cache()  # K(Z, Z) and its factor from an earlier call
         with torch.no_grad():
             f = self(X)
             predicted = self.likelihood(f)
@@ -226,7 +226,7 @@ class Model(gpytorch.models.ApproximateGP):
             return self.likelihood.log_marginal(y, f), mean
 
     def moments(self, X: torch.Tensor) -> tuple[Any, Any]:
-        """Mean and variance [P, t] of q(f) at new rows."""
+        """Return mean and variance [P, t] of q(f) at new rows."""
         self.eval()
         self.variational_strategy._clear_cache()
         with torch.no_grad():
@@ -236,7 +236,10 @@ class Model(gpytorch.models.ApproximateGP):
         return found[0], found[1]
 
     def with_compiled_parts(self, step: Call) -> Call:
-        """The step with kernel and quadrature compiled: the rest breaks torch's graph at every line."""
+        """Return the step with kernel and quadrature compiled.
+
+        The rest is not, because it breaks torch's graph at every line.
+        """
         parts = [(self.covar_module.base_kernel, "forward")]
         if isinstance(self.likelihood, SquashedProbit):
             parts.append((self.likelihood, "expected_log_prob"))
@@ -254,14 +257,14 @@ class Model(gpytorch.models.ApproximateGP):
         return call
 
     def with_triangular_factor(self, p: dict[str, Any]) -> Model:
-        """The same q by a triangular factor of its precision."""
+        """Return a model with the same q, given by a triangular factor of its precision."""
         model = Model(p, TrilNaturalVariationalDistribution)
         model.q.initialize_variational_distribution(self.q())
         return model
 
 
 class FixedJitter(VariationalStrategy):
-    """The problem's jitter on K(Z, Z) alone; GPyTorch's own goes on the data's variances too."""
+    """Strategy with the jitter on K(Z, Z) alone. GPyTorch's own also goes on the data's variances."""
 
     def __init__(self, *args: Any, jitter: float, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -272,32 +275,32 @@ class FixedJitter(VariationalStrategy):
 
 
 class Strategy(FixedJitter):
-    """GPyTorch's path on the CPU."""
+    """Strategy of GPyTorch on the CPU."""
 
 
 class LargeBatchStrategy(FixedJitter, LargeBatchVariationalStrategy):
-    """GPyTorch's path on data-centre GPUs."""
+    """Strategy of GPyTorch on data-centre GPUs."""
 
 
 class SquashedProbit(gpytorch.likelihoods.BernoulliLikelihood):
-    """p(y = 1 | f) = ε + (1 − 2ε) Φ(f); GPyTorch's has ε = 0."""
+    """Bernoulli with p(y = 1 | f) = ε + (1 − 2ε) Φ(f). GPyTorch's has ε = 0."""
 
     def __init__(self, squash: float) -> None:
         super().__init__()
         self.squash = squash
 
     def probability(self, f: torch.Tensor) -> torch.Tensor:
-        """That of y = 1."""
+        """Return the probability of y = 1."""
         return self.squash + (1 - 2 * self.squash) * torch.special.ndtr(f)
 
     def marginal(self, q: Any, *args: Any, **options: Any) -> torch.distributions.Bernoulli:
-        """In closed form, as in the base class."""
+        """Return the marginal in closed form, as in the base class."""
         return torch.distributions.Bernoulli(
             self.probability(q.mean / torch.sqrt(1 + q.variance)), validate_args=False
         )
 
     def expected_log_prob(self, y: torch.Tensor, q: Any, *args: Any, **options: Any) -> Any:
-        """By quadrature, as in the base class."""
+        """Return the expectation by quadrature, as in the base class."""
         return self.quadrature(lambda f: torch.log(self.probability((2 * y - 1) * f)), q)
 
 
@@ -313,31 +316,31 @@ class Softmax(gpytorch.likelihoods.SoftmaxLikelihood):
 
 
 def negative_bound(model: Model) -> Loss:
-    """The negative bound a datum, as `VariationalELBO` has it."""
+    """Return a function of the negative bound per datum, as `VariationalELBO` defines it."""
     bound = gpytorch.mlls.VariationalELBO(model.likelihood, model, model.n)
     return lambda X, y: -bound(model(X), y)
 
 
 def e_step(model: Model, loss: Loss, rate: float) -> Callable[..., None]:
-    """A natural-gradient step on a batch; no gradient goes to θ."""
+    """Return a natural-gradient step on a batch. No gradient goes to θ."""
     return descent(gpytorch.optim.NGD(model.q_parameters, model.n, rate), model.theta, loss)
 
 
 def m_step(model: Model, loss: Loss, rate: float) -> Callable[..., None]:
-    """A step of Adam on kernel, likelihood and inducing inputs; no gradient goes to q."""
+    """Return a step of Adam on kernel, likelihood and inducing inputs. No gradient goes to q."""
     return descent(started_adam(model, rate), model.q_parameters, loss)
 
 
 def started_adam(model: Model, rate: float) -> torch.optim.Adam:
-    """Adam on all but q."""
-    epsilon = ADAM_EPSILON / model.n  # the loss is a datum's
+    """Return Adam for all parameters but q."""
+    epsilon = ADAM_EPSILON / model.n  # the loss is per datum
     return torch.optim.Adam(model.theta, rate, (0.9, 0.999), epsilon, fused=True)
 
 
 def descent(
     optimizer: torch.optim.Optimizer, fixed: list[torch.nn.Parameter], loss: Loss
 ) -> Callable[..., None]:
-    """A step of the optimizer down the loss of a batch."""
+    """Return a step of the optimizer on the loss of a batch. `fixed` gets no gradient."""
     learned = [parameter for group in optimizer.param_groups for parameter in group["params"]]
 
     def step(X: torch.Tensor, y: torch.Tensor) -> None:
@@ -353,7 +356,7 @@ def descent(
 
 
 def awaited(step: Call) -> Call:
-    """The step, with the device's work in it."""
+    """Return a call of the step that waits for the device."""
     on_gpu = torch.cuda.is_available()
 
     def call() -> Any:

@@ -1,4 +1,4 @@
-"""The peers that come with svgpbench."""
+"""Peers that come with svgpbench."""
 
 from __future__ import annotations
 

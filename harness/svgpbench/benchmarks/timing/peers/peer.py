@@ -1,4 +1,4 @@
-"""What a peer library is: an entry of the group `svgpbench.peers`."""
+"""Definition of a peer library, an entry point of the group `svgpbench.peers`."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from typing import NamedTuple
 
 @dataclass(frozen=True)
 class Peer:
-    """A library whose steps ours are timed next to, in an environment of its own."""
+    """Library whose steps are timed beside ours, in its own environment."""
 
     distribution: str
-    """Its name for pip; its version names a candidate."""
+    """Name of the library for pip. The version of this distribution names a candidate."""
 
     module: str
     requirements: tuple[str, ...]
-    """What is installed, pinned, the library among it."""
+    """Pinned requirements to install, the library among them."""
 
     script: Path
-    """What `serve.py` loads; it imports nothing of svgpbench."""
+    """Script that `serve.py` loads. It imports nothing of svgpbench."""
 
     methods: Mapping[str, str]
-    """Its name for a method, and the group that the method's M-step agrees with."""
+    """Names of the library's methods, each with the family that its M-step agrees with."""
 
     variable: str
-    """The environment variable that may name a Python which has it."""
+    """Environment variable that may name a Python with the library."""
 
 
 class Located(NamedTuple):
-    """A peer and the Python that has it."""
+    """Peer and the Python that has it."""
 
     peer: Peer
     python: Path

@@ -1,16 +1,17 @@
-"""The process of a peer: loads the peer's script and answers requests, a line of JSON a message.
+"""Process of a peer: loads the peer's script and answers requests, one JSON line per message.
 
     python serve.py SCRIPT --threads 1 --cores 0
 
-Run by the Python of the peer's own environment; it and the scripts import nothing of svgpbench. The
-protocol is that of `benchmarks/timing/worker.py`, and an answer may be `refused` too. A script offers
+It is run by the Python of the peer's own environment. Neither this file nor the peers' scripts import
+svgpbench. Requests `prepare` and `round` are those of `benchmarks/timing/worker.py`; `learn`, `advance` and
+`look` are for training. An answer may be `refused`, with the reason. A script offers
 
 * `VERSIONS`, the packages whose versions are recorded;
 * `start(threads)`, called once before any other work;
-* `build(problem, method, step)`, a `Step` from the arrays of a problem. It raises
-  `NotImplementedError` with the reason where the library has no step with the same result;
-* `learner(problem, method, mode)`, a `Learner` that goes on and on, in one mode or, where that is empty, in
-  all; it raises the same. A script without one trains in no run of `svgpbench learn`.
+* `build(problem, method, step)`, which returns a `Step` from the arrays of a problem. It raises
+  `NotImplementedError` with the reason if the library has no step with the same result;
+* `learner(problem, method, mode)`, which returns a `Learner` in one mode, or in all if `mode` is empty. It
+  raises as `build` does. A script without it cannot train in `svgpbench learn`.
 """
 
 from __future__ import annotations
@@ -34,29 +35,29 @@ Rows = tuple[Any, Any]  # X [b, D], y [b]
 
 
 class Step(Protocol):
-    """A step of training at its start."""
+    """Step of training at its start."""
 
     modes: Mapping[str, Callable[[], Any]]
-    """Ways to run the step that end when it has been computed; the fastest is timed."""
+    """Calls of the step, by mode, which return when it has been computed. The fastest is timed."""
 
     def figure(self, result: Any) -> float:
-        """The number that must agree after a call from the start."""
+        """Return the number that must agree after a call from the start."""
 
     def reset(self) -> None:
         """Go back to the start."""
 
 
 class Learner(Step, Protocol):
-    """A model that trains: a call of a mode is an EM iteration on the rows that it was fed last."""
+    """Model that trains. A call of a mode is one EM iteration on the rows fed last."""
 
     def feed(self, batches: Sequence[Rows], noise: Any) -> None:
-        """Rows of each E-step and then of the M-step, and the draws [S, P] of them all."""
+        """Set the rows of each E-step and then of the M-step, and the draws [S, P] of them all."""
 
     def elbo(self) -> float:
-        """The library's own bound for all data, from the rows `checked` and the draws `noise`."""
+        """Return the library's own bound for all data, from the rows `checked` and the draws `noise`."""
 
     def predict(self) -> tuple[Any, Any, Any]:
-        """Mean and variance [P, t] of q(f) at `X_new`, and the variance of Gaussian noise [], or 0."""
+        """Return mean and variance [P, t] of q(f) at `X_new`, and the Gaussian noise variance [], or 0."""
 
 
 def main() -> None:
@@ -68,7 +69,7 @@ def main() -> None:
     parser.add_argument("--parent", type=int, default=0)
     options = parser.parse_args()
     requests, answers = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # whatever a library prints goes to stderr
+    os.dup2(2, 1)  # what a library prints goes to stderr
     cores = [int(core) for core in options.cores.split(",") if core]
     if cores and hasattr(os, "sched_setaffinity"):
         for thread in os.listdir("/proc/self/task"):  # NumPy's BLAS has started some already
@@ -109,7 +110,7 @@ def main() -> None:
 
 
 def load_script(path: str) -> Any:
-    """The peer's script as a module."""
+    """Import the peer's script as a module."""
     spec = importlib.util.spec_from_file_location("peer", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -119,19 +120,19 @@ def load_script(path: str) -> Any:
 
 
 def load_arrays(path: str) -> dict[str, Any]:
-    """The arrays of a problem by name."""
+    """Load the arrays of a file by name."""
     with np.load(path, allow_pickle=False) as arrays:
         return dict(arrays)
 
 
 def one_line(error: Exception) -> str:
-    """An exception's type and first line."""
+    """Return an exception's type and the first line of its message."""
     lines = str(error).strip().splitlines()
     return f"{type(error).__name__}: {lines[0] if lines else ''}"[:300]
 
 
 def describe(threads: int, packages: tuple[str, ...]) -> dict[str, Any]:
-    """Versions and threads of this process."""
+    """Return the versions and threads of this process."""
     return {
         "python": sys.version.split()[0],
         "versions": {package: version(package) for package in packages},
@@ -141,7 +142,11 @@ def describe(threads: int, packages: tuple[str, ...]) -> dict[str, Any]:
 
 
 def prepare(step: Step) -> dict[str, Any]:
-    """First call, figure and fastest warm call of the fastest mode, and what the others took."""
+    """Time all modes and return the results.
+
+    These are the fastest mode, the seconds of its first call, its figure and the seconds of its fastest warm
+    call; `modes` has the seconds or the error of every mode.
+    """
     answers: list[dict[str, Any]] = []
     modes: dict[str, float | str] = {}
     for mode, call in step.modes.items():
@@ -152,7 +157,7 @@ def prepare(step: Step) -> dict[str, Any]:
             modes[mode] = warm_up(call)
         except NotImplementedError:
             raise
-        except Exception as error:  # a compiler that cannot take the library is a result
+        except Exception as error:  # a mode that cannot be compiled is a result too
             modes[mode] = one_line(error)
             if len(modes) == len(step.modes) and not answers:
                 raise
@@ -164,7 +169,7 @@ def prepare(step: Step) -> dict[str, Any]:
 
 
 def warm_up(call: Callable[[], Any]) -> float:
-    """Call for a while; seconds of the fastest call."""
+    """Call at least `WARM_CALLS` times and for `WARM_S` seconds. Return the seconds of the fastest."""
     seconds: list[float] = []
     end = time.perf_counter() + WARM_S
     while len(seconds) < WARM_CALLS or time.perf_counter() < end:
@@ -173,7 +178,7 @@ def warm_up(call: Callable[[], Any]) -> float:
 
 
 def time_calls(step: Step, call: Callable[[], Any], count: int) -> list[float]:
-    """Seconds of each of `count` calls from the start, without garbage collection."""
+    """Return the seconds of each of `count` calls from the start, without garbage collection."""
     step.reset()
     gc.collect()
     gc.disable()
@@ -184,9 +189,10 @@ def time_calls(step: Step, call: Callable[[], Any], count: int) -> list[float]:
 
 
 class Training:
-    """A learner on its minibatches, in its fastest mode; the clock runs while it trains and no longer.
+    """Training of a learner on its minibatches, in its fastest mode. The clock runs only while it trains.
 
-    Iteration k takes the next `e_steps` + 1 of `rows` [minibatches, b], which begin again where they end.
+    Each iteration takes the next `e_steps` + 1 of `rows` [minibatches, b]. After the last minibatch, it
+    starts again from the first.
     """
 
     def __init__(self, peer: Any, arrays: dict[str, Any], method: str, mode: str) -> None:
@@ -198,7 +204,7 @@ class Training:
         modes = self.learner.modes
         if len(modes) == 1:  # nothing to choose
             ((name, call),) = modes.items()
-            # two: a state may come back of other types than it went in with, and be compiled for
+            # two calls: the first may return a state of other types, for which the second compiles
             self.prepared = {"mode": name, "first_call_s": timed(call)[0] + timed(call)[0]}
         else:
             self.prepared = prepare(self.learner)
@@ -206,14 +212,14 @@ class Training:
         self.learner.reset()
 
     def feed(self) -> None:
-        """Hand over the rows and draws of the next iteration."""
+        """Pass the rows and draws of the next iteration to the learner."""
         a, count = self.arrays, int(self.arrays["e_steps"]) + 1
         taken = [a["rows"][(count * self.iterations + i) % len(a["rows"])] for i in range(count)]
         noise = a["draws"][self.iterations % len(a["draws"])]
         self.learner.feed([(a["X"][rows], a["y"][rows]) for rows in taken], noise)
 
     def advance(self, until_s: float, iterations: int) -> dict[str, Any]:
-        """Train until the clock or the count of iterations is there."""
+        """Train until `until_s` seconds or `iterations` in all, and return the totals of both."""
         began, before = time.perf_counter(), self.seconds
         while self.seconds < until_s and self.iterations < iterations:
             self.feed()
@@ -223,7 +229,7 @@ class Training:
         return {"seconds": self.seconds, "iterations": self.iterations}
 
     def look(self, into: str) -> dict[str, float]:
-        """The bound, and predictions in a file where one is named; the clock stands still."""
+        """Return the bound, and write predictions to the file `into` if named. The clock is stopped."""
         if into:
             mean, variance, noise_variance = self.learner.predict()
             np.savez(into, mean=mean, variance=variance, noise_variance=noise_variance)
@@ -231,7 +237,7 @@ class Training:
 
 
 def timed(call: Callable[[], Any]) -> tuple[float, Any]:
-    """Seconds of a call and its result."""
+    """Return the seconds of a call, and its result."""
     start = time.perf_counter()
     result = call()
     return time.perf_counter() - start, result

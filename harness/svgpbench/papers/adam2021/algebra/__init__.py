@@ -1,4 +1,4 @@
-"""Adam et al. 2021: the dual parameterization; what each claim that is computed comes to."""
+"""Adam et al. 2021, the dual parameterization: results of the computed claims."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ CLAIMS: dict[str, Callable[[], pd.DataFrame]] = {
     "fig2/iterates": iterates,
     "fig2/printed": beside_print,
 }
-"""By claim: a frame, a row a case with its `check` and its `residual`, or its cost and sizes.
+"""By claim: a frame with one row per case, its `check`, and its `residual` or its cost and sizes.
 
-By figure: the frame that it draws, on which the claims about it are decided too.
+By figure: the frame that it draws, which also decides the claims about it.
 """

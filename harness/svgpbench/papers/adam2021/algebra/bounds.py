@@ -1,4 +1,4 @@
-"""Adam et al. 2021, what dual M-steps go up: claims 03, 04 and 05."""
+"""Adam et al. 2021, objectives of dual M-steps: claims 03, 04 and 05."""
 
 from __future__ import annotations
 
@@ -44,27 +44,33 @@ GRID = tuple(
     {"variance": variance, "lengthscales": lengthscales}
     for variance, lengthscales in itertools.product((0.3, 1.0, 3.0), (0.7, 1.0, 1.4))
 )
-"""Factors of the kernel's parameters: the θ to move to."""
+"""Factors of the kernel's parameters, which give the new θ."""
 KERNEL = "matern52"
 E_STEPS: dict[str, Callable[[Bench], Tree]] = {"converged": settled, "partial": partial}
 NODES = 100
-"""Of quadratures that are to be exact: with the usual 20, V̂ itself may be above V."""
+"""Nodes of quadratures that must be exact; with the usual 20, V̂ itself may be above V."""
 
 
 def dual_is_a_bound() -> pd.DataFrame:
-    """Claim 03: below log p(y), and equal to the standard objective at θ_old in value and slope."""
+    """Check claim 03: dual objectives are below log p(y), and touch the standard objective at θ_old.
+
+    "Touch" means equal value and slope.
+    """
     return pd.DataFrame([*_below_evidence(), *_touches()])
 
 
 def _duals(likelihood: str, problem: Problem, **settings: Any) -> Iterator[tuple[str, Bench]]:
-    """Every dual method."""
+    """Yield the name and the bench of every dual method."""
     yield "t-vgp", bench_of(full_method(likelihood), likelihood, problem, **settings)
     for tying in TYINGS:
         yield tying, bench_of(f"t-svgp {tying}", likelihood, problem, **settings)
 
 
 def _below_evidence() -> Iterator[Row]:
-    """Gaussian: the closed form; others: two data, for which log p(y) is a quadrature."""
+    """Yield by how much dual objectives exceed log p(y).
+
+    It has a closed form for a Gaussian likelihood. For others, there are two data and a quadrature.
+    """
     for seed, likelihood in itertools.product(SEEDS, LIKELIHOODS):
         gaussian = likelihood == "gaussian"
         n, M, settings = (24, 4, {}) if gaussian else (2, 1, {"nodes": NODES})
@@ -82,12 +88,12 @@ def _below_evidence() -> Iterator[Row]:
 
 
 def excess(a: float, b: float) -> float:
-    """By how much a is above b, relative to b; NaN passes."""
+    """Return by how much a exceeds b, relative to |b|; 0 if it does not, NaN for NaN."""
     return float(np.maximum(0.0, a - b)) / abs(b)
 
 
 def log_evidence(b: Bench, theta: Theta) -> float:
-    """Log p(y): Gaussian, or for two data ∫ p(y | f) p(f) df by a product of two quadratures."""
+    """Return log p(y): in closed form if Gaussian, else for two data by a product of two quadratures."""
     X, likelihood = b.problem.X, b.model.likelihood
     if likelihood.name == "gaussian":
         return gpr_bound(theta, KERNEL, X, b.y)
@@ -99,7 +105,10 @@ def log_evidence(b: Bench, theta: Theta) -> float:
 
 
 def _touches() -> Iterator[Row]:
-    """Value at θ_old, and slopes there along log variance, log lengthscales and Z."""
+    """Yield differences of dual and standard objectives at θ_old, in value and in slopes.
+
+    Slopes are along log variance, log lengthscales and a shift of Z.
+    """
     for (seed, problem), likelihood in itertools.product(problems(n=18, M=4), LIKELIHOODS):
         for name, b in _duals(likelihood, problem):
             for e_step, reach in E_STEPS.items():
@@ -120,13 +129,13 @@ def _slopes(objective: Callable[[Bench, Tree, Theta], float], b: Bench, state: T
 
 
 def gaussian_is_exact() -> pd.DataFrame:
-    """Claim 04: t-VGP's objective after one step of rate 1 against log p(y), over θ."""
+    """Compare t-VGP's objective after one step of rate 1 with log p(y), over θ (claim 04)."""
     return pd.DataFrame([row for seed, problem in problems() for row in _exact(seed, problem)])
 
 
 def _exact(seed: int, problem: Problem) -> Iterator[Row]:
     b = bench_of("t-vgp", "gaussian", problem)
-    state = b.e_step(partial(b), b.full, 1.0)  # from where μ is not 0
+    state = b.e_step(partial(b), b.full, 1.0)  # from a state with μ ≠ 0
     s2 = float(theta_at(b).likelihood.noise_variance)
     lambda1, beta = (b.ops.to_numpy(x)[0] for x in (state.lambda1, state.beta))
     yield {"check": "sites", "seed": seed, "residual": difference(lambda1, b.y / s2)}
@@ -145,7 +154,7 @@ def _exact(seed: int, problem: Problem) -> Iterator[Row]:
 
 
 def _c(b: Bench, lambda1: Floats, beta: Floats, theta: Theta) -> float:
-    """Σ E[log p(y_i | f_i) − log N(ỹ_i; f_i, 1/β_i)] under q at θ, by dense algebra."""
+    """Return c(θ) = Σ E[log p(y_i | f_i) − log N(ỹ_i; f_i, 1/β_i)] under q at θ, by dense algebra."""
     dense = dense_of(b, theta)
     S = np.linalg.inv(dense.K_inv + np.diag(beta))
     m = S @ lambda1
@@ -154,23 +163,23 @@ def _c(b: Bench, lambda1: Floats, beta: Floats, theta: Theta) -> float:
 
 
 def expected_log_sites(lambda1: Floats, beta: Floats, mu: Floats, v: Floats) -> Floats:
-    """E log N(λ₁ᵢ/βᵢ; f_i, 1/β_i) under N(μ, v)."""
+    """Return E log N(λ₁ᵢ/βᵢ; f_i, 1/β_i) under f_i ~ N(μ_i, v_i)."""
     return np.asarray(
         0.5 * np.log(beta / (2 * np.pi)) - 0.5 * beta * ((lambda1 / beta - mu) ** 2 + v)
     )
 
 
 def bound_at(b: Bench, state: Tree, theta: Theta) -> float:
-    """The bound at θ with the state's own numbers, whatever the method's M-step would hold."""
+    """Return the bound at θ with the state's own numbers, not with what the M-step of the method holds."""
     raw = raw_at(b, theta)
     f = b.steps.factor(raw, b.steps.prior(raw), b.full)
     return float(b.ops.to_numpy(b.steps.bound(raw, f, b.full, state, b.one)))
 
 
 def conjugate_order() -> pd.DataFrame:
-    """Claim 05: by how much the standard objectives are above the dual one, over θ, σ² and Z.
+    """Return by how much the standard objectives exceed the dual one, over θ, σ² and Z (claim 05).
 
-    Of `tied` once more at the θ of each draw where it is the furthest below.
+    The worst row of `tied` for each seed is returned a second time.
     """
     frame = pd.DataFrame([row for seed, problem in problems(n=24) for row in _order(seed, problem)])
     tied = frame[frame["check"] == "tied"]
@@ -188,7 +197,7 @@ def _order(seed: int, problem: Problem) -> Iterator[Row]:
         in_v = "q-vgp natgrad" if name == "t-vgp" else "q-svgp natgrad"
         white = bench_of(in_v, "gaussian", b.problem, jitter=b.model.jitter)
         whitened = white.e_step(white.start, white.full, 1.0)
-        shifts = (0.0, 0.2) if name in TYINGS else (0.0,)  # Z = X is to stay so
+        shifts = (0.0, 0.2) if name in TYINGS else (0.0,)  # no shift where Z = X must hold
         for at, noise, shift in itertools.product(GRID, (1.0, 0.5), shifts):
             theta = theta_at(b, **at, noise=noise, shift=shift)
             own = dual(b, state, theta)

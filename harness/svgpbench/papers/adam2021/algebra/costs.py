@@ -1,4 +1,4 @@
-"""Adam et al. 2021, what a step of t-SVGP costs beside one of q-SVGP: claims 09 and 24."""
+"""Adam et al. 2021, costs of steps of t-SVGP and q-SVGP: claims 09 and 24."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LADDERS = {
     "n": [Size(n=n, M=100, D=1, b=100) for n in (10**6, 10**7, 10**8)],
     "D": [Size(n=10**4, M=100, D=D, b=200) for D in (10**5, 10**6, 10**7)],
 }
-"""Sizes of which one grows over a decade, so far from the others that one term rules."""
+"""Sizes of which one grows over a decade; the others are chosen so that one term dominates."""
 
 
 POWERS = (
@@ -52,13 +52,13 @@ POWERS = (
         for cost in ("flops_over_q", "bytes_over_q")
     ),
 )
-"""A ladder, what is counted along it, the size that grows, and the exponent that is printed."""
+"""Step and ladder, the quantity counted along it, the size that grows, and the printed exponent."""
 
 
 def step_costs() -> pd.DataFrame:
-    """Claim 09: FLOPs, bytes, memory and stored numbers along each ladder, and t-SVGP over q-SVGP.
+    """Count FLOPs, bytes, memory and stored numbers along each ladder, and ratios to q-SVGP (claim 09).
 
-    And how far the exponent of each is from the one that is printed: `exponent of COST, LADDER`.
+    The rows `exponent of COST, LADDER` have the fitted exponent less the printed one.
     """
     frame = pd.DataFrame([row for name in LADDERS for row in _along(name)])
     exponents = []
@@ -92,7 +92,7 @@ def _along(ladder: str) -> Iterator[dict[str, Any]]:
 
 
 def numbers_of(method: AnyMethod, size: Size) -> int:
-    """How many numbers the method's state has."""
+    """Count the numbers in the method's state."""
     ops = new_backend("counting")
     square = ops.zeros((1, size.M, size.M))
     state = method.initial_state(ops, Prior(square, square), MODEL.latents, size.n)
@@ -104,16 +104,17 @@ PRINTED_SIZES = {
     "airfoil": ("gaussian", Size(n=1202, M=50, D=5)),
     "pima": ("bernoulli-probit", Size(n=614, M=50, D=8)),
 }
-"""Where the paper trains: MNIST in minibatches, and the largest data set of each task of Figure 3."""
+"""Sizes of the paper's experiments: MNIST in minibatches, and the largest data set per task of Figure 3."""
 LARGE = {"M = 1000, b = 100": ("bernoulli-probit", Size(n=70_000, M=1000, D=8, b=100))}
-"""Where M ≫ b."""
+"""Sizes with M ≫ b."""
 CHAIN_RULE = build_method(*VARIANTS["q-svgp natgrad autodiff"])
 
 
 def compute_saved() -> pd.DataFrame:
-    """Claim 24: FLOPs of t-SVGP's steps as a share of q-SVGP's, by chain rule (App. D) or in closed form.
+    """Return the FLOPs of t-SVGP's steps as a share of q-SVGP's (claim 24).
 
-    An iteration is one E-step and one M-step. Each share once more by how much it exceeds 1.
+    q-SVGP uses the chain rule (App. D) or the closed form. An iteration is one E-step and one M-step.
+    A second row for each share has its excess over 1.
     """
     shares = {
         f"{step}, {name}, {form}": share

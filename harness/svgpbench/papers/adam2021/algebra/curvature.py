@@ -1,4 +1,4 @@
-"""Adam et al. 2021, how M-step objectives bend, and what θ moves in them: claims 06 and 07."""
+"""Adam et al. 2021, curvature of M-step objectives, and their terms that depend on θ: claims 06 and 07."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ VARIANCES = (0.3, 1.0, 3.0, 10.0)
 
 
 def hessian_decides() -> pd.DataFrame:
-    """Claim 06: the second difference of dual − standard, and whether ΔH is positive semi-definite.
+    """Check the second difference of dual − standard, and that ΔH is positive semi-definite (claim 06).
 
-    Of t-SVGP once more where the second difference of each draw is the furthest from dᵀΔHd.
+    The worst row of t-SVGP for each seed is returned a second time.
     """
     rows: list[Row] = []
     for (seed, problem), likelihood in itertools.product(problems(n=9, M=4), LIKELIHOODS):
@@ -66,7 +66,7 @@ def hessian_decides() -> pd.DataFrame:
 
 
 def _paths(b: Bench) -> dict[str, Callable[[float], Theta]]:
-    """θ along the logarithms of the kernel's parameters."""
+    """Return paths of θ along the logarithms of the kernel's parameters."""
     return {
         "variance": lambda t: theta_at(b, variance=float(np.exp(t))),
         "lengthscales": lambda t: theta_at(b, lengthscales=float(np.exp(t))),
@@ -74,7 +74,7 @@ def _paths(b: Bench) -> dict[str, Callable[[float], Theta]]:
 
 
 def _second_differences(b: Bench) -> Iterator[Row]:
-    """d²(dual − standard)/dθ² against dᵀΔHd, d = ∂η_p/∂θ and ΔH = ∂²L/∂η_q² + 2I (Eq. 36)."""
+    """Compare d²(dual − standard)/dθ² with dᵀΔHd, d = ∂η_p/∂θ and ΔH = ∂²L/∂η_q² + 2I (Eq. 36)."""
     state, dense = settled(b), dense_of(b)
     m, S = (x[0] for x in b.posterior(state)[:2])
     precision = np.linalg.inv(S)
@@ -111,7 +111,7 @@ class WiderPrior(Problem):
 
 
 def _definite(seed: int, likelihood: str, factor: float) -> Row:
-    """By how much the least eigenvalue of I⁻¹∂²L/∂η_q², t-VGP's optimum, is below −2."""
+    """Return by how much the smallest eigenvalue of I⁻¹∂²L/∂η_q² at t-VGP's optimum is below −2."""
     problem = WiderPrior(**vars(small_problem(n=5, M=2, b=2, seed=seed)), factor=factor)
     b = bench_of(full_method(likelihood), likelihood, problem)
     m, S = (x[0] for x in b.posterior(settled(b, 0.5))[:2])
@@ -128,9 +128,9 @@ def _definite(seed: int, likelihood: str, factor: float) -> Row:
 
 
 def least_curvature(dense: Dense, m: Floats, S: Floats) -> float:
-    """The least eigenvalue of I⁻¹∂²L/∂η² at an optimum (m, S): of the natural gradient's Jacobian.
+    """Return the smallest eigenvalue of I⁻¹∂²L/∂η², the natural gradient's Jacobian, at an optimum (m, S).
 
-    There ∂L/∂η = I ∂L/∂μ vanishes, so that ∂²L/∂η² = I ∂(∂L/∂μ)/∂η.
+    At an optimum, ∂L/∂η = I ∂L/∂μ vanishes, so that ∂²L/∂η² = I ∂(∂L/∂μ)/∂η.
     """
     n = len(m)
     upper = np.triu_indices(n)
@@ -156,7 +156,7 @@ def least_curvature(dense: Dense, m: Floats, S: Floats) -> float:
 
 
 def only_kl_moves() -> pd.DataFrame:
-    """Claim 07: the share of ΣV in the standard objective's slope over θ, q held."""
+    """Return the share of ΣV in the standard objective's slope over θ, with q fixed (claim 07)."""
     rows = []
     for (seed, problem), likelihood in itertools.product(problems(n=16, M=4), LIKELIHOODS):
         for check, method, jitter in (
@@ -175,7 +175,7 @@ def only_kl_moves() -> pd.DataFrame:
 
 
 def _slopes_of_terms(b: Bench, state: Tree, path: Callable[[float], Theta]) -> tuple[float, float]:
-    """Slopes of ΣV and of KL with the state's own numbers held."""
+    """Return the slopes of ΣV and of KL with the state's own numbers fixed."""
     ops, batch = b.ops, b.full
 
     def terms(t: float) -> Floats:

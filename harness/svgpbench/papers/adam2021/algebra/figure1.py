@@ -15,14 +15,14 @@ from svgpbench.papers.adam2021.algebra.placed import DUALS, METHODS, STANDARD
 from svgpbench.papers.adam2021.algebra.toy import LINK, LINKS, e_step
 
 OLD_THETAS = (0.1, 0.6, 2.5)
-"""The notebook's 0.6, the start of Figure 2, and one on the other side of the optimum."""
+"""0.6 from the notebook, 2.5 from the start of Figure 2, and a value on the other side of the optimum."""
 DUAL_CURVES = tuple(f"{dual}, θ_old = " for dual in DUALS)
 THETAS = np.union1d(np.geomspace(0.05, 5.0, 41), OLD_THETAS)
 
 
 @cache
 def objectives(link: str = LINK) -> pd.DataFrame:
-    """A row a θ_old, a method and a θ: what the method's M-step goes up."""
+    """Return one row per θ_old, method and θ, with the objective of the method's M-step."""
     return pd.DataFrame(
         {
             "theta_old": old, "method": method, "theta": theta,
@@ -35,9 +35,10 @@ def objectives(link: str = LINK) -> pd.DataFrame:
 
 
 def dual_is_above() -> pd.DataFrame:
-    """Claim 11: by how many nats a q-SVGP objective is above a dual one, and whether they touch at θ_old.
+    """Return by how many nats a q-SVGP objective exceeds a dual one (claim 11).
 
-    Of each tying once more at the θ of each θ_old where it is the furthest below.
+    Other rows have their difference at θ_old, and compare the objectives with dense algebra. For each
+    tying and θ_old, the worst row is returned a second time.
     """
     frame = pd.DataFrame([*_judged(), *(row for link in LINKS for row in _of_link(link))])
     below = frame[frame["check"].str.startswith(DUAL_CURVES)]

@@ -1,6 +1,6 @@
-"""Adam et al. 2021, Figure 2: objectives over (θ_old, θ), where M-steps lead, and EM; claims 13 and 14.
+"""Adam et al. 2021, Figure 2: objectives over (θ_old, θ), results of M-steps, and EM; claims 13 and 14.
 
-θ is the kernel's variance, as in the authors' notebook, or its square root, which claim 14 hangs on.
+θ is the kernel's variance, as in the authors' notebook, or its square root. Claim 14 depends on this choice.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from svgpbench.papers.adam2021.algebra.toy import SEED, e_step
 Floats = npt.NDArray[np.float64]
 Row = dict[str, Any]
 GRID: Floats = np.geomspace(0.05, 3.0, 25)
-"""Variances along both axes: wide of the start, and below 5, from where the bound rises once more."""
+"""Variances on both axes. They include the start and end below 5, where the bound starts to rise again."""
 INNER = (0.1, 1.0)
-"""A part of the grid that is about the fixed point."""
+"""Part of the grid around the fixed point."""
 NEAR = 1.5
-"""Factor about the fixed point within which slopes of θ* are looked at."""
+"""Slopes of θ* are taken within this factor of the fixed point."""
 START, ITERATIONS = 2.5, 8
 CLOSE = 0.05
-"""In log θ: the region of practical equivalence."""
+"""Region of practical equivalence of log θ."""
 DRAWS = range(5)
 """Seeds of other draws of inputs and noise, which the paper does not print."""
 MAPS_TO, PATH, FIXED = "θ*", "EM from θ = 2.5", "where EM stands still"
@@ -35,7 +35,7 @@ MAPS_TO, PATH, FIXED = "θ*", "EM from θ = 2.5", "where EM stands still"
 
 @cache
 def optima() -> pd.DataFrame:
-    """A row a method, θ_old and θ with the objective; θ*(θ_old) is a curve."""
+    """Return one row per method, θ_old and θ with the objective; the curve θ*(θ_old) has rows of its own."""
     rows: list[Row] = []
     for method, old in itertools.product(METHODS, map(float, GRID)):
         step = e_step(method, old)
@@ -47,7 +47,7 @@ def optima() -> pd.DataFrame:
 
 @cache
 def em_path(method: str, start: float = START, seed: int = SEED) -> Floats:
-    """Variances after 0, 1, …, 8 EM iterations, each an E- and an M-step to convergence."""
+    """Return the variances after 0, 1, …, 8 EM iterations; each is an E-step and an M-step to convergence."""
     path = [start]
     for _ in range(ITERATIONS):
         path.append(e_step(method, path[-1], seed=seed).best)
@@ -56,12 +56,15 @@ def em_path(method: str, start: float = START, seed: int = SEED) -> Floats:
 
 @cache
 def fixed_point(seed: int = SEED) -> float:
-    """Where EM stands still: all methods' objectives touch at θ_old with one slope, so it is theirs too."""
+    """Return the fixed point of EM, found by 16 iterations of untied t-SVGP.
+
+    All methods have the same fixed point, because their objectives have the same value and slope at θ_old.
+    """
     return float(em_path("t-SVGP untied", float(em_path("t-SVGP untied", 1.0, seed)[-1]), seed)[-1])
 
 
 def iterates() -> pd.DataFrame:
-    """The surfaces, EM from the start as stairs between θ* and the diagonal, and the optimum."""
+    """Return the objectives, EM from the start as stairs between θ* and the diagonal, and the fixed point."""
     rows: list[Row] = []
     for method in METHODS:
         stairs = np.repeat(em_path(method), 2)  # from each θ to θ*, and across to the diagonal
@@ -75,9 +78,9 @@ def iterates() -> pd.DataFrame:
 
 
 def flatness() -> pd.DataFrame:
-    """Claim 13: slopes and ranges of θ*(θ_old), each dual's against whitened, that against q-SVGP's.
+    """Compare slopes and ranges of θ*(θ_old) between methods (claim 13).
 
-    And the slopes themselves.
+    Each dual method is compared with whitened q-SVGP, and that with q-SVGP. The slopes are returned too.
     """
     curves = optima()
     maps = curves[curves["curve"] == MAPS_TO]
@@ -99,7 +102,7 @@ def flatness() -> pd.DataFrame:
 
 
 def _steepness(curve: pd.DataFrame) -> dict[str, float]:
-    """The largest slope near the fixed point, and how far θ* ranges on the grid and on a part of it."""
+    """Return the largest slope near the fixed point, and the range of θ* on the grid and its inner part."""
     old, new = curve["theta_old"].to_numpy(float), curve["theta"].to_numpy(float)
     middle, at = np.sqrt(old[1:] * old[:-1]), fixed_point()
     near = np.abs(np.log(middle / at)) < np.log(NEAR)
@@ -112,14 +115,17 @@ def _steepness(curve: pd.DataFrame) -> dict[str, float]:
 
 
 def em_counts() -> pd.DataFrame:
-    """Claim 14: EM iterations from θ = 2.5 until log θ stays within 0.05 of the fixed point, and that."""
+    """Count EM iterations from θ = 2.5 until log θ stays within 0.05 of the fixed point (claim 14).
+
+    The fixed point has a row of its own.
+    """
     rows = [*_counts("variance"), *_counts("standard deviation", power=0.5)]
     rows += [row for seed in DRAWS for row in _counts("other draws", seed)]
     return pd.DataFrame(rows)
 
 
 def _counts(condition: str, seed: int = SEED, power: float = 1.0) -> Iterator[Row]:
-    """θ is the variance to a power."""
+    """Yield the counts and the fixed point if θ is the variance to a power."""
     at = fixed_point(seed) ** power
     case = {"condition": condition, "seed": seed}
     for method in METHODS:
@@ -136,7 +142,7 @@ def _counts(condition: str, seed: int = SEED, power: float = 1.0) -> Iterator[Ro
 
 
 def beside_print() -> pd.DataFrame:
-    """Our figures for those that are printed, θ the variance; no count where 8 iterations are too few."""
+    """Return our values for the printed numbers, with θ the variance; NaN if 8 iterations are too few."""
     counts = em_counts()
     ours = counts[counts["check"] == counts["of"] + ", variance"]
     return pd.DataFrame(map(_beside_print, ours["of"], ours["value"]))

@@ -31,11 +31,11 @@ MOVES: tuple[dict[str, float], ...] = (
     {"variance": 2.0, "lengthscales": 0.8},
 )
 NEAR = 0.003
-"""Spread of inducing inputs so near one another that cond K is 3e10 to 1e12."""
+"""Spread of inducing inputs that are so near to each other that cond K is 3e10 to 1e12."""
 
 
 def log_partition() -> pd.DataFrame:
-    """Claim 08: log Z + c and the forms in R = K + Λ̄₂ against the methods' own bound, q and KL."""
+    """Compare log Z + c and the forms in R = K + Λ̄₂ with the methods' own bound, q and KL (claim 08)."""
     rows: list[Row] = []
     for seed, problem in problems():
         found = [row for name in LOG_CONCAVE for row in _without_inducing(name, problem)]
@@ -62,7 +62,7 @@ def _crowded(problem: Problem, seed: int) -> Problem:
 
 
 def _without_inducing(likelihood: str, problem: Problem) -> Iterator[Row]:
-    """Eqs. 16–17 at several θ: sites as normalised densities, and as printed, exp(λ₁f − ½βf²)."""
+    """Check Eqs. 16–17 at several θ, with sites as normalised densities and as printed, exp(λ₁f − ½βf²)."""
     b = bench_of("t-vgp", likelihood, problem)
     state = partial(b)
     lambda1, beta = (b.ops.to_numpy(x)[0] for x in state)
@@ -93,7 +93,7 @@ def _own_log_partition(b: Bench, state: Tree, theta: Theta) -> float:
 
 
 class Sums(NamedTuple):
-    """The dual parameters of q(u), as sums over sites."""
+    """Dual parameters of q(u), as sums over sites."""
 
     lambda1: Floats  # [M], λ̄₁ = Σ λ₁ᵢ k_i
     Lambda2: Floats  # [M, M], Λ̄₂ = Σ β_i k_i k_iᵀ
@@ -105,7 +105,7 @@ def _sums(b: Bench, state: Tree, dense: Dense) -> Sums:
 
 
 def _with_inducing(likelihood: str, problem: Problem) -> Iterator[Row]:
-    """Eqs. 40–41 at several θ, sites rebuilt there: N(ỹ; u, KΛ̄₂⁻¹K) with ỹ = KΛ̄₂⁻¹λ̄₁."""
+    """Check Eqs. 40–41 at several θ; the site there is N(ỹ; u, KΛ̄₂⁻¹K) with ỹ = KΛ̄₂⁻¹λ̄₁."""
     b = bench_of("t-svgp untied", likelihood, problem)
     state = partial(b)
     for move in MOVES:
@@ -129,7 +129,7 @@ def _with_inducing(likelihood: str, problem: Problem) -> Iterator[Row]:
 
 
 def _forms_in_r(b: Bench, state: Tree, check: str) -> Iterator[Row]:
-    """Eqs. 47–51: S = KR⁻¹K, m = KR⁻¹λ̄₁, the marginals and KL, none of which asks for Λ̄₂⁻¹."""
+    """Check Eqs. 47–51: S = KR⁻¹K, m = KR⁻¹λ̄₁, the marginals and KL, none of which needs Λ̄₂⁻¹."""
     dense = dense_of(b)
     K, Kuf, (lambda1, Lambda2) = dense.K, dense.Kuf, _sums(b, state, dense)
     R = K + Lambda2
@@ -147,7 +147,7 @@ def _forms_in_r(b: Bench, state: Tree, check: str) -> Iterator[Row]:
 
 
 def _missing_rank(b: Bench, state: Tree) -> Row:
-    """The share of Λ̄₂'s directions that a batch smaller than M leaves empty: Eq. 41 inverts it."""
+    """Return the relative rank deficiency of Λ̄₂, which Eq. 41 inverts; a batch smaller than M causes it."""
     Lambda2 = _sums(b, state, dense_of(b)).Lambda2
     share = 1.0 - float(np.linalg.matrix_rank(Lambda2)) / len(Lambda2)
     return {"check": "Eq. 41, Λ̄₂ singular", "residual": share}

@@ -23,7 +23,7 @@ DIRECTIONS = 3
 
 
 class Point(NamedTuple):
-    """Where a Lagrangian is evaluated."""
+    """Point at which the Lagrangian is evaluated."""
 
     m: Floats  # [n], of the global Gaussian
     S: Floats  # [n, n]
@@ -34,7 +34,7 @@ class Point(NamedTuple):
 
 
 def multipliers() -> pd.DataFrame:
-    """Claim 23: Eq. 10's slopes at t-VGP's optimum with its own sites as multipliers, and at others."""
+    """Return Eq. 10's slopes at t-VGP's optimum, with its sites as multipliers and with others (claim 23)."""
     return pd.DataFrame(
         {"seed": seed, "likelihood": likelihood, **row}
         for seed, problem in problems(n=8, M=2)
@@ -58,7 +58,7 @@ def _at_optimum(b: Bench, seed: int) -> Iterator[Row]:
 
 
 def lagrangian(dense: Dense, at: Point) -> float:
-    """Eq. 10 by dense algebra."""
+    """Evaluate Eq. 10 by dense algebra."""
     V, _, _ = expectations(
         dense.likelihood, dense.theta.likelihood, dense.y, at.mu[None], at.v[None], dense.noise
     )
@@ -68,7 +68,7 @@ def lagrangian(dense: Dense, at: Point) -> float:
 
 
 def _slopes(dense: Dense, at: Point, seed: int) -> Iterator[tuple[str, float]]:
-    """The largest slope along random directions of each group of variables."""
+    """Yield the largest absolute slope along random directions of each group of variables."""
     rng, n = np.random.default_rng(seed), len(at.m)
     root = np.linalg.cholesky(at.S)
     found: dict[str, list[float]] = {}

@@ -1,7 +1,7 @@
-"""Binary classification at a kernel of one's own choice: E-steps to convergence, and what M-steps go up.
+"""Binary classification at a chosen kernel: E-steps to convergence, and M-step objectives.
 
-M-step objectives are the methods' own; dense algebra gives each of them once more, from what the method
-says that it holds while θ moves.
+M-step objectives are the methods' own. Dense algebra computes each of them a second time, from the
+quantities that the method holds fixed while θ moves.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ STANDS_STILL, MOST_STEPS = 1e-10, 200
 
 @dataclass(frozen=True)
 class Placed(Problem):
-    """Binary labels and inducing inputs, at a squared exponential kernel."""
+    """A problem with binary labels and chosen inducing inputs, at a squared exponential kernel."""
 
     kernel: KernelParameters
 
@@ -39,26 +39,26 @@ class Placed(Problem):
     def of(
         cls, X: Floats, labels: Floats, Z: Floats, variance: float, lengthscale: float
     ) -> Placed:
-        """Inputs X [n, D], labels [n] in {0, 1}, inducing inputs Z [M, D], one lengthscale."""
+        """Build a problem from X [n, D], labels [n] in {0, 1}, inducing inputs Z [M, D] and a lengthscale."""
         at = KernelParameters(np.array([variance]), np.array([[lengthscale]]))
         no_batches = np.empty((0, 0), np.int64)
         return cls(X, labels, labels, labels, labels, Z, Z[:0], no_batches, at)
 
     def theta(self, model: Model, basis: str = "inducing", *, moved: bool = False) -> Theta:
-        """The θ at hand."""
+        """Return θ: the kernel, the likelihood's initial parameters and Z."""
         parameters = tree_map(np.float64, model.likelihood.initial_parameters())
         return Theta(self.kernel, parameters, self.Z)
 
 
 def placed_bench(method: str, likelihood: Likelihood, problem: Placed) -> Bench:
-    """One of `METHODS` on the NumPy reference."""
+    """Build the bench of one of `METHODS` on the NumPy backend."""
     name, options = VARIANTS[METHODS[method].name]
     model = Model(kernel("se"), likelihood)
     return Bench(load_backend("numpy"), model, build_method(name, options), problem)
 
 
 def e_phase(b: Bench, state: Tree) -> Tree:
-    """The state after full-batch E-steps at the bench's θ until it stands still."""
+    """Run full-batch E-steps at the bench's θ until the state changes by less than 1e-10; at most 200."""
     batch = b.full
     f = b.steps.factor(b.raw, b.prior, batch)
     for _ in range(MOST_STEPS):
@@ -71,7 +71,7 @@ def e_phase(b: Bench, state: Tree) -> Tree:
 
 @dataclass(frozen=True)
 class Placements:
-    """q(u) = N(m, S) that was optimal at θ_old, in dense algebra there and at another θ."""
+    """Optimal q(u) = N(m, S) at θ_old, with dense algebra at θ_old and at another θ."""
 
     old: Dense
     new: Dense
@@ -80,13 +80,13 @@ class Placements:
 
     @property
     def sites(self) -> tuple[Floats, Floats]:
-        """(λ₁, β), each [n]: an optimal q is the prior and these."""
+        """Sites (λ₁, β), each [n]; an optimal q is the prior times these sites."""
         mu, _ = self.old.marginals(self.m, self.S)
         _, alpha, beta = self.old.expectations(self.m, self.S)
         return (beta * mu + alpha)[0], beta[0]
 
     def sums(self, dense: Dense) -> tuple[Floats, Floats]:
-        """(λ̄₁ [M], Λ̄₂ [M, M]) of the sites at the θ of a dense algebra."""
+        """Return the sums (λ̄₁ [M], Λ̄₂ [M, M]) over the sites, at the θ of `dense`."""
         lambda1, beta = self.sites
         return dense.Kuf @ lambda1, (dense.Kuf * beta) @ dense.Kuf.T
 
@@ -95,13 +95,13 @@ Moments = tuple[Floats, Floats]
 
 
 def _of_projected(dense: Dense, T1: Floats, T2: Floats) -> Moments:
-    """N(m, S) with S⁻¹ = K⁻¹ + T₂ and S⁻¹m = T₁."""
+    """Return (m, S) with S⁻¹ = K⁻¹ + T₂ and S⁻¹m = T₁."""
     S: Floats = np.asarray(np.linalg.inv(dense.K_inv + T2), np.float64)
     return (S @ T1)[None], S[None]
 
 
 def _projected(dense: Dense, lambda1: Floats, Lambda2: Floats) -> Moments:
-    """(K⁻¹λ̄₁, K⁻¹Λ̄₂K⁻¹)."""
+    """Return (K⁻¹λ̄₁, K⁻¹Λ̄₂K⁻¹)."""
     return dense.K_inv @ lambda1, dense.K_inv @ Lambda2 @ dense.K_inv
 
 
@@ -128,7 +128,7 @@ def _unwhitened(at: Placements) -> Moments:
 
 @dataclass(frozen=True)
 class Variant:
-    """A method as `svgpbench check` names it, and q at another θ by what it holds."""
+    """A method by its name in `svgpbench check`, and a function for its q at another θ."""
 
     name: str
     moved: Callable[[Placements], Moments]
@@ -144,20 +144,20 @@ STANDARD = {
     "q-SVGP": Variant("q-svgp natgrad unwhitened", _unwhitened),
 }
 METHODS = DUALS | STANDARD
-"""By what figures and claims call them."""
+"""Methods by their names in figures and claims."""
 
 
 def dense_objective(method: str, b: Bench, state: Tree, theta: Theta) -> float:
-    """What a method's M-steps go up, at θ, by dense algebra from an optimal q(u) at the bench's θ."""
+    """Return a method's M-step objective at θ by dense algebra, from an optimal q(u) at the bench's θ."""
     m, S = b.posterior(state)[:2]
     at = Placements(dense_of(b), dense_of(b, theta), m, S)
     return at.new.elbo(*METHODS[method].moved(at))
 
 
 def iterations_until(margins: Floats) -> float:
-    """The first iteration from which on no margin is negative; the first margin is of iteration 0.
+    """Return the first iteration after which no margin is negative; the first margin is for iteration 0.
 
-    One more than were run where the last is; NaN where one is no number.
+    Return one more than the last iteration if its margin is negative. Return NaN if a margin is NaN.
     """
     if np.isnan(margins).any():
         return float("nan")

@@ -27,7 +27,7 @@ NATURAL = ("q-svgp natgrad", "q-svgp natgrad autodiff")
 
 
 def steps_agree() -> pd.DataFrame:
-    """Claim 01: 50 minibatch steps of both methods and of dense algebra; the natural gradient of KL."""
+    """Compare 50 minibatch steps of both methods and dense algebra, and the gradient of KL (claim 01)."""
     rows: list[Row] = []
     for seed, problem in problems(n=24):
         rows += [
@@ -65,7 +65,7 @@ def _same_q(likelihood: str, problem: Problem) -> Iterator[Row]:
 
 
 def _dense_run(b: Bench, steps: int = 50) -> list[Floats]:
-    """Mean and covariance after natural-gradient steps by dense algebra, from q = p."""
+    """Return mean and covariance after natural-gradient steps by dense algebra, from q = p."""
     m, S = (np.array(x) for x in b.posterior(b.start)[:2])
     for rows in b.problem.batches[:steps]:
         m, S = dense_of(b, rows=rows).natural_step(m, S, RATE)
@@ -73,7 +73,7 @@ def _dense_run(b: Bench, steps: int = 50) -> list[Floats]:
 
 
 def _clipped(problem: Problem) -> Row:
-    """Where β < 0 is put to 0, in both updates."""
+    """Compare both updates if β < 0 is set to 0."""
     runs = []
     for method in (DUAL, "q-svgp natgrad"):
         b = bench_of(method, "student-t", problem, negative_beta="clip")
@@ -82,7 +82,7 @@ def _clipped(problem: Problem) -> Row:
 
 
 def _sampled(problem: Problem) -> Row:
-    """With the same Monte Carlo noise in both, and β = E[p(1 − p)]."""
+    """Compare both updates with the same Monte Carlo noise and β = E[p(1 − p)]."""
     runs = []
     for method in (DUAL, "q-svgp natgrad"):
         b = bench_of(method, "softmax", problem)
@@ -91,7 +91,7 @@ def _sampled(problem: Problem) -> Row:
 
 
 def _kl_gradient(problem: Problem, seed: int) -> Row:
-    """∂KL/∂(m, S + mmᵀ) along random directions against η − η₀ = (S⁻¹m, ½K⁻¹ − ½S⁻¹)."""
+    """Compare ∂KL/∂(m, S + mmᵀ) along random directions with η − η₀ = (S⁻¹m, ½K⁻¹ − ½S⁻¹)."""
     b = bench_of("q-svgp natgrad unwhitened", "gaussian", problem)
     m, S = (x[0] for x in b.posterior(b.minibatch_run(5))[:2])
     K_inv, S_inv = np.linalg.inv(b.ops.to_numpy(b.prior.Kuu)[0]), np.linalg.inv(S)
@@ -112,7 +112,7 @@ def _kl_gradient(problem: Problem, seed: int) -> Row:
 
 
 def mean_cholesky(b: Bench, m: Floats, S: Floats) -> QState:
-    """The state of unwhitened q-SVGP at N(m, S)."""
+    """Return the state of unwhitened q-SVGP at N(m, S)."""
     q = b.start.q._replace(
         mean=b.ops.asarray(m[None]), chol=b.ops.asarray(np.linalg.cholesky(S)[None])
     )
@@ -121,7 +121,10 @@ def mean_cholesky(b: Bench, m: Floats, S: Floats) -> QState:
 
 
 def _printed_beta(problem: Problem) -> Row:
-    """A step with β the same quadrature of −∇²log p, which is not −2∂V̂/∂v where nodes are few."""
+    """Compare our step with one whose β is the same quadrature of −∇²log p.
+
+    This β differs from −2∂V̂/∂v if there are few nodes.
+    """
     b = bench_of(DUAL, "student-t", problem)
     rows = problem.batches[5]
     state = b.minibatch_run(5)
@@ -142,7 +145,7 @@ def _printed_beta(problem: Problem) -> Row:
 
 
 def _printed_scale(problem: Problem) -> Row:
-    """A minibatch step without n/b, as in Eqs. 22–23, against the bound's natural gradient."""
+    """Compare a minibatch step without n/b, as in Eqs. 22–23, with the bound's natural gradient."""
     b = bench_of(DUAL, "bernoulli-logit", problem)
     rows = problem.batches[5]
     state, batch = b.minibatch_run(5), b.batch(rows)
@@ -154,7 +157,7 @@ def _printed_scale(problem: Problem) -> Row:
 
 
 def optimum_is_additive() -> pd.DataFrame:
-    """Claim 02: t-VGP where it stands still, against α* and β* of its own marginals."""
+    """Compare t-VGP at its fixed point with α* and β* of its own marginals (claim 02)."""
     rows = [
         {"seed": seed, "likelihood": likelihood, **row}
         for seed, problem in problems(n=24)
@@ -178,7 +181,7 @@ def _at_optimum(b: Bench, seed: int) -> Iterator[Row]:
 
 
 def _steepest(dense: Dense, m: Floats, S: Floats, seed: int) -> float:
-    """The bound's largest slope at (m, S) along random directions, relative to it."""
+    """Return the largest slope of the bound at (m, S) along random directions, relative to the bound."""
     rng, n = np.random.default_rng(seed), len(dense.K)
     root = np.linalg.cholesky(S[0])
     slopes = []

@@ -1,6 +1,6 @@
-"""The toy of Adam et al. 2021, Figures 1 (left) and 2: what M-steps go up on it, and where they end.
+"""Toy problem of Adam et al. 2021, Figures 1 (left) and 2: M-step objectives and their maxima.
 
-Appendix F.3 prints n, M, the lengthscale and "noisy sinc, thresholded". The rest is that of the authors'
+Appendix F.3 prints n, M, the lengthscale and "noisy sinc, thresholded". The rest is from the authors'
 public notebook (AaltoML/t-SVGP, classification_1D): inputs, noise, link, kernel, the square of θ.
 """
 
@@ -35,16 +35,16 @@ LINKS: dict[str, Likelihood] = {
     "logit": BernoulliLogit(),
 }
 LINK = "squashed probit"
-"""The authors' own; the others are what claims hang on."""
+"""The authors' link; the other links show whether a claim depends on it."""
 STRIDE, PRECISION = 0.15, 1e-7
-"""Of an ascent in log θ: how far apart it first looks uphill, and to what it then finds the maximum."""
+"""Step of the first search for a maximum in log θ, and the precision of the second."""
 LOWEST, HIGHEST = np.log(1e-3), np.log(1e2)
-"""Where it ends at the latest."""
+"""Limits of the search in log θ."""
 
 
 @cache
 def toy(variance: float, seed: int = SEED) -> Placed:
-    """A draw of the data, at a kernel's variance: sin(12x)/x with noise, its sign as labels."""
+    """Draw the data: labels are the sign of sin(12x)/x with noise. The kernel has the given variance."""
     rng = np.random.RandomState(seed)
     X = rng.rand(N, 1) * 2.0 - 1.0
     f = np.sin(12.0 * X[:, 0]) / X[:, 0] + NOISE * rng.randn(N)
@@ -54,7 +54,7 @@ def toy(variance: float, seed: int = SEED) -> Placed:
 
 @dataclass(frozen=True)
 class MObjective:
-    """A method after an E-step to convergence at θ_old: what its M-step goes up, over the variance."""
+    """M-step objective of a method over the variance, after E-steps to convergence at θ_old."""
 
     method: str
     old: float
@@ -62,11 +62,11 @@ class MObjective:
     state: Tree
 
     def __call__(self, theta: float) -> float:
-        """The method's own objective."""
+        """Return the method's own objective at θ."""
         return dual(self.bench, self.state, self._at(theta))
 
     def by_dense_algebra(self, theta: float) -> float:
-        """The same once more."""
+        """Return the objective at θ, computed by dense algebra."""
         return dense_objective(self.method, self.bench, self.state, self._at(theta))
 
     def _at(self, theta: float) -> Theta:
@@ -74,12 +74,15 @@ class MObjective:
 
     @property
     def best(self) -> float:
-        """θ*(θ_old): where an ascent from θ_old ends."""
+        """Local maximum θ*(θ_old) that an ascent from θ_old reaches."""
         return ascent(self, self.old)
 
 
 def ascent(objective: Callable[[float], float], start: float) -> float:
-    """The θ of the local maximum uphill of `start`; a limit where there is none."""
+    """Return the θ of the local maximum uphill from `start`.
+
+    If the search reaches a limit, return the θ where it stopped, which is less than a step beyond the limit.
+    """
 
     def at(t: float) -> float:
         return objective(float(np.exp(t)))
@@ -98,6 +101,6 @@ def ascent(objective: Callable[[float], float], start: float) -> float:
 
 
 def e_step(method: str, old: float, link: str = LINK, seed: int = SEED) -> MObjective:
-    """A method at the optimal q of a variance."""
+    """Return the M-step objective of a method at the optimal q for the variance `old`."""
     b = placed_bench(method, LINKS[link], toy(old, seed))
     return MObjective(method, old, b, e_phase(b, b.start))

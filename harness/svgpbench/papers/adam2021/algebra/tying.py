@@ -1,4 +1,4 @@
-"""Adam et al. 2021, Sec. 4: what tying the sites moves at a fixed θ, beside a site a row: claim 10."""
+"""Adam et al. 2021, Sec. 4: effect of tied sites at a fixed θ, compared with one site per row (claim 10)."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ DECAYING_PASSES = 200
 
 
 def decaying(step: int) -> float:
-    """A rate as Robbins and Monro (1951) ask for: its sum diverges, that of its squares does not."""
+    """Return a rate as in Robbins and Monro (1951): its sum diverges, the sum of its squares does not."""
     return float((step + 2) ** -0.75)
 
 
 def fixed_theta() -> pd.DataFrame:
-    """q(u) of tied sums against that of a site [n] each, after E-steps and where they settle."""
+    """Compare q(u) of tied sums with q(u) of one site per row, after E-steps and at the optimum."""
     rows = [
         {"seed": seed, "likelihood": likelihood, **row}
         for seed, problem in problems(n=24)
@@ -76,10 +76,11 @@ def _of_sites(
     rate: Callable[[int], float] = lambda _: RATE,
     scaled: bool = True,
 ) -> list[Floats]:
-    """Mean and covariance after E-steps on sites (λ₁, β), each [n], from q = p.
+    """Return mean and covariance after E-steps on sites (λ₁, β), each [n], from q = p.
 
-    Either every site decays and a batch's stand for n/b of them, as their sums do (Eqs. 22 and 23; as
-    printed, `scaled = False`, they stand for themselves alone), or those of the batch alone move (Eq. 17).
+    With `all_decay`, every site decays and the terms of a batch are multiplied by n/b, as for tied sums
+    (Eqs. 22 and 23; `scaled=False` leaves n/b out, as printed). Without it, only the sites of the batch move
+    (Eq. 17).
     """
     full, made = dense_of(b), dict[bytes, Dense]()
     lambda1, beta = np.zeros(len(full.y)), np.zeros(len(full.y))
@@ -103,6 +104,6 @@ def _of_sites(
 def _posterior(
     A: Floats, K_inv: npt.NDArray[np.floating[Any]], lambda1: Floats, beta: Floats
 ) -> tuple[Floats, Floats]:
-    """N(m, S) with S⁻¹ = K⁻¹ + A diag(β) Aᵀ and S⁻¹m = Aλ₁, A = K⁻¹K_uf."""
+    """Return (m, S) with S⁻¹ = K⁻¹ + A diag(β) Aᵀ and S⁻¹m = Aλ₁, where A = K⁻¹K_uf."""
     S: Floats = np.asarray(np.linalg.inv(K_inv + (A * beta) @ A.T), np.float64)
     return (S @ (A @ lambda1))[None], S[None]

@@ -1,4 +1,4 @@
-"""Cheng and Boots 2017: decoupled bases; what each exact or counted claim comes to."""
+"""Cheng and Boots 2017, decoupled bases: results of the exact and counted claims."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CLAIMS: dict[str, Callable[[], pd.DataFrame]] = {
     "cheng2017-07": beside_large,
     "fig1/sinc": curves,
 }
-"""By claim: a frame, a row a case with its `check` and its `residual`, or its cost and sizes.
+"""By claim: a frame with one row per case, its `check`, and its `residual` or its cost and sizes.
 
 By figure: the frame that it draws.
 """

@@ -1,4 +1,4 @@
-"""Cheng and Boots 2017, Secs. 3.3-3.4: Eqs. 7-10 as printed, the coupled q in them, and what parts."""
+"""Cheng and Boots 2017, Secs. 3.3-3.4: Eqs. 7-10 as printed, coupled q in them, and separability."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from svgpbench.papers.cheng2017.algebra.functions import functions_gap
 from svgpbench.plugins import load_backend
 
 STEP = 1e-20
-"""Of the complex step, whose error is its square."""
+"""Size of the complex step; its error is of the order of its square."""
 
 
 # --- cheng2017-01 ----------------------------------------------------------------------------------
 
 
 def as_printed() -> pd.DataFrame:
-    """Eqs. 7-10 and the gradient of the KL in B; what α = β gives where S ⪯ K, and where not."""
+    """Check Eqs. 7-10, the gradient of the KL in B, and α = β with S ⪯ K and with any S."""
     return cases(_as_printed)
 
 
@@ -68,22 +68,23 @@ def _equations(likelihood: str, seed: int) -> Iterator[tuple[str, float]]:
 
 
 def printed_gradient(K: Floats, B: Floats) -> Floats:
-    """½(I + KB)⁻¹ K B K (I + BK)⁻¹ (Sec. 3.4)."""
+    """Return ½(I + KB)⁻¹ K B K (I + BK)⁻¹, the printed gradient of the KL in B (Sec. 3.4)."""
     eye = np.eye(len(K))
     return np.asarray(0.5 * np.linalg.inv(eye + K @ B) @ K @ B @ K @ np.linalg.inv(eye + B @ K))
 
 
 def kl_slope(K: Floats, B: Floats, direction: Floats) -> float:
-    """The slope of KL[N(0, (K⁻¹ + B)⁻¹) ‖ N(0, K)] along a direction of B, by a complex step."""
+    """Return the slope of KL[N(0, (K⁻¹ + B)⁻¹) ‖ N(0, K)] along a direction of B, by a complex step."""
     precision = np.linalg.inv(K) + B + 1j * STEP * direction
     trace = np.trace(np.linalg.inv(K) @ np.linalg.inv(precision))
     return float((0.5 * (trace + np.log(np.linalg.det(precision)))).imag / STEP)
 
 
 def _coupled_gap(likelihood: str, seed: int, *, inside: bool) -> float:
-    """How far DECOUPLED with α = β, a = K⁻¹m and B = S⁻¹ − K⁻¹ is from q-SVGP at a drawn (m, S).
+    """Return the difference of q-SVGP at a random (m, S) and DECOUPLED with the same q.
 
-    Where S is not below K that B has negative eigenvalues, and the nearest that LLᵀ can be is taken.
+    DECOUPLED has α = β, a = K⁻¹m and B = S⁻¹ − K⁻¹. Unless S ⪯ K, B has negative eigenvalues; then the
+    nearest LLᵀ is used.
     """
     problem = small_problem(M=6, seed=seed)
     d = on(dataclasses.replace(problem, gamma=problem.Z), likelihood, seed)
@@ -91,7 +92,7 @@ def _coupled_gap(likelihood: str, seed: int, *, inside: bool) -> float:
     coupled = Bench(d.bench.ops, d.bench.model, q, problem)
     K = coupled.prior.Kuu[0]
     S = np.linalg.inv(np.linalg.inv(K) + d.L_B[0] @ d.L_B[0].T)
-    if not inside:  # wider than the prior in one direction
+    if not inside:  # S is wider than the prior in one direction
         wide = d.rng.standard_normal(len(K))
         S = S + 3 * np.outer(wide, wide)
     B = np.linalg.inv(S) - np.linalg.inv(K)
@@ -107,7 +108,10 @@ def _coupled_gap(likelihood: str, seed: int, *, inside: bool) -> float:
 
 
 def _outside(likelihood: str, seed: int) -> float:
-    """How far t-SVGP's S is from S ⪯ K where it settles: the least eigenvalue of S⁻¹ − K⁻¹, if negative."""
+    """Return by how much t-SVGP's S after 30 E-steps violates S ⪯ K; 0 if it does not.
+
+    It is the most negative eigenvalue of S⁻¹ − K⁻¹, relative to the largest.
+    """
     problem = small_problem(M=6, seed=seed)
     model = build_model(likelihood, "matern52")
     b = Bench(load_backend("numpy"), model, build_method("t-svgp", {}), problem)
@@ -123,7 +127,7 @@ def _outside(likelihood: str, seed: int) -> float:
 
 
 def splits() -> pd.DataFrame:
-    """Mixed differences of the bound in (a, α) and (B, β); what is left where there is no β."""
+    """Return mixed differences of the bound in (a, α) and (B, β), and checks of the case without β."""
     return cases(_split)
 
 
@@ -137,7 +141,10 @@ def _split(likelihood: str, seed: int) -> Iterator[tuple[str, float]]:
 
 
 def _mixed(likelihood: str, seed: int, *, learned: bool = False) -> float:
-    """|L(1,1) − L(0,1) − L(1,0) + L(0,0)| of the bound in the mean's part and the covariance's, relative."""
+    """Return |L(1,1) − L(0,1) − L(1,0) + L(0,0)| of the bound in the parts of mean and covariance.
+
+    It is relative to the larger difference in one part alone.
+    """
     d = drawn(likelihood, seed)
     problem = d.bench.problem
     a, L_B = general(d.rng, len(problem.gamma), len(problem.Z))
@@ -153,7 +160,7 @@ def _mixed(likelihood: str, seed: int, *, learned: bool = False) -> float:
 def _bound(
     b: Bench, mean: tuple[Floats, Floats], covariance: tuple[Floats, Floats], *, learned: bool
 ) -> float:
-    """The bound at (a, α) and (L_B, β), at the θ of the problem or at the best noise variance there."""
+    """Return the bound at (a, α) and (L_B, β); if `learned`, at the best noise variance."""
     (a, alpha), (L_B, beta) = mean, covariance
     raw = b.raw._replace(inducing=Decoupled(alpha, beta))
     state, p = DecoupledState(MeanPrecision(a, L_B), ()), b.steps.prior(raw)
@@ -167,7 +174,7 @@ def _bound(
 
 
 def _without_covariance(seed: int) -> Iterator[tuple[str, float]]:
-    """B = 0, which is M_β = 0, at α = X: the prior's variance, ridge regression's objective and solution."""
+    """Check B = 0 (that is M_β = 0) at α = X against the prior's variance and ridge regression."""
     problem = small_problem(seed=seed)
     problem = dataclasses.replace(problem, gamma=problem.X, Z=problem.Z[:1])
     model = build_model("gaussian", "matern52", jitter=0.0)

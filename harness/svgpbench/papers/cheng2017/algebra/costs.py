@@ -1,4 +1,4 @@
-"""Cheng and Boots 2017: what steps cost, counted where one term rules, over a decade of each size."""
+"""Cheng and Boots 2017: costs of steps, counted over a decade of each size where one term dominates."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from svgpbench.ops import Ops
 
 
 class StepAlone(DecoupledSVGP):
-    """DECOUPLED without K_βα: q at β wants it, no step does, and Table 1 has no room for it."""
+    """DECOUPLED without K_βα, which no step needs and Table 1 does not count; only q at β needs it."""
 
     def prior(self, ops: Ops, cov: Covariance, inducing: Decoupled) -> DecoupledPrior:
         alpha, beta = inducing
@@ -41,22 +41,22 @@ MODEL = build_model("gaussian", "se")
 
 
 def svdgp(size: Size) -> AnyMethod:
-    """As many columns of K_α as a batch has rows (Sec. 3.4)."""
+    """Return DECOUPLED with as many sampled columns of K_α as a batch has rows (Sec. 3.4)."""
     return StepAlone(subset=size.rows)
 
 
 def of_all_columns(size: Size) -> AnyMethod:
-    """No column left out."""
+    """Return DECOUPLED with all columns of K_α."""
     return StepAlone()
 
 
 def at_any_size(method: AnyMethod) -> Callable[[Size], AnyMethod]:
-    """The same method at every size."""
+    """Return a function that gives this method at every size."""
     return lambda size: method
 
 
 def iteration(method: AnyMethod, size: Size) -> tuple[int, int, int]:
-    """FLOPs, bytes moved and peak bytes of a step on q and one on θ and the bases."""
+    """Return FLOPs, bytes moved and peak bytes of one step on q and one on θ and the bases."""
     cost: Cost = count(method, MODEL, size)
     q, theta = cost.e_step, cost.m_step
     return q.flops + theta.flops, q.bytes + theta.bytes, max(q.peak_bytes, theta.peak_bytes)
@@ -64,18 +64,18 @@ def iteration(method: AnyMethod, size: Size) -> tuple[int, int, int]:
 
 @dataclass(frozen=True)
 class Regime:
-    """Sizes at which one term of a cost outweighs the others; those in `grow` go through a decade each."""
+    """Sizes at which one term of a cost dominates; each size in `grow` is varied over a decade."""
 
     name: str
     size: Size
     grow: tuple[str, ...]
 
 
-SIZES = {"N": "b", "M": "M", "M_alpha": "gamma", "D": "D"}  # the paper's letters, and a `Size`'s
+SIZES = {"N": "b", "M": "M", "M_alpha": "gamma", "D": "D"}  # the paper's letters: fields of `Size`
 
 
 def row(check: str, name: str, size: Size, method: AnyMethod) -> dict[str, Any]:
-    """One counted iteration; N is what a step sees."""
+    """Return the row of one counted iteration; N is the number of rows that a step uses."""
     flops, _, memory = iteration(method, size)
     letters = {"N": size.rows, "M": size.M, "M_alpha": size.gamma, "D": size.D}
     return {"check": check, "method": name, **letters, "flops": flops, "memory": memory}
@@ -84,7 +84,7 @@ def row(check: str, name: str, size: Size, method: AnyMethod) -> dict[str, Any]:
 def decades(
     check: str, methods: dict[str, Callable[[Size], AnyMethod]], regimes: tuple[Regime, ...]
 ) -> Iterator[dict[str, Any]]:
-    """Every method at every regime, a decade a size with the others held."""
+    """Yield rows of every method in every regime; one size at a time varies over a decade."""
     for regime in regimes:
         for letter in regime.grow:
             for name, method in methods.items():
@@ -95,7 +95,7 @@ def decades(
 
 
 def grown(size: Size, letter: str, factor: int) -> Size:
-    """A size with one of the paper's letters multiplied; without a batch, N are all rows."""
+    """Return a size with one of the paper's letters multiplied; without a batch, N is all rows."""
     field = "n" if letter == "N" and size.b is None else SIZES[letter]
     return replace(size, **{field: factor * asdict(size)[field]})
 
@@ -125,7 +125,7 @@ EXACT = (
 
 
 def table_1() -> pd.DataFrame:
-    """The rows of Table 1, what they leave out, and a B that is diagonal."""
+    """Count costs for the rows of Table 1, for terms that they leave out, and for a diagonal B."""
     online = {name: at_any_size(COUPLED[name]) for name in ("SVI", "iVSGPR")}
     longer = replace(LONG_INPUTS, size=replace(LONG_INPUTS.size, gamma=10**9))
     rows = (
@@ -148,7 +148,10 @@ ONLINE_D = (28, 23)  # KUKA₁, MUJOCO₁
 
 
 def same_order() -> pd.DataFrame:
-    """SVDGP at M_β = M beside SVI, where M grows and M_α with its power; and the sizes of Sec. 4."""
+    """Return cost ratios of SVDGP to SVI for growing M, with M_β = M and M_α a power of M.
+
+    The ratios for the sizes of Sec. 4 are added.
+    """
     held = (
         ("N and D held", FIXED, (2, 3)),
         ("N above M", ROWS, (2, 3)),
@@ -175,7 +178,7 @@ def _beside_coupled(check: str, size: Size, power: int) -> dict[str, Any]:
 
 
 def _online(D: int) -> list[dict[str, Any]]:
-    """How far apart the five steps of the paper's experiments are, largest over smallest."""
+    """Return the ratio of the largest to the smallest cost of the five steps in the paper's experiments."""
     n, b = 178_128, 1024
     batch = Size(n=n, b=b, M=1024, D=D)
     mean = replace(batch, M=128, gamma=128**2)

@@ -1,4 +1,4 @@
-"""A general decoupled q on a small problem, and the same as one dense Gaussian on both bases."""
+"""Random decoupled q on small problems, as a method's state and as one dense Gaussian on both bases."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from svgpbench.training.blocks import Batch, data_term
 
 
 class Drawn(NamedTuple):
-    """A decoupled q on a small problem, and the same as one dense Gaussian on both bases."""
+    """A random decoupled q on a small problem, as a state and as one dense Gaussian on both bases."""
 
     bench: Bench
     state: DecoupledState
@@ -32,12 +32,12 @@ class Drawn(NamedTuple):
 
 
 def drawn(likelihood: str, seed: int) -> Drawn:
-    """A general mean and precision on a problem of its own."""
+    """Draw a random mean and precision on a new small problem."""
     return on(small_problem(M=4, seed=seed), likelihood, seed)
 
 
 def on(problem: Problem, likelihood: str, seed: int, *, subset: int = 0) -> Drawn:
-    """A general mean and precision on a problem."""
+    """Draw a random mean and precision on a given problem."""
     model = build_model(likelihood, "matern52")
     method = build_method("decoupled", {"optimiser": "sgd", "subset": subset})
     b = Bench(load_backend("numpy"), model, method, problem)
@@ -49,20 +49,20 @@ def on(problem: Problem, likelihood: str, seed: int, *, subset: int = 0) -> Draw
 
 
 def general(rng: np.random.Generator, M_alpha: int, M_beta: int) -> tuple[Floats, Floats]:
-    """Coefficients [1, M_α] and a lower factor [1, M_β, M_β] with a positive diagonal."""
+    """Draw coefficients [1, M_α] and a lower factor [1, M_β, M_β] with a positive diagonal."""
     L_B = np.tril(rng.standard_normal((M_beta, M_beta)), -1)
     L_B += np.diag(rng.uniform(0.5, 1.5, M_beta))
     return 0.3 * rng.standard_normal((1, M_alpha)), L_B[None]
 
 
 def triangular(root: Floats) -> Floats:
-    """The lower factor [M, M] of RRᵀ for R [M, k], k ≥ M, also where the product is singular."""
+    """Return the lower factor [M, M] of RRᵀ for R [M, k], k ≥ M; RRᵀ may be singular."""
     _, R = np.linalg.qr(root.T)
     return np.asarray(R.T, dtype=np.float64)
 
 
 def gradients(b: Bench, state: DecoupledState, batch: Batch, scale: float) -> MeanPrecision:
-    """The method's gradient of scale·ΣV − KL in (a, L_B) at a batch."""
+    """Return the method's gradient of scale·ΣV − KL in (a, L_B) on a batch."""
     assert isinstance(b.method, DecoupledSVGP)
     f = b.steps.factor(b.raw, b.prior, batch)
     data = data_term(b.model, constrain(b.ops, b.raw), batch, b.number(scale))
@@ -70,7 +70,7 @@ def gradients(b: Bench, state: DecoupledState, batch: Batch, scale: float) -> Me
 
 
 def cases(checks: Callable[[str, int], Iterable[tuple[str, float]]]) -> pd.DataFrame:
-    """The checks of every likelihood and seed with their residuals, a row each."""
+    """Return the checks of every likelihood and seed with their residuals, one row per check."""
     rows = [
         {"likelihood": likelihood, "seed": seed, "check": check, "residual": residual}
         for likelihood, seed in itertools.product(LIKELIHOODS, SEEDS)

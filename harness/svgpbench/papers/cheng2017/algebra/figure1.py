@@ -1,7 +1,8 @@
-"""Cheng and Boots 2017, Figure 1: noisy sinc, a decoupled posterior beside two coupled ones.
+"""Cheng and Boots 2017, Figure 1: a decoupled posterior beside two coupled ones on noisy sinc.
 
-The paper prints 500 points and no sizes: here |β| = 10 and |α| = 100 are evenly spaced, the coupled models
-have α = β of 10 and of 100. Each is at its optimum, at the θ that is best for the large one or for itself.
+The paper prints 500 points and no basis sizes. Here |β| = 10 and |α| = 100 points are evenly spaced, and the
+coupled models have 10 and 100 points. Each model is at its optimum, at the θ that is best for the large
+model or for itself.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ SIZES = {
     "decoupled": (LARGE, SMALL),
     "large coupled": (LARGE, LARGE),
 }
-"""Points of α and of β."""
+"""Numbers of points of α and of β."""
 LIKE = "large coupled"
 THETAS = ("same theta", "own theta")
 START = np.log([0.3, 0.7, 0.01])
@@ -35,14 +36,14 @@ GRID = np.linspace(-HALF_WIDTH, HALF_WIDTH, 201)[:, None]
 
 
 class Posterior(NamedTuple):
-    """Of q(f) on the grid."""
+    """Mean and variance of q(f) on the grid."""
 
     mean: Floats  # [201]
     variance: Floats  # [201]
 
 
 def problem(seed: int, model: str) -> Sinc:
-    """A draw of the data with the bases of a model; seed 0 is the data set `sinc`."""
+    """Draw the data, with the bases of a model; seed 0 is the data set `sinc`."""
     X, y = noisy_sinc(N, seed)
     gamma, Z = (np.linspace(-HALF_WIDTH, HALF_WIDTH, M)[:, None] for M in SIZES[model])
     return Sinc(**{**vars(small_problem()), "X": X, "y": y, "Z": Z, "gamma": gamma}, logs=START)
@@ -50,20 +51,20 @@ def problem(seed: int, model: str) -> Sinc:
 
 @cache
 def best_theta(seed: int, model: str) -> Sinc:
-    """The problem at the θ that is best for a model at its optimum."""
+    """Return the problem at the θ that is best for a model at its optimum."""
     return learned(problem(seed, model), exact=False)
 
 
 @cache
 def posterior(seed: int, model: str, theta: str) -> Posterior:
-    """At the optimum of a model, at the large model's θ or at its own."""
+    """Return the posterior of a model at its optimum, at the large model's θ or at its own."""
     logs = best_theta(seed, LIKE if theta == "same theta" else model).logs
     at = At(replace(problem(seed, model), logs=logs))
     return Posterior(at.mean(at.best, GRID), at.variance(at.best, GRID))
 
 
 def beside_large() -> pd.DataFrame:
-    """How far means and variances are from the large model's, five draws."""
+    """Compare means and variances with those of the large model, for five draws of the data."""
     rows = [
         {"seed": seed, "check": f"{check}, {theta}", "residual": residual}
         for seed, theta in itertools.product(SEEDS, THETAS)
@@ -85,7 +86,7 @@ def _checks(seed: int, theta: str) -> Iterator[tuple[str, float]]:
 
 
 def curves() -> pd.DataFrame:
-    """Mean and standard deviation of the three models on the data set, each at its own θ."""
+    """Return mean and standard deviation of the three models on the data set, each at its own θ."""
     rows = [
         {"x": float(x), "y": float(y), "curve": model, "panel": panel}
         for model in SIZES

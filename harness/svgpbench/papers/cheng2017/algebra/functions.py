@@ -1,4 +1,4 @@
-"""Cheng and Boots 2017, Eqs. 8-9 and Sec. 4: bases of inducing functions, averaged by quadrature."""
+"""Cheng and Boots 2017, Eqs. 8-9 and Sec. 4: bases of inducing functions, with averages by quadrature."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ NODES = 60
 
 
 class Windowed(Problem):
-    """The problem with a Gaussian window around every point of both bases."""
+    """A problem with a Gaussian window around every point of both bases."""
 
     def inducing(self, basis: str) -> Decoupled:
         return Decoupled(*(Features(x, 0.2 + 0.2 * np.abs(x)) for x in (self.gamma, self.Z)))
 
 
 def functions_gap(likelihood: str, seed: int) -> float:
-    """How far mean, variance and KL are from Eqs. 8 and 9 with explicit inverses."""
+    """Return the largest difference of mean, variance and KL from Eqs. 8 and 9 with explicit inverses."""
     problem = Windowed(**vars(small_problem(M=4, seed=seed)))
     model = build_model(likelihood, "se")
     b = Bench(load_backend("numpy"), model, build_method("decoupled", {}), problem)
@@ -46,7 +46,10 @@ def functions_gap(likelihood: str, seed: int) -> float:
 
 
 def covariance(theta: Theta, A: Features, B: Features) -> Floats:
-    """Covariances [n, m] under the squared exponential of averages of f, each scaled to f's variance."""
+    """Return covariances [n, m] of averages of f under the squared exponential.
+
+    Each average is scaled to the variance of f.
+    """
     own_A, own_B = (_average(theta, 0.0 * x.centres, 2.0 * x.widths**2) for x in (A, B))
     gap, spread = A.centres[:, None] - B.centres, A.widths[:, None] ** 2 + B.widths**2
     scale = np.sqrt(own_A[:, None] * own_B)
@@ -54,7 +57,7 @@ def covariance(theta: Theta, A: Features, B: Features) -> Floats:
 
 
 def _average(theta: Theta, gap: Floats, spread: Floats) -> Floats:
-    """E exp(−½Σu²/l²), u ~ N(gap, spread) of each dimension, [...] of [..., D]."""
+    """Return E exp(−½Σu²/l²) [...] for u ~ N(gap, spread) in each dimension; gap and spread are [..., D]."""
     t, w = np.polynomial.hermite_e.hermegauss(NODES)
     u = (gap[..., None] + np.sqrt(spread)[..., None] * t) / theta.kernel.lengthscales[0][:, None]
     return np.asarray(np.prod(np.exp(-0.5 * u**2) @ w / np.sqrt(2 * np.pi), axis=-1))

@@ -18,11 +18,11 @@ from svgpbench.papers.cheng2017.algebra.drawn import Drawn, cases, gradients, on
 from svgpbench.tree import leaves, tree_map
 
 ROWS, COLUMNS = 2, 2
-"""What a step samples of three rows and of three columns of K_α: few enough to take every choice."""
+"""Numbers sampled from three rows and three columns of K_α, so small that all choices can be averaged."""
 
 
 def unbiased() -> pd.DataFrame:
-    """The mean over every choice of rows and columns against dense gradients on all of them."""
+    """Compare the mean gradient over all choices of rows and columns with dense gradients on all of them."""
     return cases(_sampled)
 
 
@@ -60,7 +60,7 @@ def _sampled(likelihood: str, seed: int) -> Iterator[tuple[str, float]]:
 
 
 def _slope(d: Drawn, direction: Tree) -> float:
-    """The slope of the dense bound at the drawn q along a direction of raw θ, by five points."""
+    """Return the slope of the dense bound along a direction of raw θ, q fixed, by central differences."""
 
     def bound(t: float) -> float:
         theta = constrain(d.bench.ops, tree_map(lambda x, s: x + t * s, d.bench.raw, direction))

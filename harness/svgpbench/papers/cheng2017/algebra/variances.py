@@ -1,4 +1,4 @@
-"""Cheng and Boots 2017, Secs. 3.3-3.4: the decoupled variance beside the prior's and the exact GP's."""
+"""Cheng and Boots 2017, Secs. 3.3-3.4: the decoupled variance, the prior's and the exact GP's."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ KERNEL, EDGE = "se", 3.0
 M_ALPHA = 8
 SIZES = (4, 8)  # of β
 STRICT = 1e-9
-"""Share of the prior's variance by which a variance is below it."""
+"""Relative margin by which a variance must be below the prior's to count as below."""
 START = np.log([0.3, 0.7, 0.04])
-"""Variance, lengthscale and noise variance of the θ that is not learned, and where learning starts."""
+"""Logarithms of variance, lengthscale and noise variance: the fixed θ, and the start of learning."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Sinc(Problem):
 
 
 def sinc(seed: int, M_beta: int) -> Sinc:
-    """60 points; α and β are evenly spaced."""
+    """Draw 60 points of noisy sinc; α and β are evenly spaced."""
     rng = np.random.default_rng(seed)
     X = np.sort(rng.uniform(-EDGE, EDGE, (60, 1)), axis=0)
     y = np.sinc(X[:, 0]) + 0.2 * rng.standard_normal(60)
@@ -55,7 +55,7 @@ def sinc(seed: int, M_beta: int) -> Sinc:
 
 
 def places(problem: Sinc) -> dict[str, Floats]:
-    """Inputs [k, 1] on the basis, at the data, among them and beyond them."""
+    """Return inputs [k, 1] at β, on a grid over the range of the data, and outside this range."""
     beyond = EDGE + np.linspace(0.1, 1.5, 8)
     return {
         "on beta": problem.Z,
@@ -65,7 +65,7 @@ def places(problem: Sinc) -> dict[str, Floats]:
 
 
 class At:
-    """DECOUPLED on a problem at its θ, with q as one wants it."""
+    """Evaluation of DECOUPLED on a problem at its θ, for any q."""
 
     def __init__(self, problem: Sinc) -> None:
         self.model = build_model("gaussian", KERNEL)
@@ -73,12 +73,12 @@ class At:
         self.problem, self.theta = problem, problem.theta(self.model, "decoupled")
 
     def cov(self, A: Floats, B: Floats) -> Floats:
-        """Covariances of inputs."""
+        """Return the covariances of two sets of inputs."""
         return kernel_matrix(KERNEL, self.theta, A, B)
 
     @property
     def best(self) -> DecoupledState:
-        """The optimum at θ: B = AAᵀ/σ² with A = K_β⁻¹K_βf, and a by least squares."""
+        """State at the optimum for θ: B = AAᵀ/σ² with A = K_β⁻¹K_βf, and a by regularised least squares."""
         p, jitter = self.problem, self.model.jitter
         s2 = float(self.theta.likelihood.noise_variance)
         A = np.linalg.solve(self.cov(p.Z, p.Z) + jitter * np.eye(len(p.Z)), self.cov(p.Z, p.X))
@@ -89,22 +89,22 @@ class At:
         return DecoupledState(MeanPrecision(a[None], L_B[None]), ())
 
     def bound(self, state: DecoupledState) -> float:
-        """On all data."""
+        """Return the bound on all data."""
         return float(self.b.bound(state, self.b.full))
 
     def mean(self, state: DecoupledState, X: Floats) -> Floats:
-        """Of q(f) at inputs."""
+        """Return the mean of q(f) at inputs."""
         return np.asarray(self._at(X).marginals(state)[0][0])
 
     def variance(self, state: DecoupledState, X: Floats) -> Floats:
-        """Of q(f) at inputs."""
+        """Return the variance of q(f) at inputs."""
         return np.asarray(self._at(X).marginals(state)[1][0])
 
     def _at(self, X: Floats) -> Bench:
         return Bench(self.b.ops, self.model, self.b.method, replace(self.problem, X=X, y=X[:, 0]))
 
     def exact_variance(self, X: Floats) -> Floats:
-        """Of p(f | y) at inputs, by conditioning."""
+        """Return the variance of p(f | y) at inputs, by conditioning."""
         p, s2 = self.problem, float(self.theta.likelihood.noise_variance)
         K = self.cov(p.X, p.X) + s2 * np.eye(len(p.X))
         cross = self.cov(p.X, X)
@@ -112,7 +112,7 @@ class At:
 
 
 def learned(problem: Sinc, *, exact: bool) -> Sinc:
-    """The problem at the θ that is best for DECOUPLED at its optimum, or for the exact GP."""
+    """Return the problem at the best θ for DECOUPLED at its optimum or, if `exact`, for the exact GP."""
 
     def loss(logs: Floats) -> float:
         at = At(replace(problem, logs=logs))
@@ -125,7 +125,10 @@ def learned(problem: Sinc, *, exact: bool) -> Sinc:
 
 
 def variances() -> pd.DataFrame:
-    """By how much q's variance is above the prior's; at which share of inputs below the exact GP's."""
+    """Compare q's variance with the prior's and the exact GP's.
+
+    Rows have its excess over the prior's, or the share of inputs where it is below the other variance.
+    """
     rows = [
         {"seed": seed, "M_beta": M, "check": check, "residual": residual}
         for seed, M in itertools.product(SEEDS, SIZES)

@@ -1,4 +1,4 @@
-"""Kobe 2021: diagonal precision; what each exact or counted claim comes to."""
+"""Kobe 2021, diagonal precision: results of the exact and counted claims."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ CLAIMS: dict[str, Callable[[], pd.DataFrame]] = {
     "fig2.1-4.8/predictions": predictions,
     "counting/printed": beside_print,
 }
-"""By claim: a frame, a row a case with its `check` and its `residual`, or its cost and sizes.
+"""By claim: a frame with one row per case, its `check`, and its `residual` or its cost and sizes.
 
-By `ARTEFACT/FIGURE`: the points of its curves; by `ARTEFACT/printed`: our numbers beside printed ones.
+By `ARTEFACT/FIGURE`: the points of the curves. By `ARTEFACT/printed`: our values for the printed numbers.
 """

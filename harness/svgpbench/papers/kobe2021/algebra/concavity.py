@@ -1,4 +1,4 @@
-"""Kobe 2021: where the bound is concave, by the coordinates of q (claim 18)."""
+"""Kobe 2021: concavity of the bound in several coordinates of q (claim 18)."""
 
 from __future__ import annotations
 
@@ -19,16 +19,17 @@ from svgpbench.training.blocks import data_term
 
 POINTS = 200
 APART = 1e-4
-"""Of the central differences of a gradient, relative to coordinates of order one."""
+"""Step of the central differences of a gradient, for coordinates of order one."""
 Placed = Callable[[Array], Tree]
-"""Coordinates x [P, d] of P points about each, as the state of P latents."""
+"""Function from offsets x [P, d] from P random points to a state with P latents."""
 
 
 def largest_curvature(b: Bench, placed: Placed, d: int) -> float:
-    """Of the Hessians of the bound at many points, the largest eigenvalue relative to the spectrum.
+    """Return the largest eigenvalue of the bound's Hessians at P = 200 points.
 
-    The bound of P independent latents on the same data is the sum of P bounds, each in its own q: so
-    one gradient, by autodiff of our bound, is that of every point.
+    Eigenvalues are relative to the largest absolute eigenvalue of the same Hessian. The bound of P
+    independent latents on the same data is the sum of P bounds, each in its own q. So one gradient of it,
+    by autodiff, gives the gradients at all points.
     """
     ops = b.ops
     f = b.steps.factor(b.raw, b.prior, b.full)
@@ -46,7 +47,10 @@ def largest_curvature(b: Bench, placed: Placed, d: int) -> float:
 
 
 def in_weights(b: Bench, seed: int, *, log: bool) -> Placed:
-    """(μ, g) in units of each point's own g, or (μ, log g), about g from 0.01 to 100."""
+    """Return coordinates (μ, g), or (μ, log g) with `log`, about random points with g from 0.01 to 100.
+
+    g is in units of each point's own g.
+    """
     rng, ops = np.random.default_rng(seed), b.ops
     mu = rng.standard_normal((POINTS, M))
     g = 10 ** rng.uniform(-2.0, 2.0, (POINTS, M))
@@ -59,13 +63,13 @@ def in_weights(b: Bench, seed: int, *, log: bool) -> Placed:
 
 
 def in_factor(b: Bench, seed: int) -> Placed:
-    """(m, L) of whitened u, which is affine in that of u itself."""
+    """Return coordinates (m, L) of whitened u about random points; they are affine in those of u."""
     rng, ops = np.random.default_rng(seed), b.ops
     mean = 2.0 * rng.standard_normal((POINTS, M))
     chol = lower(0.5 * rng.standard_normal((POINTS, len(LOWER[0]))))
     diagonal_of = 10 ** rng.uniform(-1.0, 0.5, (POINTS, M))
     chol = chol * (1 - np.eye(M)) + diagonals(diagonal_of)
-    entries = lower(np.eye(len(LOWER[0])))  # [d', M, M], which entry of L a coordinate is
+    entries = lower(np.eye(len(LOWER[0])))  # [d', M, M], the entry of L for each coordinate
 
     def placed(x: Array) -> Tree:
         moved = ops.sum(x[..., M:, None, None] * entries, axis=-3)
@@ -75,7 +79,10 @@ def in_factor(b: Bench, seed: int) -> Placed:
 
 
 def concavity() -> pd.DataFrame:
-    """The largest curvature at a thousand points of each coordinates (Kobe 2021, Sec. 4.3.1)."""
+    """Return the largest curvature at 200 points per seed in several coordinates; 0 if it is negative.
+
+    Source: Kobe 2021, Sec. 4.3.1.
+    """
     rows: Rows = []
     for seed in SEEDS:
         problem = random_problem(seed, n=10, M=M)

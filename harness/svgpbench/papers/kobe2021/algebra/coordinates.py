@@ -1,4 +1,4 @@
-"""Kobe 2021: the path of natural gradients in several coordinates of q (claim 06)."""
+"""Kobe 2021: paths of natural-gradient steps in several coordinates of q (claim 06)."""
 
 from __future__ import annotations
 
@@ -23,49 +23,49 @@ IMAGINARY = 1e-30
 
 
 class Coordinates(NamedTuple):
-    """Of a Gaussian N(m [M], S [M, M])."""
+    """Coordinates x of a Gaussian N(m [M], S [M, M])."""
 
     of: Callable[[Floats, Floats], Floats]  # (m, S) → x [d]
     moments: Callable[[Floats], tuple[Floats, Floats]]  # x [..., d] → (m, S), complex x too
 
 
 def lower(x: Floats) -> Floats:
-    """Lower triangular matrices [..., M, M] from their entries."""
+    """Return lower triangular matrices [..., M, M] from their entries [..., M(M+1)/2]."""
     out = np.zeros((*x.shape[:-1], M, M), dtype=x.dtype)
     out[..., *LOWER] = x
     return out
 
 
 def symmetric(x: Floats) -> Floats:
-    """Symmetric matrices from the entries of their lower triangles."""
+    """Return symmetric matrices from the entries of their lower triangles."""
     half = lower(x)
     return half + np.swapaxes(half, -1, -2) - half * np.eye(M)
 
 
 def joined(vector: Floats, matrix: Floats) -> Floats:
-    """A vector and the lower triangle of a matrix as one vector."""
+    """Concatenate a vector and the lower triangle of a matrix."""
     return np.concatenate([vector, matrix[LOWER]])
 
 
 def inverse(x: Floats) -> Floats:
-    """Inverses, of complex matrices too."""
+    """Return the inverses of real or complex matrices."""
     return np.asarray(np.linalg.inv(x), dtype=x.dtype)
 
 
 def from_natural(x: Floats) -> tuple[Floats, Floats]:
-    """(m, S) of S⁻¹m and S⁻¹."""
+    """Return (m, S) from S⁻¹m and S⁻¹."""
     S = inverse(symmetric(x[..., M:]))
     return times(S, x[..., :M]), S
 
 
 def from_expectations(x: Floats) -> tuple[Floats, Floats]:
-    """(m, S) of m and S + mmᵀ."""
+    """Return (m, S) from m and S + mmᵀ."""
     m = x[..., :M]
     return m, symmetric(x[..., M:]) - m[..., None] * m[..., None, :]
 
 
 def from_factor(x: Floats) -> tuple[Floats, Floats]:
-    """(m, S) of m and a lower factor of S."""
+    """Return (m, S) from m and a lower factor of S."""
     L = lower(x[..., M:])
     return x[..., :M], L @ np.swapaxes(L, -1, -2)
 
@@ -81,7 +81,7 @@ ALL_GAUSSIANS = {
 
 
 def of_the_family(K: Floats) -> dict[str, Coordinates]:
-    """Coordinates of m = Kμ and S = (K⁻¹ + diag g)⁻¹."""
+    """Return the coordinates (μ, g) and (μ, log g) of m = Kμ and S = (K⁻¹ + diag g)⁻¹."""
     K_inv = inverse(K)
 
     def weights(m: Floats, S: Floats) -> tuple[Floats, Floats]:
@@ -103,8 +103,9 @@ def of_the_family(K: Floats) -> dict[str, Coordinates]:
 
 
 def natural_gradient(judge: Dense, at: Coordinates, x: Floats) -> Floats:
-    """F⁻¹∇ in coordinates x, both from the complex-step Jacobian of (m, S) in x.
+    """Return the natural gradient F⁻¹∇ of the bound in coordinates x.
 
+    F and ∇ come from the complex-step Jacobian of (m, S) in x, with
     F_ij = ∂_imᵀS⁻¹∂_jm + ½tr(S⁻¹∂_iS S⁻¹∂_jS).
     """
     m, S = at.moments(x)
@@ -120,7 +121,7 @@ Gaussian = tuple[Floats, Floats]
 
 
 def path(judge: Dense, at: Coordinates, start: Gaussian, step: float, steps: int) -> Gaussian:
-    """Natural-gradient steps in some coordinates."""
+    """Take natural-gradient steps in the given coordinates; return the final (m, S)."""
     x = at.of(*start)
     for _ in range(steps):
         x = x + step * natural_gradient(judge, at, x)
@@ -128,12 +129,12 @@ def path(judge: Dense, at: Coordinates, start: Gaussian, step: float, steps: int
 
 
 def half_way(b: Bench) -> Tree:
-    """A state from which steps are not stiff, as they are where the precision has far to go."""
+    """Return the state after one E-step of rate ½; from the initial state, the steps would be stiff."""
     return b.e_step(b.start, b.full, 0.5)
 
 
 def our_path(b: Bench, state: Tree, step: float, steps: int) -> Gaussian:
-    """The same number of E-steps of ours at that rate."""
+    """Take E-steps of the method with rate `step`; return the final (m, S)."""
     full = b.full
     for _ in range(steps):
         state = b.e_step(state, full, step)
@@ -142,12 +143,15 @@ def our_path(b: Bench, state: Tree, step: float, steps: int) -> Gaussian:
 
 
 def apart(one: Gaussian, other: Gaussian) -> float:
-    """Of two Gaussians, the larger of what means and covariances differ by."""
+    """Return the larger of the relative differences of two Gaussians' means and covariances."""
     return max(difference(x, y) for x, y in zip(one, other, strict=True))
 
 
 def paths(seed: int, likelihood: str) -> Rows:
-    """How far apart coordinates are after a unit of time in n steps, and after one larger step."""
+    """Return the differences between paths in several coordinates.
+
+    The paths have n steps of size 1/n, or one larger step.
+    """
     problem = random_problem(seed, M=M)
     judge = dense(likelihood, problem)
     full = bench_of("q-svgp", {}, likelihood, problem)
@@ -182,6 +186,6 @@ def paths(seed: int, likelihood: str) -> Rows:
 
 
 def coordinates_of_a_path() -> pd.DataFrame:
-    """Kobe 2021, Secs. 2.3 and 3.1.1: steps in several coordinates, as they shrink and at finite size."""
+    """Compare steps in several coordinates, small and of finite size (Kobe 2021, Secs. 2.3 and 3.1.1)."""
     likelihoods = ("gaussian", "bernoulli-logit")
     return pd.DataFrame([row for seed in SEEDS for x in likelihoods for row in paths(seed, x)])

@@ -1,4 +1,4 @@
-"""Kobe 2021: how many numbers q has, and what a step costs."""
+"""Kobe 2021: the number of parameters of q, and the cost of a step."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PRINTED = {(50, "O(M)"): 100, (50, "full"): 1325, (100, "O(M)"): 200, (100, "ful
 
 
 def counted_parameters(M: int) -> dict[str, int]:
-    """Count the numbers of q that a step has moved away from zero, by family."""
+    """Count the parameters of q that are not zero after one E-step, by family."""
     problem = random_problem(0, n=M + 20, M=M)
     b = diagonal("exact", "gaussian", problem)
     weights = b.e_step(b.start, b.full, 0.1)
@@ -31,7 +31,7 @@ def counted_parameters(M: int) -> dict[str, int]:
 
 
 def parameters(M: int) -> Rows:
-    """Return the counted numbers of q against those that are printed."""
+    """Return the relative differences between the counted and the printed numbers of parameters."""
     return [
         {"check": "numbers", "family": of, "M": M, "residual": abs(k - PRINTED[M, of]) / k}
         for of, k in counted_parameters(M).items()
@@ -39,7 +39,7 @@ def parameters(M: int) -> Rows:
 
 
 def beside_print() -> pd.DataFrame:
-    """Return the counted numbers of q for the printed settings."""
+    """Return the counted numbers of parameters for the printed settings."""
     rows: Rows = [
         {"setting": f"{of}, M={M}", "metric": "variational parameters", "value": k, "note": ""}
         for M in sorted({M for M, _ in PRINTED})
@@ -49,7 +49,7 @@ def beside_print() -> pd.DataFrame:
 
 
 def flops(check: str, method: str, options: dict[str, str], sizes: list[Size]) -> Rows:
-    """FLOPs of an E-step from θ at each size."""
+    """Count the FLOPs of an E-step at each size, with the blocks that depend on θ."""
     built, model = build_method(method, {**options}), build_model("gaussian", "se")
     return [
         {"check": check, "M": size.M, "D": size.D, "b": size.rows}
@@ -59,7 +59,10 @@ def flops(check: str, method: str, options: dict[str, str], sizes: list[Size]) -
 
 
 def twice_the_points() -> pd.DataFrame:
-    """By what share a step of O(M) at 2M points costs more FLOPs than a full one at M (Sec. 5.1)."""
+    """Return the relative extra FLOPs of the O(M) family at 2M points over all Gaussians at M (Sec. 5.1).
+
+    An E-step and an M-step are counted together; 0 if there are no extra FLOPs.
+    """
     full = build_method("q-svgp", {})
     diagonal = build_method("diagonal-precision", {"optimiser": "projected-b"})
     model = build_model("gaussian", "se")
@@ -78,7 +81,10 @@ def _both_steps(method: AnyMethod, model: Model, size: Size) -> float:
 
 
 def numbers_and_costs() -> pd.DataFrame:
-    """2M against M + M(M+1)/2 numbers, and what a step costs as M or D grows alone (Secs. 1, 3.1, 4.2.3)."""
+    """Return the numbers of parameters, 2M and M + M(M+1)/2, and the cost of a step as M or D grows.
+
+    Source: Kobe 2021, Secs. 1, 3.1 and 4.2.3.
+    """
     decade = [10**4, 3 * 10**4, 10**5]
     inducing = [Size(n=10**7, M=M, D=1, b=M) for M in decade]
     fixed = [Size(n=10**7, M=M, D=1, b=100) for M in decade]

@@ -1,4 +1,4 @@
-"""Kobe 2021: what the diagonal family holds (claim 01), and its formulas beside K⁻¹ (claim 02)."""
+"""Kobe 2021: the best q in the diagonal family (claim 01), and formulas without K⁻¹ (claim 02)."""
 
 from __future__ import annotations
 
@@ -34,24 +34,24 @@ from svgpbench.plugins import load_backend, new_backend
 PRINTED_STEP: tuple[str, dict[str, Any]] = ("diagonal-precision", {"optimiser": "projected-b"})
 NOISE = 0.3
 JITTER_OF_G = 1e-10
-"""What the thesis adds to g, which is left where g is 0."""
+"""Number that the thesis adds to g; it is all that remains where g is 0."""
 
 # --- 01: the best q ----------------------------------------------------------------------------------
 
 
 def best_of_all(judge: Dense, steps: int = 100) -> float:
-    """The bound of the best Gaussian q, by dense natural-gradient steps from the prior."""
+    """Return the bound of the best Gaussian q, found by dense natural-gradient steps from the prior."""
     m, S = np.zeros((1, len(judge.K))), judge.K[None].copy()
     for _ in range(steps):
         before = m, S
         m, S = judge.natural_step(m, S, 0.7)
         if max(difference(x, y) for x, y in zip(before, (m, S), strict=True)) < 1e-8:
-            break  # the bound is then within its square
+            break  # the error of the bound is then of the order of its square
     return judge.elbo(m, S)
 
 
 def gap(check: str, likelihood: str, seed: int, problem: Problem, jitter: float) -> dict[str, Any]:
-    """By how many nats the best q of the family falls short of the best of all, and its least g."""
+    """Return the gap in nats between the best q of the family and the best of all, and its smallest g."""
     b = diagonal("exact", likelihood, problem, jitter)
     state = settled(b)
     short = best_of_all(dense(likelihood, problem, jitter)) - float(b.bound(state, b.full))
@@ -60,18 +60,18 @@ def gap(check: str, likelihood: str, seed: int, problem: Problem, jitter: float)
 
 
 def twice(problem: Problem) -> Problem:
-    """The first half of the inputs in the place of the second too, with targets of its own."""
+    """Replace the second half of the inputs by the first half; the targets stay."""
     half = problem.X[: len(problem.X) // 2]
     return replace(problem, X=np.concatenate([half, half]))
 
 
 def with_outlier(problem: Problem) -> Problem:
-    """One target far from the others."""
+    """Move the first target far from the others."""
     return replace(problem, y=problem.y + 6.0 * (np.arange(len(problem.y)) == 0))
 
 
 def best_q() -> pd.DataFrame:
-    """Gaps in nats at Z = X, with the jitter, with rows twice and with few Z (Kobe 2021, Sec. 3.1.2)."""
+    """Return gaps in nats at Z = X, with jitter, duplicated rows and few Z (Kobe 2021, Sec. 3.1.2)."""
     rows: Rows = []
     for seed in SEEDS:
         small = random_problem(seed, n=8, M=4)
@@ -98,9 +98,9 @@ def best_q() -> pd.DataFrame:
 def printed(
     ops: Ops, K: Array, Kuf: Array, kff: Array, mu: Array, g: Array
 ) -> tuple[Array, Array, Array]:
-    """KL [], and means and variances [P, b] of q(f), all from the Cholesky factor of K + G⁻¹.
+    """Compute KL [], and means and variances [P, b] of q(f), from the Cholesky factor of K + G⁻¹.
 
-    Source: Kobe 2021, Eqs. 3.6 (its mean is K_nm μ) and 3.7.
+    Source: Kobe 2021, Eqs. 3.6 (where the mean is K_nm μ) and 3.7.
     """
     chol = ops.cholesky(K + ops.eye(K.shape[-1]) * (1.0 / g)[..., None])
     half = ops.solve_triangular(chol, K)
@@ -114,7 +114,7 @@ def printed(
 def ours(
     ops: Ops, K: Array, Kuf: Array, kff: Array, mu: Array, g: Array
 ) -> tuple[Array, Array, Array]:
-    """The same by our code, which factorises K and B = I + LᵀGL."""
+    """Compute KL, means and variances by the method's own code, which factorises K and B = I + LᵀGL."""
     f, family = factor(ops, prior(ops, K), Kuf, kff), build_method("diagonal-precision", {})
     q = family.factorise(ops, f, DiagonalState(mu, g, ops.zeros(()), ()))
     mean, variance = family.marginals(ops, f, q)
@@ -122,12 +122,15 @@ def ours(
 
 
 def worst(found: tuple[Array, Array, Array], wanted: tuple[Array, Array, Array]) -> float:
-    """The largest relative difference of KL, means and variances."""
+    """Return the largest relative difference of KL, means and variances."""
     return max(difference(a, b) for a, b in zip(found, wanted, strict=True))
 
 
 def formulas(seed: int) -> Rows:
-    """Both forms against the dense q, and whether K + G⁻¹ has a factor where an entry of g is negative."""
+    """Compare the printed and our formulas with the dense q.
+
+    The check "negative g" is how far K + G⁻¹ is from positive definite if one entry of g is negative.
+    """
     problem = random_problem(seed)
     judge, state = dense("gaussian", problem), random_state(seed, 8)
     (m,), (S,) = moments(judge.K, state.mu, state.g)
@@ -149,7 +152,10 @@ def formulas(seed: int) -> Rows:
 
 
 def ill_conditioned(seed: int, condition: float, g: float, M: int = 8, b: int = 16) -> Rows:
-    """KL, marginals and the target of a step at K = Q diag(λ) Qᵀ and G = gI, where λ says them all."""
+    """Return the errors of KL, marginals and the target of a step at K = Q diag(λ) Qᵀ and G = gI.
+
+    The exact values follow from λ.
+    """
     rng = np.random.default_rng(seed)
     values = np.logspace(0.0, -np.log10(condition), M)
     Q = np.linalg.qr(rng.standard_normal((M, M)))[0]
@@ -176,7 +182,7 @@ def ill_conditioned(seed: int, condition: float, g: float, M: int = 8, b: int = 
 
 
 def kl_with_inverse(K: Floats, mu: Floats, g: float) -> float:
-    """The KL of N(Kμ, S) as a formula in m and S has it, through K⁻¹."""
+    """Compute the KL of N(Kμ, S) by the formula in m and S, with an explicit K⁻¹."""
     m, S = moments(K, mu, np.full(len(mu), g))
     K_inv = np.linalg.inv(K)
     log_ratio = np.linalg.slogdet(K)[1] - np.linalg.slogdet(S)[1]
@@ -184,7 +190,7 @@ def kl_with_inverse(K: Floats, mu: Floats, g: float) -> float:
 
 
 def target_error(ops: Ops, K: Floats, Kuf: Floats, A: Floats) -> float:
-    """By how much diag(A diag(β) Aᵀ), where the printed step of rate 1 puts g, is off (Eq. 3.20)."""
+    """Return the relative error of g = diag(A diag(β) Aᵀ) after the printed step of rate 1 (Eq. 3.20)."""
     M, b = A.shape
     f = factor(ops, prior(ops, K[None]), Kuf[None], np.ones((1, b)))
     likelihood = Conditional(GaussianLikelihood(), GaussianParameters(np.float64(NOISE)))
@@ -195,7 +201,7 @@ def target_error(ops: Ops, K: Floats, Kuf: Floats, A: Floats) -> float:
 
 
 def cholesky_counts(M: int = 50, b: int = 100) -> Rows:
-    """Matrices that a bound as printed and an E-step from θ factorise, less the one that is claimed."""
+    """Count the Cholesky factors of a printed bound and of an E-step; the residual is the count less 1."""
     ops: CountingBackend = new_backend("counting")  # type: ignore[assignment]
     K, Kuf, kff, mu = (ops.zeros(x) for x in ((1, M, M), (1, M, b), (1, b), (1, M)))
     _, bound = ops.count(lambda: printed(ops, K, Kuf, kff, mu, mu))
@@ -209,7 +215,7 @@ def cholesky_counts(M: int = 50, b: int = 100) -> Rows:
 
 
 def one_cholesky() -> pd.DataFrame:
-    """Eqs. 3.5–3.7 against dense algebra, their Choleskys, and what is left of them as K degenerates."""
+    """Compare Eqs. 3.5–3.7 with dense algebra, also at ill-conditioned K, and count their Choleskys."""
     rows: Rows = cholesky_counts()
     for seed in SEEDS:
         rows += formulas(seed)

@@ -1,7 +1,7 @@
 """Kobe 2021, Figures 2.1 and 4.8: predictions before and after training, each family at its optimum over θ.
 
-Claims 15 and 17 lay the rougher mean and the smaller variance to the family of 2M numbers. Z is the same for
-both families and held; θ and q are at the optimum, so that no step size has a part in it.
+Claims 15 and 17 attribute the rougher mean and the smaller variance to the family of 2M numbers. Here Z is
+fixed and the same for both families. θ and q are at the optimum, so that step sizes have no effect.
 """
 
 from __future__ import annotations
@@ -66,25 +66,25 @@ TRAINING = TrainingConfig(
 )
 TWO_DEVIATIONS = 1.96
 REGION = 0.05
-"""Of a logarithm of a hyperparameter."""
+"""Region of practical equivalence of the logarithm of a hyperparameter."""
 
 
 class Fit(NamedTuple):
-    """A family at its optimum on one data set: what it says of f on a grid, before and after."""
+    """Predictions of f on a grid by a family on one data set, before training and at the optimum."""
 
     before: tuple[Floats, Floats]  # mean and deviation of f
     after: tuple[Floats, Floats]
     theta: Theta
-    data_precision: float  # median of g·κ; NaN of all Gaussians
+    data_precision: float  # median of g·κ; NaN for all Gaussians
 
     @property
     def roughness(self) -> float:
-        """The mean square second difference of the mean."""
+        """Mean square second difference of the mean after training."""
         return float(np.mean(np.diff(self.after[0], 2) ** 2))
 
     @property
     def logs(self) -> dict[str, float]:
-        """Of σ², ℓ and the noise variance."""
+        """Logarithms of σ², ℓ and the noise variance."""
         kernel, noise = self.theta.kernel, self.theta.likelihood.noise_variance
         named = {"σ²": kernel.variance, "ℓ": kernel.lengthscales, "noise": noise}
         return {name: float(np.log(np.ravel(value)[0])) for name, value in named.items()}
@@ -92,7 +92,7 @@ class Fit(NamedTuple):
 
 @cache
 def fitted(data: str, family: str) -> Fit:
-    """A family on nine tenths of a data set, q and θ at the optimum."""
+    """Fit a family to nine tenths of a data set, with q and θ at the optimum."""
     run = trainer(data, family)
     before = of_f(run)
     trained = run.run()
@@ -103,7 +103,7 @@ def fitted(data: str, family: str) -> Fit:
 
 
 def trainer(data: str, family: str) -> Trainer:
-    """A run whose test inputs are the grid."""
+    """Build the trainer of a family on a data set, with the grid as test inputs."""
     config = CellConfig(
         experiment="figure 4.8",
         data=DataConfig(name=data, standardise_x=False, standardise_y=False),
@@ -126,7 +126,7 @@ def trainer(data: str, family: str) -> Trainer:
 
 
 def of_f(run: Trainer) -> tuple[Floats, Floats]:
-    """Mean and deviation of f on the grid, where a run is."""
+    """Return mean and standard deviation of f on the grid at the current state of a run."""
     (batch,) = run.batches.test_chunks(run.at.raw.inducing)
     predicted = run.steps.predict(run.at.raw, run.at.prior, run.at.state, batch)
     _, mean, variance = tree_map(run.ops.to_numpy, predicted)
@@ -135,7 +135,7 @@ def of_f(run: Trainer) -> tuple[Floats, Floats]:
 
 
 def mean_and_hyperparameters() -> pd.DataFrame:
-    """Claim 15 at the optima: by how much what is claimed does not hold."""
+    """Return by how much the statements of claim 15 fail at the optima; 0 where they hold."""
     return pd.DataFrame([*_of_samples(), *_of_the_sinusoid()])
 
 
@@ -162,7 +162,7 @@ def _of_the_sinusoid() -> Iterator[dict[str, Any]]:
 
 
 def bias_and_mechanism() -> pd.DataFrame:
-    """Claim 17's mechanism: the median of g·κ, what data add to the prior's precision at a point of Z."""
+    """Return the median of g·κ for claim 17: the precision that data add to the prior's at a point of Z."""
     rows: Rows = []
     for data in (*SAMPLES, SINUSOID):
         fit = fitted(data, DIAGONAL)
@@ -171,7 +171,7 @@ def bias_and_mechanism() -> pd.DataFrame:
 
 
 def predictions() -> pd.DataFrame:
-    """Figure 4.8, and 2.1: the mean of f with its band, a row a point, a curve and a panel."""
+    """Return Figures 4.8 and 2.1, mean of f and its band: one row per point, with its curve and panel."""
     return pd.concat(
         [
             _curves(f"{title}, {family}", fit)

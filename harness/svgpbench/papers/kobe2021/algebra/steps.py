@@ -1,4 +1,4 @@
-"""Kobe 2021: the printed steps as natural gradients (claim 03), and what they keep positive (claim 04)."""
+"""Kobe 2021: the printed steps as natural gradients (claim 03), and positivity of S and g (claim 04)."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from svgpbench.papers.kobe2021.algebra.cases import (
 
 OPTIMISERS = ("projected-a", "projected-b", "exact")
 SMALL = 1e-2
-"""A rate at which no step is halved; in θ₁ and g a step is linear in its rate."""
+"""A rate at which no step is halved. A step in θ₁ and g is linear in its rate."""
 
 # --- 03: natural parameters and natural gradients -------------------------------------------------------
 
 
 def natural_parameters(b: Bench, mu: Floats, g: Floats) -> tuple[Floats, Floats]:
-    """(S⁻¹m [M], S⁻¹ [M, M]) of our q."""
+    """Return (S⁻¹m [M], S⁻¹ [M, M]) of the method's q."""
     state = b.start._replace(mu=mu[None], g=g[None])
     (m,), (S,), _ = b.posterior(state)
     precision = np.linalg.inv(S)
@@ -41,7 +41,7 @@ def natural_parameters(b: Bench, mu: Floats, g: Floats) -> tuple[Floats, Floats]
 
 
 def bends(seed: int) -> Rows:
-    """Second differences of the natural parameters: in g, in μ, and along both at once."""
+    """Return relative second differences of the natural parameters: in μ, and in (μ, g)."""
     problem = random_problem(seed)
     b = diagonal("exact", "gaussian", problem)
     rng = np.random.default_rng(seed + 100)
@@ -65,7 +65,7 @@ def bends(seed: int) -> Rows:
 
 
 def direction(b: Bench, state: DiagonalState) -> tuple[Floats, Floats]:
-    """What an E-step adds to θ₁ = S⁻¹m and to g, per unit of its rate."""
+    """Return the change of θ₁ = S⁻¹m and of g by an E-step, divided by its rate."""
     K = b.ops.to_numpy(b.prior.Kuu)[0]
 
     def theta1(at: DiagonalState) -> Floats:
@@ -76,12 +76,15 @@ def direction(b: Bench, state: DiagonalState) -> tuple[Floats, Floats]:
 
 
 def largest_slope(judge: Dense, state: DiagonalState) -> float:
-    """The largest entry of ∂ELBO/∂(μ, g)."""
+    """Return the largest absolute entry of ∂ELBO/∂(μ, g)."""
     return max(float(np.max(np.abs(x))) for x in slope(judge, state.mu, state.g))
 
 
 def printed_steps(seed: int, likelihood: str) -> Rows:
-    """Each step against F⁻¹∇ of the family, and the slope of the bound where it stops."""
+    """Compare each step with F⁻¹∇ of the family, and return the slope of the bound where the steps stop.
+
+    The slope is relative to the slope at the start.
+    """
     problem = random_problem(seed)
     judge, state = dense(likelihood, problem), random_state(seed, len(problem.Z))
     wanted, rows = natural_direction(judge, state.mu, state.g), []
@@ -100,7 +103,7 @@ def printed_steps(seed: int, likelihood: str) -> Rows:
 
 
 def natural_parameters_of_a_subfamily() -> pd.DataFrame:
-    """Kobe 2021, Eqs. 3.8–3.20: what is affine in (μ, g), and whether the printed step is natural."""
+    """Check which parameters are affine in (μ, g), and that the printed steps are natural (Eqs. 3.8–3.20)."""
     rows: Rows = []
     for seed in SEEDS:
         rows += bends(seed)
@@ -113,22 +116,26 @@ def natural_parameters_of_a_subfamily() -> pd.DataFrame:
 
 STEPS, BATCHES = 200, 10
 Least = Callable[[Tree], float]
-"""The least of what should be positive in a state, relative to its largest."""
+"""Function that returns the smallest of the values that should be positive, relative to the largest."""
 
 
 def least_precision(state: Tree) -> float:
-    """The least eigenvalue of B = LᵀS⁻¹L = I + C."""
+    """Return the smallest eigenvalue of B = LᵀS⁻¹L = I + C, relative to the largest."""
     values = np.linalg.eigvalsh(np.eye(state.C.shape[-1]) + state.C[0])
     return float(values[0] / values[-1])
 
 
 def least_g(state: Tree) -> float:
-    """The least entry of g."""
+    """Return the smallest entry of g, relative to the largest absolute entry."""
     return float(state.g.min() / np.abs(state.g).max())
 
 
 def violation(b: Bench, least: Least, seed: int, rates: tuple[float, float]) -> float:
-    """How far minibatch steps at rates drawn from an interval take something below zero, else 0."""
+    """Return by how much `least` falls to or below zero in 200 minibatch steps; 0 if it stays positive.
+
+    Rates are drawn from the interval `rates`. The first violation ends the run. A value that is not finite
+    is returned as it is.
+    """
     rng, state = np.random.default_rng(seed), b.start
     batches = [b.batch(rows) for rows in b.problem.batches[:BATCHES]]
     turns = [(batch, b.steps.factor(b.raw, b.prior, batch)) for batch in batches]
@@ -145,7 +152,10 @@ def violation(b: Bench, least: Least, seed: int, rates: tuple[float, float]) -> 
 
 
 def unconstrained(likelihood: str, seed: int) -> Bench:
-    """t-SVGP, which moves S⁻¹ by natural gradients, with nothing that halves a step."""
+    """Build the bench of t-SVGP, whose natural-gradient steps on S⁻¹ are never halved.
+
+    For a likelihood that is not log-concave, β may be negative.
+    """
     b = bench_of("t-svgp", {}, likelihood, random_problem(seed))
     if b.model.likelihood.log_concave:
         return b
@@ -154,7 +164,10 @@ def unconstrained(likelihood: str, seed: int) -> Bench:
 
 
 def positive_without_constraint() -> pd.DataFrame:
-    """The worst of a thousand minibatch steps, five seeds together (Kobe 2021, Secs. 2.2.3 and 4.2.3)."""
+    """Return the largest violation in 200 minibatch steps for each of five seeds.
+
+    Source: Kobe 2021, Secs. 2.2.3 and 4.2.3.
+    """
 
     def full(likelihood: str) -> Callable[[int], Bench]:
         return lambda seed: unconstrained(likelihood, seed)

@@ -14,7 +14,10 @@ PRINTED_JITTER = 1e-10
 
 
 def shortfall(method: str, problem: Problem, rows: int, jitter: float = 1e-6) -> float:
-    """How far the bound on all data is off the collapsed one after a step on the first rows, relatively."""
+    """Return the relative difference of the bound and the collapsed one after a step on the first rows.
+
+    Both bounds are on all data; the step has rate 1.
+    """
     b = bench_of(method, "gaussian", problem, jitter=jitter)
     state = b.e_step(b.start, b.batch(np.arange(rows)), 1.0)
     best = sgpr_bound(problem.theta(b.model), KERNEL, problem.X, problem.y, jitter)
@@ -22,7 +25,7 @@ def shortfall(method: str, problem: Problem, rows: int, jitter: float = 1e-6) ->
 
 
 def one_step_of_rate_one() -> pd.DataFrame:
-    """How far one step of rate 1 from q = p leaves the bound below the collapsed one."""
+    """Return the relative gap to the collapsed bound after one step of rate 1 from q = p."""
     rows: Rows = []
     for seed in SEEDS:
         problem = random_problem(seed)

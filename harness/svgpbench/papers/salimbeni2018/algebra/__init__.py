@@ -1,4 +1,4 @@
-"""Salimbeni et al. 2018: orthogonally decoupled bases; what each exact or counted claim comes to."""
+"""Salimbeni et al. 2018, orthogonally decoupled bases: results of the exact and counted claims."""
 
 from __future__ import annotations
 
@@ -26,4 +26,4 @@ CLAIMS: dict[str, Callable[[], pd.DataFrame]] = {
     "salimbeni2018-07": costs,
     "salimbeni2018-20": mean_apart,
 }
-"""By claim: a frame, a row a case with its `check` and its `residual`, or its cost and sizes."""
+"""By claim: a frame with one row per case, its `check`, and its `residual` or its cost and sizes."""

@@ -1,7 +1,7 @@
-"""Salimbeni et al. 2018b, §2.3, §3.2, §3.4 and §4: what a step of each basis costs, counted on shapes.
+"""Salimbeni et al. 2018b, §2.3, §3.2, §3.4 and §4: costs of a step of each basis, counted on shapes.
 
-A step moves q on a batch of b rows, with the blocks that θ alone determines at hand (K_β and its factor,
-K_βγ, and K_γ where it is not sampled). One size grows over a decade, where the term that it is in rules.
+A step moves q on a batch of b rows. The blocks that depend on θ alone are computed before it (K_β and its
+factor, K_βγ, and K_γ if it is not sampled). One size grows over a decade where its term dominates.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ METHODS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "ORTH": ("orth", {"subset": 1}),
     "ORTH in full": ("orth", {}),
 }
-"""K_α's and K_γ's columns are sampled but where they are in full; HYBRID has K_γβ in full."""
+"""Columns of K_α and K_γ are sampled, except "in full"; HYBRID always has K_γβ in full."""
 DECADE = (1, 2, 5, 10)
 
 Row = dict[str, Any]
 
 
 class Sizes(NamedTuple):
-    """Rows of a batch, and points of the two bases."""
+    """Number of rows of a batch, and numbers of points of the two bases."""
 
     b: int
     beta: int
@@ -64,7 +64,7 @@ SWEEPS: tuple[tuple[str, str, Sizes, str, int], ...] = (
     ("DECOUPLED in full", "|γ|", LARGE_GAMMA, "gamma", 1),
     ("ORTH in full", "|γ|", LARGE_GAMMA, "gamma", 1),
 )
-"""A basis, the term of its cost, where that rules, the size that grows, and the power that is printed."""
+"""A basis, the term of its cost, sizes where it dominates, the size that grows, and the printed power."""
 PREDICTION = (
     ("|γ|", LARGE_GAMMA, "gamma", 1),
     ("|β| beside |γ|", LARGE_GAMMA, "beta", 0),
@@ -72,7 +72,7 @@ PREDICTION = (
 
 
 def costs() -> pd.DataFrame:
-    """salimbeni2018-07: FLOPs of steps and predictions over sizes, and what more points of a basis add."""
+    """Count FLOPs of steps and predictions, and of additional points (salimbeni2018-07)."""
     return pd.DataFrame([*_steps(), *_predictions(), *_extra()])
 
 
@@ -85,7 +85,7 @@ def _steps() -> Iterator[Row]:
 
 
 def _with_a_weight_a_point(at: Sizes) -> int:
-    """FLOPs of a step where HYBRID's mean has a weight for each point of γ ∪ β, as DECOUPLED's has of α."""
+    """Count FLOPs of a step if HYBRID's mean has one weight per point of γ ∪ β, as DECOUPLED's has for α."""
     return step("DECOUPLED", at._replace(gamma=at.gamma + at.beta))
 
 
@@ -100,7 +100,7 @@ def _predictions() -> Iterator[Row]:
 def _off_print(
     check: str, flops: Callable[[Sizes], int], least: Sizes, size: str, power: int
 ) -> Row:
-    """How far the exponent of FLOPs in a size, fitted over a decade, is from the printed power."""
+    """Fit the exponent of FLOPs in a size over a decade, and compare it with the printed power."""
     sizes = _over_a_decade(least, size)
     grown = np.log([float(getattr(at, size)) for at in sizes])
     exponent = float(np.polyfit(grown, np.log([float(flops(at)) for at in sizes]), 1)[0])
@@ -108,7 +108,10 @@ def _off_print(
 
 
 def _extra() -> Iterator[Row]:
-    """One point of β more against one of γ, as β grows, and by how much the ratio rises at each step."""
+    """Yield the ratio of the costs of one more point of γ and of β, as β grows.
+
+    Then yield by how much the inverse ratio rises at each step.
+    """
     sizes = _over_a_decade(LARGE_BETA, "beta")
     ratios = [_added(at, "beta") / _added(at, "gamma") for at in sizes]
     for at, ratio in zip(sizes, ratios, strict=True):
@@ -118,7 +121,7 @@ def _extra() -> Iterator[Row]:
 
 
 def _added(at: Sizes, size: str) -> int:
-    """FLOPs that one more point of a basis adds to ORTH's step."""
+    """Count the FLOPs that one more point of a basis adds to ORTH's step."""
     return step("ORTH", at._replace(**{size: getattr(at, size) + 1})) - step("ORTH", at)
 
 
@@ -155,7 +158,7 @@ class _OnShapes:
 
 
 def step(basis: str, at: Sizes) -> int:
-    """FLOPs of a step on q."""
+    """Count the FLOPs of a step on q."""
     on = _OnShapes(basis, at)
     p, number = on.prior(), on.ops.zeros(())
     state, data = on.start(p), data_term(on.model, on.theta, on.batch, number)
@@ -164,7 +167,7 @@ def step(basis: str, at: Sizes) -> int:
 
 
 def precomputation(basis: str, at: Sizes) -> int:
-    """FLOPs of what a prediction needs of θ and q alone: K_β's factor, and K_β⁻¹K_βγa_γ."""
+    """Count the FLOPs of K_β's factor and K_β⁻¹K_βγa_γ, the part of a prediction without inputs."""
     on = _OnShapes(basis, at)
     state = on.start(on.prior())
     _, tally = on.ops.count(lambda: on.method.factorise(on.ops, on.prior(), state))
@@ -172,7 +175,7 @@ def precomputation(basis: str, at: Sizes) -> int:
 
 
 def prediction(basis: str, at: Sizes) -> int:
-    """FLOPs of means and variances at the rows, the precomputation at hand."""
+    """Count the FLOPs of means and variances at the rows of a batch, without the precomputation."""
     on = _OnShapes(basis, at)
     p = on.prior()
     q = on.method.factorise(on.ops, p, on.start(p))

@@ -20,20 +20,20 @@ from svgpbench.papers.salimbeni2018.algebra.surface import (
 
 STRICTLY_LOG_CONCAVE = ("gaussian", "bernoulli-logit", "bernoulli-probit", "poisson")
 POINTS = 10
-"""Of a likelihood and a seed; two hundred a basis together."""
+"""Number of points for each likelihood and seed; two hundred per basis in all."""
 WIDE = 4.0
 """A multiple of a random mean that leaves data in the tails, where −∇²log p may be negative."""
 NEAR = 0.1
-"""How far points γ near β are from β, in units of X, which is within ±2."""
+"""Distance of points γ near β from β, in units of X, which is within ±2."""
 WEIGHTS = (0.01, 1.0, 100.0)
-"""Of the data: copies of each."""
+"""Weights of the data term: numbers of copies of each datum."""
 ADAM_STEPS, ADAM_RATE = 30, 0.01
 
 Row = dict[str, Any]
 
 
 def convexity() -> pd.DataFrame:
-    """salimbeni2018-02: the least eigenvalue of a Hessian over its largest, at random points."""
+    """Return ratios of a Hessian's smallest to its largest eigenvalue at random points (salimbeni2018-02)."""
     return pd.DataFrame(row for seed in SEEDS for row in _least_eigenvalues(seed))
 
 
@@ -59,7 +59,7 @@ def _least(of: Surface, seed: int, spread: float = 1.0) -> float:
 
 
 def inverse_covariance() -> pd.DataFrame:
-    """salimbeni2018-03: DECOUPLED where L_B = 0 and where a run starts, and its optimum's condition."""
+    """Check DECOUPLED at L_B = 0 and during a run, and the condition at its optimum (salimbeni2018-03)."""
     rows = [row for seed in SEEDS for row in _negative_curvature(seed)]
     return pd.DataFrame([*rows, *(row for seed in SEEDS for row in _conditions(seed))])
 
@@ -84,13 +84,16 @@ def _negative_curvature(seed: int) -> Iterator[Row]:
 
 
 def _downward(of: Surface, x: Floats) -> float:
-    """The most negative eigenvalue as a share of the largest, 0 where none is negative."""
+    """Return the size of the most negative eigenvalue relative to the largest; 0 if none is negative."""
     eigenvalues = np.linalg.eigvalsh(of.hessians(x[None])[0])
     return max(0.0, -float(eigenvalues[0] / eigenvalues[-1]))
 
 
 def _conditions(seed: int) -> Iterator[Row]:
-    """Of DECOUPLED's Hessian at the optimum and of ORTH's and COUPLED's, in m_β and in a_β."""
+    """Yield by how much DECOUPLED's condition number at the optimum exceeds that of ORTH and COUPLED.
+
+    The other two are taken in m_β and in a_β.
+    """
     for spacing, on in (("γ far", problem(seed)), ("γ near β", _near(seed))):
         decoupled = Surface("DECOUPLED", "gaussian", with_all_points(on))
         (H,) = decoupled.hessians(decoupled.settled(seed)[None])
@@ -108,18 +111,18 @@ def _conditions(seed: int) -> Iterator[Row]:
 
 
 def _near(seed: int) -> Problem:
-    """A point of γ beside each point of β."""
+    """Return the problem with one point of γ near each point of β."""
     on, rng = problem(seed), np.random.default_rng(seed)
     return replace(on, gamma=on.Z + NEAR * rng.standard_normal(on.Z.shape))
 
 
 def _advantage(better: Floats, worse: Floats) -> float:
-    """By how much the second condition number exceeds the first, relative; 0 where it does not."""
+    """Return the relative excess of the condition number of `worse` over that of `better`, at least 0."""
     return max(0.0, float(np.linalg.cond(worse) / np.linalg.cond(better)) - 1.0)
 
 
 def orthogonal_mean() -> pd.DataFrame:
-    """salimbeni2018-04: the Hessian in (a_γ, a_β), that of the KL alone and of the bound."""
+    """Check the Hessian in (a_γ, a_β) of the KL alone and of the bound (salimbeni2018-04)."""
     return pd.DataFrame(row for seed in SEEDS for row in _mean_blocks(seed))
 
 
@@ -140,7 +143,7 @@ def _mean_blocks(seed: int) -> Iterator[Row]:
 
 
 def _mean_block(basis: str, on: Problem, seed: int, weight: float) -> tuple[Floats, Floats]:
-    """The Hessian in the mean's parameters, with a_β and with m_β; it is the same at every point."""
+    """Return the Hessian in the mean's parameters, with a_β and with m_β; it is the same at every point."""
     of = Surface(basis, "gaussian", on, weight=weight)
     points = of.random_points(np.random.default_rng(seed), 1)
     (H,), size = of.hessians(points), sum(of.lengths)

@@ -1,7 +1,7 @@
 """Salimbeni et al. 2018b, Eqs. 9 and 10: the mean on points α, the covariance on points β with a free S.
 
-No method of ours has this basis. Here it is a dense Gaussian on γ ∪ β, of which α is all or a part: mean
-K_·α a, covariance K_·· + K_·β K_β⁻¹(S − K_β)K_β⁻¹ K_β·.
+No method of the benchmark has this basis. Here it is a dense Gaussian on γ ∪ β, and α is all or a part of
+γ ∪ β. The mean is K_·α a, the covariance K_·· + K_·β K_β⁻¹(S − K_β)K_β⁻¹ K_β·.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Row = dict[str, Any]
 
 
 class MeanApart:
-    """Eq. 9's basis on a problem; a has a weight for each point of γ, then of β, 0 outside α."""
+    """Basis of Eq. 9 on a problem; a has one weight per point of γ, then of β, and is 0 outside α."""
 
     def __init__(self, likelihood: str, on: Problem) -> None:
         case = Case("orth adam", likelihood, "matern52")
@@ -37,19 +37,19 @@ class MeanApart:
         self.K_beta = self._parts.K_beta
 
     def shown(self, a: Floats, S: Floats) -> list[Floats]:
-        """The negative bound, and the mean and variance at the data."""
+        """Return the negative bound, and the mean and variance at the data."""
         m, covariance = self.union.K @ a, self._covariance(S)
         bound = np.asarray(-self.union.elbo(m, covariance))
         return [bound, *self.union.marginals(m, covariance)]
 
     def printed_variance(self, S: Floats) -> Floats:
-        """κ − k_xβ K_β⁻¹(S − K_β)K_β⁻¹ k_βx at the data, with Eq. 10's sign."""
+        """Return κ − k_xβ K_β⁻¹(S − K_β)K_β⁻¹ k_βx at the data, with Eq. 10's sign."""
         at_beta = np.linalg.solve(self.K_beta, self.union.Kuf[self.size :])
         shrink = np.sum(at_beta * ((S - self.K_beta) @ at_beta), axis=0)
         return np.asarray(self.union.kff - shrink)
 
     def best(self, alpha: slice) -> float:
-        """The lowest negative bound with α a part of γ ∪ β, for a Gaussian likelihood."""
+        """Return the lowest negative bound for α a part of γ ∪ β, with a Gaussian likelihood."""
         u, weight = self.union, 1.0 / float(self.union.theta.likelihood.noise_variance)
         K_ax, a = u.Kuf[alpha], np.zeros(len(u.K))
         a[alpha] = np.linalg.solve(u.K[alpha, alpha] + weight * K_ax @ K_ax.T, weight * K_ax @ u.y)
@@ -64,7 +64,7 @@ class MeanApart:
 
 
 def mean_apart() -> pd.DataFrame:
-    """salimbeni2018-20: Eq. 9's basis beside COUPLED's and ORTH's q, and where a bad α lets it end."""
+    """Compare Eq. 9's basis with COUPLED's and ORTH's q, also for a bad α (salimbeni2018-20)."""
     return pd.DataFrame({**row, "seed": seed} for seed in SEEDS for row in _rows(seed))
 
 
@@ -96,6 +96,6 @@ def _rows(seed: int) -> Iterator[Row]:
 
 
 def _apart(shown: list[Floats], of: Surface, x: Floats) -> float:
-    """How far bound and marginals are from a method's at a point x [1, d]."""
+    """Return the largest difference of bound and marginals from a method's at a point x [1, d]."""
     mean, variance = of.marginals(of.state(of.unpacked(x)))
     return worst_of(shown, [np.asarray(of.value(x)), np.asarray(mean)[0], np.asarray(variance)[0]])

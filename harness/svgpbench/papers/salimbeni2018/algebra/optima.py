@@ -1,4 +1,4 @@
-"""Salimbeni et al. 2018b, §3.1–3.2 and Figure 2: where each basis ends, and whether it is in one place."""
+"""Salimbeni et al. 2018b, §3.1–3.2 and Figure 2: the optima of each basis, and comparisons of them."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from svgpbench.papers.salimbeni2018.algebra.surface import (
 )
 
 FAR = 6.0
-"""How far from all data the points of a badly chosen basis are, in units of X, which is within ±2."""
+"""Shift of the points of a badly chosen basis away from the data, in units of X, which is within ±2."""
 OUTLIER = 8.0
-"""Where Student-t's outliers are, five standard deviations of the prior away."""
+"""Absolute value of Student-t's outliers, five standard deviations of the prior."""
 
 Row = dict[str, Any]
 
 
 def larger_bases() -> pd.DataFrame:
-    """salimbeni2018-01: by how much of COUPLED's bound the others end above or below it."""
+    """Return the relative differences of the other bases' final bounds from COUPLED's (salimbeni2018-01)."""
     return pd.DataFrame(row for seed in SEEDS for row in _beside_coupled(seed))
 
 
@@ -41,7 +41,7 @@ def _beside_coupled(seed: int) -> Iterator[Row]:
             gain = _gain(*_end(basis, likelihood, seed, x), coupled, x)
             yield row | {"check": f"{basis} never below", "residual": max(0.0, -gain)}
             yield row | {"check": f"{basis} above", "residual": max(0.0, gain)}
-    for likelihood in LOG_CONCAVE:  # B ⪰ 0 may cost more than α gains elsewhere: claim 06
+    for likelihood in LOG_CONCAVE:  # for others, B ⪰ 0 may lose more than α gains: claim 06
         coupled, x = at_optimum("COUPLED", likelihood, seed)
         row = {"likelihood": likelihood, "seed": seed}
         gain = _gain(*at_optimum("DECOUPLED", likelihood, seed), coupled, x)
@@ -54,7 +54,10 @@ def _beside_coupled(seed: int) -> Iterator[Row]:
 
 
 def _end(basis: str, likelihood: str, seed: int, coupled: Floats) -> tuple[Surface, Floats]:
-    """Where a basis ends from a random start; from COUPLED's end where there may be several ends."""
+    """Return a basis and its optimum from a random start.
+
+    A likelihood that is not log-concave may have several optima, so the start is then COUPLED's optimum.
+    """
     if likelihood in LOG_CONCAVE:
         return at_optimum(basis, likelihood, seed)
     of = Surface(basis, likelihood, problem(seed))
@@ -67,7 +70,10 @@ def _gain(of: Surface, x: Floats, coupled: Surface, x_coupled: Floats) -> float:
 
 
 def _effect_of_redundant_points(seed: int) -> float:
-    """How much ORTH's bound depends on a_γ where γ is a part of β; no jitter, which would keep them apart."""
+    """Return the relative effect of a_γ on ORTH's bound if γ is a part of β.
+
+    There is no jitter, because jitter would make them different.
+    """
     inside = replace(problem(seed), gamma=problem(seed).Z[:2])
     orth = Surface("ORTH", "gaussian", inside, jitter=0.0)
     (x,) = orth.random_points(np.random.default_rng(seed), 1)
@@ -76,7 +82,7 @@ def _effect_of_redundant_points(seed: int) -> float:
 
 
 def shared_optimum() -> pd.DataFrame:
-    """salimbeni2018-06: how far apart the decoupled bases end, and from the closed form."""
+    """Compare final bounds of the decoupled bases with each other and a closed form (salimbeni2018-06)."""
     return pd.DataFrame(row for seed in SEEDS for row in _ends(seed))
 
 
@@ -98,7 +104,7 @@ def _ends(seed: int) -> Iterator[Row]:
 
 
 def _closed_form(on: Problem) -> float:
-    """The negative bound where the mean is SGPR's on γ ∪ β and the covariance is SGPR's on β."""
+    """Return the negative bound for the mean of SGPR on γ ∪ β and the covariance of SGPR on β."""
     case = Case("orth adam", "gaussian", "matern52")
     theta = on.theta(case.build()[0], "decoupled")
     u, size = Union(case, theta, on.X, on.y, 1.0), len(on.gamma)
@@ -115,7 +121,7 @@ def _closed_form(on: Problem) -> float:
 
 
 def _cost_of_positive_precision(seed: int) -> float:
-    """By how much DECOUPLED ends below ORTH on one outlier at each point of β."""
+    """Return the relative loss of DECOUPLED's final bound to ORTH's, with one outlier at each point of β."""
     on, rng = problem(seed), np.random.default_rng(seed)
     outliers = replace(on, X=on.Z + 0.05, y=OUTLIER * rng.choice([-1.0, 1.0], len(on.Z)))
     orth = Surface("ORTH", "student-t", outliers)

@@ -30,14 +30,14 @@ Row = dict[str, Any]
 
 
 def parameters_and_rules() -> pd.DataFrame:
-    """salimbeni2018-05: bases, natural and expectation parameters and steps against dense algebra."""
+    """Compare bases, natural and expectation parameters and steps with dense algebra (salimbeni2018-05)."""
     return pd.DataFrame(
         {**row, "seed": seed} for seed in SEEDS for part in PARTS for row in part(problem(seed))
     )
 
 
 def _bases(on: Problem) -> Iterator[Row]:
-    """Eqs. 5–8: the marginals at the data of a random state."""
+    """Check Eqs. 5–8 by the marginals of a random state at the data."""
     rng = np.random.default_rng(0)
     decoupled = Surface("DECOUPLED", "gaussian", on)
     a, L_B = decoupled.unpacked(decoupled.random_points(rng, 1))
@@ -59,7 +59,7 @@ def _bases(on: Problem) -> Iterator[Row]:
 
 
 def _blocks(of: Surface) -> tuple[Floats, Floats]:
-    """K_β with jitter, and k_βx at the data."""
+    """Return K_β with jitter, and k_βx at the data."""
     theta = of.problem.theta(of.model)
     K = kernel_matrix(KERNEL, theta, of.problem.Z, of.problem.Z)
     k = kernel_matrix(KERNEL, theta, of.problem.Z, of.problem.X)
@@ -67,13 +67,13 @@ def _blocks(of: Surface) -> tuple[Floats, Floats]:
 
 
 def _variance(of: Surface, A: Floats, k: Floats) -> Floats:
-    """κ + k_xβ A k_βx [1, n]."""
+    """Return κ + k_xβ A k_βx [1, n]."""
     variance = float(of.problem.theta(of.model).kernel.variance[0])
     return np.asarray(variance + np.sum(k * (A @ k), axis=0))[None]
 
 
 def _natural_parameters(on: Problem) -> Iterator[Row]:
-    """Eq. 13: Σ⁻¹μ and Σ⁻¹ in terms of (j_γ, j_β, Θ) are those of the method's q."""
+    """Check that Eq. 13's Σ⁻¹μ and Σ⁻¹ in terms of (j_γ, j_β, Θ) are those of the method's q."""
     orth = _orth("gaussian", on)
     state = _general(orth)
     a, m, S = _parts(orth, state)
@@ -90,7 +90,7 @@ def _natural_parameters(on: Problem) -> Iterator[Row]:
 
 
 def _expectation_parameters(on: Problem) -> Iterator[Row]:
-    """Eq. 14: m_γ⊥β = D_γ j_γ, m_β = S j_β and −Λ = S + m_βm_βᵀ, of which marginals show the diagonal."""
+    """Check Eq. 14: m_γ⊥β = D_γ j_γ, m_β = S j_β and the diagonal of −Λ = S + m_βm_βᵀ, from marginals."""
     orth = _orth("gaussian", on, jitter=0.0)
     state = _general(orth)
     a, m, S = _parts(orth, state)
@@ -107,7 +107,7 @@ def _expectation_parameters(on: Problem) -> Iterator[Row]:
 
 
 def _residual_kernel(of: Bench) -> tuple[Floats, Floats]:
-    """D_γ and K_β⁻¹K_βγ, without jitter."""
+    """Return D_γ and K_β⁻¹K_βγ, without jitter."""
     on, theta = of.problem, of.problem.theta(of.model, "decoupled")
     K_b = kernel_matrix(KERNEL, theta, on.Z, on.Z)
     K_bg = kernel_matrix(KERNEL, theta, on.Z, on.gamma)
@@ -116,7 +116,7 @@ def _residual_kernel(of: Bench) -> tuple[Floats, Floats]:
 
 
 def _fisher(on: Problem) -> Iterator[Row]:
-    """The metric of q between the two parts of the mean, TᵀC⁻¹R, at γ ∪ β and a random S."""
+    """Check the block TᵀC⁻¹R of q's metric between the two parts of the mean, at γ ∪ β and a random S."""
     for basis, check in (("ORTH", "Fisher's blocks"), ("HYBRID", "Fisher's blocks, HYBRID")):
         of = Surface(basis, "gaussian", on, jitter=0.0)
         M_g, M_b = of.lengths
@@ -133,7 +133,7 @@ def _fisher(on: Problem) -> Iterator[Row]:
 
 
 def _steps(on: Problem) -> Iterator[Row]:
-    """Eqs. 16b, c and 16a from the bound's slopes in dense algebra; γ moves at β's new marginals."""
+    """Compare steps with Eqs. 16b, c and 16a by dense slopes of the bound; γ moves at β's new marginals."""
     for likelihood in LOG_CONCAVE:
         orth, row = _orth(likelihood, on), {"likelihood": likelihood}
         state = _general(orth)
@@ -155,11 +155,11 @@ def _steps(on: Problem) -> Iterator[Row]:
 
 
 def _functional_descent(on: Problem) -> Iterator[Row]:
-    """The residue r at γ moves to (1 − τ)r + τ Σ_i α_i k_⊥(γ, x_i), and stays 0 at β."""
+    """Check that the residue r at γ moves to (1 − τ)r + τ Σ_i α_i k_⊥(γ, x_i), and stays 0 at β."""
     orth = _orth("gaussian", on, jitter=0.0)
     state = _general(orth)
     moved = orth.e_step(state, orth.full, RATE)
-    half = state._replace(coupled=moved.coupled)  # where γ starts from
+    half = state._replace(coupled=moved.coupled)  # the state from which γ moves
     theta = on.theta(orth.model, "decoupled")
     mu = orth.marginals(half)[0][0]
     alpha = (on.y - mu) / float(theta.likelihood.noise_variance)
@@ -174,14 +174,14 @@ def _functional_descent(on: Problem) -> Iterator[Row]:
 
 
 def _residue(orth: Bench, state: Tree, points: Floats) -> Floats:
-    """γ's part of the mean at points."""
+    """Return γ's part of the mean at points."""
     without = state._replace(a=0.0 * state.a)
     mean, other = (_marginals_at(orth, x, points)[0] for x in (state, without))
     return np.asarray(mean[0] - other[0])
 
 
 def _coupled_steps(on: Problem) -> Iterator[Row]:
-    """β's step beside COUPLED's, on data that γ's mean is taken from, and on the data as they are."""
+    """Compare β's step with COUPLED's, on the data less γ's mean and on the data themselves."""
     orth = _orth("gaussian", on)
     state = _general(orth)
     expected = orth.posterior(orth.e_step(state, orth.full, RATE))[:2]
@@ -199,12 +199,12 @@ def _orth(likelihood: str, on: Problem, jitter: float = 1e-6) -> Bench:
 
 
 def _general(orth: Bench) -> Tree:
-    """A state of which no part is zero."""
+    """Return the state after two E-steps, in which no part is zero."""
     return orth.e_step(orth.e_step(orth.start, orth.full, RATE), orth.full, RATE)
 
 
 def _parts(orth: Bench, state: Tree) -> tuple[Floats, Floats, Floats]:
-    """a_γ, m_β and S."""
+    """Return a_γ, m_β and S."""
     m, S, _ = orth.posterior(state)
     return np.asarray(state.a[0]), m[0], S[0]
 
@@ -217,7 +217,7 @@ def _union(likelihood: str, on: Problem) -> Union:
 
 
 def _marginals_at(of: Bench, state: Tree, points: Floats) -> tuple[Floats, Floats]:
-    """The method's mean and variance [P, k] at other points than the data."""
+    """Return the method's mean and variance [P, k] at k points."""
     batch = Batch(points, np.zeros(len(points)), np.arange(len(points)))
     f = of.steps.factor(of.raw, of.prior, batch)
     mu, v = of.method.marginals(of.ops, f, of.method.factorise(of.ops, f, state))

@@ -1,7 +1,7 @@
 """The negative bound as a function of a method's variational parameters, at many points at once.
 
-The bound of a state with P latents is a sum of P bounds, so that one reverse pass through the method's own
-code gives the gradients at P points; Hessians are central differences of these.
+The bound of a state with P latents is a sum of P bounds. So one reverse pass through the method's own code
+gives the gradients at P points. Hessians are central differences of gradients.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from svgpbench.plugins import load_backend
 from svgpbench.training.blocks import data_term
 
 SQUASH = 1e-3
-"""What GPflow puts to either end of Φ, which is then not log-concave."""
+"""Margin that GPflow puts at both ends of Φ, which is then not log-concave."""
 STEP = 1e-4
-"""Of central differences of gradients: they leave some 1e-8 of the largest entry of a Hessian."""
+"""Step of central differences of gradients; the error is about 1e-8 of the largest entry of a Hessian."""
 BASES: Mapping[str, tuple[str, dict[str, Any]]] = {
     "COUPLED": ("q-svgp", {"whiten": False, "optimiser": "adam"}),
     "DECOUPLED": ("decoupled", {}),
@@ -39,13 +39,13 @@ BASES: Mapping[str, tuple[str, dict[str, Any]]] = {
 
 
 def problem(seed: int) -> Problem:
-    """Forty data, four points β and four points γ."""
+    """Return a random problem with forty data, four points β and four points γ."""
     drawn = small_problem(n=40, M=4, seed=seed)
     return replace(drawn, gamma=drawn.gamma[:4])
 
 
 def with_all_points(of: Problem) -> Problem:
-    """The problem with γ ∪ β for the mean's basis, γ first."""
+    """Return the problem with γ ∪ β as the basis of the mean, γ first."""
     return replace(of, gamma=np.concatenate([of.gamma, of.Z]))
 
 
@@ -58,7 +58,7 @@ def _model(likelihood: str, jitter: float) -> Model:
 
 
 class Surface(Bench):
-    """A basis on a problem at θ; points are vectors x [P, d] of its parameters, L's rows last."""
+    """A basis on a problem at θ; points are vectors x [P, d] of its parameters, with the rows of L last."""
 
     def __init__(
         self, basis: str, likelihood: str, on: Problem, *, weight: float = 1.0, jitter: float = 1e-6
@@ -76,13 +76,13 @@ class Surface(Bench):
         self.triangle = np.tril_indices(factor.shape[-1])
 
     def parts(self, state: Tree) -> tuple[Array, ...]:
-        """The parameters in a state, L or L_B last."""
+        """Return the parameters in a state, L or L_B last."""
         if self.basis in ("COUPLED", "DECOUPLED"):
             return tuple(state.q)
         return (state.a, *state.coupled.q)
 
     def state(self, parts: tuple[Array, ...]) -> Tree:
-        """The state of some parameters."""
+        """Return the state with the given parameters."""
         if self.basis in ("COUPLED", "DECOUPLED"):
             return self.start._replace(q=type(self.start.q)(*parts))
         coupled = self.start.coupled
@@ -90,15 +90,15 @@ class Surface(Bench):
         return self.start._replace(a=parts[0], coupled=coupled._replace(q=q))
 
     def point(self, state: Tree) -> Floats:
-        """The point x [d] of a state."""
+        """Return the point x [d] of a state."""
         return np.asarray(self.packed(self.parts(state))[0])
 
     def packed(self, parts: tuple[Array, ...]) -> Floats:
-        """Points x [P, d] of parameters."""
+        """Return the points x [P, d] of parameters."""
         return np.concatenate([*parts[:-1], parts[-1][..., *self.triangle]], axis=-1)
 
     def unpacked(self, x: Floats) -> tuple[Floats, ...]:
-        """Parameters of points x [P, d]."""
+        """Return the parameters of points x [P, d]."""
         *vectors, rows = np.split(x, np.cumsum(self.lengths), axis=-1)
         M = self.triangle[0][-1] + 1
         factor = np.zeros((*x.shape[:-1], M, M))
@@ -106,7 +106,7 @@ class Surface(Bench):
         return (*vectors, factor)
 
     def gradient(self, x: Floats) -> tuple[float, Floats]:
-        """The negative bound, summed over points, and its gradient [P, d] at each."""
+        """Return the negative bound, summed over points, and its gradient [P, d] at each point."""
 
         def bound(parts: tuple[Array, ...]) -> Array:
             return -self.method.bound(self.ops, self.blocks, self.data, self.state(parts))
@@ -115,13 +115,13 @@ class Surface(Bench):
         return float(value), self.packed(parts)
 
     def value(self, x: Floats) -> float:
-        """The negative bound at one point x [d]."""
+        """Return the negative bound at one point x [d]."""
         return -float(
             self.method.bound(self.ops, self.blocks, self.data, self.state(self.unpacked(x[None])))
         )
 
     def hessians(self, x: Floats) -> Floats:
-        """[P, d, d] at each of the points x [P, d]."""
+        """Return the Hessians [P, d, d] at points x [P, d]."""
         P, d = x.shape
         shifts = STEP * np.concatenate([np.eye(d), -np.eye(d)])
         moved = (x[:, None] + shifts).reshape(-1, d)
@@ -130,7 +130,7 @@ class Surface(Bench):
         return 0.5 * (H + np.swapaxes(H, -1, -2))
 
     def in_weights(self, H: Floats) -> Floats:
-        """A Hessian [d, d] of a basis with m_β in a_β = K_β⁻¹m_β for m_β."""
+        """Transform a Hessian [d, d] from m_β to a_β = K_β⁻¹m_β."""
         coupled = self.prior if self.basis == "COUPLED" else self.prior.coupled
         end = sum(self.lengths)
         turn = np.eye(len(H))
@@ -138,7 +138,7 @@ class Surface(Bench):
         return np.asarray(turn.T @ H @ turn)
 
     def random_points(self, rng: np.random.Generator, count: int, spread: float = 1.0) -> Floats:
-        """Points [count, d] with a positive diagonal of L, their means so many times as large."""
+        """Draw points [count, d] with a positive diagonal of L; the means are multiplied by `spread`."""
         M = self.triangle[0][-1] + 1
         L = 0.5 * rng.standard_normal((count, M, M))
         diagonal = np.arange(M)
@@ -147,7 +147,7 @@ class Surface(Bench):
         return self.packed((*drawn, L))
 
     def optimum(self, start: Floats) -> Floats:
-        """The lowest point that a trust-region Newton iteration finds from a start x [d]."""
+        """Minimise the negative bound by a trust-region Newton iteration from x [d]."""
 
         def slope(x: Floats) -> Floats:
             return np.asarray(self.gradient(x[None])[1][0])
@@ -161,13 +161,13 @@ class Surface(Bench):
         return np.asarray(found.x)
 
     def settled(self, seed: int) -> Floats:
-        """The optimum from a small random point."""
+        """Return the optimum found from a small random point."""
         return self.optimum(0.3 * self.random_points(np.random.default_rng(seed), 1)[0])
 
 
 @functools.cache
 def at_optimum(basis: str, likelihood: str, seed: int) -> tuple[Surface, Floats]:
-    """A basis on a problem, and where it ends; DECOUPLED's mean has β's points too."""
+    """Return a basis on a problem and its optimum; the mean of DECOUPLED has the points of β too."""
     on = problem(seed)
     surface = Surface(basis, likelihood, with_all_points(on) if basis == "DECOUPLED" else on)
     return surface, surface.settled(seed)

@@ -1,4 +1,4 @@
-"""Titsias 2025 and Bui et al. 2025: bounds with a narrower q(f|u); what exact and counted claims come to."""
+"""Titsias 2025 and Bui et al. 2025, narrower q(f|u): results of the exact and counted claims."""
 
 from __future__ import annotations
 
@@ -15,4 +15,4 @@ CLAIMS: dict[str, Callable[[], pd.DataFrame]] = {
     "titsias2025-03": any_likelihood,
     "titsias2025-04": step_costs,
 }
-"""By claim: a frame, a row a case with its `check` and its `residual`."""
+"""By claim: a frame with one row per case, its `check` and its `residual`."""

@@ -26,7 +26,10 @@ def _bound(b: Bench, state: Tree) -> float:
 
 
 def collapsed() -> pd.DataFrame:
-    """Claim 01: by how much each collapsed bound is above the next, of |log p(y)|, and where Z = X."""
+    """Return claim 01's gaps between consecutive collapsed bounds, in units of |log p(y)|.
+
+    With Z = X, the row is the relative difference of the prior's bound and that with a v_i for each datum.
+    """
     return pd.DataFrame([row for seed, problem in problems() for row in _collapsed(seed, problem)])
 
 
@@ -47,7 +50,7 @@ def _collapsed(seed: int, problem: Problem) -> Iterator[dict[str, Any]]:
 
 
 def same_steps() -> pd.DataFrame:
-    """Claim 02: how far a v_i each moves E-steps on minibatches, and predictions."""
+    """Return claim 02's change of minibatch E-steps and predictions by a v_i for each datum."""
     pairs = {
         "t-SVGP": ("t-svgp tied-projected", "t-svgp diagonal"),
         "q-SVGP": ("q-svgp natgrad", "q-svgp natgrad diagonal"),
@@ -61,7 +64,7 @@ def same_steps() -> pd.DataFrame:
 
 
 def _apart(pair: tuple[str, str], problem: Problem) -> float:
-    """The largest difference of the states and marginals after five minibatches."""
+    """Return the largest difference of the two variants' states and marginals after five minibatches."""
     benches = [bench_of(title, "gaussian", problem) for title in pair]
     states = [b.minibatch_run(5) for b in benches]
     found = [[*leaves(s), *b.marginals(s)] for b, s in zip(benches, states, strict=True)]
@@ -69,7 +72,10 @@ def _apart(pair: tuple[str, str], problem: Problem) -> float:
 
 
 def any_likelihood() -> pd.DataFrame:
-    """Claim 03: one v against the prior's at each one's best q, of any likelihood."""
+    """Return claim 03's gaps between the bound with one v and the prior's, each at its best q.
+
+    All likelihoods are included.
+    """
     return pd.DataFrame(
         row
         for likelihood in LIKELIHOODS

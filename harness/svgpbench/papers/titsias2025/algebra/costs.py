@@ -1,4 +1,4 @@
-"""What a narrower q(f|u) adds to the FLOPs of an E-step and an M-step: claim 04."""
+"""Extra FLOPs of an E-step and an M-step with a narrower q(f|u): claim 04."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ PAIRS = {
     "t-SVGP tied-projected": ("t-svgp tied-projected", "t-svgp scalar", "t-svgp diagonal"),
     "SGPR": ("sgpr", "sgpr scalar", "sgpr diagonal"),
 }
-"""By family: the usual bound, one v, and a v_i each."""
+"""By family: the variants with the usual bound, with one v, and with a v_i for each datum."""
 
 SIZES = [Size(n=n, M=M, D=8) for n in (1000, 10_000) for M in (30, 100, 300)]
 
 
 def step_costs() -> pd.DataFrame:
-    """Claim 04: FLOPs of an E-step and an M-step over those of the usual bound, less 1."""
+    """Return claim 04's relative extra FLOPs of an E-step and an M-step over the usual bound, at least 0."""
     return pd.DataFrame([row for family in PAIRS for size in SIZES for row in _added(family, size)])
 
 

@@ -224,7 +224,7 @@ def test_a_record_is_the_report_again(small_run: SpeedReport) -> None:
     assert again.notes() == small_run.notes()
 
 
-OLD = sorted((Path(__file__).parents[2] / "results" / "speed").glob("*.json"))
+OLD = sorted((Path(__file__).parents[3] / "results" / "speed").glob("*.json"))
 
 
 @pytest.mark.parametrize("path", OLD, ids=lambda path: path.stem)

@@ -1,6 +1,6 @@
 """`make sharded`: E-steps by shards, 10⁵ to 10⁷ rows on 1, 2 and 4 workers, beside a law of the smaller ones.
 
-    python tests/sharded/rows_and_workers.py --out record.json
+    python tests/runs/sharded/rows_and_workers.py --out record.json
 
 The law is what does not grow with rows plus what a row costs, fitted to all but the most rows on one worker;
 k workers deal out the shards, as far as the machine has a core for each, and the one with the most ends last.
@@ -31,7 +31,7 @@ from svgpbench.environment import describe
 from svgpbench.runs.cores import usable_cores
 from svgpbench.runs.worker_setup import worker_environment
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "runner"))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 from dask_cluster import dask_cluster
 
 ROW_GROUP = 100_000

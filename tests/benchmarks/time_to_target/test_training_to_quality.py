@@ -22,7 +22,7 @@ from svgpbench.config import LikelihoodConfig
 from svgpbench.errors import UserError
 from svgpbench.likelihoods import build_likelihood
 
-RESULTS = Path(__file__).parents[2] / "results" / "learning"
+RESULTS = Path(__file__).parents[3] / "results" / "learning"
 
 
 def test_the_clock_counts_training_and_neither_looks_nor_what_compiles(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Every claim that is computed comes out as it did when it was read: grade by grade, figure by figure.
 
 `decided.toml` has what came out. A change there is a change of what the ledger says, and is read like one:
-`python tests/exact/test_computed_claims_decided.py` writes it anew.
+`python tests/papers/algebra/test_computed_claims_decided.py` writes it anew.
 """
 
 from __future__ import annotations
