@@ -35,7 +35,7 @@ def refused(cli: Cli, *arguments: str | Path) -> str:
         (("run", FIG3, "--preset", "papper"), "'papper'; did you mean 'paper'?"),
         (("run", FIG3, "--dtype", "float16"), "'float16' is not one of 'float64', 'float32'"),
         (("run", FIG3, "--backend", "numpy", "--dtype", "float32"), "no dtype 'float32'"),
-        (("run", FIG3, "--backend", "numpy", "--jobs", "999"), "this machine offers"),
+        (("run", FIG3, "--backend", "numpy", "--jobs", "999"), "this machine has"),
         (("run", FIG3, "--backend", "numpy", "--jobs", "0"), "at least 1"),
         (("run", FIG3, "--backend", "numpy", "--timeout", "-1"), "above 0"),
         (("run", FIG3, "--backend", "numpy", "--memory", "0"), "--memory 0: give a number of GiB"),

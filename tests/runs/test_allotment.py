@@ -64,8 +64,8 @@ def test_each_job_has_its_threads_of_cores_to_itself(machine: Machine) -> None:
 @pytest.mark.parametrize(
     ("jobs", "threads", "message"),
     [
-        (3, 2, "--jobs 3 of 2 threads need 6 cores, this machine offers 5: at most --jobs 2"),
-        (None, 6, "a cell wants 6 threads, this machine offers 5 cores"),
+        (3, 2, "--jobs 3 of 2 threads need 6 cores, this machine has 5: at most --jobs 2"),
+        (None, 6, "a cell needs 6 threads, this machine has 5 cores"),
         (-1, 1, "--jobs -1: at least 1"),
     ],
 )

@@ -12,12 +12,14 @@ import pytest
 from fake_cells import make_config
 
 from svgpbench.results.records import Record
+from svgpbench.runs import core_locks, cores
 from svgpbench.runs.core_locks import CoreReservation
 from svgpbench.runs.cores import usable_cores
 
 OTHER = """
 import sys
 from pathlib import Path
+from svgpbench.runs import core_locks, cores
 from svgpbench.runs.core_locks import CoreReservation
 print(CoreReservation(Path(sys.argv[1])).choose(tuple(map(int, sys.argv[2:])), 1), flush=True)
 sys.stdin.read()
@@ -54,6 +56,17 @@ def test_a_run_takes_free_cores_first_and_shares_where_there_are_too_few(tmp_pat
     own = CoreReservation(path)
     assert own.choose((0, 1, 2), 2) == (0, 1)  # whoever died has no core
     own.close()
+
+
+def test_a_timing_takes_cores_that_no_run_has_and_keeps_runs_off_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(core_locks, "core_file", lambda: tmp_path / "cores")
+    monkeypatch.setattr(cores, "usable_cores", lambda: (0, 1, 2))
+    with another_run(tmp_path / "cores", 0, 1, 2) as run, core_locks.timing_cores(1) as timed:
+        assert (run, timed) == ("(0,)", (1,))
+        with another_run(tmp_path / "cores", 0, 1, 2) as later:
+            assert later == "(2,)"
 
 
 def test_where_no_file_can_be_kept_every_core_is_free(tmp_path: Path) -> None:

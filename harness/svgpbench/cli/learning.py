@@ -33,7 +33,7 @@ from svgpbench.cli.timed import MaxOtherCores, Threads, default_threads, tell
 from svgpbench.errors import UserError
 from svgpbench.output.figure import check_figure_path
 from svgpbench.plugins import PEERS, check_backend, plugins
-from svgpbench.runs.cores import job_cores
+from svgpbench.runs.core_locks import timing_cores
 
 TRIES = 3  # attempts per call at a run that other processes disturb
 
@@ -140,8 +140,10 @@ def _run(
     for name in plan.backends if OURS in libraries else ():
         check_backend(name.partition(":")[0])
     peers = locate_peers([name for name in libraries if name != OURS], tell=tell)
-    cores = job_cores(1, limits.threads)[0]
-    with Trainer(plan, Place(peers, limits.threads, cores)) as trainer:
+    with (
+        timing_cores(limits.threads) as cores,
+        Trainer(plan, Place(peers, limits.threads, cores)) as trainer,
+    ):
 
         def execute(run: Run) -> Record:
             for _ in range(TRIES):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from platformdirs import user_cache_path
 
 from svgpbench.errors import UserError
 from svgpbench.results.cell_locks import FileLocks
+from svgpbench.runs.cores import job_cores
 
 
 def core_file() -> Path:
@@ -42,3 +45,13 @@ class CoreReservation:
         """Release the cores."""
         if self._locks is not None:
             self._locks.close()
+
+
+@contextmanager
+def timing_cores(threads: int) -> Iterator[tuple[int, ...]]:
+    """Reserve the cores of a timing: those that no run has, as far as there are such.
+
+    Raises `UserError` if the machine has fewer than `threads` cores.
+    """
+    with closing(CoreReservation(core_file())) as own:
+        yield job_cores(1, threads, own.choose)[0]

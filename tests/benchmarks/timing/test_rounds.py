@@ -16,6 +16,7 @@ from svgpbench.benchmarks.timing.peers import Located
 from svgpbench.benchmarks.timing.peers.libraries import GPFLOW
 from svgpbench.benchmarks.timing.process import ProcessFailed, StepRefused
 from svgpbench.benchmarks.timing.report import Cell, SpeedReport
+from svgpbench.runs.cores import usable_cores
 
 Script = dict[str, Any]
 SCRIPT: Script = {
@@ -79,7 +80,9 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Run:
 
         def start(name: str, *rest: Any) -> Scripted:
             located = [PEER] if name.startswith("gpflow") else []
-            assert list(rest) == [*located, "cpu", 1, compare.job_cores(1, 1)[0]]  # threads, cores
+            *before, cores = rest
+            assert before == [*located, "cpu", 1]  # device, threads
+            assert len(cores) == 1 and set(cores) <= set(usable_cores())
             made[name] = Scripted(name, scripts, asked)
             return made[name]
 

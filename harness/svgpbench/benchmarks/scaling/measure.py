@@ -25,7 +25,7 @@ from svgpbench.benchmarks.timing.report import Cell, SpeedReport
 from svgpbench.environment import describe
 from svgpbench.errors import UserError, unknown
 from svgpbench.plugins import check_backend
-from svgpbench.runs.cores import job_cores
+from svgpbench.runs.core_locks import timing_cores
 
 AXES = {"N": "n", "M": "M", "b": "b", "P": "classes", "D": "D"}
 """Sizes that a ladder may vary, each with its field of `Shape`."""
@@ -204,7 +204,8 @@ def _run_cell(
     cell.work = work_of(problem, method, step)
     with (
         tempfile.TemporaryDirectory() as folder,
-        TimedProcess.of_backend(backend, device, threads, job_cores(1, threads)[0]) as process,
+        timing_cores(threads) as cores,
+        TimedProcess.of_backend(backend, device, threads, cores) as process,
     ):
         path = Path(folder) / "problem.npz"
         save_problem(problem, path)

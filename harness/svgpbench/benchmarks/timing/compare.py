@@ -23,7 +23,7 @@ from svgpbench.benchmarks.timing.rounds import Round
 from svgpbench.environment import describe
 from svgpbench.errors import unknown
 from svgpbench.plugins import check_backend
-from svgpbench.runs.cores import job_cores
+from svgpbench.runs.core_locks import timing_cores
 
 ROUND_S = 0.4
 FEWEST_CALLS, MOST_CALLS = 3, 1000
@@ -72,7 +72,6 @@ def run_speed(
     """
     peers, methods = peers or {}, methods or tuple(usual_methods())
     check_names(problems, backends, steps, methods)
-    cores = job_cores(1, threads)[0]
     report = SpeedReport(
         cells=[],
         settings={
@@ -92,6 +91,7 @@ def run_speed(
     try:
         for problem in problems:
             with ExitStack() as stack:
+                cores = stack.enter_context(timing_cores(threads))
                 folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
                 path = folder / f"{problem}.npz"
                 save_problem(make_problem(problem), path)

@@ -26,7 +26,7 @@ from svgpbench.benchmarks.timing.process import ProcessFailed, TimedProcess
 from svgpbench.benchmarks.timing.rates import Rates, Sizes, best_of
 from svgpbench.benchmarks.timing.report import Cell, SpeedReport
 from svgpbench.errors import UserError
-from svgpbench.runs.cores import job_cores
+from svgpbench.runs.core_locks import timing_cores
 
 BLAS = "BLAS"
 """Source of the rates in a report that were measured through NumPy and SciPy."""
@@ -80,7 +80,10 @@ def _count(report: SpeedReport, cell: Cell, problem: Problem) -> None:
 def _process(report: SpeedReport, source: str) -> Iterator[TimedProcess]:
     threads, device = report.settings["threads"], report.settings["device"]
     backend, device = ("numpy", "cpu") if source == BLAS else (source, device)
-    with TimedProcess.of_backend(backend, device, threads, job_cores(1, threads)[0]) as process:
+    with (
+        timing_cores(threads) as cores,
+        TimedProcess.of_backend(backend, device, threads, cores) as process,
+    ):
         process.wait_until_ready()
         yield process
 
