@@ -15,7 +15,7 @@ from fake_cells import identify, make_config
 
 from svgpbench.environment import describe, source_revision
 from svgpbench.errors import UserError
-from svgpbench.experiments.outcome import columns, finite
+from svgpbench.experiments.outcome import columns, json_value
 from svgpbench.results.records import (
     FINAL,
     DamagedRecordError,
@@ -181,7 +181,9 @@ def test_resume_keeps_what_depends_on_the_cell_only() -> None:
 
 
 def test_finite_makes_numpy_plain() -> None:
-    value = finite({"a": np.float32(0.5), "b": np.array([1.0, np.nan]), "c": (np.int64(3), True)})
+    value = json_value(
+        {"a": np.float32(0.5), "b": np.array([1.0, np.nan]), "c": (np.int64(3), True)}
+    )
     assert json.dumps(value, allow_nan=False) == '{"a": 0.5, "b": [1.0, null], "c": [3, true]}'
     assert columns([{"a": 1}, {"a": 2, "b": 3.0}]) == {"a": [1, 2], "b": [None, 3.0]}
 

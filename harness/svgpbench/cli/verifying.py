@@ -15,6 +15,7 @@ from svgpbench.cli.printing import printer
 from svgpbench.cli.progress import cell_title, reporter
 from svgpbench.errors import UserError
 from svgpbench.experiments import load_experiment
+from svgpbench.experiments.outcome import json_value
 
 if TYPE_CHECKING:
     from svgpbench.runs.verification import Verdict
@@ -67,15 +68,11 @@ def _plain(verdict: Verdict) -> dict[str, object]:
         "experiment": verdict.record.config.experiment,
         "cell": cell_title(verdict.record.config),
         "verdict": verdict.kind,
-        "difference": _number(verdict.difference),
-        "spread": _number(verdict.spread),
+        "difference": json_value(verdict.difference),
+        "spread": json_value(verdict.spread),
         "reason": verdict.reason,
         "newer": sorted(verdict.newer),
     }
-
-
-def _number(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def _print(verdicts: list[Verdict]) -> None:

@@ -26,6 +26,7 @@ from svgpbench.comparison.cases import (
     why_no_advice,
 )
 from svgpbench.experiments import Experiment, load_experiment, shipped_experiments
+from svgpbench.experiments.outcome import json_value
 from svgpbench.experiments.schema import Rates
 from svgpbench.metrics import METRICS, loss
 from svgpbench.results.best_rates import at_best_rates
@@ -156,13 +157,13 @@ class Field:
                     "method": one.method,
                     "beaten_on": list(one.beaten),
                     "undecided_on": one.undecided,
-                    "average_rank": plain(one.rank),
-                    "flops": plain(one.flops),
-                    "seconds": plain(one.seconds),
+                    "average_rank": json_value(one.rank),
+                    "flops": json_value(one.flops),
+                    "seconds": json_value(one.seconds),
                     "first_is_better_by": [
                         {
-                            "data": e.of, "difference": plain(e.value), "outcome": str(e.outcome),
-                            "interval": [plain(e.low), plain(e.high)], "note": e.note,
+                            "data": e.of, "difference": json_value(e.value), "outcome": str(e.outcome),
+                            "interval": [json_value(e.low), json_value(e.high)], "note": e.note,
                         }
                         for e in one.against
                     ],
@@ -171,7 +172,7 @@ class Field:
             ],
             "not_compared": [vars(one) for one in self.unsettled],
             "failed": list(self.failed),
-            "hours_a_data_set": plain(self.hours),
+            "hours_a_data_set": json_value(self.hours),
             "notes": list(self.notes),
         }  # fmt: skip
 
@@ -419,8 +420,3 @@ def _too_few_settled(number: int) -> str:
     if number == 0:
         return "no method is known to have converged and to be stable"
     return "one method alone is known to have converged and to be stable"
-
-
-def plain(value: float | None) -> float | None:
-    """Return a number for JSON, with None for NaN and infinities."""
-    return value if value is not None and math.isfinite(value) else None

@@ -12,6 +12,7 @@ import pandas as pd
 
 from svgpbench.comparison.inputs import Sides
 from svgpbench.errors import UserError
+from svgpbench.experiments.outcome import json_value
 from svgpbench.metrics import METRICS, USUAL
 from svgpbench.results.collect import dotted_settings
 from svgpbench.results.difference import difference
@@ -72,17 +73,13 @@ class Row:
         return self.shared | {
             "metric": self.metric,
             "pairs": self.pairs,
-            "means": {first: _plain(self.means[0]), second: _plain(self.means[1])},
-            "difference": _plain(effect.value),
-            "interval": [_plain(effect.low), _plain(effect.high)],
-            "region": _plain(self.region),
+            "means": {first: json_value(self.means[0]), second: json_value(self.means[1])},
+            "difference": json_value(effect.value),
+            "interval": [json_value(effect.low), json_value(effect.high)],
+            "region": json_value(self.region),
             "outcome": str(effect.outcome),
             "note": effect.note,
         }
-
-
-def _plain(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
 
 
 @dataclass(frozen=True)

@@ -28,25 +28,25 @@ class Outcome(Strict):
     @field_validator("trace", "metrics", "data", "timing", mode="before")
     @classmethod
     def _no_nan(cls, value: Any) -> Any:
-        return finite(value)
+        return json_value(value)
 
 
-def finite(value: Any) -> Any:
+def json_value(value: Any) -> Any:
     """Convert a value to what JSON can hold.
 
     NaN and infinities become None, NumPy scalars and arrays become Python numbers and lists. Raises
     `TypeError` for any other type.
     """
     if isinstance(value, dict):
-        return {str(key): finite(item) for key, item in value.items()}
+        return {str(key): json_value(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [finite(item) for item in value]
+        return [json_value(item) for item in value]
     if value is None or isinstance(value, (str, bool, int)):
         return value
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else None
     if hasattr(value, "tolist"):  # a NumPy scalar or array
-        return finite(value.tolist())
+        return json_value(value.tolist())
     raise TypeError(f"{type(value).__name__} has no place in a record")
 
 

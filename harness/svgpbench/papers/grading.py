@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 import pandas as pd
 
-from svgpbench.experiments.outcome import finite
+from svgpbench.experiments.outcome import json_value
 from svgpbench.papers import Artefact, Claim, Paper
 from svgpbench.papers.evidence import curves, stability, timings
 from svgpbench.papers.evidence.records import Computation, Evidence, command, compute, gather
@@ -110,7 +110,7 @@ class Judged:
                     "grade": part.grade,
                     "note": part.judgement.note,
                     "why_not_run": part.why_not,
-                    "effects": [finite(vars(effect)) for effect in part.judgement.effects],
+                    "effects": [json_value(vars(effect)) for effect in part.judgement.effects],
                     "ranks": part.judgement.ranks and part.judgement.ranks.to_json(),
                 }
                 for part in self.parts

@@ -36,7 +36,7 @@ MOST_NAMES: Final = 2
 RULE: Final = (
     f"a rival of a method costs at most {ALIKE} times as much, in the median over cells; a method is "
     "dominated by a rival that is better, and by one that is equal and costs less than "
-    f"1/{ALIKE} as much (rules 1 to 4: 95 % interval of the paired difference); of the others it is on "
+    f"1/{ALIKE} as much (by the 95 % interval of the paired difference); of the others it is on "
     "the front where it is undecided against no rival, else open"
 )
 

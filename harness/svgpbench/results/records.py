@@ -20,7 +20,7 @@ from svgpbench.atomic import write_whole
 from svgpbench.config import CellConfig, Strict
 from svgpbench.environment import Environment
 from svgpbench.errors import UserError
-from svgpbench.experiments.outcome import Number, Status, finite
+from svgpbench.experiments.outcome import Number, Status, json_value
 
 SCHEMA_VERSION: Final = 2
 
@@ -75,7 +75,7 @@ class Record(Strict):
     @field_validator("data", "trace", "metrics", "timing", mode="before")
     @classmethod
     def _no_nan(cls, value: Any) -> Any:
-        return finite(value)
+        return json_value(value)
 
 
 def record_path(folder: Path, config: CellConfig, cell_id: str) -> Path:

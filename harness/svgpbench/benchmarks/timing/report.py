@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, TypeVar
 
-import numpy as np
 from pydantic import Field, NonNegativeFloat, TypeAdapter
 from rich.table import Table
 
@@ -16,6 +15,7 @@ from svgpbench.benchmarks.timing.cases import OF_FAMILY
 from svgpbench.benchmarks.timing.floor import Spent, Work, spend
 from svgpbench.benchmarks.timing.rates import Rates
 from svgpbench.benchmarks.timing.rounds import KeptRound, Round, Spread, spread
+from svgpbench.experiments.outcome import json_value
 
 Form = TypeVar("Form")
 
@@ -245,10 +245,10 @@ class SpeedReport:
             "modes": dict(cell.modes),
             "error": cell.error,
             "refused": cell.refused,
-            "figure": _finite(cell.figure),
-            "as_peers": None if cell.as_peers is None else _finite(cell.as_peers),
-            "difference": None if cell.difference is None else _finite(cell.difference),
-            "first_call_s": _finite(cell.first_call_s),
+            "figure": json_value(cell.figure),
+            "as_peers": json_value(cell.as_peers),
+            "difference": json_value(cell.difference),
+            "first_call_s": json_value(cell.first_call_s),
             "seconds": times._asdict() if times else None,
             "faster_than": {name: r._asdict() for name, r in ratios.items() if r},
             "work": cell.work._asdict() if cell.work else None,
@@ -322,7 +322,3 @@ def milliseconds(seconds: float) -> str:
 
 def _number(x: float | None) -> float:
     return float("nan") if x is None else x
-
-
-def _finite(x: float) -> float | None:
-    return x if np.isfinite(x) else None
