@@ -295,8 +295,8 @@ class LaterKMeans(KMeans):
 @pytest.mark.parametrize(
     ("part", "module", "later"),
     [
-        ("kernel", "model.kernels", LaterMatern52),
-        ("inducing", "start.inducing_inputs", LaterKMeans),
+        ("kernel", "kernels.kernels", LaterMatern52),
+        ("inducing", "initialization.inducing_inputs", LaterKMeans),
     ],
 )
 def test_an_option_of_a_part_that_is_added_later_moves_no_id(

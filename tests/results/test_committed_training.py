@@ -1,21 +1,38 @@
-"""The committed runs of training to quality: of the shipped plan, each contestant on every seed."""
+"""The committed runs of training to quality: of the shipped plans, each contestant on every seed."""
 
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
+import pytest
 from committed_records import RESULTS
 
 from svgpbench.benchmarks.time_to_target import records
-from svgpbench.benchmarks.time_to_target.plan import read_plan
+from svgpbench.benchmarks.time_to_target.plan import SHIPPED, read_plan, shipped_plans
 from svgpbench.benchmarks.time_to_target.records import REFUSED
 
+PLANS = [SHIPPED, *map(Path, shipped_plans())]
+CONTESTANTS = {"plan": 12, "adam2021-fig4": 4, "salimbeni2018-fig2c": 4}
 
-def test_committed_runs_are_of_the_shipped_plan_and_whole() -> None:
-    plan = read_plan()
-    found = records.read(RESULTS / "learning")
-    assert {run.plan for run in found} == {plan.digest(problem) for problem in plan.problems}
+
+@pytest.mark.parametrize("path", PLANS, ids=lambda path: path.stem)
+def test_committed_runs_are_of_a_shipped_plan_and_whole(path: Path) -> None:
+    plan = read_plan(path)
+    digests = {plan.digest(problem) for problem in plan.problems}
+    found = {
+        run: record
+        for run, record in records.read(RESULTS / "learning").items()
+        if run.plan in digests
+    }
+    assert {run.plan for run in found} == digests
     trained = Counter((run.problem, run.contestant) for run in found if not run.search)
     searched = {(x.run.problem, x.run.contestant) for x in found.values() if x.end != REFUSED}
     assert trained == dict.fromkeys(searched, len(plan.seeds))
-    assert len(trained) == 12
+    assert len(trained) == CONTESTANTS[path.stem]
+
+
+def test_no_committed_run_is_of_a_plan_that_is_not_shipped() -> None:
+    plans = [read_plan(path) for path in PLANS]
+    digests = {plan.digest(problem) for plan in plans for problem in plan.problems}
+    assert {run.plan for run in records.read(RESULTS / "learning")} == digests
