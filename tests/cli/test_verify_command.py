@@ -128,7 +128,7 @@ def test_a_difference_within_that_of_replicas_is_chaos(results: Path) -> None:
     assert verdict_on(record, fresh).kind == "different"
     near, far = moved((1 + 1e-4) * (1 + 2e-4 / MARGIN)), moved((1 + 1e-4) * (1 + 5e-5 / MARGIN))
     assert verdict_on(record, fresh, [near]).kind == "chaotic"
-    assert verdict_on(record, fresh, [near]).spread == pytest.approx(2e-4 / MARGIN, rel=1e-3)
+    assert verdict_on(record, fresh, [near]).spread == pytest.approx(2e-4 / MARGIN, rel=1e-9)
     assert verdict_on(record, fresh, [far]).kind == "different"
     assert verdict_on(record, fresh, [far, near]).kind == "chaotic"
     crashed = near.model_copy(update={"status": "crashed"})

@@ -119,7 +119,6 @@ def cells() -> Facts:
     return {
         verdict["cell_id"]: "same" if verdict["verdict"] in same else verdict["verdict"]
         for verdict in verdicts
-        if verdict["verdict"] != "skipped"
     }
 
 
@@ -159,6 +158,8 @@ def main() -> int:
     asked = arguments.parts or list(PARTS)
     if unknown := [part for part in asked if part not in PARTS]:
         parser.error(f"unknown part {unknown[0]!r}; use {', '.join(PARTS)}")
+    if not SNAPSHOT.exists() and not arguments.write:
+        parser.error(f"there is no {SNAPSHOT.name} to compare with; take one with --write")
     before = json.loads(SNAPSHOT.read_text(encoding="utf-8")) if SNAPSHOT.exists() else {}
     intended = tomllib.loads(INTENDED.read_text(encoding="utf-8")) if INTENDED.exists() else {}
     now = {}

@@ -9,7 +9,7 @@ import pytest
 from svgpbench.benchmarks.time_to_target.plan import OURS, Contestant, Run, read_plan
 from svgpbench.benchmarks.time_to_target.records import DONE, Look, Record, append
 from svgpbench.papers import load_paper
-from svgpbench.papers.evidence.curves import command, learned
+from svgpbench.papers.evidence.curves import command, load_curves
 from svgpbench.papers.grades import Grade
 from svgpbench.papers.grading import judge
 
@@ -45,13 +45,13 @@ def results(tmp_path: Path) -> Path:
 
 
 def test_a_frame_has_the_looks_of_training_and_none_of_a_search(results: Path) -> None:
-    frame = learned(results, NAME).frame
+    frame = load_curves(results, NAME).frame
     assert len(frame) == 4 * len(PLAN.seeds) * 10
     ours = frame[frame["method"] == "t-svgp"]
     assert ours.iloc[0][["seconds", "elbo", "nlpd", "n_bound"]].tolist() == [1.0, -49e3, 1.9, 6e4]
     assert set(frame["cell_id"]) == {"learning/svgpbench.jsonl", "learning/gpflow.jsonl"}
     about = "mnist-150-steps, 3 seeds, tensorflow beside gpflow 2.9.2"
-    assert learned(results, NAME).condition == about
+    assert load_curves(results, NAME).condition == about
 
 
 def test_a_claim_on_seconds_is_decided_by_the_runs_of_its_plan(results: Path) -> None:

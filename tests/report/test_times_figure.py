@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from svgpbench.errors import UserError
 from svgpbench.papers import load_paper, times_figure
-from svgpbench.papers.evidence.timings import Timed
+from svgpbench.papers.evidence.timings import TimingEvidence
 from svgpbench.papers.reproduction import write_times
 from svgpbench.papers.schema import Timing
 from svgpbench.papers.times_figure import draw_times, styles_of
@@ -29,7 +29,7 @@ SECONDS = {
 }
 
 
-def timed() -> Timed:
+def timed() -> TimingEvidence:
     rows = [
         (problem, method, turn, one, TIMING.record)
         for (problem, method), seconds in SECONDS.items()
@@ -38,7 +38,7 @@ def timed() -> Timed:
     columns = ["problem", "method", "round", "seconds", "cell_id"]
     frame = pd.DataFrame(rows, columns=columns)
     problems = pd.Categorical(frame["problem"], TIMING.problems)
-    return Timed(frame.assign(problem=problems), about="two threads")
+    return TimingEvidence(frame.assign(problem=problems), about="two threads")
 
 
 def test_a_line_each_with_medians_and_quartiles(

@@ -12,7 +12,7 @@ from svgpbench.benchmarks.timing.report import Cell, SpeedReport
 from svgpbench.benchmarks.timing.rounds import Round
 from svgpbench.errors import UserError
 from svgpbench.papers import load_paper
-from svgpbench.papers.evidence.timings import command, timed
+from svgpbench.papers.evidence.timings import command, load_timing
 from svgpbench.papers.grades import Grade
 from svgpbench.papers.grading import judge
 from svgpbench.papers.predicates.times import Gain, Ratio
@@ -58,7 +58,7 @@ def both(
 
 def test_the_medians_of_a_round_are_added_over_the_steps(tmp_path: Path) -> None:
     recorded(tmp_path, *both("jax"), *both("gpflow", 5.0, 1), cell("torch", "e_step", E_STEP))
-    found = timed(tmp_path, TIMING)
+    found = load_timing(tmp_path, TIMING)
     ours = found.frame[found.frame["method"] == "jax t-svgp"]
     assert ours["seconds"].tolist() == pytest.approx([0.030, 0.032, 0.034, 0.036, 0.038])
     theirs = found.frame[found.frame["method"] == "gpflow natgrad"]
@@ -71,14 +71,14 @@ def test_the_medians_of_a_round_are_added_over_the_steps(tmp_path: Path) -> None
 
 def test_a_condition_names_no_peers_where_none_ran(tmp_path: Path) -> None:
     recorded(tmp_path, *both("jax"), peers=())
-    assert timed(tmp_path, TIMING).condition == "softmax10-M100, e_step + m_step, 2 threads"
+    assert load_timing(tmp_path, TIMING).condition == "softmax10-M100, e_step + m_step, 2 threads"
 
 
 def test_without_a_record_or_its_times_it_is_said_why(tmp_path: Path) -> None:
-    assert timed(tmp_path, TIMING).why_not == f"no record speed/fig4.json in {tmp_path}"
+    assert load_timing(tmp_path, TIMING).why_not == f"no record speed/fig4.json in {tmp_path}"
     recorded(tmp_path, cell("jax", "e_step", E_STEP))
     why = "speed/fig4.json has no times of softmax10-M100 e_step + m_step"
-    assert timed(tmp_path, TIMING).why_not == why
+    assert load_timing(tmp_path, TIMING).why_not == why
     assert command(PAPER, TIMING, tmp_path).endswith(
         f"--step m_step --out {tmp_path}/speed/fig4.json"
     )
@@ -88,7 +88,7 @@ def test_without_a_record_or_its_times_it_is_said_why(tmp_path: Path) -> None:
 def test_a_file_that_is_no_record_is_one_line(tmp_path: Path, text: str) -> None:
     recorded(tmp_path).write_text(text)
     with pytest.raises(UserError, match=r"fig4\.json: is no record of `svgpbench speed --out`$"):
-        timed(tmp_path, TIMING)
+        load_timing(tmp_path, TIMING)
 
 
 def test_a_method_without_times_leaves_a_ratio_undecided(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_a_method_without_times_leaves_a_ratio_undecided(tmp_path: Path) -> None
         methods=("jax t-svgp", "gpflow natgrad"),
         at_least=4.0,
     )
-    found = part.judge(timed(tmp_path, TIMING).frame)
+    found = part.judge(load_timing(tmp_path, TIMING).frame)
     assert found.grade == Grade.open
     assert found.effects[0].note == "no times of gpflow natgrad"
 
@@ -120,10 +120,10 @@ def test_a_method_that_lacks_one_of_several_problems_lacks_it_in_the_frame(tmp_p
         methods=("jax t-svgp", "gpflow natgrad"),
         than=SIZES[1],
     )
-    (effect,) = part.judge(timed(tmp_path, two).of(part.compared)).effects
+    (effect,) = part.judge(load_timing(tmp_path, two).of(part.compared)).effects
     assert effect.note == "softmax10-M50: no times of jax t-svgp, gpflow natgrad"
     why = "speed/fig4.json has no times of softmax10-M100 e_step + m_step"
-    assert timed(tmp_path, BY_M).why_not == why
+    assert load_timing(tmp_path, BY_M).why_not == why
     assert "--problem softmax10-M25 --problem softmax10-M50 --step" in command(PAPER, two, tmp_path)
 
 
@@ -147,7 +147,7 @@ def test_the_command_of_a_record_times_all_that_artefacts_read_in_it(tmp_path: P
         assert said.count(f"--problem softmax10-M{size} ") == 1
 
 
-def test_an_artefact_may_name_the_methods_that_are_timed(tmp_path: Path) -> None:
+def test_an_artefact_may_name_the_methods_that_are_load_timing(tmp_path: Path) -> None:
     of_two = TIMING.model_copy(update={"methods": ("orth adam", "q-svgp adam")})
     said = command(PAPER, of_two, tmp_path)
     assert "--backend jax --method 'orth adam' --method 'q-svgp adam' --problem" in said

@@ -9,7 +9,7 @@ from svgpbench.benchmarks.stability import records
 from svgpbench.benchmarks.stability.plan import Cell, read_plan
 from svgpbench.benchmarks.stability.records import Record, append
 from svgpbench.papers import load_paper
-from svgpbench.papers.evidence.stability import walked
+from svgpbench.papers.evidence.stability import load_stability
 from svgpbench.papers.grading import judge
 from svgpbench.papers.predicates.rates import Stands
 
@@ -34,7 +34,7 @@ def test_walks_are_those_at_the_centre_along_its_rates(tmp_path: Path) -> None:
     walk(folder, records.KILLED, 0.03)
     for other in ({"dtype": "float32"}, {"jitter": 0.0}, {"inducing": 20}, {"steps": 7}):
         walk(folder, records.NOT_PD, 0.1, **other)
-    frame = walked(tmp_path, "survival").frame
+    frame = load_stability(tmp_path, "survival").frame
     rows = frame[["method", "rate", "seed", "lived"]].itertuples(index=False)
     assert {tuple(row) for row in rows} == {
         ("t-SVGP", 0.1, 0, True),
@@ -42,7 +42,7 @@ def test_walks_are_those_at_the_centre_along_its_rates(tmp_path: Path) -> None:
         ("GPflow", 1.0, 0, True),
     }
     assert set(frame["cell_id"]) == {"survival/svgpbench.jsonl", "survival/gpflow.jsonl"}
-    assert walked(tmp_path, "survival").condition == "3 walks of 1000 steps, 1 problem"
+    assert load_stability(tmp_path, "survival").condition == "3 walks of 1000 steps, 1 problem"
 
 
 def test_a_line_of_before_there_were_seeds_is_of_the_first(tmp_path: Path) -> None:

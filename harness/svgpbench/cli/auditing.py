@@ -27,7 +27,7 @@ from svgpbench_datasets.user_table import is_table_file, layout_of
 
 
 class Task(StrEnum):
-    """What may be predicted."""
+    """Kinds of targets."""
 
     regression = "regression"
     classification = "classification"

@@ -14,7 +14,7 @@ from svgpbench.errors import UserError
 
 
 class Keep(StrEnum):
-    """Which of two records of one cell counts where their numbers differ."""
+    """Choices between two records of one cell with different numbers."""
 
     newest = "newest"
 

@@ -37,7 +37,7 @@ FILLED = ".template"
 
 
 class Kind(StrEnum):
-    """What a package may add."""
+    """Kinds of plugins that a new package can have."""
 
     backend = "backend"
     method = "method"

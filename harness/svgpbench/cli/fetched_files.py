@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class State(StrEnum):
-    """Where a file stands."""
+    """States of a file."""
 
     SHIPPED = "shipped"
     CACHED = "cached"

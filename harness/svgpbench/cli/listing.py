@@ -39,7 +39,7 @@ Row: TypeAlias = dict[str, Any]
 
 
 class Section(StrEnum):
-    """What can be listed."""
+    """Sections of the listing."""
 
     methods = "methods"
     backends = "backends"

@@ -20,7 +20,7 @@ class Dtype(StrEnum):
 
 
 class Device(StrEnum):
-    """Where a backend may keep its arrays."""
+    """Devices that a backend may compute on."""
 
     cpu = "cpu"
     cuda = "cuda"

@@ -21,7 +21,7 @@ from svgpbench_datasets.masks import write_masks
 
 
 class Kind(StrEnum):
-    """How rows are chosen."""
+    """Kinds of splits."""
 
     k_fold = "k-fold"
     random = "random"

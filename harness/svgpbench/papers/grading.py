@@ -165,10 +165,10 @@ def evidence_of(paper: Paper, artefact: Artefact, results: Path) -> Evidence | N
     if artefact.id in paper.experiments:
         return gather(results, artefact, paper.experiments[artefact.id])
     if artefact.timing:
-        return timings.timed(results, artefact.timing)
+        return timings.load_timing(results, artefact.timing)
     if artefact.learning:
-        return curves.learned(results, artefact.learning)
-    return stability.walked(results, artefact.walks) if artefact.walks else None
+        return curves.load_curves(results, artefact.learning)
+    return stability.load_stability(results, artefact.walks) if artefact.walks else None
 
 
 def _command(paper: Paper, artefact: Artefact, results: Path) -> str:

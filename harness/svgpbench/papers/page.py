@@ -222,7 +222,7 @@ def _section(
                 "Not testable here: the print is of other data, or of sets that it does not name. "
                 f"Ours: {plain(', '.join(sets))}."
             )
-    if artefact.timing and not (times := timings.timed(results, artefact.timing)).why_not:
+    if artefact.timing and not (times := timings.load_timing(results, artefact.timing)).why_not:
         parts += [markdown(_times(times.frame)), plain(f"Times: {times.condition}.")]
     parts += [
         f'<details markdown="1"><summary>Every number of ours</summary>\n\n{table}\n\n</details>'
@@ -266,9 +266,9 @@ def _missing(paper: Paper, artefact: Artefact, written: Written, results: Path) 
             yield line
         elif count := sum(identify(cell).cell_id not in written.statuses for cell in cells):
             yield f"{line}  # {count} of {len(cells)} cells"
-    if artefact.timing and timings.timed(results, artefact.timing).why_not:
+    if artefact.timing and timings.load_timing(results, artefact.timing).why_not:
         yield timings.command(paper, artefact.timing, results)
-    if artefact.walks and stability.walked(results, artefact.walks).why_not:
+    if artefact.walks and stability.load_stability(results, artefact.walks).why_not:
         yield stability.command(artefact.walks, results)
     if artefact.learning and not entries_of(artefact.learning, results):
         yield curves.command(artefact.learning, results)

@@ -25,7 +25,7 @@ from svgpbench.output.figure_and_table_types import (
 from svgpbench.output.table_formats import latex, markdown
 from svgpbench.papers import Artefact, Claim, Paper, load_paper, paper_folders
 from svgpbench.papers.evidence.records import ComputedFrame, computed_frame
-from svgpbench.papers.evidence.timings import timed
+from svgpbench.papers.evidence.timings import load_timing
 from svgpbench.papers.grading import Judged
 from svgpbench.papers.published_values import (
     Beside,
@@ -296,7 +296,7 @@ def made_of_times(paper: Paper, artefact: Artefact, results: Path, out: Path) ->
     """Draw the figure of `write_times`, and return its files with the picture and caption."""
     if artefact.timing is None or len(artefact.timing.problems) == 1:
         return Made()
-    found = timed(results, artefact.timing)
+    found = load_timing(results, artefact.timing)
     if found.why_not:
         raise UserError(found.why_not)
     folder = out / paper.name / artefact.id

@@ -12,7 +12,7 @@ from svgpbench.benchmarks.timing.problems import shape_of
 from svgpbench.output.figure import save
 from svgpbench.output.palette import KNOWN, OTHERS, LineStyle
 from svgpbench.output.panel import STYLE, grid, legend, plain_powers
-from svgpbench.papers.evidence.timings import Timed
+from svgpbench.papers.evidence.timings import TimingEvidence
 from svgpbench.papers.schema import Timing
 
 COLOURS = [style.colour for style in (*KNOWN.values(), *OTHERS)]
@@ -20,7 +20,7 @@ DASHES = [style.dash for style in OTHERS]
 MARKERS = "osD^"
 
 
-def draw_times(found: Timed, timing: Timing, *paths: Path) -> str:
+def draw_times(found: TimingEvidence, timing: Timing, *paths: Path) -> str:
     """Draw median and quartiles over rounds to every path; return the caption.
 
     Raises `UserError` if a file cannot be written.

@@ -20,7 +20,7 @@ Plain = Annotated[str, Field(pattern=r"^[^\n\r]+$")]
 
 
 def _like(pattern: str, example: str) -> AfterValidator:
-    """Text of a pattern, refused with an example in place of it."""
+    """Return a validator that accepts texts of a pattern, and names an example otherwise."""
 
     def fits(text: str) -> str:
         if not re.fullmatch(pattern, text):
@@ -31,7 +31,7 @@ def _like(pattern: str, example: str) -> AfterValidator:
 
 
 class JobOptions(Strict):
-    """What each job asks for: it runs one Dask worker, which computes `cores` cells at a time."""
+    """Options of a job, which runs one Dask worker that computes `cores` cells at a time."""
 
     jobs: PositiveInt = 1
     cores: PositiveInt = 1

@@ -20,7 +20,7 @@ LEARNING = "learning"
 
 
 @dataclass(frozen=True)
-class Learned(Evidence):
+class CurveEvidence(Evidence):
     """Evidence from training runs, with one row per evaluation during a run.
 
     Columns include `problem`, `method`, `seed`, `seconds` of training, `elbo` and `nlpd`. `n_bound` is the
@@ -51,13 +51,13 @@ def contestants_of(plan: Plan) -> list[Contestant]:
     return [*ours, *(Contestant(peer, method) for peer, methods in peers for method in methods)]
 
 
-def learned(results: Path, name: str) -> Learned:
+def load_curves(results: Path, name: str) -> CurveEvidence:
     """Return the evaluations of every run of a plan; without any, `why_not` has the reason."""
     entries = entries_of(name, results)
     if not entries:
-        return Learned(pd.DataFrame(), f"no runs of plan {name} in {results / LEARNING}")
+        return CurveEvidence(pd.DataFrame(), f"no runs of plan {name} in {results / LEARNING}")
     frame = pd.DataFrame(list(_rows(name, entries)))
-    return Learned(frame, about=_about(entries))
+    return CurveEvidence(frame, about=_about(entries))
 
 
 def _rows(name: str, entries: dict[str, list[Entry]]) -> Iterator[dict[str, Any]]:

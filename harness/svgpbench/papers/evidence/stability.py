@@ -14,7 +14,7 @@ from svgpbench.benchmarks.stability.records import NO_VERDICT, Record, read
 from svgpbench.papers.evidence.records import Evidence
 
 
-class Walked(Evidence):
+class StabilityEvidence(Evidence):
     """Evidence from a survival map, with one row per walk.
 
     Columns include `data` (the problem), `method` (its name on the map), `rate`, `seed` and `lived`.
@@ -28,7 +28,7 @@ class Walked(Evidence):
         )
 
 
-def walked(results: Path, folder: str) -> Walked:
+def load_stability(results: Path, folder: str) -> StabilityEvidence:
     """Return the walks at the centre of the shipped plan and at all rates from there.
 
     Without any, `why_not` has the reason. Walks that ended by a time limit, a kill or an error are left
@@ -37,8 +37,8 @@ def walked(results: Path, folder: str) -> Walked:
     plan = read_plan()
     rows = list(_rows(plan, folder, read(results / folder).values()))
     if not rows:
-        return Walked(pd.DataFrame(), f"no walks in {results / folder}")
-    return Walked(pd.DataFrame(rows))
+        return StabilityEvidence(pd.DataFrame(), f"no walks in {results / folder}")
+    return StabilityEvidence(pd.DataFrame(rows))
 
 
 def _rows(plan: Plan, folder: str, records: Any) -> Iterator[dict[str, Any]]:

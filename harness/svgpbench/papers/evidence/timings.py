@@ -18,7 +18,7 @@ from svgpbench.papers.schema import Timing
 
 
 @dataclass(frozen=True)
-class Timed(Evidence):
+class TimingEvidence(Evidence):
     """Evidence from step times, with one row per problem, method and round.
 
     `seconds` is the sum over the steps. `problem` is categorical, so that a problem without times of the
@@ -32,7 +32,7 @@ class Timed(Evidence):
         return self.about
 
 
-def timed(results: Path, timing: Timing) -> Timed:
+def load_timing(results: Path, timing: Timing) -> TimingEvidence:
     """Return the rounds in which every step of a method was undisturbed.
 
     If the record or a problem's times are missing, `why_not` has the reason. Raises `UserError` if the file
@@ -40,7 +40,7 @@ def timed(results: Path, timing: Timing) -> Timed:
     """
     path = results / timing.record
     if not path.is_file():
-        return Timed(pd.DataFrame(), f"no record {timing.record} in {results}")
+        return TimingEvidence(pd.DataFrame(), f"no record {timing.record} in {results}")
     try:
         report = SpeedReport.from_json(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -52,10 +52,12 @@ def timed(results: Path, timing: Timing) -> Timed:
     for problem in timing.problems:
         if problem not in set(frame["problem"]):
             steps = " + ".join(timing.steps)
-            return Timed(pd.DataFrame(), f"{timing.record} has no times of {problem} {steps}")
+            return TimingEvidence(
+                pd.DataFrame(), f"{timing.record} has no times of {problem} {steps}"
+            )
     problems = pd.Categorical(frame["problem"], timing.problems)
     frame = frame.assign(problem=problems, cell_id=timing.record)
-    return Timed(frame, about=_about(report, timing))
+    return TimingEvidence(frame, about=_about(report, timing))
 
 
 def _rounds(report: SpeedReport, timing: Timing, problem: str) -> Iterator[dict[str, Any]]:
