@@ -11,7 +11,7 @@ from typing import NamedTuple
 import psutil
 import pytest
 
-from svgpbench.benchmarks.timing.meter import Load, Meter, Reading, between, together
+from svgpbench.benchmarks.timing.meter import Meter, Reading, between, together
 
 SPIN = """
 import os, sys, time
@@ -63,7 +63,9 @@ def test_counters_whose_ticks_disagree_give_no_negative_cores() -> None:
 
 
 def test_ticks_of_many_short_intervals_are_no_disturbance() -> None:
-    early, late = Load(0.02, 0.02, -0.01), Load(0.02, 0.02, 0.01)
+    start = Reading(0.0, 0.0, 0.0)
+    early = between(start, Reading(0.02, 0.01, 0.02))  # the worker's own tick comes first
+    late = between(start, Reading(0.02, 0.03, 0.02))
     whole = together([early, late] * 50)
     assert whole == pytest.approx((2.0, 2.0, 0.0), abs=1e-12)
     assert together([]).other_cores == 0.0
