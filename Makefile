@@ -4,6 +4,7 @@
 # make mutants-drawn   200 mutants drawn by a seed; survivors go to tests/mutants/survivors.toml to be read
 # make fuzz   reads 20 000 files made wrong by every parser of files from outside (ten minutes; SEED=1)
 # make figures   results/PAPER of every paper from the committed records: each figure, printed numbers beside ours (PAPERS=adam2021)
+# make ledger   after new records: make figures of all papers, the ledger, and what pages and README say of it (ten minutes)
 # make frozen   compares what the committed records say with tests/frozen/snapshot.json (ten minutes; PARTS="ids pages")
 # make pages   the docs and, beside them, the site of all committed records, in build/pages with one search
 # make chaos   kills a run's processes over and over: nothing may be lost (a quarter of an hour)
@@ -19,7 +20,7 @@ PAPERS  ?=
 PARTS   ?=
 BIN      = $(VENV)/bin
 
-.PHONY: demo test long frozen figures pages mutants mutants-drawn fuzz chaos overheads sharded lint check bench peers paper clean
+.PHONY: demo test long ledger frozen figures pages mutants mutants-drawn fuzz chaos overheads sharded lint check bench peers paper clean
 
 demo: $(VENV)/.installed
 	$(BIN)/svgpbench run adam2021-fig3 --preset quick --results $(RESULTS) $(if $(JOBS),--jobs $(JOBS))
@@ -36,6 +37,9 @@ long: $(VENV)/.installed
 # what git keeps of the papers: after new records, this and a commit
 figures: $(VENV)/.installed
 	$(BIN)/svgpbench reproduce $(PAPERS) --from-records --results results --pages results
+
+ledger: $(VENV)/.installed
+	$(BIN)/python docs/_build/listings.py
 
 frozen: $(VENV)/.installed
 	$(BIN)/python tests/frozen/run.py $(PARTS)

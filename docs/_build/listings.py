@@ -1,0 +1,88 @@
+"""Write what the committed records say into the docs, after new records or other predicates.
+
+    python docs/_build/listings.py            pages of the papers, the ledger, listings in the docs, README's tables
+    python docs/_build/listings.py --ledger   the listings and tables, without running commands that read records, from the present ledger
+
+A page has a listing after a line `<!-- svgpbench COMMAND -->`: it is what the command prints, to the end of the page.
+README has a table of grades by kind, and a table of some claims, chosen by their id in its first column.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+LEDGER = ROOT / "harness" / "svgpbench" / "papers" / "released.csv"
+MARKER = re.compile(r"^<!-- svgpbench (.+) -->$", re.MULTILINE)
+KINDS = ("theory", "experiments", "speed")
+
+
+def svgpbench(*arguments: str) -> str:
+    """Run a command of the package and return what it prints."""
+    command = [sys.executable, "-m", "svgpbench.cli", *arguments]
+    return subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
+def write_ledger() -> None:
+    """Grade all claims by the committed records."""
+    from svgpbench.papers import load_paper, paper_folders
+    from svgpbench.papers.judged_claims import judged_claims
+    from svgpbench.papers.ledger import as_csv, row_of
+
+    papers = [load_paper(name) for name in paper_folders()]
+    judged = judged_claims(papers, ROOT / "results", [], lambda *_: None)
+    LEDGER.write_text(as_csv([row_of(one) for _, one in judged]), "utf-8")
+
+
+def with_listing(page: str, run_all: bool) -> str:
+    """Return a page with its listing written anew. Commands that read records run if `run_all`."""
+    marker = MARKER.search(page)
+    if marker is None or not (run_all or "--released" in marker[1]):
+        return page
+    return f"{page[: marker.end()]}\n\n{svgpbench(*marker[1].split()).strip()}\n"
+
+
+def with_tables(readme: str, ledger: list[dict[str, str]]) -> str:
+    """Return README with its two tables written anew."""
+    lines = iter(readme.splitlines())
+    out: list[str] = []
+    grades: list[str] = []
+    for line in lines:
+        out.append(line)
+        if line.startswith("| claims about |"):
+            grades = [name.strip() for name in line.split("|")[2:-1]]
+        elif grades and (kind := line.split("|")[1:2]) and kind[0].strip() in KINDS:
+            counts = Counter(row["grade"] for row in ledger if row["kind"] == kind[0].strip())
+            shown = " | ".join(str(counts[grade] or "") for grade in grades)
+            out[-1] = f"| {kind[0].strip()} | {shown} |"
+        elif claim := re.match(r"\| ([a-z]+\d{4}-\d\d): ", line):
+            row = next(row for row in ledger if row["id"] == claim[1])
+            title, finding = (row[name].replace("|", r"\|") for name in ("claim", "finding"))
+            out[-1] = f"| {row['id']}: {title} | {row['grade']} ({row['fidelity']}) | {finding} |"
+    return "\n".join(out) + "\n"
+
+
+def main() -> None:
+    """Write the pages."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--ledger", action="store_true", help="Take the present ledger.")
+    run_all = not parser.parse_args().ledger
+    if run_all:
+        svgpbench("reproduce", "--from-records", "--results", "results", "--pages", "results")
+        write_ledger()
+    for path in sorted((ROOT / "docs").glob("*.md")):
+        path.write_text(with_listing(path.read_text("utf-8"), run_all), "utf-8")
+    with LEDGER.open(encoding="utf-8", newline="") as file:
+        ledger = list(csv.DictReader(file))
+    path = ROOT / "README.md"
+    path.write_text(with_tables(path.read_text("utf-8"), ledger), "utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,31 @@
+"""README and the page of grades say what the ledger says."""
+
+import csv
+import runpy
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = runpy.run_path(str(ROOT / "docs" / "_build" / "listings.py"))
+
+
+@pytest.fixture
+def ledger() -> list[dict[str, str]]:
+    with SCRIPT["LEDGER"].open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_the_tables_of_readme_are_those_of_the_ledger(ledger: list[dict[str, str]]) -> None:
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert SCRIPT["with_tables"](readme, ledger) == readme
+    for row in ledger:
+        row["grade"], row["finding"] = "open", "another finding"
+    changed = SCRIPT["with_tables"](readme, ledger)
+    assert changed.count("another finding") == 5
+    assert "| speed |  |  |  |  |  | 5 |  |  |" in changed
+
+
+def test_the_page_of_grades_is_that_of_the_ledger() -> None:
+    page = (ROOT / "docs" / "grades.md").read_text("utf-8")
+    assert SCRIPT["with_listing"](page, False) == page
