@@ -11,7 +11,7 @@ import numpy.typing as npt
 from svgpbench.kernels import Theta
 from svgpbench.ops import Tree
 from svgpbench.training.em import Trained, Trainer
-from svgpbench.training.place import Place
+from svgpbench.training.state import TrainState
 from svgpbench.tree import tree_map
 
 
@@ -31,10 +31,10 @@ def observed(trainer: Trainer) -> tuple[Trained, list[Seen]]:
     seen: dict[tuple[float, ...], Seen] = {}
     metrics = trainer.metrics
 
-    def watched(at: Place) -> dict[str, float]:
-        found, state = metrics(at), tree_map(trainer.ops.to_numpy, at.state)
-        held = Seen(tree_map(np.array, trainer.theta(at)), tree_map(np.array, state))
-        seen[at.iteration, *found.values()] = held
+    def watched(state: TrainState) -> dict[str, float]:
+        found, q = metrics(state), tree_map(trainer.ops.to_numpy, state.q)
+        held = Seen(tree_map(np.array, trainer.theta(state)), tree_map(np.array, q))
+        seen[state.iteration, *found.values()] = held
         names.update(found)
         return found
 

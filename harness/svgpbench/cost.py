@@ -23,12 +23,11 @@ from svgpbench.kernels.compound import Compound
 from svgpbench.kernels.kernels import Kernel, KernelParameters
 from svgpbench.methods import AnyMethod
 from svgpbench.methods.collapsed import SGPR
-from svgpbench.numerics.adam import adam_start
 from svgpbench.ops import Array, Ops, Tree
 from svgpbench.plugins import new_backend
-from svgpbench.training.blocks import Batch, learnable, learned
+from svgpbench.training.blocks import Batch, trainable_names
 from svgpbench.training.chunked import Passes, compile_passes
-from svgpbench.training.steps import compile_steps
+from svgpbench.training.session import Session, start_session
 from svgpbench.tree import leaves, tree_map
 
 T = TypeVar("T")
@@ -119,7 +118,7 @@ def count(
     """
     _check(method, model, size)
     ops: CountingBackend = new_backend("counting", dtype=dtype)  # type: ignore[assignment]
-    return _Counted(ops, model, method, size, learnable(method, learn)).cost()
+    return _Counted(ops, model, method, size, trainable_names(method, learn)).cost()
 
 
 @functools.lru_cache
@@ -136,7 +135,7 @@ def count_phases(
     """Count the FLOPs of each phase of a run with these numbers of steps; raises the errors of `count`."""
     _check(method, model, size)
     ops: CountingBackend = new_backend("counting", dtype=dtype)  # type: ignore[assignment]
-    learned_parts = learnable(method, learn)
+    learned_parts = trainable_names(method, learn)
     return _Counted(ops, model, method, size, learned_parts, e_steps, m_steps).phases()
 
 
@@ -155,18 +154,27 @@ class _Counted:
     ) -> None:
         self.ops, self.model, self.method, self.size = ops, model, method, size
         self.learn, self.e_steps, self.m_steps = learn, e_steps, m_steps
-        # without the cache, which is for steps that are costly to compile
-        self.steps = compile_steps.__wrapped__(ops, model, method, e_steps, m_steps, learn)
-        self.raw = _theta(ops, method, model, size)
-        self.adam = adam_start(ops, learned(self.raw, learn))
+        session = self.start()
+        self.steps, self.raw, self.adam = session.steps, session.raw, session.adam()
         self.number = ops.zeros(())  # stands for a rate or for n/b
 
+    def start(self) -> Session:
+        """Return the method at a θ of ones; nobody keeps it, so that peak memory has no part of it."""
+        return start_session(
+            self.ops,
+            self.model,
+            self.method,
+            _theta(self.method, self.model, self.size),
+            self.size.n,
+            learn=self.learn,
+            e_steps=self.e_steps,
+            m_steps=self.m_steps,
+        )
+
     def cost(self) -> Cost:
-        ops, p = self.ops, self.steps.prior(self.raw)
-        state = self.method.initial_state(ops, p, self.model.latents, self.size.n)
-        del p
+        ops = self.ops
         # the first step allocates the state: an initial state may be a view of one number
-        state = self._e_step(state)
+        state = self._e_step(self.start().q)
         state, e_step = ops.count(lambda: self._e_step(state))
         p = self.steps.prior(self.raw)
         _, m_step = ops.count(lambda: self._m_step(p, state))
@@ -175,9 +183,8 @@ class _Counted:
         return Cost(Tally(*e_step), Tally(*m_step), Tally(*prediction))
 
     def phases(self) -> Phases:
-        ops = self.ops
         p, start = self._flops(lambda: self.steps.prior(self.raw))
-        state = self.method.initial_state(ops, p, self.model.latents, self.size.n)
+        state = self.start().q
         state, e_phase = self._flops(lambda: self._e_phase(p, state))
         _, m_phase = self._flops(lambda: self._m_step(p, state))
         if self.size.b is not None:
@@ -203,8 +210,8 @@ class _Counted:
         return passes.pull(self.raw, batch, cotangent)
 
     def _passes(self) -> Passes:
-        passes: Passes = compile_passes.__wrapped__(self.ops, self.model, self.method, self.learn)
-        return passes
+        assert isinstance(self.method, SGPR)
+        return compile_passes(self.ops, self.model, self.method, self.learn)
 
     def _e_step(self, state: Tree) -> Tree:
         return self._e_phase(self.steps.prior(self.raw), state)
@@ -215,7 +222,7 @@ class _Counted:
             batch = self._batch(self.size.n)
             if isinstance(self.method, SGPR):
                 passes = self._passes()
-                return passes.state(self.raw, passes.sums(self.raw, p, batch))
+                return passes.best_q(self.raw, passes.sums(self.raw, p, batch))
             f = self.steps.factor(self.raw, p, batch)
             return self.steps.e_phase(self.raw, f, batch, state, rate, scale)
         batches = self._batch(self.size.b, stack=(self.e_steps,))
@@ -277,19 +284,23 @@ def _check(method: AnyMethod, model: Model, size: Size) -> None:
         raise UserError(f"method {method.name!r} {verb} gamma, a basis of the mean alone")
 
 
-def _theta(ops: Ops, method: AnyMethod, model: Model, size: Size) -> Theta:
-    """Return a θ of zeros with the right shapes."""
-    inducing: Any = ops.zeros((size.n if method.basis == "data" else size.M, size.D))
+def _theta(method: AnyMethod, model: Model, size: Size) -> Theta:
+    """Return a θ with the right shapes; its bases are views of a single number."""
+
+    def points(count: int) -> Any:
+        return np.broadcast_to(np.float64(0.0), (count, size.D))
+
+    inducing: Any = points(size.n if method.basis == "data" else size.M)
     if size.gamma is not None:
-        inducing = Decoupled(ops.zeros((size.gamma, size.D)), inducing)
-    likelihood = tree_map(lambda _: ops.zeros(()), model.likelihood.initial_parameters())
-    return Theta(_parameters(ops, model.kernel, size.D), likelihood, inducing)
+        inducing = Decoupled(points(size.gamma), inducing)
+    likelihood = tree_map(np.float64, model.likelihood.initial_parameters())
+    return Theta(_parameters(model.kernel, size.D), likelihood, inducing)
 
 
-def _parameters(ops: Ops, kernel: Kernel, D: int) -> Tree:
+def _parameters(kernel: Kernel, D: int) -> Tree:
     if isinstance(kernel, Compound):
-        return tuple(_parameters(ops, part, D) for part in kernel.parts)
-    return KernelParameters(ops.zeros((1,)), ops.zeros((1, D)))
+        return tuple(_parameters(part, D) for part in kernel.parts)
+    return KernelParameters(np.ones(1), np.ones((1, D)))
 
 
 def _integers(ops: Ops, *shape: int) -> Array:

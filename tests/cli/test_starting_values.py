@@ -32,16 +32,16 @@ def test_median_and_mean_gaps_replace_what_is_given(tmp_path: Path) -> None:
         start(tmp_path, ("lengthscale = 1.0", f'lengthscale = 3.0\nvariance = 2.0\ninit = "{x}"'))
         for x in ("given", "median", "mean-gaps", "ulapane")
     )
-    assert given.theta(given.at).kernel.lengthscales == pytest.approx(np.full((1, 2), 3.0))
+    assert given.theta(given.state).kernel.lengthscales == pytest.approx(np.full((1, 2), 3.0))
     X, y = median.data.X[:], median.data.y
-    assert median.theta(median.at).kernel.lengthscales == pytest.approx(
+    assert median.theta(median.state).kernel.lengthscales == pytest.approx(
         np.full((1, 2), median_lengthscale(X))
     )
-    assert float(median.theta(median.at).kernel.variance[0]) == pytest.approx(2.0)
+    assert float(median.theta(median.state).kernel.variance[0]) == pytest.approx(2.0)
     lengthscale, variance = mean_gaps(X, y)
-    assert gaps.theta(gaps.at).kernel.lengthscales == pytest.approx(np.full((1, 2), lengthscale))
-    assert float(gaps.theta(gaps.at).kernel.variance[0]) == pytest.approx(variance)
-    assert float(squares.theta(squares.at).kernel.variance[0]) == pytest.approx(variance**2)
+    assert gaps.theta(gaps.state).kernel.lengthscales == pytest.approx(np.full((1, 2), lengthscale))
+    assert float(gaps.theta(gaps.state).kernel.variance[0]) == pytest.approx(variance)
+    assert float(squares.theta(squares.state).kernel.variance[0]) == pytest.approx(variance**2)
 
 
 def test_median_is_of_a_first_batch_where_training_is_by_minibatch(tmp_path: Path) -> None:
@@ -52,14 +52,14 @@ def test_median_is_of_a_first_batch_where_training_is_by_minibatch(tmp_path: Pat
     )
     rows = np.random.default_rng([0, 5]).choice(30, 10, replace=False)
     wanted = median_lengthscale(run.data.X[rows])
-    assert run.theta(run.at).kernel.lengthscales == pytest.approx(np.full((1, 2), wanted))
+    assert run.theta(run.state).kernel.lengthscales == pytest.approx(np.full((1, 2), wanted))
 
 
 def test_greedy_variance_is_by_the_kernel_at_its_start(tmp_path: Path) -> None:
     run = start(tmp_path, ("count = 5", 'count = 5\ninit = "greedy-variance"'))
-    cov = run.model.covariance(run.ops, run.theta(run.at))
+    cov = run.model.covariance(run.ops, run.theta(run.state))
     X = run.data.X[:]
-    assert np.array_equal(run.theta(run.at).inducing, X[greedy_variance(cov, X, 5)])
+    assert np.array_equal(run.theta(run.state).inducing, X[greedy_variance(cov, X, 5)])
 
 
 def test_features_start_at_the_inducing_inputs_with_widths_in_lengthscales(tmp_path: Path) -> None:
@@ -68,11 +68,11 @@ def test_features_start_at_the_inducing_inputs_with_widths_in_lengthscales(tmp_p
         ("count = 5", 'count = 5\nfunctions = "features"\nwidth = 0.25'),
     ]
     run = start(tmp_path, *changes)
-    theta = run.theta(run.at)
+    theta = run.theta(run.state)
     assert isinstance(theta.inducing, Features)
     assert theta.inducing.widths == pytest.approx(np.full((5, 2), 0.5))
     plain = start(tmp_path, changes[0])
-    points = plain.theta(plain.at)
+    points = plain.theta(plain.state)
     assert np.array_equal(theta.inducing.centres, points.inducing)
     outcome = run_cell(first_cell(tmp_path, *changes))
     assert outcome.status == "ok"
@@ -90,8 +90,8 @@ def test_a_jitter_of_1e_10_reaches_the_kernel_matrix(tmp_path: Path) -> None:
     """The jitter of Kobe 2021, Sec. 4.1.3."""
     run = start(tmp_path, ("[kernel]", "jitter = 1e-10\n[kernel]"))
     assert run.model.jitter == 1e-10
-    Z = run.at.raw.inducing
-    cov = run.model.covariance(run.ops, run.theta(run.at))
-    added = np.diagonal(run.at.prior.Kuu[0] - cov.cross(Z, Z)[0])
+    Z = run.state.raw.inducing
+    cov = run.model.covariance(run.ops, run.theta(run.state))
+    added = np.diagonal(run.state.prior.Kuu[0] - cov.cross(Z, Z)[0])
     assert added == pytest.approx(np.full(5, 1e-10), rel=1e-4)
     assert run.run().status == "ok"

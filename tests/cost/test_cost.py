@@ -198,17 +198,19 @@ def trainer(ops: Ops, method: str) -> Trainer:
 def steps(ops: Ops, method: str) -> tuple[Callable[[], Any], Callable[[], Any], int]:
     """An E-step from θ, an M-step, and the bytes of what they start from."""
     run = trainer(ops, method)
-    run.at, _ = run.e_phase(run.at)
-    batch, state, raw = run.batches.full(run.at.raw.inducing), run.at.state, run.at.raw
+    run.state, _ = run.e_phase(run.state)
+    batch, state, raw = run.batches.full(run.state.raw.inducing), run.state.q, run.state.raw
 
     def e_step() -> Any:
         f = run.steps.factor(raw, run.steps.prior(raw), batch)
         return run.steps.e_phase(raw, f, batch, state, run.e_rate(1), run.scale)
 
     def m_step() -> Any:
-        return run.steps.m_phase(raw, run.at.prior, state, run.at.adam, batch, run.m_rate, run.one)
+        return run.steps.m_phase(
+            raw, run.state.prior, state, run.state.adam, batch, run.m_rate, run.one
+        )
 
-    inputs = [ops.to_numpy(x).nbytes for x in leaves((raw, run.at.adam, batch, state))]
+    inputs = [ops.to_numpy(x).nbytes for x in leaves((raw, run.state.adam, batch, state))]
     return e_step, m_step, sum(inputs)
 
 

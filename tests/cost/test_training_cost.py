@@ -29,7 +29,7 @@ from svgpbench.plugins import new_backend
 from svgpbench.results.training_cost import ONE_EACH, flops_of
 from svgpbench.training.batches import TrainingData
 from svgpbench.training.chunked import AccumulatingTrainer, trainer_class
-from svgpbench.training.place import Place
+from svgpbench.training.state import TrainState
 
 N, D, M = 40, 3, 6
 THETA_AT_THE_START = 150
@@ -66,8 +66,8 @@ def trained(config: CellConfig) -> tuple[int, int]:
     ops.to_numpy = lambda x: np.zeros(x.shape)  # L-BFGS then finds itself at the top
 
     class Loop(trainer_class(method)):  # type: ignore[misc]
-        def traced(self, at: Place, blocks: Any = None) -> Place:
-            return at
+        def add_trace_point(self, state: TrainState, blocks: Any = None) -> TrainState:
+            return state
 
     loops: list[Any] = []
 
@@ -76,7 +76,7 @@ def trained(config: CellConfig) -> tuple[int, int]:
         loops[0].run()
 
     _, counted = ops.count(run)
-    return counted[0], loops[0].at.evaluated
+    return counted[0], loops[0].state.evaluated
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def outcome_of(
 
     def built(cell: CellConfig, *rest: Any, **more: Any) -> Any:
         run, ready = real(cell, *rest, **more)
-        trained = Trained(status, message, points, run.theta(run.at), run.at.state)
+        trained = Trained(status, message, points, run.theta(run.state), run.state.q)
         monkeypatch.setattr(run, "run", lambda *_, **__: trained)
         return run, ready
 

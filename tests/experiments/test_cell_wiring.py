@@ -145,7 +145,7 @@ def changed(cell: CellConfig, key: str, value: Any) -> CellConfig:
 
 def parts(run: Trainer) -> dict[str, list[Any]]:
     """What a built run holds, in parts that can be compared."""
-    d, theta = run.data, run.theta(run.at)
+    d, theta = run.data, run.theta(run.state)
     # the draws of a run that starts with one: those that follow it
     rows = run.batches.sample()
     return {
@@ -161,7 +161,7 @@ def parts(run: Trainer) -> dict[str, list[Any]]:
         "settings": [run.settings],
         "learn": [run.learn],
         "scale": [float(run.scale)],
-        "rates": [float(run.e_rate(1)), float(run.m_rate), run.at.gamma0],
+        "rates": [float(run.e_rate(1)), float(run.m_rate), run.state.online_rate],
         "growth": [getattr(run, "growth", None)],
         "trainer": [type(run)],
     }

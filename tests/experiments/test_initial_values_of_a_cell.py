@@ -34,7 +34,7 @@ def built(**changes: Any) -> Trainer:
 
 def start(**changes: Any) -> Theta:
     run = built(**changes)
-    return run.theta(run.at)
+    return run.theta(run.state)
 
 
 def lengthscales(**kernel_settings: Any) -> np.ndarray[Any, Any]:
@@ -114,10 +114,10 @@ def test_a_lengthscale_may_be_in_roots_of_the_dimension() -> None:
 def test_the_jitter_is_in_the_kernel_matrix_of_the_prior() -> None:
     def diagonal(jitter: float) -> float:
         run = built(jitter=jitter, kernel=KernelConfig(variance=2.0))
-        Z = run.theta(run.at).inducing
-        L = run.at.prior.L[0]
-        K = run.model.covariance(run.ops, run.theta(run.at)).kernel.cross(
-            run.ops, run.theta(run.at).kernel, Z, Z
+        Z = run.theta(run.state).inducing
+        L = run.state.prior.L[0]
+        K = run.model.covariance(run.ops, run.theta(run.state)).kernel.cross(
+            run.ops, run.theta(run.state).kernel, Z, Z
         )
         return float(np.max((L @ L.T - K[0]).diagonal()))
 
@@ -130,7 +130,7 @@ def test_greedy_choice_is_by_the_cell_s_own_kernel() -> None:
     run = built(
         kernel=settings, inducing=InducingConfig(count=9, init="greedy-variance"), jitter=1e-3
     )
-    theta = run.theta(run.at)
+    theta = run.theta(run.state)
     covariance = Covariance(load_backend("numpy"), kernel("se"), theta.kernel, 1e-3)
     X = np.asarray(run.data.X)
     assert np.array_equal(theta.inducing, X[greedy_variance(covariance, X, 9)])

@@ -39,7 +39,7 @@ def test_a_perturbed_cell_has_the_basis_of_its_twin_or_its_own_rows(method: str,
     inducing = InducingConfig(count=6, gamma=9 if basis == "decoupled" else None, init=init)
     settings = {"method": MethodConfig(name=method), "inducing": inducing}
     twin, moved = (built(perturbation=size, **settings) for size in (0.0, 1e-3))
-    theirs, ours = (leaves(run.theta(run.at).inducing) for run in (twin, moved))
+    theirs, ours = (leaves(run.theta(run.state).inducing) for run in (twin, moved))
     assert not np.array_equal(twin.data.X, moved.data.X)
     if basis == "data":
         theirs = [moved.data.X]

@@ -42,20 +42,20 @@ DRAWS: dict[str, tuple[dict[str, Any], Callable[[Trainer], Any]]] = {
     "rows of batches": ({"training": MINIBATCH}, lambda run: run.batches.sample()),
     "noise of batches": (
         SAMPLING | {"training": MINIBATCH},
-        lambda run: run.batches.minibatches(1, run.at.raw.inducing).noise,
+        lambda run: run.batches.minibatches(1, run.state.raw.inducing).noise,
     ),
     "noise of evaluation": (SAMPLING, lambda run: run.batches.test().noise),
-    "basis points": (TWO_BASES, lambda run: run.batches.full(run.at.raw.inducing).basis_points),
+    "basis points": (TWO_BASES, lambda run: run.batches.full(run.state.raw.inducing).basis_points),
     "random inducing inputs": (
         {"inducing": InducingConfig(count=10, init="random")},
-        lambda run: run.at.raw.inducing,
+        lambda run: run.state.raw.inducing,
     ),
     "centres of k-means": (
         {"inducing": InducingConfig(count=10, init="k-means")},
-        lambda run: run.at.raw.inducing,
+        lambda run: run.state.raw.inducing,
     ),
-    "two bases dealt": (TWO_BASES, lambda run: np.concatenate(run.at.raw.inducing)),
-    "first basis of an online run": ({"training": ONLINE}, lambda run: run.at.raw.inducing),
+    "two bases dealt": (TWO_BASES, lambda run: np.concatenate(run.state.raw.inducing)),
+    "first basis of an online run": ({"training": ONLINE}, lambda run: run.state.raw.inducing),
     "rows of an online run": ({"training": ONLINE}, lambda run: run.batches.sample()),
     "perturbation": (
         {"perturbation": 1e-3},
@@ -77,12 +77,12 @@ def test_streams_of_one_seed_are_not_copies_of_one_another() -> None:
     """Two kinds of draws from one stream would be equal numbers."""
     run = built(3, **SAMPLING, training=MINIBATCH)
     batch, evaluation = (
-        run.batches.minibatches(1, run.at.raw.inducing).noise[0],
+        run.batches.minibatches(1, run.state.raw.inducing).noise[0],
         run.batches.test().noise,
     )
     assert not np.array_equal(batch, evaluation)
     rows = run.batches.sample()
-    Z = built(3, **SAMPLING, inducing=InducingConfig(count=50, init="random")).at.raw.inducing
+    Z = built(3, **SAMPLING, inducing=InducingConfig(count=50, init="random")).state.raw.inducing
     first = np.asarray(
         run.data.X[np.random.default_rng([3, 2]).choice(len(run.data.y), 50, replace=False)]
     )
@@ -105,7 +105,7 @@ def test_a_seed_is_not_shared_by_draws_of_different_settings() -> None:
     ]
     one, other = (built(3, training=MINIBATCH, inducing=way).batches.sample() for way in ways)
     assert np.array_equal(one, other)
-    whole, parts = (built(3, training=t).at.raw.inducing for t in (MINIBATCH, TrainingConfig()))
+    whole, parts = (built(3, training=t).state.raw.inducing for t in (MINIBATCH, TrainingConfig()))
     assert np.array_equal(whole, parts)
 
 

@@ -253,7 +253,7 @@ def test_the_trace_counts_halvings_and_data_with_negative_beta(batch_size: int |
     run, trained = train(OUTLIERS, "t-svgp tied-projected", em_iterations=1, batch_size=batch_size)
     point = trained.trace[-1]
     assert trained.status == "ok"
-    assert point["halvings"] == float(run.at.state.halvings) > 0
+    assert point["halvings"] == float(run.state.q.halvings) > 0
     case = Case("t-svgp tied-projected", "student-t", "matern52")
     m, S = posterior(run)
     theta = PROBLEM.theta(build_model("student-t", "matern52"))
@@ -265,8 +265,8 @@ def test_the_trace_counts_halvings_and_data_with_negative_beta(batch_size: int |
 
 def posterior(run: Trainer) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     ops, method = run.ops, run.method
-    q = method.factorise(ops, run.at.prior, run.at.state)
-    mean, covariance = method.posterior(ops, run.at.prior, q)
+    q = method.factorise(ops, run.state.prior, run.state.q)
+    mean, covariance = method.posterior(ops, run.state.prior, q)
     return ops.to_numpy(mean), ops.to_numpy(covariance)
 
 

@@ -40,12 +40,12 @@ def test_value_and_gradient_in_chunks_are_those_of_all_rows(
     ops: Ops, monkeypatch: pytest.MonkeyPatch, residual: str
 ) -> None:
     at_once = trainer(ops, Trainer, residual)
-    whole_value, whole = at_once.collapsed_objective(at_once.at)(at_once.at.raw)
+    whole_value, whole = at_once.collapsed_objective(at_once.state)(at_once.state.raw)
     monkeypatch.setattr(
         "svgpbench.training.batches.EVALUATION_ROWS", 13
     )  # 48 rows: a short chunk at the end
     run = trainer(ops, residual=residual)
-    value, gradient = run.collapsed_objective(run.at)(run.at.raw)
+    value, gradient = run.collapsed_objective(run.state)(run.state.raw)
     assert difference(ops.to_numpy(value), ops.to_numpy(whole_value)) < 1e-12
     for part, other in zip(leaves(gradient), leaves(whole), strict=True):
         assert difference(ops.to_numpy(part), ops.to_numpy(other)) < 1e-12
@@ -81,9 +81,9 @@ def peak_of_a_gradient(n: int) -> int:
         load_backend("numpy"), model, build_method("sgpr", {}), data, PROBLEM.theta(model), config
     )
     tracemalloc.start()
-    run.value_and_gradient(run.at.raw)
-    run.at, _ = run.e_phase(run.at)
-    run.elbo(run.at)
+    run.value_and_gradient(run.state.raw)
+    run.state, _ = run.e_phase(run.state)
+    run.elbo(run.state)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     return peak

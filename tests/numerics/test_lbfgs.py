@@ -91,7 +91,7 @@ def test_it_stays_at_a_start_where_the_function_is_not_finite(first: float) -> N
 def test_gpr_reaches_a_stationary_point_of_its_marginal_likelihood() -> None:
     run = trainer(load_backend("numpy"), "gpr", em_iterations=3, m_steps=40)
     trained = run.run()
-    _, gradient = run.collapsed_objective(run.at)(run.at.raw)
+    _, gradient = run.collapsed_objective(run.state)(run.state.raw)
     assert max(float(np.max(np.abs(g))) for g in (*gradient[0], *gradient[1])) < 1e-4
     last = trained.trace[-1]["elbo"]
     assert last == pytest.approx(gpr_bound(trained.theta, "matern52", PROBLEM.X, PROBLEM.y))

@@ -35,15 +35,15 @@ def trained(X, y, count, likelihood):
 
 def predicted(trainer):
     """What the loop's own step says of its rows."""
-    steps, at = trainer.steps, trainer.at
-    return steps.predict(at.raw, at.prior, at.state, trainer.batches.test())
+    steps, state = trainer.steps, trainer.state
+    return steps.predict(state.raw, state.prior, state.q, trainer.batches.test())
 
 
 def test_a_fit_is_the_training_loop_on_all_rows(regressed) -> None:
     X, y = regression()
     standard = (y.to_numpy() - y.mean()) / y.std(ddof=0)
     trainer = trained(X.to_numpy(), standard, 12, GaussianLikelihood())
-    assert regressed.elbo == pytest.approx(trainer.elbo(trainer.at), rel=1e-12)
+    assert regressed.elbo == pytest.approx(trainer.elbo(trainer.state), rel=1e-12)
     _, mean, variance = predicted(trainer)
     found = regressed.predict(X)
     expected = y.mean() + y.std(ddof=0) * mean

@@ -27,7 +27,7 @@ from svgpbench.training.checkpoints import Checkpoint
 from svgpbench.training.chunked import trainer_class
 from svgpbench.training.em import Trained, Trainer
 from svgpbench.training.online import OnlineTrainer
-from svgpbench.training.place import Place
+from svgpbench.training.state import TrainState
 from svgpbench.tree import leaves
 
 PROBLEM = small_problem()
@@ -95,8 +95,8 @@ class StoppedAfter(Checkpoint):
         super().__init__(path, "key", every_s=0.0)
         self.writes = writes
 
-    def keep(self, ops: Ops, place: Place) -> None:
-        super().keep(ops, place)
+    def save(self, ops: Ops, state: TrainState) -> None:
+        super().save(ops, state)
         self.writes -= 1
         if not self.writes:
             raise Stopped
@@ -107,7 +107,7 @@ def assert_same_bits(one: Trained, other: Trained) -> None:
     assert one.evaluations == other.evaluations
     for a, b in zip(one.trace, other.trace, strict=True):
         assert {**a, "seconds": 0.0} == {**b, "seconds": 0.0}
-    for tree, twin in ((one.theta, other.theta), (one.state, other.state)):
+    for tree, twin in ((one.theta, other.theta), (one.q, other.q)):
         for x, y in zip(leaves(tree), leaves(twin), strict=True):
             np.testing.assert_array_equal(x, y)
 
@@ -171,7 +171,7 @@ def test_an_ascent_is_led_along_what_was_evaluated(tmp_path: Path) -> None:
     with pytest.raises(Stopped):
         run.trainer(numpy).run(StoppedAfter(path, 3))
     resumed = run.trainer(numpy)
-    before = len(Checkpoint(path, "key").read(numpy, resumed.at).evaluations)  # type: ignore[union-attr]
+    before = len(Checkpoint(path, "key").read(numpy, resumed.state).evaluations)  # type: ignore[union-attr]
     calls = 0
     ascent = resumed.steps.objective_and_gradient
 
@@ -183,7 +183,7 @@ def test_an_ascent_is_led_along_what_was_evaluated(tmp_path: Path) -> None:
     resumed.steps = dataclasses.replace(resumed.steps, objective_and_gradient=counted)
     resumed.run(Checkpoint(path, "key"))
     assert before > 3
-    assert calls == len(resumed.at.evaluations) - before
+    assert calls == len(resumed.state.evaluations) - before
 
 
 def test_a_place_is_written_at_most_once_in_a_while(
@@ -199,7 +199,7 @@ def test_a_place_is_written_at_most_once_in_a_while(
         lambda at, content: (kept.append(at), write_whole(at, content)),
     )
     for now[0], written in ((159.0, 0), (160.0, 1), (161.0, 1), (219.9, 1), (220.0, 2)):
-        checkpoint.keep(trainer.ops, trainer.at)
+        checkpoint.save(trainer.ops, trainer.state)
         assert len(kept) == written
         assert path.exists() == (written > 0)
 
@@ -215,27 +215,25 @@ def test_a_place_is_written_at_most_once_in_a_while(
         lambda path: np.savez(path, other=np.zeros(3)),
     ],
 )
-def test_a_file_that_is_no_place_is_passed_over(
-    spoil: Callable[[Path], Any], tmp_path: Path
-) -> None:
+def test_a_file_that_is_no_place_is_ignored(spoil: Callable[[Path], Any], tmp_path: Path) -> None:
     run, numpy, path = RUNS["full batch"], load_backend("numpy"), tmp_path / "place.npz"
     with pytest.raises(Stopped):
         run.trainer(numpy).run(StoppedAfter(path, 2))
     spoil(path)
     checkpoint = Checkpoint(path, "key")
     assert run.trainer(numpy).run(checkpoint).resumptions == 0
-    assert checkpoint.passed_over == "began anew: its checkpoint was damaged"
+    assert checkpoint.ignored_reason == "began anew: its checkpoint was damaged"
 
 
-def test_the_place_of_another_cell_or_of_other_software_is_passed_over(tmp_path: Path) -> None:
+def test_the_place_of_another_cell_or_of_other_software_is_ignored(tmp_path: Path) -> None:
     run, numpy, path = RUNS["full batch"], load_backend("numpy"), tmp_path / "place.npz"
     with pytest.raises(Stopped):
         run.trainer(numpy).run(StoppedAfter(path, 2))
     other, same = Checkpoint(path, "another key"), Checkpoint(path, "key")
     assert run.trainer(numpy).run(other).resumptions == 0
-    assert "made by other software" in other.passed_over
+    assert "made by other software" in other.ignored_reason
     assert run.trainer(numpy).run(same).resumptions == 1
-    assert same.passed_over == ""
+    assert same.ignored_reason == ""
 
 
 def test_a_cell_keeps_a_place_of_its_configuration_its_data_and_its_software(

@@ -17,11 +17,11 @@ from svgpbench.numerics.adam import adam_ascent, adam_start
 from svgpbench.ops import Ops
 from svgpbench.plugins import load_backend
 from svgpbench.training.batches import Batches
-from svgpbench.training.blocks import Batch, learned, with_learned
+from svgpbench.training.blocks import Batch, replace_trainable, trainable_part
 from svgpbench.training.em import Trainer
 from svgpbench.training.m_step import m_objective
-from svgpbench.training.place import Place
 from svgpbench.training.schedules import rate_at
+from svgpbench.training.state import TrainState
 from svgpbench.tree import leaves, tree_map
 
 NUMPY = load_backend("numpy")
@@ -53,7 +53,9 @@ def test_a_point_after_m_steps_is_the_collapsed_bound_at_the_new_hyperparameters
     bound = sgpr_bound(trained.theta, "matern52", PROBLEM.X, PROBLEM.y, 1e-6)
     assert trained.trace[-1]["elbo"] == pytest.approx(bound, rel=1e-10)
     assert trained.trace[0]["elbo"] != pytest.approx(bound, rel=1e-3)
-    for held, fresh in zip(leaves(run.at.prior), leaves(run.steps.prior(run.at.raw)), strict=True):
+    for held, fresh in zip(
+        leaves(run.state.prior), leaves(run.steps.prior(run.state.raw)), strict=True
+    ):
         assert np.array_equal(held, fresh)
 
 
@@ -69,22 +71,22 @@ def test_a_joint_step_is_one_adam_over_q_and_hyperparameters(
     )
     model, method, learn = run.model, run.method, run.learn
     draws = Batches(ops, model, method, run.data, batch_size, 0)
-    raw, q, rate = run.at.raw, run.at.state.q, ops.asarray(np.float64(0.05))
-    adam = adam_start(ops, (learned(raw, learn), q))
+    raw, q, rate = run.state.raw, run.state.q.q, ops.asarray(np.float64(0.05))
+    adam = adam_start(ops, (trainable_part(raw, learn), q))
 
     def bound(both: Any, batch: Batch) -> Any:
-        state, at = run.at.state._replace(q=both[1]), with_learned(raw, learn, both[0])
+        state, at = run.state.q._replace(q=both[1]), replace_trainable(raw, learn, both[0])
         return m_objective(ops, model, method, at, state, batch, run.scale)
 
     trained = run.run()
     for point in trained.trace:
         batch = draws.full(()) if batch_size is None else tree_map(first, draws.minibatches(1, ()))
-        both = (learned(raw, learn), MeanCholesky(q.mean, ops.tril(q.chol)))
+        both = (trainable_part(raw, learn), MeanCholesky(q.mean, ops.tril(q.chol)))
         _, gradient = ops.value_and_grad(lambda x, batch=batch: bound(x, batch))(both)
         slope = (gradient[0], gradient[1]._replace(chol=ops.tril(gradient[1].chol)))
         (parts, q), adam = adam_ascent(ops, adam, both, slope, rate)
-        raw = with_learned(raw, learn, parts)
-        value = run.elbo(run.moved(run.at, raw)._replace(state=run.at.state._replace(q=q)))
+        raw = replace_trainable(raw, learn, parts)
+        value = run.elbo(run.with_theta(run.state, raw)._replace(q=run.state.q._replace(q=q)))
         assert point["elbo"] == pytest.approx(value, rel=1e-9)
     assert trained.trace[-1]["elbo"] > trained.trace[0]["elbo"]
 
@@ -105,9 +107,9 @@ def test_of_two_bases_each_starts_within_its_own_limit() -> None:
 def test_hyperparameters_that_are_not_finite_have_diverged(monkeypatch: pytest.MonkeyPatch) -> None:
     run = trainer(NUMPY)
 
-    def m_phase(at: Place) -> Place:
-        kernel = at.raw.kernel._replace(variance=at.raw.kernel.variance * np.nan)
-        return run.moved(at, at.raw._replace(kernel=kernel))
+    def m_phase(state: TrainState) -> TrainState:
+        kernel = state.raw.kernel._replace(variance=state.raw.kernel.variance * np.nan)
+        return run.with_theta(state, state.raw._replace(kernel=kernel))
 
     monkeypatch.setattr(run, "m_phase", m_phase)
     failed = run.run()
@@ -130,7 +132,9 @@ def test_a_bound_that_is_finite_and_absurd_has_diverged(
 def test_what_is_absurd_is_so_in_the_units_of_the_targets() -> None:
     run = trainer(NUMPY)
     limit = 1e12 * len(PROBLEM.y) * max(1.0, np.mean(PROBLEM.y**2))
-    assert run.credible(-limit) and not run.credible(-1.01 * limit)
+    assert run.is_plausible_bound(-limit) and not run.is_plausible_bound(-1.01 * limit)
     large = replace(run.data, y=1e6 * run.data.y)
-    model, method, theta = run.model, run.method, run.theta(run.at)
-    assert Trainer(NUMPY, model, method, large, theta, run.settings).credible(-1e11 * limit)
+    model, method, theta = run.model, run.method, run.theta(run.state)
+    assert Trainer(NUMPY, model, method, large, theta, run.settings).is_plausible_bound(
+        -1e11 * limit
+    )

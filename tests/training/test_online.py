@@ -91,8 +91,8 @@ def assert_same_run(ops: Ops, case: str) -> None:
         for name in set(one) - {"seconds"}:
             assert one[name] == pytest.approx(other[name], rel=1e-9), name
     for (name, got), (_, wanted) in zip(
-        named_leaves((found.theta, found.state)),
-        named_leaves((reference.theta, reference.state)),
+        named_leaves((found.theta, found.q)),
+        named_leaves((reference.theta, reference.q)),
         strict=True,
     ):
         assert difference(got, wanted) < 1e-9, name
@@ -109,7 +109,7 @@ def test_another_backend_gives_the_same_run_of_the_other_algorithms(case: str) -
 
 def test_basis_begins_with_the_first_batch_and_grows_by_the_increment() -> None:
     run = trainer(growth=Growth(5, 12), iterations=5, trace_every=1)
-    first = run.theta(run.at).inducing
+    first = run.theta(run.state).inducing
     rows = np.random.default_rng([3, 2]).choice(500, 100, replace=False)
     assert np.array_equal(first, X[rows[:5]])
     assert column(run.run(), "inducing") == [5, 10, 12, 12, 12]
@@ -117,8 +117,8 @@ def test_basis_begins_with_the_first_batch_and_grows_by_the_increment() -> None:
 
 def test_two_bases_grow_from_the_same_points_each_to_its_limit() -> None:
     run = trainer("decoupled", {}, Growth(4, 6, 13), iterations=6, trace_every=1)
-    assert isinstance(run.theta(run.at).inducing, Decoupled)
-    assert np.array_equal(*run.theta(run.at).inducing)
+    assert isinstance(run.theta(run.state).inducing, Decoupled)
+    assert np.array_equal(*run.theta(run.state).inducing)
     trained = run.run()
     assert column(trained, "inducing") == [4, 6, 6, 6, 6, 6]
     assert column(trained, "gamma") == [4, 8, 12, 13, 13, 13]
@@ -126,16 +126,16 @@ def test_two_bases_grow_from_the_same_points_each_to_its_limit() -> None:
 
 def test_growth_changes_neither_q_nor_what_adam_knows_of_the_old_basis() -> None:
     run = trainer(growth=Growth(4, 12, width=0.2), iterations=3)
-    run.at = run.step(run.at)
-    before, adam, M = run.heldout_bound(run.at), run.at.adam, 4
-    run.at = run.grown(run.at, X[:50])
-    assert run.theta(run.at).inducing.centres.shape == (8, 1)
-    assert run.heldout_bound(run.at) == pytest.approx(before, rel=1e-12)
-    assert isinstance(run.at.raw.inducing, Features)
-    assert run.at.raw.inducing.widths[M:] == pytest.approx(
-        np.full((4, 1), 0.2 * run.theta(run.at).kernel.lengthscales[0, 0])
+    run.state = run.step(run.state)
+    before, adam, M = run.heldout_bound(run.state), run.state.adam, 4
+    run.state = run.grow_basis(run.state, X[:50])
+    assert run.theta(run.state).inducing.centres.shape == (8, 1)
+    assert run.heldout_bound(run.state) == pytest.approx(before, rel=1e-12)
+    assert isinstance(run.state.raw.inducing, Features)
+    assert run.state.raw.inducing.widths[M:] == pytest.approx(
+        np.full((4, 1), 0.2 * run.theta(run.state).kernel.lengthscales[0, 0])
     )
-    old, new = adam.mean[-1].centres, run.at.adam.mean[-1].centres
+    old, new = adam.mean[-1].centres, run.state.adam.mean[-1].centres
     assert np.array_equal(new[:M], old) and not np.any(new[M:])
 
 
@@ -153,11 +153,11 @@ class ZeroPadded(DualSVGP):
 
 def test_zero_padded_sums_show_in_a_run() -> None:
     run = trainer(growth=Growth(8, 16), iterations=3)
-    run.at = run.step(run.at)
-    before = run.heldout_bound(run.at)
+    run.state = run.step(run.state)
+    before = run.heldout_bound(run.state)
     run.method = ZeroPadded()
-    run.at = run.grown(run.at, X[:50])
-    assert abs(run.heldout_bound(run.at) / before - 1.0) > 1e-3
+    run.state = run.grow_basis(run.state, X[:50])
+    assert abs(run.heldout_bound(run.state) / before - 1.0) > 1e-3
 
 
 def test_repeated_points_are_passed_over() -> None:
@@ -206,7 +206,7 @@ def test_a_trial_whose_bound_is_not_finite_is_not_chosen(
     monkeypatch.setattr(run, "traced", lambda at: at)
     monkeypatch.setattr(run, "elbo", lambda at: next(bounds))
     run.run()
-    assert run.at.gamma0 == 0.01
+    assert run.state.online_rate == 0.01
 
 
 def test_learning_improves_the_held_out_bound_and_error_on_sinc() -> None:
@@ -233,14 +233,14 @@ def test_a_larger_basis_of_the_mean_predicts_better_at_the_same_basis_of_the_cov
 def test_held_out_bound_and_error_are_those_of_their_definitions() -> None:
     run = trainer("decoupled", {"subset": 5}, Growth(8, 8, 16), iterations=4)
     trained = run.run()
-    f = run.steps.factor(run.at.raw, run.at.prior, run.batches.test())
-    mu, v = run.method.marginals(run.ops, f, run.method.factorise(run.ops, f, run.at.state))
+    f = run.steps.factor(run.state.raw, run.state.prior, run.batches.test())
+    mu, v = run.method.marginals(run.ops, f, run.method.factorise(run.ops, f, run.state.q))
     V = run.model.conditional(trained.theta).variational_expectations(run.ops, DATA.y_test, mu, v)
     # the whole K_α, where the run samples its columns
     whole = build_method("decoupled", {})
     cov = run.model.covariance(run.ops, trained.theta)
     blocks = whole.prior(run.ops, cov, trained.theta.inducing)
-    kl = whole.kl(run.ops, blocks, whole.factorise(run.ops, blocks, run.at.state))
+    kl = whole.kl(run.ops, blocks, whole.factorise(run.ops, blocks, run.state.q))
     wanted = 500 / 100 * float(np.sum(V)) - float(kl)
     assert column(trained, "heldout_elbo")[-1] == pytest.approx(wanted, rel=1e-12)
     error = np.mean((mu[0] - DATA.y_test) ** 2) / np.var(DATA.y_test)
@@ -250,7 +250,7 @@ def test_held_out_bound_and_error_are_those_of_their_definitions() -> None:
 def test_only_what_is_learned_moves() -> None:
     run = trainer(growth=Growth(6, 6))
     run.settings = run.settings.model_copy(update={"learn": ()})
-    start = run.theta(run.at)
+    start = run.theta(run.state)
     trained = run.run()
     assert np.array_equal(trained.theta.inducing, start.inducing)
     assert column(trained, "elbo")[-1] > column(trained, "elbo")[0]

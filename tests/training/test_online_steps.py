@@ -36,7 +36,7 @@ def test_both_steps_weigh_a_batch_by_n_over_b_and_move_at_the_rate_of_the_iterat
 def test_an_iteration_is_one_step_of_each_kind_whatever_an_em_iteration_would_be() -> None:
     run = trainer(iterations=4, trace_every=1)
     settings = run.settings.model_copy(update={"e_steps": 7, "m_steps": 9})
-    theta = run.theta(run.at)._replace(inducing=())
+    theta = run.theta(run.state)._replace(inducing=())
     parts = (run.ops, run.model, run.method, run.data)
     other = OnlineTrainer(*parts, theta, settings, run.growth, 3)
     assert [p["elbo"] for p in other.run().trace] == pytest.approx(

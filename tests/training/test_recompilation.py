@@ -57,7 +57,7 @@ FIRST = {name: title for title, (name, _) in reversed(VARIANTS.items())}.values(
 )
 def test_phases_of_every_method_are_compiled_once(ops: Ops, title: str) -> None:
     run = trainer(ops, title, likelihoods_of(title)[0])
-    at, rates = run.at, set()
+    at, rates = run.state, set()
     for iteration in range(1, 4):
         at, _ = run.e_phase(at._replace(iteration=iteration))
         at = run.m_phase(at)
@@ -79,13 +79,13 @@ def test_a_run_compiles_nothing_after_its_second_iteration(backend: str) -> None
     ops = load_backend(name, mode)
     run, seen = trainer(ops, "t-svgp tied-projected", "gaussian"), list[str]()
     for _ in range(2):
-        run.at = run.iterated(run.at)
+        run.state = run.iterate(run.state)
     before = compiled(run)
     with watched(ops, seen):
         for _ in range(2):
-            run.at = run.iterated(run.at)
+            run.state = run.iterate(run.state)
     assert (compiled(run), seen) == (before, [])
-    assert {"factor", "bound", "predict"} < set(before) and len(run.at.trace) == 4
+    assert {"factor", "bound", "predict"} < set(before) and len(run.state.trace) == 4
 
 
 @contextlib.contextmanager

@@ -48,7 +48,7 @@ def trainer(clock: Clock, likelihood: str = "gaussian", **settings: Any) -> Trai
     ops = LazyOps(clock, SECONDS)
     training = TrainingConfig(**({"em_iterations": 3, "m_steps": 2, "m_rate": 0.01} | settings))
     run = Trainer(ops, model, build_method(name, options), data, PROBLEM.theta(model), training)
-    ops.sync(run.at.prior)
+    ops.sync(run.state.prior)
     return run
 
 
@@ -99,7 +99,7 @@ def test_a_climb_through_all_iterations_is_timed_without_its_evaluations(
     lazy = ops(clock, SECONDS | {"value_and_gradient": 1000.0})
     theta = PROBLEM.theta(model)._replace(inducing=PROBLEM.X)
     run = Trainer(lazy, model, build_method("gpr", {}), data, theta, training)
-    lazy.sync(run.at.prior)
+    lazy.sync(run.state.prior)
     found = seconds(run.run())
     assert found[0] == E_PHASE + 1.0  # the prior at the same θ
     climbed = np.diff(found)
@@ -142,7 +142,7 @@ def online(clock: Clock, **settings: Any) -> OnlineTrainer:
     theta = PROBLEM.theta(model)._replace(inducing=())
     method = build_method("t-svgp", {})
     run = OnlineTrainer(ops, model, method, data, theta, training, Growth(4, 4))
-    ops.sync(run.at.prior)
+    ops.sync(run.state.prior)
     return run
 
 

@@ -19,7 +19,7 @@ from svgpbench.ops import Ops
 from svgpbench.plugins import frameworks, load_backend
 from svgpbench.training.batches import TrainingData
 from svgpbench.training.em import Trainer
-from svgpbench.training.place import Place
+from svgpbench.training.state import TrainState
 
 PROBLEM = small_problem()
 
@@ -76,11 +76,11 @@ def test_a_failure_between_trace_points_ends_the_run_at_the_next(
     run = trainer(load_backend("numpy"), em_iterations=8, trace_every=3)
     spoil = run.e_phase
 
-    def e_phase(at: Place) -> tuple[Place, Any]:
-        at, blocks = spoil(at)
-        if at.iteration == 4:
-            at = at._replace(state=at.state._replace(C=at.state.C * np.nan))
-        return at, blocks
+    def e_phase(state: TrainState) -> tuple[TrainState, Any]:
+        state, blocks = spoil(state)
+        if state.iteration == 4:
+            state = state._replace(q=state.q._replace(C=state.q.C * np.nan))
+        return state, blocks
 
     monkeypatch.setattr(run, "e_phase", e_phase)
     failed = run.run()
@@ -103,22 +103,22 @@ def test_untied_m_step_never_lowers_the_bound_of_a_gaussian_fit() -> None:
 def test_bound_in_chunks_is_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("svgpbench.training.batches.EVALUATION_ROWS", 13)
     run = trainer(load_backend("numpy"), batch_size=16)
-    run.at, _ = run.e_phase(run.at)
-    in_chunks = run.elbo(run.at)
+    run.state, _ = run.e_phase(run.state)
+    in_chunks = run.elbo(run.state)
     monkeypatch.setattr("svgpbench.training.batches.EVALUATION_ROWS", 1000)
-    assert in_chunks == pytest.approx(run.elbo(run.at), rel=1e-13)
+    assert in_chunks == pytest.approx(run.elbo(run.state), rel=1e-13)
 
 
 def test_chunks_shrink_as_bases_grow_and_metrics_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     run = trainer(load_backend("numpy"), batch_size=16)
-    run.at, _ = run.e_phase(run.at)
-    whole = (run.elbo(run.at), run.metrics(run.at))
-    assert [len(b.y) for b in run.batches.evaluation(run.at.raw.inducing)] == [48]
+    run.state, _ = run.e_phase(run.state)
+    whole = (run.elbo(run.state), run.metrics(run.state))
+    assert [len(b.y) for b in run.batches.evaluation(run.state.raw.inducing)] == [48]
     monkeypatch.setattr("svgpbench.training.batches.EVALUATION_ENTRIES", 4 * len(PROBLEM.Z))
-    assert [len(b.y) for b in run.batches.evaluation(run.at.raw.inducing)] == [4] * 12
-    assert [len(b.y) for b in run.batches.test_chunks(run.at.raw.inducing)] == [4, 4, 2]
-    assert run.elbo(run.at) == pytest.approx(whole[0], rel=1e-13)
-    assert run.metrics(run.at) == pytest.approx(whole[1], rel=1e-13)
+    assert [len(b.y) for b in run.batches.evaluation(run.state.raw.inducing)] == [4] * 12
+    assert [len(b.y) for b in run.batches.test_chunks(run.state.raw.inducing)] == [4, 4, 2]
+    assert run.elbo(run.state) == pytest.approx(whole[0], rel=1e-13)
+    assert run.metrics(run.state) == pytest.approx(whole[1], rel=1e-13)
 
 
 def test_metrics_in_original_units() -> None:
@@ -184,7 +184,7 @@ def test_multiclass_metrics_agree_with_a_dense_prediction() -> None:
     run = trainer(load_backend("numpy"), model=model, em_iterations=1, e_steps=6, e_rate=0.3)
     point, ops = run.run().trace[-1], run.ops
     m, S = run.method.posterior(
-        ops, run.at.prior, run.method.factorise(ops, run.at.prior, run.at.state)
+        ops, run.state.prior, run.method.factorise(ops, run.state.prior, run.state.q)
     )
     case = Case("t-svgp tied-projected", "robust-max", "se")
     dense = Dense(case, PROBLEM.theta(model), run.data.X_test, run.data.y_test, 1.0)

@@ -31,5 +31,5 @@ def test_numpy_in_chunks_runs_as_the_second_program_does(
 ) -> None:
     monkeypatch.setattr("svgpbench.training.batches.EVALUATION_ROWS", 7)
     trainer = package_run(numpy, CASES[name])
-    assert len(list(trainer.batches.chunks(trainer.at.raw.inducing))) == 6
+    assert len(list(trainer.batches.chunks(trainer.state.raw.inducing))) == 6
     compare(trainer, program_of(name), CASES[name].tolerance)

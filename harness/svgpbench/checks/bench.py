@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
@@ -14,13 +16,13 @@ from svgpbench.checks.cases import (
 from svgpbench.checks.evaluate import RATE
 from svgpbench.checks.matrix import difference
 from svgpbench.config import LEARN
-from svgpbench.kernels import Model, Theta, constrain, unconstrain
+from svgpbench.kernels import Model, Theta, constrain
 from svgpbench.methods import AnyMethod, build_method
 from svgpbench.ops import Array, Ops, Tree
 from svgpbench.training.blocks import Batch
 from svgpbench.training.m_step import MStep
-from svgpbench.training.steps import compile_steps
-from svgpbench.tree import leaves, tree_map
+from svgpbench.training.session import start_session
+from svgpbench.tree import leaves
 
 Floats = npt.NDArray[np.float64]
 Names = tuple[str, ...]
@@ -33,22 +35,20 @@ class Bench:
         self.ops, self.model, self.method, self.problem = ops, model, method, problem
         self.y = problem.targets(model.likelihood.support)
         self.n = len(problem.X)
-        self.raw: Theta = tree_map(ops.asarray, unconstrain(problem.theta(model, method.basis)))
-        self.steps = compile_steps(ops, model, method, 1, 1, LEARN)
+        self.session = start_session(ops, model, method, problem.theta(model, method.basis), self.n)
+        self.steps = self.session.steps
+        self.raw, self.prior, self.start = self.session.raw, self.session.prior, self.session.q
         self.m_step = MStep(ops, model, method, LEARN)
-        self.prior = self.steps.prior(self.raw)
-        self.start = method.initial_state(ops, self.prior, model.latents, self.n)
         self.one = self.number(1.0)
 
     def number(self, x: float) -> Array:
         """Return a scalar on the device."""
-        return self.ops.asarray(np.float64(x))
+        return self.session.number(x)
 
     def batch(self, rows: npt.NDArray[np.int64]) -> Batch:
         """Return rows of the problem as a batch on the device."""
-        asarray = self.ops.asarray
-        drawn = Batch(asarray(self.problem.X[rows]), asarray(self.y[rows]), asarray(rows))
-        return drawn._replace(**self.problem.draws(self.ops, self.model, self.method, rows))
+        batch = self.session.batch(self.problem.X[rows], self.y[rows], rows)
+        return batch._replace(**self.problem.draws(self.ops, self.model, self.method, rows))
 
     @property
     def full(self) -> Batch:
@@ -57,9 +57,7 @@ class Bench:
 
     def e_step(self, state: Tree, batch: Batch, rate: float) -> Tree:
         """Return the state after one E-step at the fixed θ."""
-        f = self.steps.factor(self.raw, self.prior, batch)
-        scale = self.number(self.n / len(batch.y))
-        return self.steps.e_phase(self.raw, f, batch, state, self.number(rate), scale)
+        return replace(self.session, q=state).e_step(batch, rate).q
 
     def minibatch_run(self, steps: int) -> Tree:
         """Return the state after E-steps on the first `steps` batches from the initial state."""
@@ -78,21 +76,16 @@ class Bench:
 
     def bound(self, state: Tree, batch: Batch) -> Array:
         """Return the bound, or its minibatch estimate."""
-        f = self.steps.factor(self.raw, self.prior, batch)
-        scale = self.number(self.n / len(batch.y))
-        return self.steps.bound(self.raw, f, batch, state, scale)
+        return replace(self.session, q=state).bound(batch)
 
     def kl(self, state: Tree) -> float:
         """Return KL[q(u) ‖ p(u)]."""
-        f = self.steps.factor(self.raw, self.prior, self.full)
-        q = self.method.factorise(self.ops, f, state)
-        return float(self.ops.to_numpy(self.method.kl(self.ops, f, q)))
+        return float(self.ops.to_numpy(replace(self.session, q=state).kl(self.full)))
 
     def marginals(self, state: Tree) -> list[Floats]:
         """Return mean and variance of q(f) at all rows."""
-        f = self.steps.factor(self.raw, self.prior, self.full)
-        q = self.method.factorise(self.ops, f, state)
-        return [self.ops.to_numpy(x) for x in self.method.marginals(self.ops, f, q)]
+        session = replace(self.session, q=state)
+        return [self.ops.to_numpy(x) for x in session.marginals(self.full.X)]
 
     def objective(self, state: Tree, at: Theta) -> tuple[float, list[Floats]]:
         """Return the M-step objective and its gradient at raw θ `at`, with q held by the method."""

@@ -13,11 +13,11 @@ from svgpbench.config import LEARN
 from svgpbench.errors import NoAutodiffError
 from svgpbench.kernels import Model, Theta, constrain, unconstrain
 from svgpbench.methods import AnyMethod
-from svgpbench.numerics.adam import adam_start
 from svgpbench.ops import Array, Ops, Tree
 from svgpbench.plugins import load_backend
-from svgpbench.training.blocks import Batch, data_term, factor_at, learnable, learned, prior_at
+from svgpbench.training.blocks import Batch, data_term, factor_at, prior_at, trainable_names
 from svgpbench.training.m_step import MStep
+from svgpbench.training.session import start_session
 from svgpbench.training.steps import compile_steps
 from svgpbench.tree import named_leaves, tree_map
 
@@ -89,37 +89,30 @@ def _evaluated(
     The state is that after two E-steps on the first two batches. It is general, and the same for every
     method that starts at q = p and moves by natural gradients. Names are `group/array`.
     """
-    learn = learnable(method, LEARN)
+    learn = trainable_names(method, LEARN)
     # single steps are not compiled: that would triple the cost of a case
     along, ops = ops if trajectories == "compiled" else step_by_step(ops), step_by_step(ops)
     run = compile_steps(along, model, method, STEPS, STEPS, learn)
-    steps = compile_steps(ops, model, method, 1, STEPS, learn)
+    session = start_session(
+        ops, model, method, problem.theta(model, method.basis), len(problem.X), m_steps=STEPS
+    )
     batches = problem.batches_of(method)
-    n, b = len(problem.X), batches.shape[1]
     y = problem.targets(model.likelihood.support)
-    rate = ops.asarray(np.float64(ADAM_RATE if method.first_order else RATE))
-    one, scale = ops.asarray(np.float64(1.0)), ops.asarray(np.float64(n / b))
+    rate = ADAM_RATE if method.first_order else RATE
+    one = session.number(1.0)
 
     def batch(rows: npt.NDArray[np.int64]) -> Batch:
-        drawn = Batch(ops.asarray(problem.X[rows]), ops.asarray(y[rows]), ops.asarray(rows))
-        return drawn._replace(**problem.draws(ops, model, method, rows))
+        chosen = session.batch(problem.X[rows], y[rows], rows)
+        return chosen._replace(**problem.draws(ops, model, method, rows))
 
-    full = batch(np.arange(n))
-    raw = tree_map(ops.asarray, unconstrain(problem.theta(model, method.basis)))
+    full, raw = batch(np.arange(session.n)), session.raw
     moved = tree_map(ops.asarray, unconstrain(problem.theta(model, method.basis, moved=True)))
-    prior = steps.prior(raw)
-    start = method.initial_state(ops, prior, model.latents, n)
-
-    def e_step(state: Tree, turn: int) -> Tree:
-        drawn = batch(batches[turn])
-        factor = steps.factor(raw, prior, drawn)
-        return steps.e_phase(raw, factor, drawn, state, rate, scale)
-
-    state = e_step(e_step(start, 0), 1)
-    third = e_step(state, 2)
+    after_two = session.e_step(batch(batches[0]), rate).e_step(batch(batches[1]), rate)
+    state, third = after_two.q, after_two.e_step(batch(batches[2]), rate).q
     values = _values(ops, model, method)
     gradients = _gradients(ops, model, method)
     first = batch(batches[0])
+    scale = session.scale(first)
 
     def slopes() -> Arrays:
         objective, gradient = gradients(raw, moved, state, full, one)
@@ -135,12 +128,12 @@ def _evaluated(
     out |= _or_skipped(ops, ("gradients",), slopes)
     out |= {f"state/{k}": x for k, x in named_leaves(state)}
     if trajectories != "none":
-        last = run.e_phase_batches(raw, prior, batch(batches), start, rate, scale)
-        adam = adam_start(ops, learned(raw, learn))
-        m_rate = ops.asarray(np.float64(ADAM_RATE))
+        e_rate, m_rate = session.number(rate), session.number(ADAM_RATE)
+        last = run.e_phase_batches(raw, session.prior, batch(batches), session.q, e_rate, scale)
+        adam = session.adam()
 
         def m_steps() -> Arrays:
-            moved_to = run.m_phase(raw, prior, state, adam, full, m_rate, one)[0].raw
+            moved_to = run.m_phase(raw, session.prior, state, adam, full, m_rate, one)[0].raw
             return {f"m_trajectory/{k}": x for k, x in named_leaves(moved_to)}
 
         out |= {f"e_trajectory/{k}": x for k, x in named_leaves(values(raw, last, first, scale))}

@@ -255,12 +255,12 @@ def run_cell(
     """
     trainer, ready = build_trainer(config)
     key = digest({"cell": config.model_dump(mode="json"), "data": ready.fingerprint, **software()})
-    kept = Checkpoint(checkpoint, key, every_s)
-    trained = trainer.run(kept)
+    saved = Checkpoint(checkpoint, key, every_s)
+    trained = trainer.run(saved)
     last = trained.trace[-1] if trained.trace else {}
     return Outcome(
         status=trained.status,
-        message=trained.message or kept.passed_over,
+        message=trained.message or saved.ignored_reason,
         trace=columns(trained.trace),
         metrics={k: v for k, v in last.items() if k not in ("iteration", "seconds")},
         data={

@@ -30,7 +30,7 @@ def run_cell(config: CellConfig, checkpoint: Path | None = None, every_s: float 
         facts = _facts(config, load_data(config.data), ready, outcome)
         theta, state = (
             tree_map(lambda x: np.asarray(x, dtype=np.float64), tree)
-            for tree in (trained.theta, trained.state)
+            for tree in (trained.theta, trained.q)
         )
         scaled = ready.standardiser
         save_posterior(Posterior(facts, theta, state, scaled.mean, scaled.scale), left_by(config))

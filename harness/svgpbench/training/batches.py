@@ -77,13 +77,13 @@ class Batches:
         """The factor n/b of a drawn batch."""
         return len(self.data.y) / (self.size or len(self.data.y))
 
-    def place(self) -> tuple[Any, ...]:
+    def rng_states(self) -> tuple[Any, ...]:
         """Return the states of the random streams."""
         return tuple(stream.bit_generator.state for stream in self._streams)
 
-    def resume(self, place: tuple[Any, ...]) -> None:
-        """Set the random streams to the states of `place`."""
-        for stream, state in zip(self._streams, place, strict=True):
+    def restore(self, rng_states: tuple[Any, ...]) -> None:
+        """Set the random streams to these states."""
+        for stream, state in zip(self._streams, rng_states, strict=True):
             stream.bit_generator.state = state
 
     @property

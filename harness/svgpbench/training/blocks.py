@@ -1,4 +1,4 @@
-"""Batches, the learned parts of θ, and a method's blocks at θ and a batch."""
+"""Batches, the trainable parts of θ, and a method's blocks at θ and a batch."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from svgpbench.config import Learnable
 from svgpbench.kernels import Model, Theta
 from svgpbench.methods.data_term import DataTerm
 from svgpbench.methods.method import AnyMethod, BatchBlocks, Method, PriorBlocks
-from svgpbench.ops import Array, Ops
+from svgpbench.ops import Array, Ops, Tree
 
 
 class Batch(NamedTuple):
@@ -21,17 +21,17 @@ class Batch(NamedTuple):
     basis_points: Any = ()  # [r], the sampled basis points, if the method samples
 
 
-def learned(raw: Theta, names: tuple[str, ...]) -> tuple[Any, ...]:
+def trainable_part(raw: Theta, names: tuple[str, ...]) -> tuple[Any, ...]:
     """Return the parts of θ that an M-step moves."""
     return tuple(getattr(raw, name) for name in names)
 
 
-def with_learned(raw: Theta, names: tuple[str, ...], parts: tuple[Any, ...]) -> Theta:
+def replace_trainable(raw: Theta, names: tuple[str, ...], parts: tuple[Any, ...]) -> Theta:
     """Return θ with these parts replaced."""
     return raw._replace(**dict(zip(names, parts, strict=True)))
 
 
-def learnable(method: AnyMethod, names: tuple[Learnable, ...]) -> tuple[Learnable, ...]:
+def trainable_names(method: AnyMethod, names: tuple[Learnable, ...]) -> tuple[Learnable, ...]:
     """Return the names that the method can learn: a basis that is the data stays fixed."""
     return tuple(x for x in names if not (x == "inducing" and method.basis == "data"))
 
@@ -54,6 +54,20 @@ def factor_at(
 ) -> BatchBlocks:
     """Return the method's blocks at θ and inputs X [b, D]."""
     return method.factor(ops, model.covariance(ops, theta), theta.inducing, p, X, basis_points)
+
+
+def marginals_at(
+    ops: Ops,
+    model: Model,
+    method: Method[PriorBlocks, Any, Any, Any],
+    theta: Theta,
+    p: PriorBlocks,
+    state: Tree,
+    X: Array,
+) -> tuple[Array, Array]:
+    """Return the mean and variance of q(f), each [P, b], at θ and inputs X [b, D]."""
+    f = factor_at(ops, model, method, theta, p, X)
+    return method.marginals(ops, f, method.factorise(ops, f, state))
 
 
 def data_term(model: Model, theta: Theta, batch: Batch, scale: Array) -> DataTerm:

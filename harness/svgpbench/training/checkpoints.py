@@ -17,7 +17,7 @@ import numpy as np
 
 from svgpbench.atomic import write_whole
 from svgpbench.ops import Ops
-from svgpbench.training.place import Place
+from svgpbench.training.state import TrainState
 
 EVERY_S = 60.0
 """Least seconds between two writes; an interrupted run loses at most this time plus one iteration."""
@@ -28,21 +28,21 @@ class Checkpoint:
 
     def __init__(self, path: Path | None, key: str = "", every_s: float = EVERY_S) -> None:
         self.path, self.key, self.every_s = path, key, every_s
-        self.passed_over = ""  # the reason why an existing file was not used
+        self.ignored_reason = ""  # the reason why an existing file was not used
         self._written = time.monotonic()
 
-    def keep(self, ops: Ops, place: Place) -> None:
-        """Write the place if the last write is at least `every_s` seconds ago.
+    def save(self, ops: Ops, state: TrainState) -> None:
+        """Write the state if the last write is at least `every_s` seconds ago.
 
         Raises `UserError` if the file cannot be written.
         """
         if self.path is None or time.monotonic() - self._written < self.every_s:
             return
-        write_whole(self.path, _packed(ops, self.key, place))
+        write_whole(self.path, _packed(ops, self.key, state))
         self._written = time.monotonic()
 
-    def read(self, ops: Ops, like: Place) -> Place | None:
-        """Return the saved place, structured like `like`; None if there is no valid file with this key."""
+    def read(self, ops: Ops, like: TrainState) -> TrainState | None:
+        """Return the saved state, structured like `like`; None if there is no valid file with this key."""
         if self.path is None or not self.path.exists():
             return None
         try:
@@ -50,24 +50,26 @@ class Checkpoint:
                 head = json.loads(file["head"].tobytes())
                 arrays = [file[f"a{i}"] for i in range(head["arrays"])]
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
-            self.passed_over = "began anew: its checkpoint was damaged"
+            self.ignored_reason = "began anew: its checkpoint was damaged"
             return None
         if head["key"] != self.key:
-            self.passed_over = "began anew: its checkpoint was made by other software or elsewhere"
+            self.ignored_reason = (
+                "began anew: its checkpoint was made by other software or elsewhere"
+            )
             return None
-        place: Place = _rebuilt(head["place"], like, arrays, ops)
-        if place.best:
-            best = head["place"]["tuple"][Place._fields.index("best")]
-            place = place._replace(best=_rebuilt(best, like, arrays, ops))
-        return place
+        state: TrainState = _rebuilt(head["place"], like, arrays, ops)
+        if state.best_trial:
+            best_trial = head["place"]["tuple"][TrainState._fields.index("best_trial")]
+            state = state._replace(best_trial=_rebuilt(best_trial, like, arrays, ops))
+        return state
 
 
 NO_CHECKPOINT = Checkpoint(None)
 """The checkpoint of a run that saves nothing."""
 
 
-def _packed(ops: Ops, key: str, place: Place) -> bytes:
-    """Return the bytes of a place: numbers as arrays, everything else as one JSON text."""
+def _packed(ops: Ops, key: str, state: TrainState) -> bytes:
+    """Return the bytes of a state: numbers as arrays, everything else as one JSON text."""
     arrays: list[Any] = []
 
     def described(value: Any) -> Any:
@@ -81,7 +83,7 @@ def _packed(ops: Ops, key: str, place: Place) -> bytes:
         arrays.append(ops.to_numpy(value))
         return {"device": len(arrays) - 1}
 
-    layout = described(place._replace(prior=()))
+    layout = described(state._replace(prior=()))
     head = json.dumps({"key": key, "place": layout, "arrays": len(arrays)})
     file = io.BytesIO()
     named = {f"a{i}": x for i, x in enumerate(arrays)}

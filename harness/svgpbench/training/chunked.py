@@ -17,9 +17,9 @@ from svgpbench.methods.collapsed import SGPR, Sums
 from svgpbench.methods.method import AnyMethod
 from svgpbench.methods.tying import DualState
 from svgpbench.ops import Array, Ops, Tree
-from svgpbench.training.blocks import Batch, factor_at, learned, prior_at, with_learned
+from svgpbench.training.blocks import Batch, factor_at, prior_at, replace_trainable, trainable_part
 from svgpbench.training.em import Trainer
-from svgpbench.training.place import Place
+from svgpbench.training.state import TrainState
 from svgpbench.tree import leaves, tree_map
 
 
@@ -30,7 +30,7 @@ class Passes:
     sums: Callable[[Theta, Any, Batch], Sums]  # (raw, prior, batch)
     outer: Callable[[Theta, Sums], tuple[Array, Tree]]  # bound, gradient in (learned parts, sums)
     pull: Callable[[Theta, Batch, Sums], Tree]  # gradient of ⟨T̄, T_b(θ)⟩ in the learned parts
-    state: Callable[[Theta, Sums], DualState]
+    best_q: Callable[[Theta, Sums], DualState]
 
 
 @functools.lru_cache
@@ -45,24 +45,24 @@ def compile_passes(ops: Ops, model: Model, method: SGPR, learn: tuple[str, ...])
     def outer(raw: Theta, total: Sums) -> tuple[Array, Tree]:
         def bound(parts_and_total: Tree) -> Array:
             parts, sums = parts_and_total
-            theta = constrain(ops, with_learned(raw, learn, parts))
+            theta = constrain(ops, replace_trainable(raw, learn, parts))
             return method.collapsed_bound(ops, model.conditional(theta), sums)
 
-        return ops.value_and_grad(bound)((learned(raw, learn), total))
+        return ops.value_and_grad(bound)((trainable_part(raw, learn), total))
 
     def pull(raw: Theta, batch: Batch, cotangent: Sums) -> Tree:
         def pairing(parts: Tree) -> Array:
-            moved = with_learned(raw, learn, parts)
+            moved = replace_trainable(raw, learn, parts)
             p = prior_at(ops, model, method, constrain(ops, moved))
             pairs = zip(leaves(cotangent), leaves(sums_at(moved, p, batch)), strict=True)
             return sum((ops.sum(g * t) for g, t in pairs), ops.zeros(()))
 
-        return ops.value_and_grad(pairing)(learned(raw, learn))[1]
+        return ops.value_and_grad(pairing)(trainable_part(raw, learn))[1]
 
-    def state(raw: Theta, total: Sums) -> DualState:
+    def best_q(raw: Theta, total: Sums) -> DualState:
         return method.best_state(ops, model.conditional(constrain(ops, raw)), total)
 
-    return Passes(ops.jit(sums_at), ops.jit(outer), ops.jit(pull), ops.jit(state))
+    return Passes(ops.jit(sums_at), ops.jit(outer), ops.jit(pull), ops.jit(best_q))
 
 
 class AccumulatingTrainer(Trainer):
@@ -83,13 +83,13 @@ class AccumulatingTrainer(Trainer):
         parts = (self.passes.sums(raw, prior, batch) for batch in self.batches.chunks(raw.inducing))
         return functools.reduce(_add, parts)
 
-    def e_phase(self, at: Place) -> tuple[Place, Sums]:
-        total = self.sums(at.raw, at.prior)
-        return at._replace(state=self.passes.state(at.raw, total)), total
+    def e_phase(self, state: TrainState) -> tuple[TrainState, Sums]:
+        total = self.sums(state.raw, state.prior)
+        return state._replace(q=self.passes.best_q(state.raw, total)), total
 
-    def elbo(self, at: Place, blocks: Any = None) -> float:
-        total = self.sums(at.raw, at.prior) if blocks is None else blocks
-        value, _ = self.passes.outer(at.raw, total)
+    def elbo(self, state: TrainState, blocks: Any = None) -> float:
+        total = self.sums(state.raw, state.prior) if blocks is None else blocks
+        value, _ = self.passes.outer(state.raw, total)
         return float(self.ops.to_numpy(value))
 
     def value_and_gradient(self, raw: Theta) -> tuple[Array, Tree]:
@@ -99,7 +99,7 @@ class AccumulatingTrainer(Trainer):
             gradient = _add(gradient, self.passes.pull(raw, batch, cotangent))
         return value, gradient
 
-    def collapsed_objective(self, at: Place) -> Callable[[Theta], tuple[Array, Tree]]:
+    def collapsed_objective(self, state: TrainState) -> Callable[[Theta], tuple[Array, Tree]]:
         return self.value_and_gradient
 
 

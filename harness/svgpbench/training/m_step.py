@@ -12,9 +12,9 @@ from svgpbench.training.blocks import (
     Batch,
     data_term,
     factor_at,
-    learned,
     prior_at,
-    with_learned,
+    replace_trainable,
+    trainable_part,
 )
 
 
@@ -37,7 +37,7 @@ class AtTheta(NamedTuple):
 
     raw: Theta
     prior: Any
-    state: Tree
+    q: Tree
 
 
 @dataclass(frozen=True)
@@ -67,22 +67,22 @@ class MStep:
         at, theta = self.tied(raw, held, batch.X), constrain(self.ops, raw)
         f = factor_at(self.ops, self.model, self.method, theta, at.prior, batch.X)
         data = data_term(self.model, theta, batch, scale)
-        value = self.method.bound(self.ops, f, data, at.state)
+        value = self.method.bound(self.ops, f, data, at.q)
         return value, self.by_adjoint(at, batch, scale)
 
     def by_autodiff(self, raw: Theta, held: Tree, batch: Batch, scale: Array) -> tuple[Array, Tree]:
         """Return the objective [] and its gradient, by autodiff through the whole bound."""
 
         def objective(parts: Tree) -> Array:
-            moved = with_learned(raw, self.learn, parts)
+            moved = replace_trainable(raw, self.learn, parts)
             return m_objective(self.ops, self.model, self.method, moved, held, batch, scale)
 
-        return self.ops.value_and_grad(objective)(learned(raw, self.learn))
+        return self.ops.value_and_grad(objective)(trainable_part(raw, self.learn))
 
     def by_adjoint(self, at: AtTheta, batch: Batch, scale: Array) -> Tree:
         """Return the gradient at a tied state, from the method's `bound_gradient`."""
         ops, theta = self.ops, constrain(self.ops, at.raw)
         cov, Z = self.model.differentiable_covariance(ops, theta), theta.inducing
         data = data_term(self.model, theta, batch, scale)
-        gradient = self.method.bound_gradient(ops, cov, Z, batch.X, at.prior, data, at.state)
-        return learned(pull_constrain(ops, theta, Theta(*gradient)), self.learn)
+        gradient = self.method.bound_gradient(ops, cov, Z, batch.X, at.prior, data, at.q)
+        return trainable_part(pull_constrain(ops, theta, Theta(*gradient)), self.learn)

@@ -32,11 +32,11 @@ from svgpbench.methods.larger_basis import grown_moments
 from svgpbench.methods.method import AnyMethod
 from svgpbench.ops import Ops
 from svgpbench.training.batches import Batches, TrainingData
-from svgpbench.training.blocks import learned
+from svgpbench.training.blocks import trainable_part
 from svgpbench.training.checkpoints import NO_CHECKPOINT, Checkpoint
 from svgpbench.training.em import Trained, Trainer
-from svgpbench.training.place import Place, TracePoint
 from svgpbench.training.schedules import rate_at
+from svgpbench.training.state import TracePoint, TrainState
 from svgpbench.training.trace_point import hyperparameters
 from svgpbench.tree import tree_map
 
@@ -66,98 +66,105 @@ class OnlineTrainer(Trainer):
         inducing = growth.start(data.X[first], theta.kernel.lengthscales)
         once = settings.model_copy(update={"e_steps": 1, "m_steps": 1})
         super().__init__(ops, model, method, data, theta._replace(inducing=inducing), once, seed)
-        self.at = self.at._replace(gamma0=self.online.rates[0])
+        self.state = self.state._replace(online_rate=self.online.rates[0])
 
     def run(self, checkpoint: Checkpoint = NO_CHECKPOINT) -> Trained:
-        """Run all iterations at the best γ₀; a bound that is not credible ends the run with its status.
+        """Run all iterations at the best γ₀; an implausible bound ends the run with its status.
 
-        All trials start from the same place, draws included. The run continues from the best of them.
+        All trials start from the same state, random streams included. The run continues from the best one.
         """
-        start = self.at
+        start = self.state
         self.resume_from(checkpoint)
         if len(self.online.rates) > 1:
-            while len(self.at.trials) < len(self.online.rates):
+            while len(self.state.trial_bounds) < len(self.online.rates):
                 self.try_rate(start, checkpoint)
-        self.iterate(self.online.iterations, checkpoint)
-        return self.trained()
+        self.run_until(self.online.iterations, checkpoint)
+        return self.result()
 
-    def try_rate(self, start: Place, checkpoint: Checkpoint) -> None:
-        """Finish the trial of the current γ₀, then move to the start of the next trial or to the best place.
+    def try_rate(self, start: TrainState, checkpoint: Checkpoint) -> None:
+        """Finish the trial of the current γ₀, then move to the start of the next trial or to the best state.
 
-        A γ₀ is judged by the bound after the first iterations, −∞ if these failed or it is not credible.
+        A γ₀ is judged by the bound after the first iterations, −∞ if these failed or it is implausible.
         """
-        self.iterate(min(self.online.trial, self.online.iterations), checkpoint)
-        at = self.at
-        bound = -np.inf if at.failed else self.elbo(at)
-        bound = bound if self.credible(bound) else -np.inf
-        best, trials = at.best, (*at.trials, bound)
-        if not at.trials or bound > max(at.trials):
-            best = at._replace(prior=(), trials=(), best=())
-        follow = best
-        if len(trials) < len(self.online.rates):
-            follow = start._replace(gamma0=self.online.rates[len(trials)], best=best)
-        self.resume(follow._replace(trials=trials, resumptions=at.resumptions))
+        self.run_until(min(self.online.trial, self.online.iterations), checkpoint)
+        state = self.state
+        bound = -np.inf if state.failed else self.elbo(state)
+        bound = bound if self.is_plausible_bound(bound) else -np.inf
+        best_trial, trial_bounds = state.best_trial, (*state.trial_bounds, bound)
+        if not state.trial_bounds or bound > max(state.trial_bounds):
+            best_trial = state._replace(prior=(), trial_bounds=(), best_trial=())
+        next_state = best_trial
+        if len(trial_bounds) < len(self.online.rates):
+            rate = self.online.rates[len(trial_bounds)]
+            next_state = start._replace(online_rate=rate, best_trial=best_trial)
+        self.resume(next_state._replace(trial_bounds=trial_bounds, resumptions=state.resumptions))
 
-    def iterate(self, until: int, checkpoint: Checkpoint) -> None:
+    def run_until(self, until: int, checkpoint: Checkpoint) -> None:
         """Run iterations up to number `until`, with their trace points; stop after a failure."""
-        while self.at.iteration < until and not self.at.failed:
-            at = self.step(self.at)
-            self.at = self.traced(at) if self.settings.is_traced(at.iteration) else at
-            checkpoint.keep(self.ops, self.at)
+        while self.state.iteration < until and not self.state.failed:
+            self.state = self.step(self.state)
+            if self.settings.is_traced(self.state.iteration):
+                self.state = self.add_trace_point(self.state)
+            checkpoint.save(self.ops, self.state)
 
-    def step(self, at: Place) -> Place:
+    def step(self, state: TrainState) -> TrainState:
         """Take one batch: grow the basis, move q, then move θ and the basis."""
         since = self.clock()
-        at = at._replace(iteration=at.iteration + 1)
-        schedule = Decay(start=at.gamma0, decay=self.online.decay)
-        rate = self.ops.asarray(np.float64(rate_at(schedule, at.iteration)))
+        state = state._replace(iteration=state.iteration + 1)
+        schedule = Decay(start=state.online_rate, decay=self.online.decay)
+        rate = self.ops.asarray(np.float64(rate_at(schedule, state.iteration)))
         rows = self.batches.sample()
-        if at.iteration > 1:  # the initial basis comes from the first batch
-            at = self.grown(at, self.data.X[rows])
-        batch = self.batches.drawn(rows, at.raw.inducing)
-        f = self.steps.factor(at.raw, at.prior, batch)
-        at = at._replace(state=self.steps.e_phase(at.raw, f, batch, at.state, rate, self.scale))
+        if state.iteration > 1:  # the initial basis comes from the first batch
+            state = self.grow_basis(state, self.data.X[rows])
+        batch = self.batches.drawn(rows, state.raw.inducing)
+        f = self.steps.factor(state.raw, state.prior, batch)
+        state = state._replace(q=self.steps.e_phase(state.raw, f, batch, state.q, rate, self.scale))
         if self.settings.learn:
             moved, adam = self.steps.m_phase(
-                at.raw, at.prior, at.state, at.adam, batch, rate, self.scale
+                state.raw, state.prior, state.q, state.adam, batch, rate, self.scale
             )
-            at = at._replace(**moved._asdict(), adam=adam)
-        self.ops.sync((at.prior, at.state))
-        return at._replace(seconds=at.seconds + (self.clock() - since), draws=self.batches.place())
+            state = state._replace(**moved._asdict(), adam=adam)
+        self.ops.sync((state.prior, state.q))
+        seconds = state.seconds + (self.clock() - since)
+        return state._replace(seconds=seconds, rng_states=self.batches.rng_states())
 
-    def grown(self, at: Place, X: np.ndarray[Any, Any]) -> Place:
+    def grow_basis(self, state: TrainState, X: np.ndarray[Any, Any]) -> TrainState:
         """Add new points of the batch X [b, D]; q(f) does not change, and new Adam entries start at zero."""
-        if self.growth.complete(at.raw.inducing):
-            return at
-        theta = self.theta(at)
+        if self.growth.complete(state.raw.inducing):
+            return state
+        theta = self.theta(state)
         larger = self.growth.grown(theta.inducing, X, theta.kernel.lengthscales)
         if larger is theta.inducing:
-            return at
-        at = self.moved(at, at.raw._replace(inducing=tree_map(self.ops.asarray, larger)))
-        return at._replace(
-            state=self.method.grow(self.ops, at.prior, at.state),
-            adam=grown_moments(self.ops, at.adam, learned(at.raw, self.settings.learn)),
+            return state
+        inducing = tree_map(self.ops.asarray, larger)
+        state = self.with_theta(state, state.raw._replace(inducing=inducing))
+        parameters = trainable_part(state.raw, self.settings.learn)
+        return state._replace(
+            q=self.method.grow(self.ops, state.prior, state.q),
+            adam=grown_moments(self.ops, state.adam, parameters),
         )
 
-    def reached(self, at: Place) -> TracePoint:
-        theta = hyperparameters(self.theta(at))
-        return {"gamma0": at.gamma0, **self.sizes(at), **self.metrics(at), **theta}
+    def trace_metrics(self, state: TrainState) -> TracePoint:
+        theta = hyperparameters(self.theta(state))
+        return {"gamma0": state.online_rate, **self.sizes(state), **self.metrics(state), **theta}
 
-    def sizes(self, at: Place) -> dict[str, int]:
+    def sizes(self, state: TrainState) -> dict[str, int]:
         """Return the size of the basis, and that of the mean's basis if it is separate."""
-        inducing = at.raw.inducing
+        inducing = state.raw.inducing
         if not isinstance(inducing, Decoupled):
             return {"inducing": centres(inducing).shape[0]}
         beta, gamma = inducing.beta, inducing.gamma
         return {"inducing": centres(beta).shape[0], "gamma": centres(gamma).shape[0]}
 
-    def metrics(self, at: Place) -> dict[str, float]:
+    def metrics(self, state: TrainState) -> dict[str, float]:
         """Return the metrics of any run and the held-out bound."""
-        return super().metrics(at) | {"heldout_elbo": self.heldout_bound(at)}
+        return super().metrics(state) | {"heldout_elbo": self.heldout_bound(state)}
 
-    def heldout_bound(self, at: Place) -> float:
+    def heldout_bound(self, state: TrainState) -> float:
         """Return (n/t) ΣV over the t test points − KL, which the paper calls VLB on held-out data.
 
         The paper prints no scale; with n/t the value is comparable to the bound on the training data.
         """
-        return self.bound_over(at, [self.batches.test()], len(self.data.y) / len(self.data.y_test))
+        return self.bound_over(
+            state, [self.batches.test()], len(self.data.y) / len(self.data.y_test)
+        )

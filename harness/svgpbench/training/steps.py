@@ -20,9 +20,10 @@ from svgpbench.training.blocks import (
     Batch,
     data_term,
     factor_at,
-    learned,
+    marginals_at,
     prior_at,
-    with_learned,
+    replace_trainable,
+    trainable_part,
 )
 from svgpbench.training.m_step import AtTheta, MStep
 from svgpbench.tree import tree_map
@@ -86,6 +87,8 @@ class Steps:
     objective_and_gradient: Objective
     tied: Callable[[Theta, Tree, Array], AtTheta]  # (raw, held, X)
     bound: Bound
+    expected: Callable[[Theta, Any, Batch, Tree], Array]  # (raw, f, batch, state) -> Σ V []
+    marginals: Callable[[Theta, Any, Tree, Array], tuple[Array, Array]]  # (raw, p, state, X)
     predict: Prediction
     negative_beta: Callable[[Theta, Any, Tree, Batch], Array]  # (raw, p, state, batch) -> rows []
 
@@ -148,12 +151,12 @@ def compile_steps(
         held = hold(raw, p, state)
 
         def moved(raw: Theta, adam: AdamState, gradient: Tree) -> tuple[Theta, AdamState]:
-            parts, adam = adam_ascent(ops, adam, learned(raw, learn), gradient, rate)
-            return with_learned(raw, learn, parts), adam
+            parts, adam = adam_ascent(ops, adam, trainable_part(raw, learn), gradient, rate)
+            return replace_trainable(raw, learn, parts), adam
 
         def by_adjoint(c: tuple[AtTheta, AdamState], x: Tree) -> tuple[AtTheta, AdamState]:
-            at, adam = c
-            raw, adam = moved(at.raw, adam, m_step.by_adjoint(at, batch_of(x), scale))
+            tied, adam = c
+            raw, adam = moved(tied.raw, adam, m_step.by_adjoint(tied, batch_of(x), scale))
             return m_step.tied(raw, held, batch_of(x).X), adam
 
         def by_autodiff(c: tuple[Theta, AdamState], x: Tree) -> tuple[Theta, AdamState]:
@@ -168,20 +171,26 @@ def compile_steps(
     def bound(raw: Theta, f: Any, batch: Batch, state: Tree, scale: Array) -> Array:
         return method.bound(ops, f, data_term(model, constrain(ops, raw), batch, scale), state)
 
-    def marginals(raw: Theta, p: Any, state: Tree, batch: Batch) -> tuple[Any, Array, Array]:
-        theta = constrain(ops, raw)
-        f = factor_at(ops, model, method, theta, p, batch.X)
+    def expected(raw: Theta, f: Any, batch: Batch, state: Tree) -> Array:
+        data = data_term(model, constrain(ops, raw), batch, ops.zeros(()) + 1.0)
+        data = method.seen(ops, f, data, state)
         mu, v = method.marginals(ops, f, method.factorise(ops, f, state))
-        return model.conditional(theta, batch.noise), mu, v
+        return ops.sum(data.likelihood.variational_expectations(ops, data.y, mu, v))
+
+    def marginals(raw: Theta, p: Any, state: Tree, X: Array) -> tuple[Array, Array]:
+        return marginals_at(ops, model, method, constrain(ops, raw), p, state, X)
 
     def predict(raw: Theta, p: Any, state: Tree, batch: Batch) -> Predicted:
-        likelihood, mu, v = marginals(raw, p, state, batch)
+        theta = constrain(ops, raw)
+        mu, v = marginals_at(ops, model, method, theta, p, state, batch.X)
+        likelihood = model.conditional(theta, batch.noise)
         predicted: Predicted = likelihood.predicted(ops, batch.y, mu, v)
         return predicted
 
     def negative_beta(raw: Theta, p: Any, state: Tree, batch: Batch) -> Array:
-        likelihood, mu, v = marginals(raw, p, state, batch)
-        return likelihood.count_negative_beta(ops, batch.y, mu, v)
+        theta = constrain(ops, raw)
+        mu, v = marginals_at(ops, model, method, theta, p, state, batch.X)
+        return model.conditional(theta, batch.noise).count_negative_beta(ops, batch.y, mu, v)
 
     return Steps(
         prior=ops.jit(prior),
@@ -194,6 +203,8 @@ def compile_steps(
         objective_and_gradient=ops.jit(m_step.value_and_gradient),
         tied=ops.jit(m_step.tied),
         bound=ops.jit(bound),
+        expected=ops.jit(expected),
+        marginals=ops.jit(marginals),
         predict=ops.jit(predict),
         negative_beta=ops.jit(negative_beta),
     )

@@ -27,7 +27,7 @@ from svgpbench.numerics.adam import adam_start
 from svgpbench.ops import Ops
 from svgpbench.plugins import load_backend
 from svgpbench.training.batches import TrainingData
-from svgpbench.training.blocks import Batch, learned
+from svgpbench.training.blocks import Batch, trainable_part
 from svgpbench.training.em import Trainer
 from svgpbench.training.steps import compile_steps
 from svgpbench.tree import leaves, tree_map
@@ -118,18 +118,20 @@ def test_e_step_case_is_the_e_phase_of_training(
     ops: Ops, method: str, step: str, count: int
 ) -> None:
     loop = trainer(ops, TINY, method, count)
-    loop.at, _ = loop.e_phase(loop.at)
-    assert_same(ops, build_case(ops, TINY, method, step).call(), loop.at.state)
+    loop.state, _ = loop.e_phase(loop.state)
+    assert_same(ops, build_case(ops, TINY, method, step).call(), loop.state.q)
 
 
 @pytest.mark.parametrize("method", USUAL)
 def test_m_step_and_predict_cases_are_those_of_training(ops: Ops, method: str) -> None:
     loop = trainer(ops, TINY, method)
-    loop.at, _ = loop.e_phase(loop.at)
-    predicted = loop.steps.predict(loop.at.raw, loop.at.prior, loop.at.state, loop.batches.test())
+    loop.state, _ = loop.e_phase(loop.state)
+    predicted = loop.steps.predict(
+        loop.state.raw, loop.state.prior, loop.state.q, loop.batches.test()
+    )
     assert_same(ops, build_case(ops, TINY, method, "predict").call(), predicted)
-    loop.at = loop.m_phase(loop.at)
-    expected = (loop.at.raw, loop.at.prior, loop.at.state, loop.at.adam)
+    loop.state = loop.m_phase(loop.state)
+    expected = (loop.state.raw, loop.state.prior, loop.state.q, loop.state.adam)
     assert_same(ops, build_case(ops, TINY, method, "m_step").call(), expected)
 
 
@@ -152,7 +154,7 @@ def test_em_step_takes_e_steps_on_fresh_batches_and_an_m_step_on_one_more(
         f = steps.factor(raw, prior, batch)
         state = steps.e_phase(raw, f, batch, state, e_rate, scale)
     last = Batch(*(ops.asarray(np.asarray(x)[None]) for x in later[3]))
-    adam = adam_start(ops, learned(raw, LEARN))
+    adam = adam_start(ops, trainable_part(raw, LEARN))
     expected = steps.m_phase_batches(raw, prior, state, adam, last, m_rate, scale)
     assert_same(ops, build_case(ops, TINY, method, "em_step").call(), expected)
 
@@ -185,9 +187,9 @@ def test_figures_are_the_mean_log_density_and_the_bound_after_the_step() -> None
     assert case.figure(predicted) == pytest.approx(mean, rel=1e-14)
     assert mean != pytest.approx(np.mean(predicted.mean), rel=1e-3)
     loop = trainer(ops, TINY, "t-svgp")
-    loop.at, _ = loop.e_phase(loop.at)
+    loop.state, _ = loop.e_phase(loop.state)
     after = loop.bound_over(
-        loop.at, list(loop.batches.evaluation(loop.at.raw.inducing)), float(loop.scale)
+        loop.state, list(loop.batches.evaluation(loop.state.raw.inducing)), float(loop.scale)
     )
     case = build_case(ops, TINY, "t-svgp", "e_step")
     assert case.figure(case.call()) == pytest.approx(after, rel=1e-12)

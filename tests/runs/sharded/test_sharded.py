@@ -80,7 +80,7 @@ def test_steps_and_bounds_are_those_of_all_rows_at_once(table, likelihood, targe
     trained = whole.run()
     bounds = [step.bound for step in run.steps]
     assert bounds[1:] == pytest.approx([point["elbo"] for point in trained.trace], rel=1e-10)
-    for ours, theirs in zip(run.state[:2], trained.state[:2], strict=True):
+    for ours, theirs in zip(run.state[:2], trained.q[:2], strict=True):
         assert ours == pytest.approx(theirs, rel=1e-10, abs=1e-10)
 
 

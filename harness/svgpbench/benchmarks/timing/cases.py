@@ -20,15 +20,16 @@ import numpy as np
 from svgpbench.benchmarks.timing.problems import LATER, Problem
 from svgpbench.config import LEARN
 from svgpbench.errors import UserError, unknown
-from svgpbench.kernels import Model, Theta, unconstrain
+from svgpbench.kernels import Model, Theta
 from svgpbench.likelihoods import Likelihood
 from svgpbench.likelihoods.likelihood import Predicted
 from svgpbench.methods import AnyMethod, build_method
-from svgpbench.numerics.adam import AdamState, adam_start
+from svgpbench.numerics.adam import AdamState
 from svgpbench.ops import Array, Ops, Tree
 from svgpbench.plugins import METHODS, load, plugins, whole
-from svgpbench.training.blocks import Batch, learnable, learned
-from svgpbench.training.steps import MPhase, Steps, compile_steps
+from svgpbench.training.blocks import Batch, trainable_names
+from svgpbench.training.session import start_session
+from svgpbench.training.steps import MPhase, compile_steps
 from svgpbench.tree import tree_map
 
 HELD = 8
@@ -77,23 +78,22 @@ class Case:
 
 
 class _Compiled(NamedTuple):
-    """Steps of training, and the timed steps composed of them."""
+    """Timed steps, composed of the steps of training."""
 
-    training: Steps
     e_step: Callable[[Theta, Batch, Tree, Array, Array], Tree]
     e_step_held: Callable[[Theta, Any, Batch, Tree, Array, Array], Tree]
     em_step: Callable[[Theta, Any, Tree, AdamState, Batch, Batch, Array, Array, Array], Tree]
-    of_em: tuple[Callable[..., Tree], ...]
+    parts_of_em: tuple[Callable[..., Tree], ...]
     m_step: MPhase
     predict: Callable[[Theta, Tree, Batch], Predicted]
 
 
 @functools.lru_cache
 def _compile(ops: Ops, model: Model, method: AnyMethod) -> _Compiled:
-    learn = learnable(method, LEARN)
-    steps = compile_steps(ops, model, method, 1, 1, learn)
-    held = compile_steps(ops, model, method, HELD, 1, learn)
-    of_em = compile_steps(ops, model, method, LATER, 1, learn)
+    learn = trainable_names(method, LEARN)
+    steps, held, em = (
+        compile_steps(ops, model, method, e_steps, 1, learn) for e_steps in (1, HELD, LATER)
+    )
 
     def e_step(raw: Theta, batch: Batch, state: Tree, rate: Array, scale: Array) -> Tree:
         f = steps.factor(raw, steps.prior(raw), batch)
@@ -115,18 +115,17 @@ def _compile(ops: Ops, model: Model, method: AnyMethod) -> _Compiled:
         m_rate: Array,
         scale: Array,
     ) -> Tree:
-        state = of_em.e_phase_batches(raw, p, batches, state, e_rate, scale)
-        return of_em.m_phase_batches(raw, p, state, adam, last, m_rate, scale)
+        state = em.e_phase_batches(raw, p, batches, state, e_rate, scale)
+        return em.m_phase_batches(raw, p, state, adam, last, m_rate, scale)
 
     def predict(raw: Theta, state: Tree, batch: Batch) -> Predicted:
         return steps.predict(raw, steps.prior(raw), state, batch)
 
     return _Compiled(
-        training=steps,
         e_step=ops.jit(e_step),
         e_step_held=ops.jit(e_step_held),
         em_step=em_step,  # two calls, as in training
-        of_em=(of_em.e_phase_batches, of_em.m_phase_batches),
+        parts_of_em=(em.e_phase_batches, em.m_phase_batches),
         m_step=steps.m_phase_batches,
         predict=ops.jit(predict),
     )
@@ -193,97 +192,86 @@ def build_case(ops: Ops, problem: Problem, method_title: str, step: str) -> Case
     """
     if step not in STEPS:
         raise unknown("speed step", step, STEPS)
-    case = _Bench(ops, problem, method_title, problem.model()).case(step)
+    case = _Start(ops, problem, method_title, problem.model()).case(step)
     if not problem.sampled:
         return case
 
     def as_peers() -> float:
-        theirs = _Bench(ops, problem, method_title, problem.model_of_peers()).case(step)
+        theirs = _Start(ops, problem, method_title, problem.model_of_peers()).case(step)
         return theirs.figure(theirs.call())
 
     return replace(case, as_peers=as_peers)
 
 
-class _Bench:
+class _Start:
     """Method at the start of a problem, with the data on the device."""
 
     def __init__(self, ops: Ops, problem: Problem, method_title: str, model: Model) -> None:
         timed = timed_method(method_title)
         timed.refuse(method_title, model.likelihood)
-        self.ops, self.problem, self.model, self.method = ops, problem, model, timed.build()
-        self.compiled = _compile(ops, model, self.method)
-        self.training = self.compiled.training
-        theta = problem.theta(model, self.method.basis)
-        self.raw = tree_map(ops.asarray, unconstrain(theta))
-        self.basis_points = _sampled_points(self.method, theta)
-        m = self.method
-        self.whole = m.needs_all_data or m.collapsed or m.basis == "data"
+        method = timed.build()
+        theta = problem.theta(model, method.basis)
+        self.whole = method.needs_all_data or method.collapsed or method.basis == "data"
         n = len(problem.y) if self.whole else int(problem.n)
+        self.session = start_session(ops, model, method, theta, n)
+        self.problem, self.basis_points = problem, _sampled_points(method, theta)
         rows = np.arange(n) if self.whole else problem.rows
         self.first = self._rows(problem.X, problem.y, rows)
-        self.batch = self._on_device(self.first)
-        self.e_rate = ops.asarray(problem.m_rate if m.first_order else problem.e_rate)
+        self.batch = tree_map(ops.asarray, self.first)
+        self.e_rate = ops.asarray(problem.m_rate if method.first_order else problem.e_rate)
         self.m_rate = ops.asarray(problem.m_rate)
-        self.scale = ops.asarray(np.float64(n / len(problem.y)))
-        self.prior = self.training.prior(self.raw)
-        self.start = m.initial_state(ops, self.prior, model.latents, n)
+        self.scale = self.session.scale(self.batch)
 
     def case(self, step: str) -> Case:
         """Return the step with its arguments."""
-        ops, compiled, raw, batch = self.ops, self.compiled, self.raw, self.batch
+        session, batch, rates = self.session, self.batch, (self.e_rate, self.scale)
+        ops, raw, prior, q = session.ops, session.raw, session.prior, session.q
+        compiled = _compile(ops, session.model, session.method)
         if step == "e_step":
-            arguments: tuple[Tree, ...] = (raw, batch, self.start, self.e_rate, self.scale)
+            arguments: tuple[Tree, ...] = (raw, batch, q, *rates)
             return Case(ops, compiled.e_step, arguments, lambda q: self._bound(raw, q, batch))
         if step == "e_step_held":
-            arguments = (raw, self.prior, batch, self.start, self.e_rate, self.scale)
+            arguments = (raw, prior, batch, q, *rates)
             return Case(ops, compiled.e_step_held, arguments, lambda q: self._bound(raw, q, batch))
         if step == "em_step":
-            return self._em_case()
-        f = self.training.factor(raw, self.prior, batch)
-        state = self.training.e_phase(raw, f, batch, self.start, self.e_rate, self.scale)
+            batches = [self.first] * (1 + LATER)
+            if not self.whole:
+                problem = self.problem
+                later = zip(problem.X_later, problem.y_later, problem.rows_later, strict=True)
+                batches = [self.first, *(self._rows(*rows) for rows in later)]
+            arguments = (raw, prior, q, session.adam(), self._stacked(batches[:LATER]))
+            arguments += (self._stacked(batches[LATER:]), self.e_rate, self.m_rate, self.scale)
+            after = self._bound_after(tree_map(ops.asarray, batches[LATER]))
+            return Case(ops, compiled.em_step, arguments, after, parts=compiled.parts_of_em)
+        f = session.steps.factor(raw, prior, batch)
+        q = session.steps.e_phase(raw, f, batch, q, *rates)
         if step == "m_step":
-            one = self._stacked([self.first])
-            arguments = (raw, self.prior, state, self._adam(), one, self.m_rate, self.scale)
+            stacked = self._stacked([self.first])
+            arguments = (raw, prior, q, session.adam(), stacked, self.m_rate, self.scale)
             return Case(ops, compiled.m_step, arguments, self._bound_after(batch))
-        count = len(self.problem.y_new)
-        new = self._rows(self.problem.X_new, self.problem.y_new, np.arange(count))
-        arguments = (raw, state, self._on_device(new._replace(basis_points=())))
+        new = self._rows(self.problem.X_new, self.problem.y_new, np.arange(len(self.problem.y_new)))
+        arguments = (raw, q, tree_map(ops.asarray, new._replace(basis_points=())))
         return Case(
-            ops, compiled.predict, arguments, lambda out: ops.sum(out.log_density) / float(count)
+            ops,
+            compiled.predict,
+            arguments,
+            lambda out: ops.sum(out.log_density) / float(len(new.y)),
         )
-
-    def _em_case(self) -> Case:
-        problem, drawn = self.problem, [self.first] * (1 + LATER)
-        if not self.whole:
-            later = zip(problem.X_later, problem.y_later, problem.rows_later, strict=True)
-            drawn = [self.first, *(self._rows(*of) for of in later)]
-        batches, last = self._stacked(drawn[:LATER]), self._stacked(drawn[LATER:])
-        rates = (self.e_rate, self.m_rate, self.scale)
-        arguments = (self.raw, self.prior, self.start, self._adam(), batches, last, *rates)
-        after = self._bound_after(self._on_device(drawn[LATER]))
-        em_step, of_em = self.compiled.em_step, self.compiled.of_em
-        return Case(self.ops, em_step, arguments, after, parts=of_em)
 
     def _rows(self, X: Any, y: Any, rows: Any) -> Batch:
         """Return a batch on the host."""
-        return Batch(
-            X, y, rows, self.problem.noise if self.problem.sampled else (), self.basis_points
-        )
-
-    def _on_device(self, batch: Batch) -> Batch:
-        on_device: Batch = tree_map(self.ops.asarray, batch)
-        return on_device
+        noise = self.problem.noise if self.problem.sampled else ()
+        return Batch(X, y, rows, noise, self.basis_points)
 
     def _stacked(self, batches: Sequence[Batch]) -> Batch:
-        return self._on_device(tree_map(lambda *x: np.stack(x), *batches))
+        """Return batches on the device, stacked on a leading axis."""
+        stacked: Batch = tree_map(lambda *x: self.session.ops.asarray(np.stack(x)), *batches)
+        return stacked
 
-    def _adam(self) -> AdamState:
-        return adam_start(self.ops, learned(self.raw, learnable(self.method, LEARN)))
-
-    def _bound(self, at: Theta, state: Tree, batch: Batch) -> Array:
-        f = self.training.factor(at, self.training.prior(at), batch)
-        return self.training.bound(at, f, batch, state, self.scale)
+    def _bound(self, raw: Theta, q: Tree, batch: Batch) -> Array:
+        prior = self.session.steps.prior(raw)
+        return replace(self.session, raw=raw, prior=prior, q=q).bound(batch)
 
     def _bound_after(self, batch: Batch) -> Callable[[Tree], Array]:
         """Return a function of an M-step's result: the bound on a batch at its θ and q."""
-        return lambda moved: self._bound(moved[0].raw, moved[0].state, batch)
+        return lambda moved: self._bound(moved[0].raw, moved[0].q, batch)

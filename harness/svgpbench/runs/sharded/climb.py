@@ -24,6 +24,7 @@ from svgpbench.runs.sharded.part import METHOD, Sums, Units, Work, added, negati
 from svgpbench.runs.sharded.shards import Columns, Moments, Shard, merged, moments, read
 from svgpbench.runs.sharded.workers import Workers
 from svgpbench.training.batches import EVALUATION_ROWS
+from svgpbench.training.session import start_session
 from svgpbench.tree import tree_map
 
 
@@ -72,10 +73,8 @@ def climb(
     units = _units(workers.total(moments, shards, (columns,), merged), model)
     theta = _start(shards[0], columns, units, model, kernel, inducing, seed)
     work = Work(model, columns, units, backend, EVALUATION_ROWS)
-    ops = load_backend("numpy")
-    prior = METHOD.prior(ops, model.covariance(ops, theta), theta.inducing)
     rows = sum(shard.rows for shard in shards)
-    state = METHOD.initial_state(ops, prior, model.latents, rows)
+    state = start_session(load_backend("numpy"), model, METHOD, theta, rows, learn=()).q
     done: list[Step] = []
     for iteration in range(iterations + 1):
         since = time.perf_counter()

@@ -5,11 +5,12 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from svgpbench.config import BackendConfig, TrainingConfig
+from svgpbench.config import BackendConfig
 from svgpbench.errors import UserError
 from svgpbench.kernels import Model, Theta
 from svgpbench.methods.dual import DualSVGP
@@ -17,8 +18,7 @@ from svgpbench.ops import Ops, Tree
 from svgpbench.plugins import framework_of, load_backend
 from svgpbench.runs.sharded.shards import Columns, Floats, Shard, read
 from svgpbench.runs.worker_setup import peak_memory_bytes, worker_environment
-from svgpbench.training.batches import TrainingData
-from svgpbench.training.em import Trainer
+from svgpbench.training.session import Session, start_session
 from svgpbench.tree import tree_map
 
 METHOD = DualSVGP()
@@ -68,48 +68,31 @@ def added(one: Sums, other: Sums) -> Sums:
 def sums(shard: Shard, work: Work, theta: Theta, state: Tree) -> Sums:
     """Return the sums of one shard at θ and the whitened dual parameters, both on the host."""
     X, y = work.units.of(*read(shard, work.columns))
-    ops = _ops(work.backend, shard.device)
-    total: Sums | None = None
-    for at in range(0, len(y), work.chunk):
-        rows = slice(at, at + work.chunk)
-        part = _of_chunk(ops, work.model, theta, state, X[rows], y[rows])
-        total = part if total is None else added(total, part)
-    assert total is not None  # a shard has rows
+    session = at_state(_ops(work.backend, shard.device), work.model, theta, state)
+    chunks = [slice(first, first + work.chunk) for first in range(0, len(y), work.chunk)]
+    total = functools.reduce(added, (_chunk_sums(session, X[rows], y[rows]) for rows in chunks))
     return total._replace(peak_memory_bytes=peak_memory_bytes())
+
+
+def _chunk_sums(session: Session, X: Floats, y: Floats) -> Sums:
+    ops, steps, raw = session.ops, session.steps, session.raw
+    batch, one = session.batch(X, y), session.number(1.0)
+    blocks = steps.factor(raw, session.prior, batch)
+    sites = steps.e_phase(raw, blocks, batch, session.q, one, one)
+    expected = float(ops.to_numpy(steps.expected(raw, blocks, batch, session.q)))
+    return Sums(tree_map(ops.to_numpy, sites), expected, len(y), 0)
 
 
 def negative_kl(model: Model, theta: Theta, state: Tree) -> float:
     """Return −KL[q ‖ p], computed with NumPy."""
-    D = np.asarray(theta.inducing).shape[-1]
-    trainer = _trainer(load_backend("numpy"), model, theta, np.zeros((1, D)), np.zeros(1))
-    return _bound(trainer, state, 0.0)
+    session = at_state(load_backend("numpy"), model, theta, state)
+    return -float(session.kl(session.batch(np.asarray(theta.inducing)[:1], np.zeros(1))))
 
 
-def _of_chunk(ops: Ops, model: Model, theta: Theta, state: Tree, X: Floats, y: Floats) -> Sums:
-    trainer = _trainer(ops, model, theta, X, y)
-    at, steps = trainer.at, trainer.steps
-    batch = trainer.batches.full(theta.inducing)
-    one, held = ops.asarray(np.float64(1.0)), tree_map(ops.asarray, state)
-    blocks = steps.factor(at.raw, at.prior, batch)
-    moved = steps.e_phase(at.raw, blocks, batch, held, one, one)
-    whole = float(ops.to_numpy(steps.bound(at.raw, blocks, batch, held, one)))
-    empty = float(ops.to_numpy(steps.bound(at.raw, blocks, batch, held, 0.0 * one)))
-    return Sums(tree_map(ops.to_numpy, moved), whole - empty, len(y), 0)
-
-
-def _bound(trainer: Trainer, state: Tree, scale: float) -> float:
-    ops, at, steps = trainer.ops, trainer.at, trainer.steps
-    batch = trainer.batches.full(at.raw.inducing)
-    blocks = steps.factor(at.raw, at.prior, batch)
-    held = tree_map(ops.asarray, state)
-    weight = ops.asarray(np.float64(scale))
-    return float(ops.to_numpy(steps.bound(at.raw, blocks, batch, held, weight)))
-
-
-def _trainer(ops: Ops, model: Model, theta: Theta, X: Floats, y: Floats) -> Trainer:
-    data = TrainingData(X, y, X[:0], y[:0])
-    settings = TrainingConfig(e_steps=1, m_steps=0, learn=())
-    return Trainer(ops, model, METHOD, data, theta, settings)
+def at_state(ops: Ops, model: Model, theta: Theta, state: Tree) -> Session:
+    """Return the method at θ and the whitened dual parameters, both on the host."""
+    session = start_session(ops, model, METHOD, theta, 1, learn=())
+    return replace(session, q=tree_map(ops.asarray, state))
 
 
 def _ops(backend: BackendConfig, device: int) -> Ops:

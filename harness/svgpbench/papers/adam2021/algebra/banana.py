@@ -31,7 +31,7 @@ from svgpbench.papers.adam2021.algebra.placed import (
 )
 from svgpbench.papers.adam2021.algebra.toy import LINK, LINKS
 from svgpbench.plugins import registry_of
-from svgpbench.training.blocks import learned, with_learned
+from svgpbench.training.blocks import replace_trainable, trainable_part
 from svgpbench.training.m_step import MStep
 
 Floats = npt.NDArray[np.float64]
@@ -92,13 +92,13 @@ def m_step(b: Bench, state: Tree) -> tuple[KernelParameters, Tree]:
     held = b.method.hold(ops, b.prior, b.model.conditional(constrain(ops, b.raw)), state)
 
     def objective(parts: Tree) -> tuple[float, Tree]:
-        raw = with_learned(b.raw, step.learn, parts)
+        raw = replace_trainable(b.raw, step.learn, parts)
         value, gradient = step.value_and_gradient(raw, held, batch, b.one)
         return float(value), gradient
 
-    parts = lbfgs_ascent(objective, learned(b.raw, step.learn), MOST_ASCENTS)
-    at = step.tied(with_learned(b.raw, step.learn, parts), held, batch.X)
-    return constrain(ops, at.raw).kernel, at.state
+    parts = lbfgs_ascent(objective, trainable_part(b.raw, step.learn), MOST_ASCENTS)
+    tied = step.tied(replace_trainable(b.raw, step.learn, parts), held, batch.X)
+    return constrain(ops, tied.raw).kernel, tied.q
 
 
 def fewest_iterations() -> pd.DataFrame:

@@ -96,7 +96,7 @@ def fitted(data: str, family: str) -> Fit:
     run = trainer(data, family)
     before = of_f(run)
     trained = run.run()
-    state, precision = trained.state, float("nan")
+    state, precision = trained.q, float("nan")
     if isinstance(state, DiagonalState):
         precision = float(np.median(state.g) * trained.theta.kernel.variance[0])
     return Fit(before, of_f(run), trained.theta, precision)
@@ -127,10 +127,10 @@ def trainer(data: str, family: str) -> Trainer:
 
 def of_f(run: Trainer) -> tuple[Floats, Floats]:
     """Return mean and standard deviation of f on the grid at the current state of a run."""
-    (batch,) = run.batches.test_chunks(run.at.raw.inducing)
-    predicted = run.steps.predict(run.at.raw, run.at.prior, run.at.state, batch)
+    (batch,) = run.batches.test_chunks(run.state.raw.inducing)
+    predicted = run.steps.predict(run.state.raw, run.state.prior, run.state.q, batch)
     _, mean, variance = tree_map(run.ops.to_numpy, predicted)
-    noise = float(np.asarray(run.theta(run.at).likelihood.noise_variance))
+    noise = float(np.asarray(run.theta(run.state).likelihood.noise_variance))
     return mean, np.sqrt(variance - noise)
 
 

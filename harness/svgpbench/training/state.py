@@ -1,4 +1,4 @@
-"""The place of a run, as one value: a step of training takes a place and returns the next."""
+"""The state of a training run, as one value: a step of training takes a state and returns the next."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ TracePoint = dict[str, float | int | None]
 End = Literal["ok", "not_pd", "diverged"]
 
 
-class Place(NamedTuple):
-    """The state of a run: all that the next iteration depends on, and the results so far.
+class TrainState(NamedTuple):
+    """All that the next iteration of a run depends on, and the results so far.
 
-    Arrays are the backend's in memory and NumPy's in a file; none is ever modified.
+    Checkpoints store the fields in this order. Arrays are the backend's in memory and NumPy's in a file; none
+    is ever modified.
     """
 
     raw: Theta  # unconstrained
     prior: Any  # the method's blocks at `raw`; not in a file
-    state: Tree
+    q: Tree  # the method's state
     adam: AdamState
-    draws: tuple[Any, ...]  # the state of each random stream
+    rng_states: tuple[Any, ...]  # the state of each random stream
     iteration: int = 0
     seconds: float = 0.0
     resumptions: int = 0  # number of times that the run was resumed
@@ -30,9 +31,9 @@ class Place(NamedTuple):
     failure: tuple[End, str] = ("ok", "")  # status and message
     evaluations: tuple[Any, ...] = ()  # values and gradients of one ascent over all iterations
     evaluated: int = 0  # number of evaluations, in all ascents
-    gamma0: float = 0.0  # the rate of an online run
-    trials: tuple[float, ...] = ()  # bounds reached at the rates tried so far
-    best: Any = ()  # the place reached at the best rate
+    online_rate: float = 0.0  # the rate of an online run
+    trial_bounds: tuple[float, ...] = ()  # bounds reached at the rates tried so far
+    best_trial: Any = ()  # the state reached at the best rate
 
     @property
     def failed(self) -> bool:
