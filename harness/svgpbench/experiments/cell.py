@@ -23,6 +23,7 @@ from svgpbench.kernels import Model, Theta
 from svgpbench.kernels.compound import build_kernel
 from svgpbench.kernels.kernels import KernelParameters, lengthscale_count
 from svgpbench.methods import AnyMethod, build_method
+from svgpbench.numerics.streams import Stream
 from svgpbench.ops import Tree
 from svgpbench.plugins import load_backend, registry_of
 from svgpbench.training.batches import TrainingData
@@ -110,7 +111,7 @@ def drawn_rows(config: CellConfig, ready: Prepared) -> tuple[Inputs, Floats]:
         return ready.X_train, ready.y_train
     if rows > n:
         raise UserError(f"training.rows {rows} exceeds {n} rows")
-    drawn = np.random.default_rng([config.seed, 9]).choice(n, rows, replace=False)
+    drawn = Stream.TRAINING_ROWS.generator(config.seed).choice(n, rows, replace=False)
     return np.asarray(ready.X_train[drawn]), ready.y_train[drawn]
 
 
@@ -165,7 +166,7 @@ def _of_kernel(start: KernelConfig, config: CellConfig, X: Inputs, y: Floats) ->
     given, variance = start.lengthscale, start.variance
     if start.init == "median":
         rows = min(config.training.batch_size or len(X), len(X), MEDIAN_ROWS)
-        rng = np.random.default_rng([config.seed, 5])
+        rng = Stream.MEDIAN_ROWS.generator(config.seed)
         given = median_lengthscale(X[rng.choice(len(X), rows, replace=False)])
     elif start.init in ("ulapane", "mean-gaps"):
         given, sigma = mean_gaps(np.asarray(X), y)
@@ -207,7 +208,7 @@ def perturbed(X: Inputs, size: float, seed: int) -> Inputs:
     """
     if not size:
         return X
-    noise = np.random.default_rng([seed, 3]).standard_normal(X.shape)
+    noise = Stream.PERTURBATION.generator(seed).standard_normal(X.shape)
     return np.asarray(np.asarray(X) * (1.0 + size * noise))
 
 

@@ -22,6 +22,7 @@ from svgpbench.config import InducingConfig
 from svgpbench.errors import UserError
 from svgpbench.kernels.bases import Decoupled, Features
 from svgpbench.kernels.covariance import Covariance
+from svgpbench.numerics.streams import Stream
 from svgpbench.options import with_options
 from svgpbench.plugins import INDUCING, load
 from svgpbench_datasets import StandardisedRows
@@ -47,7 +48,7 @@ def initial_bases(
         return initial_inducing_inputs(X, inducing.count, way, seed, covariance)
     M_b, total = inducing.count, inducing.count + inducing.gamma
     points = initial_inducing_inputs(X, total, way, seed, covariance)
-    dealt = np.random.default_rng([seed, 6]).permutation(total)
+    dealt = Stream.TWO_BASES.generator(seed).permutation(total)
     if way.leads:
         dealt = np.arange(total)  # the first points explain most variance: they go to β
     return Decoupled(points[dealt[M_b:]], points[dealt[:M_b]])
@@ -169,7 +170,7 @@ def initial_inducing_inputs(
             f"set inducing.count (and inducing.gamma, if any) ≤ {len(X)}"
         )
     way = initialisation(init) if isinstance(init, str) else init
-    rng = np.random.default_rng([seed, 1])
+    rng = Stream.INDUCING_INPUTS.generator(seed)
     Z = np.asarray(way.choose(X, count, rng, covariance), dtype=np.float64)
     if Z.shape != (count, X.shape[1]) or not np.all(np.isfinite(Z)):
         raise UserError(

@@ -19,6 +19,7 @@ from svgpbench.kernels import Model, Theta
 from svgpbench.kernels.compound import build_kernel
 from svgpbench.likelihoods import build_likelihood
 from svgpbench.methods import AnyMethod, build_method
+from svgpbench.numerics.streams import Stream
 from svgpbench.ops import Ops, Tree
 from svgpbench.plugins import load_backend
 from svgpbench.posterior.given import columns, finite, vector
@@ -176,7 +177,7 @@ class Posterior:
         shape = (likelihood.samples, likelihood.latents)
         if not shape[0]:
             return ()
-        return np.random.default_rng([self.facts.seed, 4]).standard_normal(shape)
+        return Stream.EVALUATION_NOISE.generator(self.facts.seed).standard_normal(shape)
 
     def _chunks(self, X: npt.ArrayLike | pd.DataFrame) -> list[Floats]:
         rows = (_columns(X, self.facts.features) - self.x_mean) / self.x_scale

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from svgpbench.kernels import Model
 from svgpbench.methods.method import AnyMethod
+from svgpbench.numerics.streams import Stream
 from svgpbench.ops import Ops
 from svgpbench.training.blocks import Batch
 from svgpbench.tree import leaves
@@ -58,10 +59,10 @@ class Batches:
     ) -> None:
         self.ops, self.model, self.method, self.data, self.size = ops, model, method, data, size
         # one stream per kind of draw: the rows do not depend on the other draws
-        self._row_draws = np.random.default_rng([seed, 2])
-        self._noise_draws = np.random.default_rng([seed, 2, 1])
-        self._basis_draws = np.random.default_rng([seed, 2, 2])
-        self._evaluation_noise = self._noise(np.random.default_rng([seed, 4]))
+        self._row_draws = Stream.BATCHES.generator(seed)
+        self._noise_draws = Stream.BATCHES.generator(seed, 1)
+        self._basis_draws = Stream.BATCHES.generator(seed, 2)
+        self._evaluation_noise = self._noise(Stream.EVALUATION_NOISE.generator(seed))
 
     @cached_property
     def _full(self) -> Batch:

@@ -24,6 +24,7 @@ from svgpbench.experiments.cell import (
 )
 from svgpbench.kernels import Model, Theta
 from svgpbench.methods import build_method
+from svgpbench.numerics.streams import Stream
 from svgpbench_datasets import Prepared
 
 Arrays = dict[str, Any]
@@ -84,7 +85,7 @@ def make_arrays(plan: Plan, name: str, seed: int) -> Arrays:
     ready, model, theta = start_of(name, problem, plan.most_inducing, plan.checked_rows, seed)
     y, likelihood = ready.y_train, model.likelihood
     n, b = len(y), problem.batch_size
-    draws = np.random.default_rng([seed, 7])
+    draws = Stream.STABILITY.generator(seed)
     return {
         "likelihood": likelihood.name,
         "options": problem.likelihood.model_dump_json(exclude={"name"}),

@@ -19,6 +19,7 @@ from svgpbench.config import InducingConfig
 from svgpbench.errors import UserError
 from svgpbench.initialization.inducing_inputs import initial_bases
 from svgpbench.likelihoods import Likelihood
+from svgpbench.numerics.streams import Stream
 from svgpbench.plugins import load_backend, registry_of
 from svgpbench.tree import tree_map
 from svgpbench_datasets import DataError
@@ -81,7 +82,7 @@ def prepare_race(plan: Plan, name: str, seed: int) -> Prepared:
     ready, model, theta = start_of(name, race, race.inducing, plan.checked_rows, seed)
     X, y, likelihood = np.asarray(ready.X_train), np.asarray(ready.y_train), model.likelihood
     new = np.random.default_rng(0).permutation(len(ready.y_test))[: plan.test_rows]
-    own = np.random.default_rng([seed, 8])
+    own = Stream.TIME_TO_TARGET.generator(seed)
     noise = own.standard_normal(
         (1 + SETS * bool(likelihood.samples), likelihood.samples, model.latents)
     )
