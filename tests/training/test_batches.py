@@ -186,12 +186,12 @@ def test_test_targets_are_not_those_of_training() -> None:
     np.testing.assert_array_equal(batch.y, data.y_test)
 
 
-def test_a_place_brings_every_stream_back() -> None:
+def test_rng_states_bring_every_stream_back() -> None:
     source = batches(load_backend("numpy"), noisy=True, method=SampledPoints())
     source.minibatches(3, Z)
-    place = source.place()
+    states = source.rng_states()
     first = [source.minibatches(2, Z), source.full(Z)]
-    source.resume(place)
+    source.restore(states)
     again = [source.minibatches(2, Z), source.full(Z)]
     for one, other in zip(first, again, strict=True):
         for name in ("index", "noise", "basis_points"):

@@ -203,8 +203,8 @@ def test_a_trial_whose_bound_is_not_finite_is_not_chosen(
     monkeypatch: pytest.MonkeyPatch, first: float
 ) -> None:
     run, bounds = trainer(rates=(0.1, 0.01, 0.02), trial=2), iter((first, -2.0, -3.0))
-    monkeypatch.setattr(run, "traced", lambda at: at)
-    monkeypatch.setattr(run, "elbo", lambda at: next(bounds))
+    monkeypatch.setattr(run, "add_trace_point", lambda state: state)
+    monkeypatch.setattr(run, "elbo", lambda state: next(bounds))
     run.run()
     assert run.state.online_rate == 0.01
 
