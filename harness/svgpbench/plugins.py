@@ -140,7 +140,7 @@ def _loaded(group: str, point: EntryPoint) -> Any:
 
 SAYS: dict[str, tuple[str, ...]] = {
     BACKENDS: ("capabilities",),
-    METHODS: ("version", "facts"),
+    METHODS: ("version", "info"),
     LIKELIHOODS: ("task", "support"),
     DATASETS: ("names", "describe", "load"),
 }

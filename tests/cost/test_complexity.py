@@ -100,7 +100,7 @@ def test_exponents_are_those_stated(stated: Stated) -> None:
 @pytest.mark.parametrize("method", ["t-svgp", "q-svgp", "diagonal-precision"])
 def test_facts_of_a_method_state_what_is_counted(method: str) -> None:
     row = Stated("facts", method, {}, "", "", MINIBATCH[:2], steps=("e_step",))
-    facts = row.build().facts
+    facts = row.build().info
     time, space = (
         re.fullmatch(r"O\((.*)\)", text)[1].replace("b", "N")  # type: ignore[index]
         for text in (facts.e_step, facts.memory)

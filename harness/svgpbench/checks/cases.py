@@ -31,7 +31,7 @@ def _methods() -> dict[str, tuple[str, dict[str, Any]]]:
     return {
         f"{name} {variant}".strip(): (name, dict(options))
         for name, method in whole(METHODS).items()
-        for variant, options in method.facts.variants.items()
+        for variant, options in method.info.variants.items()
     }
 
 

@@ -77,13 +77,13 @@ def _methods() -> list[Row]:
 
 
 def _method(cls: type[AnyMethod]) -> Row:
-    facts, refused = cls.facts, refusals(cls())
+    info, refused = cls.info, refusals(cls())
     return {
         "about": _first_line(cls.__doc__),
-        "names in papers": dict(facts.aliases),
-        "parameters a latent": facts.parameters,
-        "E-step": facts.e_step,
-        "memory": facts.memory,
+        "names in papers": dict(info.aliases),
+        "parameters a latent": info.parameters,
+        "E-step": info.e_step,
+        "memory": info.memory,
         "likelihoods": [name for name in whole(LIKELIHOODS) if name not in refused],
         "refused": {why: [k for k, v in refused.items() if v == why] for why in refused.values()},
         "options": {field.name: field.default for field in dataclasses.fields(cls)},

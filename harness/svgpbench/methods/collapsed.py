@@ -15,7 +15,7 @@ from typing import ClassVar, NamedTuple
 from svgpbench.likelihoods import Conditional, GaussianLikelihood, Likelihood
 from svgpbench.methods.data_term import DataTerm
 from svgpbench.methods.dual import DualPosterior, factorised
-from svgpbench.methods.facts import Facts
+from svgpbench.methods.method_info import MethodInfo
 from svgpbench.methods.residual_variance import residual_variance
 from svgpbench.methods.tying import DualState
 from svgpbench.numerics.gaussian import LOG_2PI, Factor, Prior, log_determinant, matvec
@@ -49,7 +49,7 @@ class SGPR(DualPosterior):
     name: ClassVar[str] = "sgpr"
     version: ClassVar[int] = 1
     collapsed: ClassVar[bool] = True
-    facts: ClassVar[Facts] = Facts(
+    info: ClassVar[MethodInfo] = MethodInfo(
         aliases={
             "kobe2021": "VFE",
             "cheng2017": "VSGPR",

@@ -14,10 +14,10 @@ from svgpbench.errors import UserError, unknown
 from svgpbench.kernels.bases import Decoupled
 from svgpbench.kernels.covariance import Covariance
 from svgpbench.methods.data_term import DataTerm
-from svgpbench.methods.facts import Facts
 from svgpbench.methods.gram_columns import Columns, all_columns, drawn_columns, no_columns, product
 from svgpbench.methods.larger_basis import grown_moments, padded, with_diagonal
 from svgpbench.methods.method import Method
+from svgpbench.methods.method_info import MethodInfo
 from svgpbench.numerics.adam import AdamState, adam_ascent, adam_start
 from svgpbench.numerics.gaussian import log_determinant, matvec, vecmat
 from svgpbench.ops import Array, Ops, Tree
@@ -83,7 +83,7 @@ class DecoupledSVGP(Method[DecoupledPrior, DecoupledFactor, DecoupledState, Fact
     name: ClassVar[str] = "decoupled"
     version: ClassVar[int] = 1
     basis: ClassVar[str] = "decoupled"
-    facts: ClassVar[Facts] = Facts(
+    info: ClassVar[MethodInfo] = MethodInfo(
         aliases={"cheng2017": "SVDGP (on a growing basis)", "salimbeni2018": "DECOUPLED"},
         parameters="M_γ + M_β(M_β+1)/2",
         e_step="O((b + r)M_γ + bM_β² + M_β³), r = subset or M_γ",

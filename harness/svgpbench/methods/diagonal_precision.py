@@ -30,8 +30,8 @@ from svgpbench.methods.adjoint import (
 )
 from svgpbench.methods.data_term import DataTerm
 from svgpbench.methods.dual import DualSVGP, FactorisedDual
-from svgpbench.methods.facts import Facts
 from svgpbench.methods.method import CoupledMethod
+from svgpbench.methods.method_info import MethodInfo
 from svgpbench.methods.step_control import halve_until_positive
 from svgpbench.numerics.adam import AdamState, adam_ascent, adam_start
 from svgpbench.numerics.gaussian import Factor, Prior, Whitener, matvec
@@ -82,7 +82,7 @@ class DiagonalPrecision(CoupledMethod[DiagonalState, FactorisedDual]):
     tying: str = "weights"
     name: ClassVar[str] = "diagonal-precision"
     version: ClassVar[int] = 1
-    facts: ClassVar[Facts] = Facts(
+    info: ClassVar[MethodInfo] = MethodInfo(
         aliases={"kobe2021": "O(M) parameterisation (projected: our NGD method)"},
         parameters="2M",
         e_step="O(bM² + M³)",

@@ -15,8 +15,8 @@ from svgpbench.errors import UserError, unknown
 from svgpbench.likelihoods import Conditional
 from svgpbench.methods.adjoint import Cross, GramGradient, Whitened
 from svgpbench.methods.data_term import DataTerm
-from svgpbench.methods.facts import Facts
 from svgpbench.methods.larger_basis import padded
+from svgpbench.methods.method_info import MethodInfo
 from svgpbench.methods.residual_variance import BoundedMethod
 from svgpbench.methods.step_control import halve_until_positive
 from svgpbench.methods.tying import TYINGS, DualState, Sites, moved_sites
@@ -95,7 +95,7 @@ class DualSVGP(DualPosterior):
     tying: str = "tied-projected"
     name: ClassVar[str] = "t-svgp"
     version: ClassVar[int] = 1
-    facts: ClassVar[Facts] = Facts(
+    info: ClassVar[MethodInfo] = MethodInfo(
         aliases={
             "adam2021": "t-SVGP",
             # mirror ascent with D(q‖q_t) is T ← (1−γ)T + γT̂; T is held while θ and the bases move

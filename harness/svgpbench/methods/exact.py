@@ -8,8 +8,8 @@ from typing import ClassVar
 from svgpbench.likelihoods import Likelihood
 from svgpbench.methods.collapsed import gaussian_only
 from svgpbench.methods.data_term import DataTerm
-from svgpbench.methods.facts import Facts
 from svgpbench.methods.full import FullFactor, SitePosterior
+from svgpbench.methods.method_info import MethodInfo
 from svgpbench.methods.tying import Sites
 from svgpbench.numerics.gaussian import LOG_2PI, log_determinant
 from svgpbench.ops import Array, Ops
@@ -25,7 +25,7 @@ class GPR(SitePosterior):
     name: ClassVar[str] = "gpr"
     version: ClassVar[int] = 1
     collapsed: ClassVar[bool] = True
-    facts: ClassVar[Facts] = Facts(
+    info: ClassVar[MethodInfo] = MethodInfo(
         aliases={"adam2021": "GPR", "cheng2017": "GPR"},
         parameters="none",
         e_step="O(n)",

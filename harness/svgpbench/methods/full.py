@@ -18,9 +18,9 @@ from typing import Any, ClassVar, NamedTuple
 from svgpbench.kernels.covariance import Covariance
 from svgpbench.likelihoods import Conditional, Likelihood
 from svgpbench.methods.data_term import DataTerm
-from svgpbench.methods.facts import Facts
 from svgpbench.methods.mean_covariance import MeanCholeskySVGP
 from svgpbench.methods.method import Method
+from svgpbench.methods.method_info import MethodInfo
 from svgpbench.methods.step_control import halve_until_positive
 from svgpbench.methods.tying import Sites, at_precision, moved_sites, per_unit_precision
 from svgpbench.numerics.gaussian import (
@@ -178,7 +178,7 @@ class DualVGP(SitePosterior):
     negative_sites: bool = False
     name: ClassVar[str] = "t-vgp"
     version: ClassVar[int] = 1
-    facts: ClassVar[Facts] = Facts(
+    info: ClassVar[MethodInfo] = MethodInfo(
         aliases={"adam2021": "t-VGP (Sec. 3)"},
         parameters="2n",
         e_step="O(n³)",
@@ -249,7 +249,7 @@ class MeanCholeskyVGP(MeanCholeskySVGP):
     name: ClassVar[str] = "q-vgp"
     version: ClassVar[int] = 1
     basis: ClassVar[str] = "data"
-    facts: ClassVar[Facts] = Facts(
+    info: ClassVar[MethodInfo] = MethodInfo(
         aliases={"adam2021": "q-VGP (Sec. 2)"},
         parameters="n + n(n+1)/2",
         e_step="O(n³)",

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from svgpbench.methods.data_term import DataTerm
-from svgpbench.methods.facts import Facts
 from svgpbench.methods.gamma_steps import Factorised, TwoPartBlocks, TwoPartFactor, explained
+from svgpbench.methods.method_info import MethodInfo
 from svgpbench.methods.orthogonal import OrthogonalSVGP
 from svgpbench.methods.residual import tilted
 from svgpbench.numerics.gaussian import Factor, matvec, vecmat
@@ -29,7 +29,7 @@ class HybridSVGP(OrthogonalSVGP):
     name: ClassVar[str] = "hybrid"
     version: ClassVar[int] = 1
     gamma_steps: ClassVar[tuple[str, ...]] = ("adam", "newton")
-    facts: ClassVar[Facts] = Facts(
+    info: ClassVar[MethodInfo] = MethodInfo(
         aliases={
             "salimbeni2018": "HYBRID",
             "cheng2017": "hybrid (App.)",

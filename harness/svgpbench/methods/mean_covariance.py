@@ -21,7 +21,6 @@ from svgpbench.methods.adjoint import (
     whitened_held,
 )
 from svgpbench.methods.data_term import DataTerm
-from svgpbench.methods.facts import Facts
 from svgpbench.methods.larger_basis import (
     continued_factor,
     continued_mean,
@@ -29,6 +28,7 @@ from svgpbench.methods.larger_basis import (
     padded,
     with_diagonal,
 )
+from svgpbench.methods.method_info import MethodInfo
 from svgpbench.methods.residual_variance import BoundedMethod
 from svgpbench.methods.step_control import halve_until_positive
 from svgpbench.numerics.adam import AdamState, adam_ascent, adam_start
@@ -82,7 +82,7 @@ class MeanCholeskySVGP(BoundedMethod[QState, MeanCholesky]):
     start: str = "prior"
     name: ClassVar[str] = "q-svgp"
     version: ClassVar[int] = 1
-    facts: ClassVar[Facts] = Facts(
+    info: ClassVar[MethodInfo] = MethodInfo(
         aliases={
             "adam2021": "q-SVGP",
             "kobe2021": "NGD, Adam (full covariance)",

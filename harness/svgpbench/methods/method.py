@@ -28,7 +28,7 @@ from svgpbench.methods.adjoint import (
     pulled_back,
 )
 from svgpbench.methods.data_term import DataTerm
-from svgpbench.methods.facts import Facts
+from svgpbench.methods.method_info import MethodInfo
 from svgpbench.numerics import gaussian
 from svgpbench.numerics.gaussian import Factor, Prior
 from svgpbench.ops import Array, Ops, Tree
@@ -49,7 +49,7 @@ class Method(ABC, Generic[PriorBlocks, BatchBlocks, State, Factorised]):
 
     name: ClassVar[str]
     version: ClassVar[int]  # incremented whenever the results change
-    facts: ClassVar[Facts]
+    info: ClassVar[MethodInfo]
     basis: ClassVar[str] = (
         "inducing"  # the bases in θ: "inducing" has Z, "data" has X, "decoupled" γ and β
     )

@@ -32,7 +32,6 @@ from svgpbench.methods.adjoint import (
     pulled_back,
 )
 from svgpbench.methods.data_term import DataTerm
-from svgpbench.methods.facts import Facts
 from svgpbench.methods.gamma_steps import (
     DENSE_STEPS,
     GAMMA_STEPS,
@@ -48,6 +47,7 @@ from svgpbench.methods.gamma_steps import (
 )
 from svgpbench.methods.gram_columns import all_columns, drawn_columns, no_columns, product
 from svgpbench.methods.method import CoupledMethod, Method
+from svgpbench.methods.method_info import MethodInfo
 from svgpbench.methods.registry import build_named
 from svgpbench.methods.residual import shifted
 from svgpbench.methods.residual_variance import BoundedMethod
@@ -75,7 +75,7 @@ class OrthogonalSVGP(Method[TwoPartPrior, TwoPartFactor, TwoPartState, Factorise
     version: ClassVar[int] = 1
     basis: ClassVar[str] = "decoupled"
     gamma_steps: ClassVar[tuple[str, ...]] = tuple(GAMMA_STEPS)
-    facts: ClassVar[Facts] = Facts(
+    info: ClassVar[MethodInfo] = MethodInfo(
         aliases={
             "salimbeni2018": "ORTH (q-svgp adam), ORTHNAT (q-svgp natgrad)",
             "ours": "ORTH-DUAL (t-svgp, newton)",

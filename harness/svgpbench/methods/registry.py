@@ -37,7 +37,7 @@ def build_named(title: str) -> AnyMethod:
     name, _, variant = title.partition(" ")
     if not variant:
         return build_method(name, {})
-    variants = load(METHODS, name).facts.variants
+    variants = load(METHODS, name).info.variants
     if variant not in variants:
         raise unknown(f"variant of method {name}", variant, variants)
     return build_method(name, dict(variants[variant]))

@@ -15,7 +15,7 @@ from svgpbench.kernels.kernels import kernel
 from svgpbench.likelihoods import build_likelihood, likelihoods
 from svgpbench.methods import AnyMethod
 from svgpbench.methods.capabilities import refusals
-from svgpbench.methods.facts import Facts
+from svgpbench.methods.method_info import MethodInfo
 from svgpbench.plugins import METHODS, whole
 from svgpbench.results.pareto import scaled
 from svgpbench.site.fields import Field, Standing
@@ -33,7 +33,7 @@ class MethodFacts:
     name: str
     version: int
     about: str
-    facts: Facts
+    info: MethodInfo
     options: tuple[tuple[str, str], ...]
     takes: tuple[str, ...]
     refused: tuple[tuple[str, str], ...]
@@ -64,7 +64,7 @@ def _facts(name: str, cls: type[AnyMethod], fields: Sequence[Field]) -> MethodFa
         name,
         cls.version,
         " ".join((cls.__doc__ or "").split()),
-        cls.facts,
+        cls.info,
         tuple((f.name, _value(f.default)) for f in dataclasses.fields(cls)),
         tuple(one for one in likelihoods() if one not in refused),
         tuple(refused.items()),

@@ -39,7 +39,7 @@ def full() -> Axes:
     variants = (
         f"{name} {variant}".strip()
         for name, method in whole(METHODS).items()
-        for variant in method.facts.variants
+        for variant in method.info.variants
     )
     modes = (f"{name}:{mode}" for name in frameworks() for mode in MODES.get(name, ()))
     return {

@@ -154,7 +154,7 @@ def usual_methods() -> dict[str, TimedMethod]:
     return {
         f"{name}-{variant}" if variant else name: TimedMethod(name, options, name, alone=False)
         for name, method in whole(METHODS).items()
-        for variant, options in method.facts.timed.items()
+        for variant, options in method.info.timed.items()
     }
 
 
@@ -169,7 +169,7 @@ def timed_method(title: str) -> TimedMethod:
     name, _, variant = title.partition(" ")
     if name not in plugins(METHODS):
         raise unknown("speed method", title, {*usual, *plugins(METHODS)})
-    variants = {"": {}, **load(METHODS, name).facts.variants}
+    variants = {"": {}, **load(METHODS, name).info.variants}
     if variant not in variants:
         raise unknown(f"variant of method {name}", variant, variants)
     return TimedMethod(name, variants[variant], title, alone=True)

@@ -15,8 +15,8 @@ from svgpbench.checks.kit.variants import bench_of, e_rate
 from svgpbench.checks.matrix import compare
 from svgpbench.config import LikelihoodConfig
 from svgpbench.likelihoods import build_likelihood, likelihoods
-from svgpbench.methods.facts import Facts
 from svgpbench.methods.method import CoupledMethod
+from svgpbench.methods.method_info import MethodInfo
 from svgpbench.ops import Array, Ops, Tree
 from svgpbench.plugins import METHODS, load, load_backend
 from svgpbench.training.blocks import Batch
@@ -46,7 +46,7 @@ def test_it_says_what_it_is_and_what_it_refuses(variant: Case) -> None:
     cls = load(METHODS, method.name)
     assert (cls.__doc__ or "").strip()
     assert isinstance(cls.version, int) and cls.version >= 1
-    assert isinstance(cls.facts, Facts) and cls.facts.variants
+    assert isinstance(cls.info, MethodInfo) and cls.info.variants
     assert method.basis in ("inducing", "data", "decoupled")
     for name in likelihoods():
         assert isinstance(method.refuses(build_likelihood(LikelihoodConfig(name=name))), str)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from svgpbench.methods.facts import Facts
 from svgpbench.methods.method import CoupledMethod
+from svgpbench.methods.method_info import MethodInfo
 from svgpbench.numerics.gaussian import matvec, vecmat
 
 
@@ -23,7 +23,7 @@ class MeanField(CoupledMethod):
 
     name: ClassVar[str] = "mean-field"
     version: ClassVar[int] = 1
-    facts: ClassVar[Facts] = Facts(
+    info: ClassVar[MethodInfo] = MethodInfo(
         aliases={}, parameters="2M", e_step="O(bM)", memory="O(bM + M²)", variants={"": {}}
     )
 

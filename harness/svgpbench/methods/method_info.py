@@ -8,7 +8,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Facts:
+class MethodInfo:
     """Names, size and cost of a method, in the symbols n, b, M, D, P (M_γ and M_β if decoupled)."""
 
     aliases: Mapping[str, str]  # paper → its name for the method
