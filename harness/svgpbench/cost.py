@@ -192,10 +192,10 @@ class _Counted:
         if isinstance(self.method, SGPR):
             return Phases(start, e_phase, m_phase, 0, self._flops(self._by_passes)[1])
         batch = self._batch(self.size.n)
-        held, holds = self._flops(lambda: self.steps.hold(self.raw, p, state))
-        _, ties = self._flops(lambda: self.steps.tied(self.raw, held, batch.X))
+        invariant, holds = self._flops(lambda: self.steps.invariant(self.raw, p, state))
+        _, ties = self._flops(lambda: self.steps.tied(self.raw, invariant, batch.X))
         objective = self.steps.objective_and_gradient
-        _, evaluation = self._flops(lambda: objective(self.raw, held, batch, self.number))
+        _, evaluation = self._flops(lambda: objective(self.raw, invariant, batch, self.number))
         return Phases(start, e_phase, m_phase, holds + ties, evaluation)
 
     def _flops(self, f: Callable[[], T]) -> tuple[T, int]:

@@ -226,9 +226,11 @@ def test_halvings_add_up_over_steps_and_pass_through_the_m_step() -> None:
         second = b.e_step(again, b.full, 1.0)
         assert halvings(ops, second) == 2.0 * halvings(ops, first) > 0
         likelihood = b.model.conditional(PROBLEM.theta(b.model))
-        held = b.method.hold(ops, b.prior, likelihood, second)
+        invariant = b.method.invariant(ops, b.prior, likelihood, second)
         f = b.steps.factor(b.raw, b.prior, b.full)
-        assert halvings(ops, b.method.tie(ops, f, likelihood, held)) == halvings(ops, second)
+        assert halvings(ops, b.method.state_at(ops, f, likelihood, invariant)) == halvings(
+            ops, second
+        )
 
 
 def train(likelihood: Likelihood, method: str, **changes: Any) -> tuple[Trainer, Trained]:

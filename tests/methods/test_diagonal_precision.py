@@ -224,7 +224,7 @@ def test_negative_g_is_met_and_is_the_better_q() -> None:
     """With more inducing inputs than the lengthscale needs, the best g has negative entries."""
     settings: dict[str, Any] = {"name": "thesis-sinusoid", "inducing": 30, "lengthscale": 0.3}
     run, best = sinusoid_run("exact", rate=1.0, steps=30, **settings)
-    assert run.state.g.min() < -1.0
+    assert run.q.g.min() < -1.0
     assert bounds_of(run)[-1] == pytest.approx(best, abs=1e-2)
     b = bounds_of(sinusoid_run("projected-b", rate=0.1, steps=200, **settings)[0])
     assert b[-1] < bounds_of(run)[-1] - 0.5

@@ -14,8 +14,8 @@ from svgpbench.checks.identities_of_bases import growth_gap
 from svgpbench.errors import UserError
 from svgpbench.kernels.bases import Decoupled
 from svgpbench.methods import AnyMethod, build_method, decoupled
+from svgpbench.methods.basis_extension import extend_moments, zero_pad
 from svgpbench.methods.dual import DualSVGP
-from svgpbench.methods.larger_basis import grown_moments, padded
 from svgpbench.methods.mean_covariance import MeanCholeskySVGP
 from svgpbench.methods.tying import DualState
 from svgpbench.numerics.adam import adam_ascent, adam_start
@@ -43,8 +43,8 @@ class ZeroPaddedSums(DualSVGP):
         old = L[..., : state.c.shape[-1], : state.c.shape[-1]]
         first = (old @ state.c[..., None])[..., 0]
         second = old @ state.C @ ops.matrix_transpose(old)
-        half = whitened(padded(ops, second, (1, M, M)))
-        c = whitened(padded(ops, first, (1, M))[..., None])[..., 0]
+        half = whitened(zero_pad(ops, second, (1, M, M)))
+        c = whitened(zero_pad(ops, first, (1, M))[..., None])[..., 0]
         return DualState(c, whitened(ops.matrix_transpose(half)), (), state.halvings)
 
 
@@ -131,8 +131,8 @@ def test_new_entries_of_adam_start_as_at_a_first_step(ops: Ops) -> None:
     for k in range(5):
         gradient = (ops.asarray(np.array([0.3, -1.0 - k])), ops.asarray(np.array([[2.0]])))
         small, state = adam_ascent(ops, state, small, gradient, rate)
-    large = (padded(ops, small[0], (3,)), small[1])
-    state = grown_moments(ops, state, large)
+    large = (zero_pad(ops, small[0], (3,)), small[1])
+    state = extend_moments(ops, state, large)
     gradient = (ops.asarray(np.array([0.4, 1.0, -7.0])), ops.asarray(np.array([[2.0]])))
     moved, _ = adam_ascent(ops, state, large, gradient, rate)
     kept = adam_start(ops, (ops.asarray(np.zeros(2)),))

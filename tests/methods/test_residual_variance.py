@@ -140,9 +140,9 @@ def test_m_steps_hold_one_variance(title: str) -> None:
     b = bench(NUMPY, title, "gaussian")
     state = b.e_step(b.start, b.full, 0.5)
     likelihood = b.model.conditional(b.problem.theta(b.model, b.method.basis))
-    held = b.method.hold(NUMPY, b.prior, likelihood, state)
+    invariant = b.method.invariant(NUMPY, b.prior, likelihood, state)
     moved = b.problem.theta(b.model, b.method.basis, moved=True)
-    tied = b.m_step.tied(tree_map(NUMPY.asarray, unconstrain(moved)), held, b.full.X)
+    tied = b.m_step.tied(tree_map(NUMPY.asarray, unconstrain(moved)), invariant, b.full.X)
     one, other = (getattr(x, "coupled", x).residual for x in (state, tied.q))
     assert one[0] > 1.1
     assert np.array_equal(one, other)

@@ -63,7 +63,7 @@ def test_a_retreat_halves_once_more_where_there_was_a_halving(
     ops: Ops, pull: Floats, turns: int
 ) -> None:
     def run(rate: Array) -> tuple[State, Array]:
-        return halve_until_positive(ops, towards(ops, pull), rate, retreat=True)
+        return halve_until_positive(ops, towards(ops, pull), rate, extra_halving=True)
 
     state, count = ops.jit(run)(ops.asarray(1.0))
     assert_same(ops, count, float(turns))

@@ -107,14 +107,14 @@ def check_e_step_sites(ops: Ops, oracle: Oracle) -> None:
 def _objectives(x: Problem, method: AnyMethod, state: Tree, oracle: Oracle, key: str) -> None:
     """The bound at every listed θ, q moving as the method says from the file's θ."""
     ops = x.ops
-    held = method.hold(ops, x.prior, x.likelihood, state)
+    invariant = method.invariant(ops, x.prior, x.likelihood, state)
     on_all = x.data()
 
     def objective(kernel_parameters: Tree) -> Array:
         theta = x.theta._replace(kernel=kernel_parameters)
         f = factor_at(ops, x.model, method, theta, prior_at(ops, x.model, method, theta), x.X)
         data = on_all._replace(likelihood=x.model.conditional(theta))
-        return method.bound(ops, f, data, method.tie(ops, f, data.likelihood, held))
+        return method.bound(ops, f, data, method.state_at(ops, f, data.likelihood, invariant))
 
     compiled = ops.jit(objective)
     rows: list[Mapping[str, object]] = oracle.expected["objectives"]

@@ -37,7 +37,7 @@ class AtHeld(NamedTuple):
 
     m_step: MStep
     raw: Theta
-    held: Tree
+    invariant: Tree
     batch: Batch
     scale: Array
 
@@ -78,8 +78,8 @@ def at_held(
     state = method.initial_state(ops, p, model.latents, len(rows))
     for _ in range(2):
         state = method.e_step(ops, f, data, state, rate)
-    held = method.hold(ops, p, data.likelihood, state)
-    return AtHeld(MStep(ops, model, method, LEARN), moved, held, batch, scale)
+    invariant = method.invariant(ops, p, data.likelihood, state)
+    return AtHeld(MStep(ops, model, method, LEARN), moved, invariant, batch, scale)
 
 
 def spread(p: KernelParameters, kernels: int) -> KernelParameters:

@@ -44,10 +44,10 @@ def test_the_bound_after_m_steps_is_the_objective_that_they_went_up(
     settings = {"learn": learn, "optimiser": optimiser, "e_rate": 0.2}
     run = trainer(NUMPY, title, model=model, theta=theta, **settings)
     before, _ = run.e_phase(run.state._replace(iteration=1))
-    held = method.hold(NUMPY, before.prior, model.conditional(theta), before.q)
+    invariant = method.invariant(NUMPY, before.prior, model.conditional(theta), before.q)
     after = run.m_phase(before)
     batch = run.batches.full(after.raw.inducing)
-    wanted = m_objective(NUMPY, model, method, after.raw, held, batch, run.one)
+    wanted = m_objective(NUMPY, model, method, after.raw, invariant, batch, run.one)
     assert run.elbo(after) == pytest.approx(float(wanted), rel=1e-9)
     for part in LEARN:
         moved = [

@@ -91,9 +91,9 @@ class Bench:
         """Return the M-step objective and its gradient at raw θ `at`, with q held by the method."""
         ops = self.ops
         likelihood = self.model.conditional(constrain(ops, self.raw))
-        held = self.method.hold(ops, self.prior, likelihood, state)
+        invariant = self.method.invariant(ops, self.prior, likelihood, state)
 
-        value, gradient = self.m_step.value_and_gradient(at, held, self.full, self.one)
+        value, gradient = self.m_step.value_and_gradient(at, invariant, self.full, self.one)
         return float(ops.to_numpy(value)), [ops.to_numpy(g) for g in leaves(gradient)]
 
 

@@ -186,8 +186,8 @@ def _gradients(ops: Ops, model: Model, method: AnyMethod) -> Any:
     def gradients(raw: Theta, moved: Theta, state: Tree, batch: Batch, scale: Array) -> Any:
         theta = constrain(ops, raw)
         p = prior_at(ops, model, method, theta)
-        held = method.hold(ops, p, model.conditional(theta), state)
-        value, parts = at_held(moved, held, batch, scale)
+        invariant = method.invariant(ops, p, model.conditional(theta), state)
+        value, parts = at_held(moved, invariant, batch, scale)
         return value, Theta(*parts)
 
     return gradients

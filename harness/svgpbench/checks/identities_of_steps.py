@@ -61,7 +61,7 @@ def tyings_agree_at_fixed_theta(ops: Ops, likelihoods: Names) -> float:
         # the sums rebuilt from all sites equal those of the state
         f = b.steps.factor(b.raw, b.prior, b.full)
         p = b.model.conditional(constrain(ops, b.raw))
-        rebuilt = b.method.tie(ops, f, p, b.method.hold(ops, b.prior, p, state))
+        rebuilt = b.method.state_at(ops, f, p, b.method.invariant(ops, b.prior, p, state))
         sums += [difference(ops.to_numpy(rebuilt[i]), ops.to_numpy(state[i])) for i in range(2)]
     return max(sums)
 

@@ -39,13 +39,13 @@ from svgpbench.numerics.gaussian import (
 )
 from svgpbench.numerics.latents import (
     lower_symmetrised,
-    of_each,
     outer,
     outer_sum,
-    over_latents,
-    paired,
+    sum_shared,
     summed_product,
     summed_square,
+    symmetric_outer,
+    times_shared,
 )
 from svgpbench.ops import Array, Ops, Tree
 from svgpbench.tree import leaves, tree_map
@@ -92,7 +92,7 @@ class GramGradient(NamedTuple):
     slopes: DataSlopes
 
 
-class AtBatch(NamedTuple):
+class BatchTerms(NamedTuple):
     """q in whitened coordinates, and the gradient of the data term at q."""
 
     m: Array  # [P, M]
@@ -101,38 +101,40 @@ class AtBatch(NamedTuple):
     JW: Array  # [P, M, b]
     direct: Array  # [P, M, b], JWD, or (J − 1 + v_i)WD where q(f|u) is narrower than p(f|u)
     slopes: DataSlopes
-    taken: Array | None  # [P, b], 1 − v_i; None where q(f|u) = p(f|u)
+    removed_fraction: Array | None  # [P, b], 1 − v_i; None where q(f|u) = p(f|u)
 
 
-def at_batch(ops: Ops, f: Cross, data: DataTerm, q: Whitened) -> AtBatch:
+def batch_terms(ops: Ops, f: Cross, data: DataTerm, q: Whitened) -> BatchTerms:
     """Compute the quantities that W̄ and H share."""
     W = ops.solve_triangular(f.L, f.Kuf)
     J = ops.eye(q.m.shape[-1]) - q.S
-    JW = of_each(ops, J, W)
-    taken, by = narrowing(ops, f, data, W)
-    slopes = data_slopes(ops, data, q.m, W, f.kff - ops.sum(W * JW, axis=-2) - by, taken)
-    direct = (JW if taken is None else JW - W * taken[..., None, :]) * slopes.beta[..., None, :]
-    return AtBatch(q.m, W, J, JW, direct, slopes, taken)
+    JW = times_shared(ops, J, W)
+    fraction, removed = removed_variance(ops, f, data, W)
+    slopes = data_slopes(ops, data, q.m, W, f.kff - ops.sum(W * JW, axis=-2) - removed, fraction)
+    direct = JW if fraction is None else JW - W * fraction[..., None, :]
+    return BatchTerms(q.m, W, J, JW, direct * slopes.beta[..., None, :], slopes, fraction)
 
 
-def narrowing(ops: Ops, f: Cross, data: DataTerm, W: Array) -> tuple[Array | None, Array | float]:
+def removed_variance(
+    ops: Ops, f: Cross, data: DataTerm, W: Array
+) -> tuple[Array | None, Array | float]:
     """Return 1 − v [P, b] and (1 − v)d, the reduction of variance; None and 0 if q(f|u) = p(f|u)."""
-    if data.narrowing is None:
+    if data.residual_scale is None:
         return None, 0.0
     d = f.kff - ops.sum(W * W, axis=-2)
-    taken = 1.0 - data.narrowing(ops, data.likelihood, d)
-    by = taken * d
-    return ops.broadcast_to(taken, by.shape), by
+    fraction = 1.0 - data.residual_scale(ops, data.likelihood, d)
+    removed = fraction * d
+    return ops.broadcast_to(fraction, removed.shape), removed
 
 
 def data_slopes(
-    ops: Ops, data: DataTerm, m: Array, W: Array, v: Array, taken: Array | None = None
+    ops: Ops, data: DataTerm, m: Array, W: Array, v: Array, removed_fraction: Array | None = None
 ) -> DataSlopes:
-    """Return the data term's gradient at μ = Wᵀm and v [P, b]; `taken` is as in `narrowing`."""
+    """Return the data term's gradient at μ = Wᵀm and v [P, b]; `removed_fraction` is 1 − v_i [P, b]."""
     _, likelihood, alpha, beta = data.likelihood.expectations(ops, data.y, vecmat(m, W), v)
     alpha, beta = data.scale * alpha, data.scale * beta
     likelihood = tree_map(lambda bar: data.scale * bar, likelihood)
-    kff = -0.5 * (beta if taken is None else (1.0 - taken) * beta)
+    kff = -0.5 * (beta if removed_fraction is None else (1.0 - removed_fraction) * beta)
     return DataSlopes(alpha, beta, kff, matvec(W, alpha), likelihood)
 
 
@@ -142,14 +144,14 @@ def unwhitened(ops: Ops, f: Cross, slopes: DataSlopes, W_bar: Array, square: Arr
     return GramGradient(cross, unwhitened_precision(ops, f.L, square), slopes)
 
 
-def pulled_back(
+def pull_back(
     ops: Ops, cov: DifferentiableCovariance, Z: Tree, X: Array, bar: GramGradient
 ) -> BoundGradient:
     """Return the gradient in the parameters and Z, given the gradient in the blocks."""
     kernels = leaves(cov.parameters)[0].shape[0]
     from_square = cov.pull_square(Z, bar.square)
     from_cross = cov.pull_cross(Z, X, bar.cross)
-    from_diagonal = cov.pull_diagonal(X, over_latents(ops, bar.slopes.kff, kernels))
+    from_diagonal = cov.pull_diagonal(X, sum_shared(ops, bar.slopes.kff, kernels))
     return BoundGradient(
         total(ops, from_square.parameters, from_cross.parameters, from_diagonal),
         bar.slopes.likelihood,
@@ -160,26 +162,26 @@ def pulled_back(
 # --- gradients, by what is held fixed while θ moves ----------------------------------------------
 
 
-def whitened_held(ops: Ops, f: Cross, data: DataTerm, q: Whitened) -> GramGradient:
+def grad_fixed_whitened(ops: Ops, f: Cross, data: DataTerm, q: Whitened) -> GramGradient:
     """Return the gradient with q(v) held: only W moves with L, and H = −W̄Wᵀ."""
-    at = at_batch(ops, f, data, q)
-    return _through_cross(ops, f, at.slopes, _direct(ops, f, at), at.W)
+    terms = batch_terms(ops, f, data, q)
+    return _through_cross(ops, f, terms.slopes, _direct(ops, f, terms), terms.W)
 
 
-def factor_held(ops: Ops, f: Cross, data: DataTerm, m: Array, chol: Array) -> GramGradient:
+def grad_fixed_factor(ops: Ops, f: Cross, data: DataTerm, m: Array, chol: Array) -> GramGradient:
     """Return the gradient with q(v) held, given the lower factor of S.
 
     S itself is not formed: JW = W − Rᵀ(RW) with R = cholᵀ.
     """
     W = ops.solve_triangular(f.L, f.Kuf)
     R = ops.matrix_transpose(chol)  # [P, M, M]
-    RW = of_each(ops, R, W)
-    taken, by = narrowing(ops, f, data, W)
-    v = f.kff - ops.sum(W * W, axis=-2) + ops.sum(RW * RW, axis=-2) - by
-    slopes = data_slopes(ops, data, m, W, v, taken)
+    RW = times_shared(ops, R, W)
+    fraction, removed = removed_variance(ops, f, data, W)
+    v = f.kff - ops.sum(W * W, axis=-2) + ops.sum(RW * RW, axis=-2) - removed
+    slopes = data_slopes(ops, data, m, W, v, fraction)
     SWD = summed_product(ops, R, RW * slopes.beta[..., None, :], f.L.shape[0])
-    own = over_latents(ops, -2.0 * slopes.kff[..., None, :], f.L.shape[0])  # v_i D
-    W_bar = outer_sum(ops, m, slopes.alpha, f.L.shape[0]) + own * W - SWD
+    scaled_beta = sum_shared(ops, -2.0 * slopes.kff[..., None, :], f.L.shape[0])  # v_i D
+    W_bar = outer_sum(ops, m, slopes.alpha, f.L.shape[0]) + scaled_beta * W - SWD
     return _through_cross(ops, f, slopes, W_bar, W)
 
 
@@ -189,90 +191,92 @@ def _through_cross(ops: Ops, f: Cross, slopes: DataSlopes, W_bar: Array, W: Arra
     return unwhitened(ops, f, slopes, W_bar, lower_symmetrised(ops, H))
 
 
-def posterior_held(ops: Ops, f: Cross, data: DataTerm, q: Whitened) -> GramGradient:
+def grad_fixed_posterior(ops: Ops, f: Cross, data: DataTerm, q: Whitened) -> GramGradient:
     """Return the gradient with q(u) held: H = X + Xᵀ − J + mmᵀ − gmᵀ − mgᵀ, X = WD(W/2 − JW)ᵀ."""
-    at, kernels = at_batch(ops, f, data, q), f.L.shape[0]
-    half = 0.5 * at.W if at.taken is None else (0.5 + 0.5 * at.taken[..., None, :]) * at.W
-    half = (half - at.JW) * at.slopes.beta[..., None, :]
-    X = _product(ops, at.W, over_latents(ops, half, kernels))
-    rank = paired(at.m, 0.5 * at.m - at.slopes.g)
-    H = X + ops.matrix_transpose(X) + over_latents(ops, rank - at.J, kernels)
-    return unwhitened(ops, f, at.slopes, _direct(ops, f, at), 0.5 * H)
+    terms, kernels = batch_terms(ops, f, data, q), f.L.shape[0]
+    half = 0.5 * terms.W
+    if terms.removed_fraction is not None:
+        half = (0.5 + 0.5 * terms.removed_fraction[..., None, :]) * terms.W
+    half = (half - terms.JW) * terms.slopes.beta[..., None, :]
+    X = _product(ops, terms.W, sum_shared(ops, half, kernels))
+    rank = symmetric_outer(terms.m, 0.5 * terms.m - terms.slopes.g)
+    H = X + ops.matrix_transpose(X) + sum_shared(ops, rank - terms.J, kernels)
+    return unwhitened(ops, f, terms.slopes, _direct(ops, f, terms), 0.5 * H)
 
 
-def projected_held(ops: Ops, f: Cross, data: DataTerm, q: Whitened) -> GramGradient:
+def grad_fixed_projected(ops: Ops, f: Cross, data: DataTerm, q: Whitened) -> GramGradient:
     """Return the gradient with K⁻¹λ̄₁ and K⁻¹Λ̄₂K⁻¹ held.
 
     H = −J² − JWD(JW)ᵀ + m(h + m/2)ᵀ + (h + m/2)mᵀ, h = S(g − m) − g.
     """
 
-    def beside(J: Array, g: Array) -> Array:
-        rest = g - q.m
-        h = rest - matvec(J, rest) - g
+    def x_of(J: Array, g: Array) -> Array:
+        gap = g - q.m
+        h = gap - matvec(J, gap) - g
         return h + 0.5 * q.m
 
-    return _explained(ops, f, data, q, beside)
+    return _grad_explained(ops, f, data, q, x_of)
 
 
-def weights_held(ops: Ops, f: Cross, data: DataTerm, q: Whitened) -> GramGradient:
+def grad_fixed_weights(ops: Ops, f: Cross, data: DataTerm, q: Whitened) -> GramGradient:
     """Return the gradient with K⁻¹m and S⁻¹ − K⁻¹ (of u) held: H = −(J² + JWD(JW)ᵀ + mmᵀ)."""
-    return _explained(ops, f, data, q, lambda J, g: -0.5 * q.m)
+    return _grad_explained(ops, f, data, q, lambda J, g: -0.5 * q.m)
 
 
-def _explained(
+def _grad_explained(
     ops: Ops,
     f: Cross,
     data: DataTerm,
     q: Whitened,
-    beside: Callable[[Array, Array], Array],
+    x_of: Callable[[Array, Array], Array],
 ) -> GramGradient:
-    """Return the gradient for H = −J² − JWD(JW)ᵀ + mxᵀ + xmᵀ with x = beside(J, g) [P, M]."""
-    if data.narrowing is not None:
-        return _explained_narrower(ops, f, data, q, beside)
+    """Return the gradient for H = −J² − JWD(JW)ᵀ + mxᵀ + xmᵀ with x = x_of(J, g) [P, M]."""
+    if data.residual_scale is not None:
+        return _grad_explained_scaled(ops, f, data, q, x_of)
     J = ops.eye(q.m.shape[-1]) - q.S
     W = ops.solve_triangular(f.L, f.Kuf)
-    each = _explained_each if f.L.shape[0] == J.shape[0] else _explained_together
-    return each(ops, f, data, q.m, J, W, beside)
+    grad = _grad_explained_separate if f.L.shape[0] == J.shape[0] else _grad_explained_shared
+    return grad(ops, f, data, q.m, J, W, x_of)
 
 
-def _explained_each(
+def _grad_explained_separate(
     ops: Ops,
     f: Cross,
     data: DataTerm,
     m: Array,
     J: Array,
     W: Array,
-    beside: Callable[[Array, Array], Array],
+    x_of: Callable[[Array, Array], Array],
 ) -> GramGradient:
     """Return the gradient if every latent has its own kernel, by V = L⁻ᵀJ."""
     V = ops.solve_triangular(f.L, J, transpose=True)
     Y = V @ W
     slopes = data_slopes(ops, data, m, W, f.kff - ops.sum(f.Kuf * Y, axis=-2))
     YD = Y * slopes.beta[..., None, :]
-    vectors = ops.concat([m[..., None], beside(J, slopes.g)[..., None]], axis=-1)
+    vectors = ops.concat([m[..., None], x_of(J, slopes.g)[..., None]], axis=-1)
     vectors = ops.solve_triangular(f.L, vectors, transpose=True)
     a, x = vectors[..., 0], vectors[..., 1]
-    rank = paired(a, x)
+    rank = symmetric_outer(a, x)
     square = 0.5 * (rank - symmetric_product(ops, V, V) - symmetric_product(ops, YD, Y))
     return GramGradient(YD + outer(a, slopes.alpha), square, slopes)
 
 
-def _explained_together(
+def _grad_explained_shared(
     ops: Ops,
     f: Cross,
     data: DataTerm,
     m: Array,
     J: Array,
     W: Array,
-    beside: Callable[[Array, Array], Array],
+    x_of: Callable[[Array, Array], Array],
 ) -> GramGradient:
     """Return the gradient if all latents share a kernel, by one H and one solve for all."""
     across, kernels = ops.matrix_transpose(W), f.L.shape[0]
     rows = across @ J  # [P, b, M], (JW)ᵀ
     slopes = data_slopes(ops, data, m, W, f.kff - ops.sum(across * rows, axis=-1))
     weighted = slopes.beta[..., None] * rows
-    direct = ops.matrix_transpose(over_latents(ops, weighted, kernels))
-    rank = outer_sum(ops, m, beside(J, slopes.g), kernels)
+    direct = ops.matrix_transpose(sum_shared(ops, weighted, kernels))
+    rank = outer_sum(ops, m, x_of(J, slopes.g), kernels)
     H = (
         rank
         + ops.matrix_transpose(rank)
@@ -283,25 +287,29 @@ def _explained_together(
     return unwhitened(ops, f, slopes, W_bar, 0.5 * H)
 
 
-def _explained_narrower(
+def _grad_explained_scaled(
     ops: Ops,
     f: Cross,
     data: DataTerm,
     q: Whitened,
-    beside: Callable[[Array, Array], Array],
+    x_of: Callable[[Array, Array], Array],
 ) -> GramGradient:
-    """Return the gradient of `_explained` if q(f|u) is narrower than p(f|u).
+    """Return the gradient of `_grad_explained` if q(f|u) is narrower than p(f|u).
 
     By W(tDt)Wᵀ − JWD(JW)ᵀ = sym((tW − JW)D(tW + JW)ᵀ), t² = 1 − v_i, the gradient in K(Z, Z) takes no
     further product over the batch. The gradient in K(Z, X) takes a solve.
     """
-    at = at_batch(ops, f, data, q)
-    assert at.taken is not None
-    t = at.W * ops.sqrt(ops.maximum(at.taken, 0.0))[..., None, :]
-    X = _product(ops, (t - at.JW) * at.slopes.beta[..., None, :], t + at.JW)
-    H = 0.5 * (X + ops.matrix_transpose(X)) - at.J @ at.J + paired(at.m, beside(at.J, at.slopes.g))
-    H = over_latents(ops, H, f.L.shape[0])
-    return unwhitened(ops, f, at.slopes, _direct(ops, f, at), 0.5 * H)
+    terms = batch_terms(ops, f, data, q)
+    assert terms.removed_fraction is not None
+    t = terms.W * ops.sqrt(ops.maximum(terms.removed_fraction, 0.0))[..., None, :]
+    X = _product(ops, (t - terms.JW) * terms.slopes.beta[..., None, :], t + terms.JW)
+    H = (
+        0.5 * (X + ops.matrix_transpose(X))
+        - terms.J @ terms.J
+        + symmetric_outer(terms.m, x_of(terms.J, terms.slopes.g))
+    )
+    H = sum_shared(ops, H, f.L.shape[0])
+    return unwhitened(ops, f, terms.slopes, _direct(ops, f, terms), 0.5 * H)
 
 
 class DualGradient(NamedTuple):
@@ -311,47 +319,53 @@ class DualGradient(NamedTuple):
     C: Array  # [P, M, M], symmetric
 
 
-def dual_gradient(ops: Ops, at: AtBatch) -> DualGradient:
+def dual_gradient(ops: Ops, terms: BatchTerms) -> DualGradient:
     """Compute c̄ = S(g − m) and C̄ = −½S(C − WDWᵀ)S − sym(c̄mᵀ), where SCS = J − J²."""
-    rest = at.slopes.g - at.m
-    c = rest - matvec(at.J, rest)
-    SW = at.W - at.JW
-    SPS = _product(ops, SW * at.slopes.beta[..., None, :], SW)
-    return DualGradient(c, 0.5 * (SPS - at.J + at.J @ at.J - paired(c, at.m)))
+    gap = terms.slopes.g - terms.m
+    c = gap - matvec(terms.J, gap)
+    SW = terms.W - terms.JW
+    SPS = _product(ops, SW * terms.slopes.beta[..., None, :], SW)
+    return DualGradient(c, 0.5 * (SPS - terms.J + terms.J @ terms.J - symmetric_outer(c, terms.m)))
 
 
-def sums_held(ops: Ops, f: Cross, data: DataTerm, q: Whitened, c: Array, C: Array) -> GramGradient:
+def grad_fixed_sums(
+    ops: Ops, f: Cross, data: DataTerm, q: Whitened, c: Array, C: Array
+) -> GramGradient:
     """Return the gradient with λ̄₁ and Λ̄₂ held: H = −2C̄C − c̄cᵀ − W̄Wᵀ."""
-    at = at_batch(ops, f, data, q)
-    bar, W_bar = dual_gradient(ops, at), _direct(ops, f, at)
-    own = over_latents(ops, -2.0 * (bar.C @ C) - outer(bar.c, c), f.L.shape[0])
-    H = own - _product(ops, W_bar, at.W)
-    return unwhitened(ops, f, at.slopes, W_bar, lower_symmetrised(ops, H))
+    terms = batch_terms(ops, f, data, q)
+    bar, W_bar = dual_gradient(ops, terms), _direct(ops, f, terms)
+    dual = sum_shared(ops, -2.0 * (bar.C @ C) - outer(bar.c, c), f.L.shape[0])
+    H = dual - _product(ops, W_bar, terms.W)
+    return unwhitened(ops, f, terms.slopes, W_bar, lower_symmetrised(ops, H))
 
 
-def sites_held(
+def grad_fixed_sites(
     ops: Ops, f: Cross, data: DataTerm, q: Whitened, lambda1: Array, beta: Array
 ) -> GramGradient:
     """Return the gradient with every site (λ₁, β) [P, n] held, divided by the likelihood's precision.
 
     W̄ has the further terms 2C̄W diag β + c̄λ₁ᵀ.
     """
-    at = at_batch(ops, f, data, q)
-    bar = dual_gradient(ops, at)
-    CW = bar.C @ at.W
+    terms = batch_terms(ops, f, data, q)
+    bar = dual_gradient(ops, terms)
+    CW = bar.C @ terms.W
     through = 2.0 * CW * beta[..., None, :] + outer(bar.c, lambda1)
-    W_bar = _direct(ops, f, at) + over_latents(ops, through, f.L.shape[0])
-    in_unit = ops.sum(beta * ops.sum(at.W * CW, axis=-2)) + ops.sum(lambda1 * vecmat(bar.c, at.W))
+    W_bar = _direct(ops, f, terms) + sum_shared(ops, through, f.L.shape[0])
+    in_unit = ops.sum(beta * ops.sum(terms.W * CW, axis=-2)) + ops.sum(
+        lambda1 * vecmat(bar.c, terms.W)
+    )
     unit = data.likelihood.site_precision(ops)
     precision = data.likelihood.pull_site_precision(ops, in_unit / unit)
-    slopes = at.slopes._replace(likelihood=total(ops, at.slopes.likelihood, precision))
-    return _through_cross(ops, f, slopes, W_bar, at.W)
+    slopes = terms.slopes._replace(likelihood=total(ops, terms.slopes.likelihood, precision))
+    return _through_cross(ops, f, slopes, W_bar, terms.W)
 
 
-def _direct(ops: Ops, f: Cross, at: AtBatch) -> Array:
+def _direct(ops: Ops, f: Cross, terms: BatchTerms) -> Array:
     """Return W̄ [Q, M, b] with q(v) held."""
     kernels = f.L.shape[0]
-    return outer_sum(ops, at.m, at.slopes.alpha, kernels) + over_latents(ops, at.direct, kernels)
+    return outer_sum(ops, terms.m, terms.slopes.alpha, kernels) + sum_shared(
+        ops, terms.direct, kernels
+    )
 
 
 def _product(ops: Ops, x: Array, y: Array) -> Array:

@@ -22,7 +22,7 @@ from svgpbench.numerics.gaussian import LOG_2PI, Factor, Prior, log_determinant,
 from svgpbench.ops import Array, Ops
 
 
-def gaussian_only(likelihood: Likelihood) -> str:
+def gaussian_noise_only(likelihood: Likelihood) -> str:
     """Return the reason why a method for Gaussian noise refuses a likelihood; empty if it is Gaussian."""
     return "" if isinstance(likelihood, GaussianLikelihood) else "it has Gaussian noise only"
 
@@ -66,7 +66,7 @@ class SGPR(DualPosterior):
     )
 
     def refuses(self, likelihood: Likelihood) -> str:
-        return gaussian_only(likelihood)
+        return gaussian_noise_only(likelihood)
 
     def initial_state(self, ops: Ops, p: Prior, latents: int, n: int) -> DualState:
         M = p.L.shape[-1]
@@ -74,10 +74,10 @@ class SGPR(DualPosterior):
 
     def sums(self, ops: Ops, f: Factor, likelihood: Conditional, y: Array) -> Sums:
         """Return the sums over the rows of a batch y [b]."""
-        of_rows = self.residual.of_rows
+        row_gain = self.residual.row_gain
         gain = ops.zeros(())
-        if of_rows is not None:
-            gain = of_rows(ops, likelihood.site_precision(ops) * residual_variance(ops, f))
+        if row_gain is not None:
+            gain = row_gain(ops, likelihood.site_precision(ops) * residual_variance(ops, f))
         return Sums(
             f.W @ ops.matrix_transpose(f.W),
             matvec(f.W, y[None]),
@@ -104,9 +104,9 @@ class SGPR(DualPosterior):
             - ops.sum(q.c_half * q.c_half)
             + precision * residual
         )
-        if self.residual.of_mean is not None:
+        if self.residual.mean_gain is not None:
             mean = precision * residual / sums.count
-            return bound + sums.count * self.residual.of_mean(ops, mean)
+            return bound + sums.count * self.residual.mean_gain(ops, mean)
         return bound + sums.gain
 
     def e_step(

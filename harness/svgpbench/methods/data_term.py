@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 from svgpbench.likelihoods import Conditional
 from svgpbench.ops import Array, Ops
 
-Narrowing: TypeAlias = Callable[[Ops, Conditional, Array], Array]
+ResidualScale: TypeAlias = Callable[[Ops, Conditional, Array], Array]
 """A function of the variance of p(f_i|u) [Q, b].
 
 It returns the variance of q(f_i|u) divided by that of p(f_i|u) [P, b or 1].
@@ -22,4 +22,4 @@ class DataTerm(NamedTuple):
     y: Array  # [b]
     index: Array  # [b], row numbers in the data
     scale: Array  # [], s
-    narrowing: Narrowing | None = None  # None if q(f|u) = p(f|u)
+    residual_scale: ResidualScale | None = None  # None if q(f|u) = p(f|u)

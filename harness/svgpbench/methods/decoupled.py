@@ -13,9 +13,15 @@ from typing import ClassVar, NamedTuple
 from svgpbench.errors import UserError, unknown
 from svgpbench.kernels.bases import Decoupled
 from svgpbench.kernels.covariance import Covariance
+from svgpbench.methods.basis_extension import extend_by_diagonal, extend_moments, zero_pad
 from svgpbench.methods.data_term import DataTerm
-from svgpbench.methods.gram_columns import Columns, all_columns, drawn_columns, no_columns, product
-from svgpbench.methods.larger_basis import grown_moments, padded, with_diagonal
+from svgpbench.methods.gram_columns import (
+    Columns,
+    all_columns,
+    no_columns,
+    product,
+    sampled_columns,
+)
 from svgpbench.methods.method import Method
 from svgpbench.methods.method_info import MethodInfo
 from svgpbench.numerics.adam import AdamState, adam_ascent, adam_start
@@ -138,8 +144,8 @@ class DecoupledSVGP(Method[DecoupledPrior, DecoupledFactor, DecoupledState, Fact
         basis_points: Array | tuple[()],
     ) -> DecoupledFactor:
         alpha, beta = self.bases(ops, inducing)
-        drawn = not isinstance(basis_points, tuple)
-        columns = drawn_columns(ops, cov, alpha, basis_points) if drawn else p.columns
+        sampled = not isinstance(basis_points, tuple)
+        columns = sampled_columns(ops, cov, alpha, basis_points) if sampled else p.columns
         blocks = (cov.cross(alpha, X), cov.cross(beta, X), cov.diagonal(X))
         return DecoupledFactor(columns, p.K_ba, p.K_b, *blocks)
 
@@ -178,10 +184,10 @@ class DecoupledSVGP(Method[DecoupledPrior, DecoupledFactor, DecoupledState, Fact
         return MeanPrecision(g_a, ops.tril(by_data - SL @ (ops.matrix_transpose(L_B) @ SL)))
 
     def factorise(
-        self, ops: Ops, at: DecoupledPrior | DecoupledFactor, state: DecoupledState
+        self, ops: Ops, blocks: DecoupledPrior | DecoupledFactor, state: DecoupledState
     ) -> FactorisedDecoupled:
         half = ops.matrix_transpose(state.q.L_B)
-        H = ops.eye(half.shape[-1]) + half @ at.K_b @ state.q.L_B
+        H = ops.eye(half.shape[-1]) + half @ blocks.K_b @ state.q.L_B
         L_H = ops.cholesky(H)
         return FactorisedDecoupled(state.q.a, L_H, ops.solve_triangular(L_H, half))
 
@@ -207,14 +213,16 @@ class DecoupledSVGP(Method[DecoupledPrior, DecoupledFactor, DecoupledState, Fact
     def grow(self, ops: Ops, p: DecoupledPrior, state: DecoupledState) -> DecoupledState:
         """Return a state with exactly the same mean; the variance falls by the order of START²."""
         P, (M_b, M_a) = state.q.a.shape[0], p.K_ba.shape[-2:]
-        L_B = with_diagonal(ops, state.q.L_B, M_b, START)
-        q = MeanPrecision(padded(ops, state.q.a, (P, M_a)), L_B)
+        L_B = extend_by_diagonal(ops, state.q.L_B, M_b, START)
+        q = MeanPrecision(zero_pad(ops, state.q.a, (P, M_a)), L_B)
         adam = state.adam
-        return DecoupledState(q, grown_moments(ops, adam, q) if isinstance(adam, AdamState) else ())
+        return DecoupledState(
+            q, extend_moments(ops, adam, q) if isinstance(adam, AdamState) else ()
+        )
 
     def posterior(
-        self, ops: Ops, at: DecoupledPrior | DecoupledFactor, q: FactorisedDecoupled
+        self, ops: Ops, blocks: DecoupledPrior | DecoupledFactor, q: FactorisedDecoupled
     ) -> tuple[Array, Array]:
         """Return K_βα a and K_β − K_βCK_β, the mean and covariance of q at β."""
-        TK = q.T @ at.K_b
-        return matvec(at.K_ba, q.a), at.K_b - ops.matrix_transpose(TK) @ TK
+        TK = q.T @ blocks.K_b
+        return matvec(blocks.K_ba, q.a), blocks.K_b - ops.matrix_transpose(TK) @ TK

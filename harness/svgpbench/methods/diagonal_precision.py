@@ -25,8 +25,8 @@ from svgpbench.likelihoods import Conditional
 from svgpbench.methods.adjoint import (
     Cross,
     GramGradient,
-    projected_held,
-    weights_held,
+    grad_fixed_projected,
+    grad_fixed_weights,
 )
 from svgpbench.methods.data_term import DataTerm
 from svgpbench.methods.dual import DualSVGP, FactorisedDual
@@ -73,7 +73,7 @@ class DiagonalPrecision(CoupledMethod[DiagonalState, FactorisedDual]):
 
     Options: `optimiser` of the E-step (exact, projected-b, projected-a, adam); `start` at the prior
     (μ = 0, g = 0) or at `unit` g as in Kobe 2021, Sec. 4.2.1 (μ = 0, g = 1), where Adam on softplus⁻¹ g
-    has to start; `tying`, what the M-step holds while θ moves: the `weights` μ and g as Kobe 2021 does
+    has to start; `tying`, what the M-step fixes while θ moves: the `weights` μ and g as Kobe 2021 does
     (joint gradients at fixed (μ, g)), or, as t-SVGP's `tied-projected`, S⁻¹m and g.
     """
 
@@ -123,8 +123,8 @@ class DiagonalPrecision(CoupledMethod[DiagonalState, FactorisedDual]):
         g = zeros if self.starts_at_prior else zeros + 1.0
         adam: Ascent | tuple[()] = ()
         if self.first_order:
-            at = Slope(zeros, zeros + SOFTPLUS_INVERSE_OF_1)
-            adam = Ascent(at, adam_start(ops, at))
+            parameters = Slope(zeros, zeros + SOFTPLUS_INVERSE_OF_1)
+            adam = Ascent(parameters, adam_start(ops, parameters))
         return DiagonalState(zeros, g, ops.zeros(()), adam)
 
     def e_step(
@@ -149,16 +149,16 @@ class DiagonalPrecision(CoupledMethod[DiagonalState, FactorisedDual]):
             target = _projected_target(ops, f, beta)
         if self.optimiser == "projected-a":
             # θ₁ moves to A(α + βAᵀm): add what the kept diagonal of the precision leaves out
-            own = beta * ops.sum(f.W * mean[..., None], axis=-2)
-            kept = matvec(ops.matrix_transpose(f.L), target * matvec(f.L, mean))
-            pull = pull + matvec(f.W, own) - kept
-        retreat = data.likelihood.retreats
-        return _natural_step(ops, f, state, target, pull, rate, retreat)
+            beta_mean = beta * ops.sum(f.W * mean[..., None], axis=-2)
+            diagonal_part = matvec(ops.matrix_transpose(f.L), target * matvec(f.L, mean))
+            pull = pull + matvec(f.W, beta_mean) - diagonal_part
+        extra_halving = data.likelihood.retreats
+        return _natural_step(ops, f, state, target, pull, rate, extra_halving)
 
-    def factorise(self, ops: Ops, at: Whitener, state: DiagonalState) -> FactorisedDual:
+    def factorise(self, ops: Ops, blocks: Whitener, state: DiagonalState) -> FactorisedDual:
         """Factorise B = I + LᵀGL, and compute L_B⁻¹c with B⁻¹c = Lᵀμ."""
-        L_B = ops.cholesky(_whitened_precision(ops, at.L, state.g))
-        mean = matvec(ops.matrix_transpose(at.L), state.mu)
+        L_B = ops.cholesky(_whitened_precision(ops, blocks.L, state.g))
+        mean = matvec(ops.matrix_transpose(blocks.L), state.mu)
         return FactorisedDual(L_B, matvec(ops.matrix_transpose(L_B), mean))
 
     def marginals(self, ops: Ops, f: Factor, q: FactorisedDual) -> tuple[Array, Array]:
@@ -169,17 +169,17 @@ class DiagonalPrecision(CoupledMethod[DiagonalState, FactorisedDual]):
         """Compute ½(μᵀKμ + tr B⁻¹ − M + log|B|) (Kobe 2021, Eq. 3.7)."""
         return DUAL.kl(ops, f, q)
 
-    def posterior(self, ops: Ops, at: Whitener, q: FactorisedDual) -> tuple[Array, Array]:
+    def posterior(self, ops: Ops, blocks: Whitener, q: FactorisedDual) -> tuple[Array, Array]:
         """Return the mean Kμ and covariance LB⁻¹Lᵀ (Kobe 2021, Eq. 3.5)."""
-        return DUAL.posterior(ops, at, q)
+        return DUAL.posterior(ops, blocks, q)
 
     def adjoint(
         self, ops: Ops, f: Cross, data: DataTerm, q: FactorisedDual, state: DiagonalState
     ) -> GramGradient:
-        held = weights_held if self.tying == "weights" else projected_held
-        return held(ops, f, data, DUAL.whitened(ops, q))
+        gradient = grad_fixed_weights if self.tying == "weights" else grad_fixed_projected
+        return gradient(ops, f, data, DUAL.whitened(ops, q))
 
-    def hold(
+    def invariant(
         self, ops: Ops, p: Whitener, likelihood: Conditional, state: DiagonalState
     ) -> DiagonalState:
         """Return the state itself, or the state with S⁻¹m = μ + g∘m in place of μ."""
@@ -188,16 +188,16 @@ class DiagonalPrecision(CoupledMethod[DiagonalState, FactorisedDual]):
         m = matvec(p.L, matvec(ops.matrix_transpose(p.L), state.mu))
         return state._replace(mu=state.mu + state.g * m)
 
-    def tie(
-        self, ops: Ops, at: Whitener, likelihood: Conditional, held: DiagonalState
+    def state_at(
+        self, ops: Ops, blocks: Whitener, likelihood: Conditional, invariant: DiagonalState
     ) -> DiagonalState:
-        """Return the state: `held` itself, or μ = θ₁ − g∘m, m = LB⁻¹Lᵀθ₁, from the held θ₁ = S⁻¹m."""
+        """Return the state: `invariant` itself, or μ = θ₁ − g∘m, m = LB⁻¹Lᵀθ₁, from the fixed θ₁ = S⁻¹m."""
         if self.tying == "weights":
-            return held
-        L_B = ops.cholesky(_whitened_precision(ops, at.L, held.g))
-        half = ops.solve_triangular(L_B, ops.matrix_transpose(at.L) @ held.mu[..., None])
-        m = at.L @ ops.solve_triangular(L_B, half, transpose=True)
-        return held._replace(mu=held.mu - held.g * m[..., 0])
+            return invariant
+        L_B = ops.cholesky(_whitened_precision(ops, blocks.L, invariant.g))
+        half = ops.solve_triangular(L_B, ops.matrix_transpose(blocks.L) @ invariant.mu[..., None])
+        m = blocks.L @ ops.solve_triangular(L_B, half, transpose=True)
+        return invariant._replace(mu=invariant.mu - invariant.g * m[..., 0])
 
 
 def _natural_step(
@@ -207,7 +207,7 @@ def _natural_step(
     target: Array,
     pull: Array,
     rate: Array,
-    retreat: bool,
+    extra_halving: bool,
 ) -> DiagonalState:
     """Return the state after g ← (1 − γ)g + γ·target and S'⁻¹m' = S'⁻¹m + γL⁻ᵀpull, with the new S'.
 
@@ -223,8 +223,8 @@ def _natural_step(
         mu = state.mu + ops.solve_triangular(f.L, move, transpose=True)[..., 0]
         return state._replace(mu=mu, g=g), L_B
 
-    moved, count = halve_until_positive(ops, trial, rate, retreat=retreat)
-    return moved._replace(halvings=state.halvings + count)
+    stepped, count = halve_until_positive(ops, trial, rate, extra_halving=extra_halving)
+    return stepped._replace(halvings=state.halvings + count)
 
 
 def _adam_step(
@@ -232,8 +232,9 @@ def _adam_step(
 ) -> DiagonalState:
     """Return the state after an Adam step on (μ, softplus⁻¹ g); softplus has slope 1 − exp(−g)."""
     slope = slope._replace(g=slope.g * (1.0 - ops.exp(-state.g)))
-    at, moments = adam_ascent(ops, adam.moments, adam.at, slope, rate)
-    return DiagonalState(at.mu, ops.softplus(at.g), state.halvings, Ascent(at, moments))
+    moved, moments = adam_ascent(ops, adam.moments, adam.at, slope, rate)
+    g = ops.softplus(moved.g)
+    return DiagonalState(moved.mu, g, state.halvings, Ascent(moved, moments))
 
 
 def _precision_slope(ops: Ops, f: Factor, q: FactorisedDual, g: Array, beta: Array) -> Array:
@@ -261,9 +262,9 @@ def _projected_target(ops: Ops, f: Factor, beta: Array) -> Array:
 
 def _covariances(ops: Ops, f: Factor, q: FactorisedDual) -> tuple[Array, Array]:
     """Compute S = LB⁻¹Lᵀ [P, M, M] and SA = LB⁻¹W [P, M, b]."""
-    left = ops.solve_triangular(q.L_B, ops.matrix_transpose(f.L))
-    right = ops.solve_triangular(q.L_B, f.W)
-    return ops.matrix_transpose(left) @ left, ops.matrix_transpose(left) @ right
+    half = ops.solve_triangular(q.L_B, ops.matrix_transpose(f.L))
+    half_batch = ops.solve_triangular(q.L_B, f.W)
+    return ops.matrix_transpose(half) @ half, ops.matrix_transpose(half) @ half_batch
 
 
 def _whitened_precision(ops: Ops, L: Array, g: Array) -> Array:

@@ -14,12 +14,12 @@ from typing import Any, ClassVar, NamedTuple
 from svgpbench.errors import UserError, unknown
 from svgpbench.likelihoods import Conditional
 from svgpbench.methods.adjoint import Cross, GramGradient, Whitened
+from svgpbench.methods.basis_extension import zero_pad
 from svgpbench.methods.data_term import DataTerm
-from svgpbench.methods.larger_basis import padded
 from svgpbench.methods.method_info import MethodInfo
 from svgpbench.methods.residual_variance import BoundedMethod
 from svgpbench.methods.step_control import halve_until_positive
-from svgpbench.methods.tying import TYINGS, DualState, Sites, moved_sites
+from svgpbench.methods.tying import TYINGS, DualState, Sites, step_sites
 from svgpbench.numerics.gaussian import (
     Factor,
     Prior,
@@ -50,7 +50,7 @@ def factorised(ops: Ops, state: DualState) -> FactorisedDual:
 class DualPosterior(BoundedMethod[DualState, FactorisedDual]):
     """Base class of methods whose q(u) is given by its whitened dual parameters."""
 
-    def factorise(self, ops: Ops, at: Whitener, state: DualState) -> FactorisedDual:
+    def factorise(self, ops: Ops, blocks: Whitener, state: DualState) -> FactorisedDual:
         return factorised(ops, state)
 
     def marginals(self, ops: Ops, f: Factor, q: FactorisedDual) -> tuple[Array, Array]:
@@ -78,9 +78,9 @@ class DualPosterior(BoundedMethod[DualState, FactorisedDual]):
         m = matvec(ops.matrix_transpose(inverse), q.c_half)
         return Whitened(m, lower_gram(ops, inverse))
 
-    def posterior(self, ops: Ops, at: Whitener, q: FactorisedDual) -> tuple[Array, Array]:
+    def posterior(self, ops: Ops, blocks: Whitener, q: FactorisedDual) -> tuple[Array, Array]:
         """Compute m = L B⁻¹c, S = L B⁻¹Lᵀ (Adam et al. 2021, App. C, Eqs. 47–48)."""
-        half = ops.solve_triangular(q.L_B, ops.matrix_transpose(at.L))  # [P, M, M]
+        half = ops.solve_triangular(q.L_B, ops.matrix_transpose(blocks.L))  # [P, M, M]
         return matvec(ops.matrix_transpose(half), q.c_half), ops.matrix_transpose(half) @ half
 
 
@@ -147,24 +147,26 @@ class DualSVGP(DualPosterior):
         If the likelihood damps negative β, the rate is halved until B is positive definite.
         Source: Adam et al. 2021, Eqs. 22–24, with w_i = L⁻¹k_i in place of k_i.
         """
-        seen = self.seen_by_e_step(ops, f, data, state)
+        term = self.data_for_e_step(ops, f, data, state)
         mu, v = self.marginals(ops, f, self.factorise(ops, f, state))
-        alpha, beta = seen.likelihood.gradients(ops, data.y, mu, v)  # [P, b]
+        alpha, beta = term.likelihood.gradients(ops, data.y, mu, v)  # [P, b]
         lambda1 = beta * mu + alpha
         state = self.with_residual(ops, f, data, beta, state, rate)
 
-        def at(rate: Array) -> DualState:
+        def step(rate: Array) -> DualState:
             return self._step(ops, f, data, lambda1, beta, state, rate)
 
         if not data.likelihood.damps:
-            return at(rate)
+            return step(rate)
 
         def trial(rate: Array) -> tuple[DualState, Array]:
-            moved = at(rate)
-            return moved, self.factorise(ops, f, moved).L_B
+            stepped = step(rate)
+            return stepped, self.factorise(ops, f, stepped).L_B
 
-        moved, halvings = halve_until_positive(ops, trial, rate, retreat=data.likelihood.retreats)
-        return moved._replace(halvings=state.halvings + halvings)
+        stepped, halvings = halve_until_positive(
+            ops, trial, rate, extra_halving=data.likelihood.retreats
+        )
+        return stepped._replace(halvings=state.halvings + halvings)
 
     def _step(
         self,
@@ -183,7 +185,7 @@ class DualSVGP(DualPosterior):
         C = (1.0 - rate) * state.C + target
         if not TYINGS[self.tying].keeps_sites:
             return state._replace(c=c, C=C)
-        sites = moved_sites(ops, state.sites, data, lambda1, beta, rate)
+        sites = step_sites(ops, state.sites, data, lambda1, beta, rate)
         return state._replace(c=c, C=C, sites=sites)
 
     def refuses_growth(self) -> str:
@@ -198,13 +200,15 @@ class DualSVGP(DualPosterior):
         if why := self.refuses_growth():
             raise UserError(why)
         (P, _), M = state.c.shape, p.L.shape[-1]
-        return state._replace(c=padded(ops, state.c, (P, M)), C=padded(ops, state.C, (P, M, M)))
+        return state._replace(c=zero_pad(ops, state.c, (P, M)), C=zero_pad(ops, state.C, (P, M, M)))
 
-    def hold(self, ops: Ops, p: Whitener, likelihood: Conditional, state: DualState) -> Any:
-        return TYINGS[self.tying].hold(ops, p.L, likelihood, state)
+    def invariant(self, ops: Ops, p: Whitener, likelihood: Conditional, state: DualState) -> Any:
+        return TYINGS[self.tying].invariant(ops, p.L, likelihood, state)
 
-    def tie(self, ops: Ops, at: Prior | Factor, likelihood: Conditional, held: Any) -> DualState:
-        return TYINGS[self.tying].tie(ops, at, likelihood, held)
+    def state_at(
+        self, ops: Ops, blocks: Prior | Factor, likelihood: Conditional, invariant: Any
+    ) -> DualState:
+        return TYINGS[self.tying].state_at(ops, blocks, likelihood, invariant)
 
     def adjoint(
         self, ops: Ops, f: Cross, data: DataTerm, q: FactorisedDual, state: DualState

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from svgpbench.likelihoods import Likelihood
-from svgpbench.methods.collapsed import gaussian_only
+from svgpbench.methods.collapsed import gaussian_noise_only
 from svgpbench.methods.data_term import DataTerm
 from svgpbench.methods.full import FullFactor, SitePosterior
 from svgpbench.methods.method_info import MethodInfo
@@ -33,7 +33,7 @@ class GPR(SitePosterior):
     )
 
     def refuses(self, likelihood: Likelihood) -> str:
-        return gaussian_only(likelihood)
+        return gaussian_noise_only(likelihood)
 
     def e_step(self, ops: Ops, f: FullFactor, data: DataTerm, state: Sites, rate: Array) -> Sites:
         """Return the sites of the likelihood itself; the rate and the values in the state are ignored."""

@@ -22,7 +22,7 @@ from svgpbench.methods.mean_covariance import MeanCholeskySVGP
 from svgpbench.methods.method import Method
 from svgpbench.methods.method_info import MethodInfo
 from svgpbench.methods.step_control import halve_until_positive
-from svgpbench.methods.tying import Sites, at_precision, moved_sites, per_unit_precision
+from svgpbench.methods.tying import Sites, at_precision, per_unit_precision, step_sites
 from svgpbench.numerics.gaussian import (
     LOG_2PI,
     cholesky_solve,
@@ -93,8 +93,8 @@ class SitePosterior(Method[FullPrior, FullFactor, Sites, FactorisedSites]):
     def initial_state(self, ops: Ops, p: FullPrior, latents: int, n: int) -> Sites:
         return Sites(ops.zeros((latents, n)), ops.zeros((latents, n)))
 
-    def factorise(self, ops: Ops, at: FullPrior | FullFactor, state: Sites) -> FactorisedSites:
-        K, beta = at.Kff, state.beta
+    def factorise(self, ops: Ops, blocks: FullPrior | FullFactor, state: Sites) -> FactorisedSites:
+        K, beta = blocks.Kff, state.beta
         nothing = 0.0 * beta
         root = _root(ops, ops.where(beta > 0.0, beta, nothing) if self.indefinite else beta)
         scaled = root[..., None] * K  # D^½K [P, n, n]
@@ -136,36 +136,36 @@ class SitePosterior(Method[FullPrior, FullFactor, Sites, FactorisedSites]):
             out = q.withdrawn
             S = f.Kff - ops.matrix_transpose(out.half) @ out.half
             inverse = lower_inverse(ops, out.L_C)
-            both = inverse @ (out.root[..., None] * S * q.root[..., None, :])
+            cross = inverse @ (out.root[..., None] * S * q.root[..., None, :])
             # tr K⁻¹S = tr B₊⁻¹ + tr C⁻¹ − n − ‖L_C⁻¹D₋^½S₊D₊^½‖²
             terms = (
                 terms
                 + ops.sum(inverse * inverse, axis=(-2, -1))
                 - out.L_C.shape[-1]
-                - ops.sum(both * both, axis=(-2, -1))
+                - ops.sum(cross * cross, axis=(-2, -1))
                 + log_determinant(ops, out.L_C)
             )
         return 0.5 * ops.sum(terms)
 
     def posterior(
-        self, ops: Ops, at: FullPrior | FullFactor, q: FactorisedSites
+        self, ops: Ops, blocks: FullPrior | FullFactor, q: FactorisedSites
     ) -> tuple[Array, Array]:
         """Return the mean and covariance of q(f) at all data."""
-        half = ops.solve_triangular(q.L_B, q.root[..., None] * at.Kff)
-        S = at.Kff - ops.matrix_transpose(half) @ half
+        half = ops.solve_triangular(q.L_B, q.root[..., None] * blocks.Kff)
+        S = blocks.Kff - ops.matrix_transpose(half) @ half
         if self.indefinite:
             more = ops.solve_triangular(q.withdrawn.L_C, q.withdrawn.root[..., None] * S)
             S = S + ops.matrix_transpose(more) @ more
         return q.mean, S
 
-    def hold(self, ops: Ops, p: FullPrior, likelihood: Conditional, state: Sites) -> Sites:
+    def invariant(self, ops: Ops, p: FullPrior, likelihood: Conditional, state: Sites) -> Sites:
         """Return the sites per unit precision: the `untied` M-step (Adam et al. 2021, Eq. 15)."""
         return per_unit_precision(ops, likelihood, state)
 
-    def tie(
-        self, ops: Ops, at: FullPrior | FullFactor, likelihood: Conditional, held: Sites
+    def state_at(
+        self, ops: Ops, blocks: FullPrior | FullFactor, likelihood: Conditional, invariant: Sites
     ) -> Sites:
-        return at_precision(ops, likelihood, held)
+        return at_precision(ops, likelihood, invariant)
 
 
 @dataclass(frozen=True)
@@ -205,13 +205,13 @@ class DualVGP(SitePosterior):
         lambda1 = beta * mu + alpha
 
         def trial(rate: Array) -> tuple[Sites, Array]:
-            moved = moved_sites(ops, state, data, lambda1, beta, rate)
-            return moved, self.factorise(ops, f, moved).withdrawn.L_C
+            stepped = step_sites(ops, state, data, lambda1, beta, rate)
+            return stepped, self.factorise(ops, f, stepped).withdrawn.L_C
 
         if self.negative_sites and data.likelihood.damps:
-            retreat = data.likelihood.retreats
-            return halve_until_positive(ops, trial, rate, retreat=retreat)[0]
-        return moved_sites(ops, state, data, lambda1, beta, rate)
+            extra_halving = data.likelihood.retreats
+            return halve_until_positive(ops, trial, rate, extra_halving=extra_halving)[0]
+        return step_sites(ops, state, data, lambda1, beta, rate)
 
     def bound_by_log_partition(
         self, ops: Ops, f: FullFactor, data: DataTerm, state: Sites

@@ -82,15 +82,15 @@ class Move(NamedTuple):
     rate: Array  # []
 
 
-def explained(ops: Ops, at: TwoPartBlocks, a: Array) -> Array:
+def explained(ops: Ops, blocks: TwoPartBlocks, a: Array) -> Array:
     """Return L⁻¹K_βγa [P, M_β]: the function k_γa at β, whitened."""
-    return ops.solve_triangular(at.coupled.L, matvec(at.K_bg, a)[..., None])[..., 0]
+    return ops.solve_triangular(blocks.coupled.L, matvec(blocks.K_bg, a)[..., None])[..., 0]
 
 
-def at_gamma(ops: Ops, at: TwoPartBlocks, x: Array) -> Array:
+def explained_adjoint(ops: Ops, blocks: TwoPartBlocks, x: Array) -> Array:
     """Return K_γβL⁻ᵀx [P, M_γ] for x [P, M_β], the adjoint of `explained`."""
-    half = ops.solve_triangular(at.coupled.L, x[..., None], transpose=True)[..., 0]
-    return vecmat(half, at.K_bg)
+    half = ops.solve_triangular(blocks.coupled.L, x[..., None], transpose=True)[..., 0]
+    return vecmat(half, blocks.K_bg)
 
 
 def _adam(ops: Ops, m: Move) -> TwoPartState:

@@ -32,10 +32,10 @@ def all_columns(ops: Ops, cov: Covariance, basis: Tree) -> Columns:
     return no_columns(ops, cov)._replace(K=cov.cross(basis, basis))
 
 
-def drawn_columns(ops: Ops, cov: Covariance, basis: Tree, basis_points: Array) -> Columns:
+def sampled_columns(ops: Ops, cov: Covariance, basis: Tree, basis_points: Array) -> Columns:
     """Return the columns of `basis_points` [r], which must be distinct."""
-    chosen = tree_map(lambda x: ops.take(x, basis_points, axis=0), basis)
-    return Columns(cov.cross(basis, chosen), basis_points, ops.zeros(()) + cov.jitter)
+    points = tree_map(lambda x: ops.take(x, basis_points, axis=0), basis)
+    return Columns(cov.cross(basis, points), basis_points, ops.zeros(()) + cov.jitter)
 
 
 def product(ops: Ops, columns: Columns, a: Array) -> Array:
@@ -46,5 +46,5 @@ def product(ops: Ops, columns: Columns, a: Array) -> Array:
     if isinstance(columns.basis_points, tuple):
         return matvec(columns.K, a) + columns.jitter * a
     share = columns.K.shape[-2] / columns.K.shape[-1]  # M/r
-    drawn = ops.take(a, columns.basis_points, axis=-1)
-    return share * matvec(columns.K, drawn) + columns.jitter * a
+    sampled = ops.take(a, columns.basis_points, axis=-1)
+    return share * matvec(columns.K, sampled) + columns.jitter * a

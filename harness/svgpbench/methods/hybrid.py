@@ -57,10 +57,10 @@ class HybridSVGP(OrthogonalSVGP):
     def _residue(self, ops: Ops, K: Array, V: Array, W: Array) -> Array:
         return K
 
-    def posterior(self, ops: Ops, at: TwoPartBlocks, q: Factorised) -> tuple[Array, Array]:
+    def posterior(self, ops: Ops, blocks: TwoPartBlocks, q: Factorised) -> tuple[Array, Array]:
         """Return m_β + K_βγa and S, the mean and covariance of q at β."""
-        mean, covariance = super().posterior(ops, at, q)
-        return mean + matvec(at.coupled.L, q.explained), covariance
+        mean, covariance = super().posterior(ops, blocks, q)
+        return mean + matvec(blocks.coupled.L, q.explained), covariance
 
     def _mean(self, f: TwoPartFactor, a: Array, at_beta: Array) -> Array:
         return vecmat(a, f.K_gx)
@@ -73,11 +73,11 @@ class HybridSVGP(OrthogonalSVGP):
         """Return L⁻¹m_β [P, M_β], because ∂_a contains −K_γβK_β⁻¹m_β."""
         return self._whitened_mean(ops, f, q)
 
-    def beside_mean(
+    def coupled_inputs(
         self, ops: Ops, f: TwoPartFactor, data: DataTerm, a: Array
     ) -> tuple[Factor, DataTerm]:
-        coupled, seen = super().beside_mean(ops, f, data, a)
-        return tilted(ops, coupled, seen, -explained(ops, f, a) / data.scale)
+        coupled, term = super().coupled_inputs(ops, f, data, a)
+        return tilted(ops, coupled, term, -explained(ops, f, a) / data.scale)
 
     def _whitened_mean(self, ops: Ops, f: TwoPartFactor, q: Factorised) -> Array:
         """Return L⁻¹m_β [P, M_β] for any coupled method: its marginal means with the identity as W."""

@@ -16,18 +16,18 @@ from svgpbench.methods.adjoint import (
     Cross,
     GramGradient,
     Whitened,
-    factor_held,
-    posterior_held,
-    whitened_held,
+    grad_fixed_factor,
+    grad_fixed_posterior,
+    grad_fixed_whitened,
+)
+from svgpbench.methods.basis_extension import (
+    extend_by_diagonal,
+    extend_factor,
+    extend_mean,
+    extend_moments,
+    zero_pad,
 )
 from svgpbench.methods.data_term import DataTerm
-from svgpbench.methods.larger_basis import (
-    continued_factor,
-    continued_mean,
-    grown_moments,
-    padded,
-    with_diagonal,
-)
 from svgpbench.methods.method_info import MethodInfo
 from svgpbench.methods.residual_variance import BoundedMethod
 from svgpbench.methods.step_control import halve_until_positive
@@ -151,17 +151,17 @@ class MeanCholeskySVGP(BoundedMethod[QState, MeanCholesky]):
         g_mean, g_cov, beta = self._slope_in_covariance(ops, f, data, state, precision)
         state = self.with_residual(ops, f, data, beta, state, rate)
 
-        def at(rate: Array) -> MeanCholesky:
+        def step(rate: Array) -> MeanCholesky:
             return natural_gradient_step(ops, state.q, precision, g_mean, g_cov, rate)
 
         if not self._damps(data.likelihood):
-            return state._replace(q=at(rate))
+            return state._replace(q=step(rate))
 
         def trial(rate: Array) -> tuple[MeanCholesky, Array]:
-            q = at(rate)
+            q = step(rate)
             return q, q.chol  # NaN where the new precision is not positive definite
 
-        q, halvings = halve_until_positive(ops, trial, rate, retreat=data.likelihood.retreats)
+        q, halvings = halve_until_positive(ops, trial, rate, extra_halving=data.likelihood.retreats)
         return state._replace(q=q, halvings=state.halvings + halvings)
 
     def _damps(self, likelihood: Conditional) -> bool:
@@ -197,7 +197,7 @@ class MeanCholeskySVGP(BoundedMethod[QState, MeanCholesky]):
         if not self.residual.moves:
             return ()
         mu, v = self.marginals(ops, f, self.factorise(ops, f, state))
-        return self.seen(ops, f, data, state).likelihood.gradients(ops, data.y, mu, v)[1]
+        return self.data_for_bound(ops, f, data, state).likelihood.gradients(ops, data.y, mu, v)[1]
 
     def _gradients(
         self, ops: Ops, f: Factor, data: DataTerm, state: QState
@@ -208,8 +208,8 @@ class MeanCholeskySVGP(BoundedMethod[QState, MeanCholesky]):
         Source: Salimbeni et al. 2018a, Sec. 2; Adam et al. 2021, App. D.
         """
         mu, v = self.marginals(ops, f, self.factorise(ops, f, state))
-        seen = self.seen_by_e_step(ops, f, data, state)
-        alpha, beta = seen.likelihood.gradients(ops, data.y, mu, v)
+        term = self.data_for_e_step(ops, f, data, state)
+        alpha, beta = term.likelihood.gradients(ops, data.y, mu, v)
         A, P0 = self._projection(ops, f)
         g_mean = data.scale * matvec(A, alpha) - matvec(P0, state.q.mean)
         pull = P0 + symmetric_product(ops, A * (data.scale * beta)[..., None, :], A)
@@ -233,12 +233,12 @@ class MeanCholeskySVGP(BoundedMethod[QState, MeanCholesky]):
         half = ops.solve_triangular(f.L, identity)
         return ops.solve_triangular(f.L, f.W, transpose=True), ops.matrix_transpose(half) @ half
 
-    def factorise(self, ops: Ops, at: Whitener, state: QState) -> MeanCholesky:
+    def factorise(self, ops: Ops, blocks: Whitener, state: QState) -> MeanCholesky:
         """Return (m_v, L_v) of the whitened u = Lv."""
         if self.whiten:
             return state.q
-        mean = ops.solve_triangular(at.L, state.q.mean[..., None])[..., 0]
-        return MeanCholesky(mean, ops.solve_triangular(at.L, state.q.chol))
+        mean = ops.solve_triangular(blocks.L, state.q.mean[..., None])[..., 0]
+        return MeanCholesky(mean, ops.solve_triangular(blocks.L, state.q.chol))
 
     def marginals(self, ops: Ops, f: Factor, q: MeanCholesky) -> tuple[Array, Array]:
         """Compute μ = wᵀm_v, v = κ − wᵀw + ‖L_vᵀw‖² (Hensman et al. 2013, Eq. 5)."""
@@ -262,14 +262,16 @@ class MeanCholeskySVGP(BoundedMethod[QState, MeanCholesky]):
     ) -> GramGradient:
         M, b = f.Kuf.shape[-2:]
         if self.whiten and b < M:  # forming S takes 2M³, more than a second product with W
-            return factor_held(ops, f, data, q.mean, q.chol)
+            return grad_fixed_factor(ops, f, data, q.mean, q.chol)
         whitened = Whitened(q.mean, q.chol @ ops.matrix_transpose(q.chol))
-        return (whitened_held if self.whiten else posterior_held)(ops, f, data, whitened)
+        return (grad_fixed_whitened if self.whiten else grad_fixed_posterior)(
+            ops, f, data, whitened
+        )
 
-    def posterior(self, ops: Ops, at: Whitener, q: MeanCholesky) -> tuple[Array, Array]:
+    def posterior(self, ops: Ops, blocks: Whitener, q: MeanCholesky) -> tuple[Array, Array]:
         """Return the mean L m_v and covariance L S_v Lᵀ of q(u)."""
-        chol = at.L @ q.chol
-        return matvec(at.L, q.mean), chol @ ops.matrix_transpose(chol)
+        chol = blocks.L @ q.chol
+        return matvec(blocks.L, q.mean), chol @ ops.matrix_transpose(chol)
 
     def refuses_growth(self) -> str:
         return ""
@@ -278,11 +280,11 @@ class MeanCholeskySVGP(BoundedMethod[QState, MeanCholesky]):
         mean, chol = state.q
         P, M = mean.shape[0], p.L.shape[-1]
         if self.whiten:
-            q = MeanCholesky(padded(ops, mean, (P, M)), with_diagonal(ops, chol, M))
+            q = MeanCholesky(zero_pad(ops, mean, (P, M)), extend_by_diagonal(ops, chol, M))
         else:
-            q = MeanCholesky(continued_mean(ops, p.L, mean), continued_factor(ops, p.L, chol))
+            q = MeanCholesky(extend_mean(ops, p.L, mean), extend_factor(ops, p.L, chol))
         adam = state.adam
-        moments = grown_moments(ops, adam, q) if isinstance(adam, AdamState) else ()
+        moments = extend_moments(ops, adam, q) if isinstance(adam, AdamState) else ()
         return state._replace(q=q, adam=moments)
 
 

@@ -1,4 +1,4 @@
-"""The interface of a method: a parameterization of q(u), its E-step, and what its M-step holds fixed.
+"""The interface of a method: a parameterization of q(u), its E-step, and the invariant of its M-step.
 
 A method is a frozen value object of pure functions over `Ops`. It asks a `Covariance` for the blocks it
 needs, and sees the likelihood bound to its parameters, never θ. Its state is a NamedTuple of arrays with
@@ -6,7 +6,7 @@ a leading latent axis P. The arguments have the same names everywhere:
 
 * `p`: the blocks that θ and the bases determine, reused while θ is fixed.
 * `f`: the blocks in `p` that a batch needs, and those of the batch itself.
-* `at`: either `p` or `f`.
+* `blocks`: either `p` or `f`.
 * `q`: the state, factorised at these blocks.
 * `data`: a batch's part of the bound.
 """
@@ -25,7 +25,7 @@ from svgpbench.methods.adjoint import (
     BoundGradient,
     Cross,
     GramGradient,
-    pulled_back,
+    pull_back,
 )
 from svgpbench.methods.data_term import DataTerm
 from svgpbench.methods.method_info import MethodInfo
@@ -35,13 +35,13 @@ from svgpbench.ops import Array, Ops, Tree
 
 PriorBlocks = TypeVar("PriorBlocks")  # type of `p`
 BatchBlocks = TypeVar("BatchBlocks")  # type of `f`
-State = TypeVar("State")  # by default also what an M-step holds fixed
+State = TypeVar("State")  # by default also the invariant of an M-step
 Factorised = TypeVar("Factorised")  # type of `q`
 
 
 @dataclass(frozen=True)
 class Method(ABC, Generic[PriorBlocks, BatchBlocks, State, Factorised]):
-    """A parameterization of q(f), its E-step, and what its M-step holds fixed.
+    """A parameterization of q(f), its E-step, and the invariant of its M-step.
 
     The four type parameters are NamedTuples that only the functions of one family read. The bases are not
     among them: only θ and the kernel know whether a basis is an array or `Features`.
@@ -109,7 +109,7 @@ class Method(ABC, Generic[PriorBlocks, BatchBlocks, State, Factorised]):
         """Return the state after one step on q at fixed θ; `rate` is []."""
 
     @abstractmethod
-    def factorise(self, ops: Ops, at: PriorBlocks | BatchBlocks, state: State) -> Factorised:
+    def factorise(self, ops: Ops, blocks: PriorBlocks | BatchBlocks, state: State) -> Factorised:
         """Return the factorised state, which marginals, KL and posterior share."""
 
     @abstractmethod
@@ -125,7 +125,7 @@ class Method(ABC, Generic[PriorBlocks, BatchBlocks, State, Factorised]):
 
     @abstractmethod
     def posterior(
-        self, ops: Ops, at: PriorBlocks | BatchBlocks, q: Factorised
+        self, ops: Ops, blocks: PriorBlocks | BatchBlocks, q: Factorised
     ) -> tuple[Array, Array]:
         """Return the mean [P, M] and covariance [P, M, M] of q at the covariance's inducing inputs."""
 
@@ -134,13 +134,13 @@ class Method(ABC, Generic[PriorBlocks, BatchBlocks, State, Factorised]):
 
         Source: Hensman et al. 2013, Eq. 3; Adam et al. 2021, Eq. 8.
         """
-        data = self.seen(ops, f, data, state)
+        data = self.data_for_bound(ops, f, data, state)
         q = self.factorise(ops, f, state)
         mu, v = self.marginals(ops, f, q)
         V = data.likelihood.variational_expectations(ops, data.y, mu, v)
         return data.scale * ops.sum(V) - self.kl(ops, f, q)
 
-    def seen(self, ops: Ops, f: BatchBlocks, data: DataTerm, state: State) -> DataTerm:
+    def data_for_bound(self, ops: Ops, f: BatchBlocks, data: DataTerm, state: State) -> DataTerm:
         """Return the data term that the bound uses; by default `data`, at the marginals of q itself."""
         return data
 
@@ -155,18 +155,18 @@ class Method(ABC, Generic[PriorBlocks, BatchBlocks, State, Factorised]):
         """
         raise UserError(self.refuses_growth())
 
-    def hold(self, ops: Ops, p: PriorBlocks, likelihood: Conditional, state: State) -> Any:
-        """Return what the M-step holds fixed while θ moves; by default the state itself."""
+    def invariant(self, ops: Ops, p: PriorBlocks, likelihood: Conditional, state: State) -> Any:
+        """Return the quantity that an M-step fixes while θ moves; by default the state itself."""
         return state
 
-    def tie(
-        self, ops: Ops, at: PriorBlocks | BatchBlocks, likelihood: Conditional, held: Any
+    def state_at(
+        self, ops: Ops, blocks: PriorBlocks | BatchBlocks, likelihood: Conditional, invariant: Any
     ) -> State:
-        """Return the state at another θ from what is held fixed.
+        """Return the state at another θ from the invariant of the M-step.
 
-        If the method needs all data, `at` are the blocks `f` of all data.
+        If the method needs all data, `blocks` are the blocks `f` of all data.
         """
-        state: State = held
+        state: State = invariant
         return state
 
     @property
@@ -184,7 +184,7 @@ class Method(ABC, Generic[PriorBlocks, BatchBlocks, State, Factorised]):
         data: DataTerm,
         state: State,
     ) -> BoundGradient:
-        """Return the bound's gradient at X [b, D], where `state` moves with θ as `tie` defines."""
+        """Return the bound's gradient at X [b, D], where `state` moves with θ as `state_at` defines."""
         raise NotImplementedError(f"method {self.name!r} has no adjoint")
 
 
@@ -215,7 +215,7 @@ class CoupledMethod(Method[Prior, Factor, State, Factorised], Generic[State, Fac
         """Return True if the method implements `adjoint`."""
         return type(self).adjoint is not CoupledMethod.adjoint
 
-    def bounded(self, data: DataTerm, state: State) -> DataTerm:
+    def with_residual_scale(self, data: DataTerm, state: State) -> DataTerm:
         """Return the data term with the width of q(f|u); by default q(f|u) = p(f|u)."""
         return data
 
@@ -237,5 +237,5 @@ class CoupledMethod(Method[Prior, Factor, State, Factorised], Generic[State, Fac
     ) -> BoundGradient:
         q = self.factorise(ops, p, state)
         f = Cross(p.L, cov.cross(inducing, X), cov.diagonal(X))
-        bar = self.adjoint(ops, f, self.bounded(data, state), q, state)
-        return pulled_back(ops, cov, inducing, X, bar)
+        bar = self.adjoint(ops, f, self.with_residual_scale(data, state), q, state)
+        return pull_back(ops, cov, inducing, X, bar)

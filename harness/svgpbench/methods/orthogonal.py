@@ -29,7 +29,7 @@ from svgpbench.likelihoods import Conditional, Likelihood
 from svgpbench.methods.adjoint import (
     BoundGradient,
     Cross,
-    pulled_back,
+    pull_back,
 )
 from svgpbench.methods.data_term import DataTerm
 from svgpbench.methods.gamma_steps import (
@@ -42,10 +42,10 @@ from svgpbench.methods.gamma_steps import (
     TwoPartFactor,
     TwoPartPrior,
     TwoPartState,
-    at_gamma,
     explained,
+    explained_adjoint,
 )
-from svgpbench.methods.gram_columns import all_columns, drawn_columns, no_columns, product
+from svgpbench.methods.gram_columns import all_columns, no_columns, product, sampled_columns
 from svgpbench.methods.method import CoupledMethod, Method
 from svgpbench.methods.method_info import MethodInfo
 from svgpbench.methods.registry import build_named
@@ -53,7 +53,7 @@ from svgpbench.methods.residual import shifted
 from svgpbench.methods.residual_variance import BoundedMethod
 from svgpbench.numerics.adam import adam_start
 from svgpbench.numerics.gaussian import Factor, matvec, vecmat
-from svgpbench.numerics.latents import outer, over_latents, paired
+from svgpbench.numerics.latents import outer, sum_shared, symmetric_outer
 from svgpbench.ops import Array, Ops, Tree
 
 
@@ -193,8 +193,8 @@ class OrthogonalSVGP(Method[TwoPartPrior, TwoPartFactor, TwoPartState, Factorise
     ) -> TwoPartFactor:
         gamma, beta = inducing
         coupled = self.part.factor(ops, cov, beta, p.coupled, X, ())
-        drawn = not isinstance(basis_points, tuple)
-        columns = drawn_columns(ops, cov, gamma, basis_points) if drawn else p.columns
+        sampled = not isinstance(basis_points, tuple)
+        columns = sampled_columns(ops, cov, gamma, basis_points) if sampled else p.columns
         f = TwoPartFactor(coupled, p.K_bg, columns, p.curvature, cov.cross(gamma, X))
         if self.gamma_step != "newton":
             return f
@@ -212,9 +212,9 @@ class OrthogonalSVGP(Method[TwoPartPrior, TwoPartFactor, TwoPartState, Factorise
         adam = adam_start(ops, a) if self.gamma_step == "adam" else ()
         return TwoPartState(self.part.initial_state(ops, p.coupled, latents, n), a, adam)
 
-    def factorise(self, ops: Ops, at: TwoPartBlocks, state: TwoPartState) -> Factorised:
-        coupled = self.part.factorise(ops, at.coupled, state.coupled)
-        return Factorised(coupled, state.a, explained(ops, at, state.a))
+    def factorise(self, ops: Ops, blocks: TwoPartBlocks, state: TwoPartState) -> Factorised:
+        coupled = self.part.factorise(ops, blocks.coupled, state.coupled)
+        return Factorised(coupled, state.a, explained(ops, blocks, state.a))
 
     def marginals(self, ops: Ops, f: TwoPartFactor, q: Factorised) -> tuple[Array, Array]:
         mu, v = self.part.marginals(ops, f.coupled, q.coupled)
@@ -224,8 +224,10 @@ class OrthogonalSVGP(Method[TwoPartPrior, TwoPartFactor, TwoPartState, Factorise
         """Return γ's part of the mean [P, b], k_xγa − k_xβK_β⁻¹K_βγa; `at_beta` is `explained` of a."""
         return vecmat(a, f.K_gx) - vecmat(at_beta, f.coupled.W)
 
-    def seen(self, ops: Ops, f: TwoPartFactor, data: DataTerm, state: TwoPartState) -> DataTerm:
-        return self.part.seen(ops, f.coupled, data, state.coupled)
+    def data_for_bound(
+        self, ops: Ops, f: TwoPartFactor, data: DataTerm, state: TwoPartState
+    ) -> DataTerm:
+        return self.part.data_for_bound(ops, f.coupled, data, state.coupled)
 
     def kl(self, ops: Ops, f: TwoPartFactor, q: Factorised) -> Array:
         """Compute KL_β + ½aᵀD_γa, or its unbiased estimate; the part in K_γβ is always exact."""
@@ -237,9 +239,9 @@ class OrthogonalSVGP(Method[TwoPartPrior, TwoPartFactor, TwoPartState, Factorise
         """Return the term of 2KL that contains K_γβ [], summed over latents: −aᵀK_γβK_β⁻¹K_βγa."""
         return -ops.sum(q.explained * q.explained)
 
-    def posterior(self, ops: Ops, at: TwoPartBlocks, q: Factorised) -> tuple[Array, Array]:
+    def posterior(self, ops: Ops, blocks: TwoPartBlocks, q: Factorised) -> tuple[Array, Array]:
         """Return q(u) at β, where the residue is 0."""
-        return self.part.posterior(ops, at.coupled, q.coupled)
+        return self.part.posterior(ops, blocks.coupled, q.coupled)
 
     # --- E-step and M-step ---------------------------------------------------------------------
 
@@ -250,8 +252,8 @@ class OrthogonalSVGP(Method[TwoPartPrior, TwoPartFactor, TwoPartState, Factorise
 
         A natural-gradient step on β is Eqs. 16b and 16c. Source: Salimbeni et al. 2018b, Eqs. 16–17.
         """
-        blocks, beside = self.beside_mean(ops, f, data, state.a)
-        coupled = self.part.e_step(ops, blocks, beside, state.coupled, rate)
+        blocks, coupled_data = self.coupled_inputs(ops, f, data, state.a)
+        coupled = self.part.e_step(ops, blocks, coupled_data, state.coupled, rate)
         state = state._replace(coupled=coupled)
         gradient, beta = self.gamma_gradient(ops, f, data, state)
         rate = self.gamma_rate + 0.0 * rate if self.gamma_rate else rate
@@ -261,20 +263,20 @@ class OrthogonalSVGP(Method[TwoPartPrior, TwoPartFactor, TwoPartState, Factorise
         self, ops: Ops, f: TwoPartFactor, data: DataTerm, state: TwoPartState
     ) -> tuple[Array, Array]:
         """Compute ∂_a [P, M_γ] = sK_γxα − K_γa, less the part through β, and sβ [P, b]."""
-        q, seen = self.factorise(ops, f, state), self.seen(ops, f, data, state)
-        alpha, beta = seen.likelihood.gradients(ops, data.y, *self.marginals(ops, f, q))
+        q, term = self.factorise(ops, f, state), self.data_for_bound(ops, f, data, state)
+        alpha, beta = term.likelihood.gradients(ops, data.y, *self.marginals(ops, f, q))
         alpha, beta = data.scale * alpha, data.scale * beta
         g = matvec(f.K_gx, alpha) - product(ops, f.columns, q.a)
-        return g - at_gamma(ops, f, self._through_beta(ops, f, q, alpha)), beta
+        return g - explained_adjoint(ops, f, self._through_beta(ops, f, q, alpha)), beta
 
     def _through_beta(self, ops: Ops, f: TwoPartFactor, q: Factorised, alpha: Array) -> Array:
         """Return sWα − L⁻¹K_βγa [P, M_β]; `alpha` is sα.
 
-        Applying `at_gamma` gives the difference of sK_γxα − K_γa and sK_⊥ᵀα − D_γa.
+        Applying `explained_adjoint` gives the difference of sK_γxα − K_γa and sK_⊥ᵀα − D_γa.
         """
         return matvec(f.coupled.W, alpha) - q.explained
 
-    def beside_mean(
+    def coupled_inputs(
         self, ops: Ops, f: TwoPartFactor, data: DataTerm, a: Array
     ) -> tuple[Factor, DataTerm]:
         """Return the blocks and the data term for the coupled method's E-step."""
@@ -305,18 +307,18 @@ class OrthogonalSVGP(Method[TwoPartPrior, TwoPartFactor, TwoPartState, Factorise
         e = ops.solve_triangular(L, explained(ops, p, a)[..., None], transpose=True)[..., 0]
         q = part.factorise(ops, p.coupled, state.coupled)
         data = shifted(data, vecmat(a, cov.cross(gamma, X)) - vecmat(e, f.Kuf))
-        bar = part.adjoint(ops, f, part.bounded(data, state.coupled), q, state.coupled)
+        bar = part.adjoint(ops, f, part.with_residual_scale(data, state.coupled), q, state.coupled)
         alpha = bar.slopes.alpha
         g = ops.solve_triangular(L, bar.slopes.g[..., None], transpose=True)[..., 0]
-        cross = bar.cross - over_latents(ops, outer(e, alpha), kernels)
-        rank = over_latents(ops, 0.5 * paired(e, g - 0.5 * e), kernels)
+        cross = bar.cross - sum_shared(ops, outer(e, alpha), kernels)
+        rank = sum_shared(ops, 0.5 * symmetric_outer(e, g - 0.5 * e), kernels)
         bar = bar._replace(cross=cross, square=bar.square + rank)
-        coupled = pulled_back(ops, cov, beta, X, bar)
-        between = over_latents(ops, outer(e - g, a), kernels)
+        coupled = pull_back(ops, cov, beta, X, bar)
+        between = sum_shared(ops, outer(e - g, a), kernels)
         of_beta = cov.pull_cross(beta, gamma, between)
         of_gamma = cov.pull_cross(gamma, beta, ops.matrix_transpose(between))
-        square = cov.pull_square(gamma, over_latents(ops, -0.5 * outer(a, a), kernels))
-        cross = cov.pull_cross(gamma, X, over_latents(ops, outer(a, alpha), kernels))
+        square = cov.pull_square(gamma, sum_shared(ops, -0.5 * outer(a, a), kernels))
+        cross = cov.pull_cross(gamma, X, sum_shared(ops, outer(a, alpha), kernels))
         return coupled._replace(
             kernel=total(
                 ops, coupled.kernel, of_beta.parameters, square.parameters, cross.parameters
@@ -327,14 +329,14 @@ class OrthogonalSVGP(Method[TwoPartPrior, TwoPartFactor, TwoPartState, Factorise
             ),
         )
 
-    def hold(
+    def invariant(
         self, ops: Ops, p: TwoPartPrior, likelihood: Conditional, state: TwoPartState
     ) -> TwoPartState:
-        held = self.part.hold(ops, p.coupled, likelihood, state.coupled)
-        return state._replace(coupled=held)
+        invariant = self.part.invariant(ops, p.coupled, likelihood, state.coupled)
+        return state._replace(coupled=invariant)
 
-    def tie(
-        self, ops: Ops, at: TwoPartBlocks, likelihood: Conditional, held: TwoPartState
+    def state_at(
+        self, ops: Ops, blocks: TwoPartBlocks, likelihood: Conditional, invariant: TwoPartState
     ) -> TwoPartState:
-        tied = self.part.tie(ops, at.coupled, likelihood, held.coupled)
-        return held._replace(coupled=tied)
+        coupled = self.part.state_at(ops, blocks.coupled, likelihood, invariant.coupled)
+        return invariant._replace(coupled=coupled)

@@ -21,10 +21,10 @@ def build_method(name: str, options: dict[str, Any]) -> AnyMethod:
     for key, value in options.items():
         if key not in fields:
             raise unknown(f"option of method {name}", key, fields)
-        wanted = type(fields[key].default)
-        if type(value) is not wanted:
+        type_of_default = type(fields[key].default)
+        if type(value) is not type_of_default:
             raise UserError(
-                f"option {key!r} of method {name!r} must be {wanted.__name__}, got {value!r}"
+                f"option {key!r} of method {name!r} must be {type_of_default.__name__}, got {value!r}"
             )
     return cls(**options)
 

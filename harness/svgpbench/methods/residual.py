@@ -33,22 +33,22 @@ class Shifted(Conditional):
 
 def shifted(data: DataTerm, shift: Array) -> DataTerm:
     """Return the data term for marginals whose mean lacks `shift` [P, b]."""
-    of = data.likelihood
-    return data._replace(likelihood=Shifted(of.likelihood, of.parameters, shift))
+    inner = data.likelihood
+    return data._replace(likelihood=Shifted(inner.likelihood, inner.parameters, shift))
 
 
 @dataclass(frozen=True)
 class Tilted(Conditional):
     """A likelihood with one extra column of marginals, at which V is the mean: α = 1, β = 0."""
 
-    untilted: Conditional
+    inner: Conditional
 
     def variational_expectations(self, ops: Ops, y: Array, mu: Array, v: Array) -> Array:
-        V = self.untilted.variational_expectations(ops, y, mu[..., :-1], v[..., :-1])
+        V = self.inner.variational_expectations(ops, y, mu[..., :-1], v[..., :-1])
         return ops.concat([V, ops.sum(mu[..., -1:], axis=0)], axis=-1)
 
     def gradients(self, ops: Ops, y: Array, mu: Array, v: Array) -> tuple[Array, Array]:
-        alpha, beta = self.untilted.gradients(ops, y, mu[..., :-1], v[..., :-1])
+        alpha, beta = self.inner.gradients(ops, y, mu[..., :-1], v[..., :-1])
         last = 0.0 * alpha[..., -1:]
         return ops.concat([alpha, last + 1.0], axis=-1), ops.concat([beta, last], axis=-1)
 
@@ -59,5 +59,5 @@ def tilted(ops: Ops, f: Factor, data: DataTerm, tilt: Array) -> tuple[Factor, Da
     W = ops.broadcast_to(f.W, (latents, M, f.W.shape[-1]))
     kff = ops.concat([f.kff, 0.0 * f.kff[..., :1]], axis=-1)
     more = f._replace(W=ops.concat([W, tilt[..., None]], axis=-1), kff=kff)
-    of = data.likelihood
-    return more, data._replace(likelihood=Tilted(of.likelihood, of.parameters, of))
+    inner = data.likelihood
+    return more, data._replace(likelihood=Tilted(inner.likelihood, inner.parameters, inner))

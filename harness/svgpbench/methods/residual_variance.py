@@ -29,7 +29,7 @@ from typing import Any, Generic, cast
 
 from svgpbench.errors import unknown
 from svgpbench.likelihoods import Conditional, GaussianLikelihood, Likelihood
-from svgpbench.methods.data_term import DataTerm, Narrowing
+from svgpbench.methods.data_term import DataTerm, ResidualScale
 from svgpbench.methods.method import CoupledMethod, Factorised, State
 from svgpbench.numerics.gaussian import Factor
 from svgpbench.ops import Array, Ops
@@ -39,13 +39,17 @@ from svgpbench.ops import Array, Ops
 class ResidualVariance:
     """A way of choosing v, with the functions that a method needs."""
 
-    narrowing: Callable[[Any], Narrowing | None]  # from the state's `residual` to v; None if v = 1
+    residual_scale: Callable[
+        [Any], ResidualScale | None
+    ]  # from the state's `residual` to v; None if v = 1
     moves: bool = False  # True if 1/v is in the state, and the E-step uses and moves it
     refuses: Callable[[Likelihood], str] = lambda likelihood: ""
-    of_rows: Callable[[Ops, Array], Array] | None = (
+    row_gain: Callable[[Ops, Array], Array] | None = (
         None  # increase of a collapsed bound, from d_i/σ²
     )
-    of_mean: Callable[[Ops, Array], Array] | None = None  # that divided by n, from the mean d_i/σ²
+    mean_gain: Callable[[Ops, Array], Array] | None = (
+        None  # that divided by n, from the mean d_i/σ²
+    )
 
 
 def residual_variance(ops: Ops, f: Factor) -> Array:
@@ -53,11 +57,11 @@ def residual_variance(ops: Ops, f: Factor) -> Array:
     return f.kff - ops.sum(f.W * f.W, axis=-2)
 
 
-def _one(precision: Array) -> Narrowing:
+def _constant_scale(precision: Array) -> ResidualScale:
     return lambda ops, likelihood, d: 1.0 / precision[..., None]
 
 
-def _best(ops: Ops, likelihood: Conditional, d: Array) -> Array:
+def _optimal_scale(ops: Ops, likelihood: Conditional, d: Array) -> Array:
     return 1.0 / (1.0 + likelihood.site_precision(ops) * d)
 
 
@@ -76,18 +80,20 @@ def _gain(ops: Ops, x: Array) -> Array:
 
 
 RESIDUAL_VARIANCES: dict[str, ResidualVariance] = {
-    "prior": ResidualVariance(lambda kept: None),
-    "scalar": ResidualVariance(_one, moves=True, of_mean=_gain),
+    "prior": ResidualVariance(lambda residual: None),
+    "scalar": ResidualVariance(_constant_scale, moves=True, mean_gain=_gain),
     "diagonal": ResidualVariance(
-        lambda kept: _best,
+        lambda residual: _optimal_scale,
         refuses=_gaussian_only,
-        of_rows=lambda ops, x: ops.sum(_gain(ops, x)),
+        row_gain=lambda ops, x: ops.sum(_gain(ops, x)),
     ),
 }
 """The ways of choosing v, by the value of the option `residual_variance`."""
 
 
-def moved(ops: Ops, f: Factor, data: DataTerm, beta: Array, precision: Array, rate: Array) -> Array:
+def next_residual(
+    ops: Ops, f: Factor, data: DataTerm, beta: Array, precision: Array, rate: Array
+) -> Array:
     """Return the new 1/v [P], (1 − r)/v + r(1 + (1/b) Σ_batch β_id_i); (1/b)Σ_batch is (s/n)Σ_batch.
 
     If β is negative, the target may be below 1. It is then set to 1, the width of p(f|u).
@@ -97,40 +103,48 @@ def moved(ops: Ops, f: Factor, data: DataTerm, beta: Array, precision: Array, ra
 
 
 @dataclass(frozen=True)
-class Narrowed(Conditional):
+class ReducedVariance(Conditional):
     """A likelihood evaluated at marginals with variance reduced by (1 − v)d, less the cost of v.
 
     Adjoints do not use it: they have W, and reduce the variances themselves (see `adjoint.py`).
     """
 
-    seen: Conditional  # the likelihood that is evaluated, maybe `Shifted`
-    by: Array  # [P, b], (1 − v)d
+    inner: Conditional  # the likelihood that is evaluated, maybe `Shifted`
+    removed_variance: Array  # [P, b], (1 − v)d
     cost: Array  # [b], Σ_latents ½(v − 1 − log v)
 
     def variational_expectations(self, ops: Ops, y: Array, mu: Array, v: Array) -> Array:
-        return self.seen.variational_expectations(ops, y, mu, v - self.by) - self.cost
+        return (
+            self.inner.variational_expectations(ops, y, mu, v - self.removed_variance) - self.cost
+        )
 
     def gradients(self, ops: Ops, y: Array, mu: Array, v: Array) -> tuple[Array, Array]:
-        return self.seen.gradients(ops, y, mu, v - self.by)
+        return self.inner.gradients(ops, y, mu, v - self.removed_variance)
 
 
-def narrowed(ops: Ops, f: Factor, data: DataTerm) -> DataTerm:
+def reduce_variance(ops: Ops, f: Factor, data: DataTerm) -> DataTerm:
     """Return the data term at marginals with the width of q(f|u)."""
-    if data.narrowing is None:
+    if data.residual_scale is None:
         return data
-    of, d = data.likelihood, residual_variance(ops, f)
-    v = data.narrowing(ops, of, d)
-    by = (1.0 - v) * d
-    cost = ops.broadcast_to(0.5 * (v - 1.0 - ops.log(v)), by.shape)
-    seen = Narrowed(of.likelihood, of.parameters, of, by, ops.sum(cost, axis=0))
-    return data._replace(likelihood=seen, narrowing=None)
+    likelihood, d = data.likelihood, residual_variance(ops, f)
+    v = data.residual_scale(ops, likelihood, d)
+    removed_variance = (1.0 - v) * d
+    cost = ops.broadcast_to(0.5 * (v - 1.0 - ops.log(v)), removed_variance.shape)
+    reduced = ReducedVariance(
+        likelihood.likelihood,
+        likelihood.parameters,
+        likelihood,
+        removed_variance,
+        ops.sum(cost, axis=0),
+    )
+    return data._replace(likelihood=reduced, residual_scale=None)
 
 
 @dataclass(frozen=True)
 class BoundedMethod(CoupledMethod[State, Factorised], Generic[State, Factorised]):
     """A coupled method whose bound takes any of `RESIDUAL_VARIANCES`; its state has a field `residual`.
 
-    Its E-step takes α and β from `seen_by_e_step`, and moves the state's 1/v by `with_residual`.
+    Its E-step takes α and β from `data_for_e_step`, and moves the state's 1/v by `with_residual`.
     """
 
     residual_variance: str = "prior"
@@ -153,21 +167,22 @@ class BoundedMethod(CoupledMethod[State, Factorised], Generic[State, Factorised]
         """Return the initial 1/v = 1 [P], the width of p(f|u), or () if the state does not keep it."""
         return ops.zeros((latents,)) + 1.0 if self.residual.moves else ()
 
-    def bounded(self, data: DataTerm, state: Any) -> DataTerm:
-        return data._replace(narrowing=self.residual.narrowing(state.residual))
+    def with_residual_scale(self, data: DataTerm, state: Any) -> DataTerm:
+        return data._replace(residual_scale=self.residual.residual_scale(state.residual))
 
-    def seen(self, ops: Ops, f: Factor, data: DataTerm, state: Any) -> DataTerm:
-        return narrowed(ops, f, self.bounded(data, state))
+    def data_for_bound(self, ops: Ops, f: Factor, data: DataTerm, state: Any) -> DataTerm:
+        return reduce_variance(ops, f, self.with_residual_scale(data, state))
 
-    def seen_by_e_step(self, ops: Ops, f: Factor, data: DataTerm, state: Any) -> DataTerm:
+    def data_for_e_step(self, ops: Ops, f: Factor, data: DataTerm, state: Any) -> DataTerm:
         """Return the data term for the E-step: the bound's if v is in the state, else `data` itself."""
-        return self.seen(ops, f, data, state) if self.residual.moves else data
+        return self.data_for_bound(ops, f, data, state) if self.residual.moves else data
 
     def with_residual(
         self, ops: Ops, f: Factor, data: DataTerm, beta: Any, state: State, rate: Array
     ) -> State:
-        """Return the state with 1/v moved, from β [P, b] of `seen_by_e_step`."""
-        at: Any = state
-        if self.residual.moves:
-            at = at._replace(residual=moved(ops, f, data, beta, at.residual, rate))
-        return cast(State, at)
+        """Return the state with 1/v moved, from β [P, b] of `data_for_e_step`."""
+        if not self.residual.moves:
+            return state
+        s = cast(Any, state)
+        residual = next_residual(ops, f, data, beta, s.residual, rate)
+        return cast(State, s._replace(residual=residual))

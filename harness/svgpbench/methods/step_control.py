@@ -18,14 +18,14 @@ def halve_until_positive(
     trial: Callable[[Array], tuple[State, Array]],
     rate: Array,
     *,
-    retreat: bool = False,
+    extra_halving: bool = False,
 ) -> tuple[State, Array]:
     """Return the first of trial(rate), trial(rate/2), … whose factor exists, and the number of halvings.
 
     `trial` returns a state and the Cholesky factor [..., M, M] of its precision, NaN if the precision is
     not positive definite. Without a halving the cost is that of one trial. A method that damps keeps the
     sum of the halvings in its state, as `halvings` []. A nearly singular state, and everything computed
-    from it, amplifies rounding errors. So with `retreat`, a rate that was halved is halved once more.
+    from it, amplifies rounding errors. So with `extra_halving`, a rate that was halved is halved once more.
     """
     zero = ops.zeros(())
 
@@ -42,8 +42,8 @@ def halve_until_positive(
         _, _, chol, count = carry
         return failed(chol) & (count < MOST_HALVINGS)
 
-    found = ops.while_loop(unfinished, again, (rate, *trial(rate), zero))
-    if retreat:
-        halved = ops.where(found[3] > 0.0, found[3] + 1.0, found[3])
-        found = ops.while_loop(lambda carry: carry[3] < halved, again, found)
-    return found[1], found[3]
+    carry = ops.while_loop(unfinished, again, (rate, *trial(rate), zero))
+    if extra_halving:
+        halved = ops.where(carry[3] > 0.0, carry[3] + 1.0, carry[3])
+        carry = ops.while_loop(lambda c: c[3] < halved, again, carry)
+    return carry[1], carry[3]

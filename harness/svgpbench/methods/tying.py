@@ -1,4 +1,4 @@
-"""Tyings: the quantities that a dual M-step holds fixed while θ moves, with the functions for each.
+"""Tyings: the choices of the invariant of a dual M-step, the quantity that is fixed while θ moves.
 
 The dual parameters are sums over sites projected through the kernel, so "the dual parameters are
 fixed" can mean several things, and the M-step objectives differ (Adam et al. 2021, Eqs. 15 and 21):
@@ -22,11 +22,11 @@ from svgpbench.methods.adjoint import (
     Cross,
     GramGradient,
     Whitened,
-    posterior_held,
-    projected_held,
-    sites_held,
-    sums_held,
-    whitened_held,
+    grad_fixed_posterior,
+    grad_fixed_projected,
+    grad_fixed_sites,
+    grad_fixed_sums,
+    grad_fixed_whitened,
 )
 from svgpbench.methods.data_term import DataTerm
 from svgpbench.numerics.gaussian import Factor, Whitener, lower_congruence, matvec
@@ -40,7 +40,7 @@ class Sites(NamedTuple):
     beta: Array  # [P, n]
 
 
-def moved_sites(
+def step_sites(
     ops: Ops, sites: Sites, data: DataTerm, lambda1: Array, beta: Array, rate: Array
 ) -> Sites:
     """Return (1 − r)·sites, with r·s·(λ₁, β) [P, b] added at the batch's rows.
@@ -63,10 +63,10 @@ def per_unit_precision(ops: Ops, p: Conditional, sites: Sites) -> Sites:
     return Sites(sites.lambda1 / unit, sites.beta / unit)
 
 
-def at_precision(ops: Ops, p: Conditional, held: Sites) -> Sites:
+def at_precision(ops: Ops, p: Conditional, invariant: Sites) -> Sites:
     """Return the sites at new likelihood parameters, from the result of `per_unit_precision`."""
     unit = p.site_precision(ops)
-    return Sites(held.lambda1 * unit, held.beta * unit)
+    return Sites(invariant.lambda1 * unit, invariant.beta * unit)
 
 
 class DualState(NamedTuple):
@@ -79,7 +79,7 @@ class DualState(NamedTuple):
     residual: Any = ()  # [P], 1/v of one residual variance, or ()
 
 
-class Held(NamedTuple):
+class DualInvariant(NamedTuple):
     """A state and the factor L of K(Z, Z) at the old θ; together they define what is fixed."""
 
     state: DualState
@@ -88,71 +88,73 @@ class Held(NamedTuple):
 
 @dataclass(frozen=True)
 class Tying:
-    """A choice of what is held: `hold` returns it at the old θ, `tie` the state at a new θ."""
+    """A choice of the invariant, which is found at the old θ, and the state at a new θ that it gives."""
 
-    hold: Callable[[Ops, Array, Conditional, DualState], Any]
-    tie: Callable[[Ops, Any, Conditional, Any], DualState]  # takes a Factor if sites are kept
+    invariant: Callable[[Ops, Array, Conditional, DualState], Any]
+    state_at: Callable[[Ops, Any, Conditional, Any], DualState]  # takes a Factor if sites are kept
     adjoint: Callable[[Ops, Cross, DataTerm, Whitened, DualState], GramGradient]
     keeps_sites: bool = False
 
 
-def _hold_at(ops: Ops, L: Array, _: Conditional, s: DualState) -> Held:
-    return Held(s, L)
+def _state_and_factor(ops: Ops, L: Array, _: Conditional, s: DualState) -> DualInvariant:
+    return DualInvariant(s, L)
 
 
-def _tie_projected(ops: Ops, f: Whitener, _: Conditional, h: Held) -> DualState:
-    R = ops.solve_triangular(h.L, f.L)  # L⁻¹L': near I, as T₁ and T₂ themselves are not
-    c = matvec(ops.matrix_transpose(R), h.state.c)
-    return h.state._replace(c=c, C=lower_congruence(ops, R, h.state.C))
+def _state_projected(ops: Ops, f: Whitener, _: Conditional, fixed: DualInvariant) -> DualState:
+    R = ops.solve_triangular(fixed.L, f.L)  # L⁻¹L': near I, as T₁ and T₂ themselves are not
+    c = matvec(ops.matrix_transpose(R), fixed.state.c)
+    return fixed.state._replace(c=c, C=lower_congruence(ops, R, fixed.state.C))
 
 
-def _tie_tied(ops: Ops, f: Whitener, _: Conditional, h: Held) -> DualState:
-    R = ops.solve_triangular(f.L, h.L)  # L'⁻¹L
-    C = R @ h.state.C @ ops.matrix_transpose(R)
-    return h.state._replace(c=matvec(R, h.state.c), C=C)
+def _state_tied(ops: Ops, f: Whitener, _: Conditional, fixed: DualInvariant) -> DualState:
+    R = ops.solve_triangular(f.L, fixed.L)  # L'⁻¹L
+    C = R @ fixed.state.C @ ops.matrix_transpose(R)
+    return fixed.state._replace(c=matvec(R, fixed.state.c), C=C)
 
 
-def _tie_standard(ops: Ops, f: Whitener, p: Conditional, h: Held) -> DualState:
-    identity = ops.eye(h.state.c.shape[-1])
-    s = _tie_projected(ops, f, p, h._replace(state=h.state._replace(C=identity + h.state.C)))
+def _state_standard(ops: Ops, f: Whitener, p: Conditional, fixed: DualInvariant) -> DualState:
+    identity = ops.eye(fixed.state.c.shape[-1])
+    s = _state_projected(
+        ops, f, p, fixed._replace(state=fixed.state._replace(C=identity + fixed.state.C))
+    )
     return s._replace(C=s.C - identity)
 
 
-def _hold_untied(ops: Ops, L: Array, p: Conditional, s: DualState) -> DualState:
+def _untied_invariant(ops: Ops, L: Array, p: Conditional, s: DualState) -> DualState:
     return s._replace(sites=per_unit_precision(ops, p, s.sites))
 
 
-def _tie_untied(ops: Ops, f: Factor, p: Conditional, h: DualState) -> DualState:
-    sites = at_precision(ops, p, h.sites)
+def _state_untied(ops: Ops, f: Factor, p: Conditional, fixed: DualState) -> DualState:
+    sites = at_precision(ops, p, fixed.sites)
     C = (f.W * sites.beta[..., None, :]) @ ops.matrix_transpose(f.W)
-    return h._replace(c=matvec(f.W, sites.lambda1), C=C, sites=sites)
+    return fixed._replace(c=matvec(f.W, sites.lambda1), C=C, sites=sites)
 
 
 TYINGS: dict[str, Tying] = {
     "tied-projected": Tying(
-        _hold_at,
-        _tie_projected,
-        lambda ops, f, data, q, s: projected_held(ops, f, data, q),
+        _state_and_factor,
+        _state_projected,
+        lambda ops, f, data, q, s: grad_fixed_projected(ops, f, data, q),
     ),
     "tied": Tying(
-        _hold_at,
-        _tie_tied,
-        lambda ops, f, data, q, s: sums_held(ops, f, data, q, s.c, s.C),
+        _state_and_factor,
+        _state_tied,
+        lambda ops, f, data, q, s: grad_fixed_sums(ops, f, data, q, s.c, s.C),
     ),
     "untied": Tying(
-        _hold_untied,
-        _tie_untied,
-        lambda ops, f, data, q, s: sites_held(ops, f, data, q, *s.sites),
+        _untied_invariant,
+        _state_untied,
+        lambda ops, f, data, q, s: grad_fixed_sites(ops, f, data, q, *s.sites),
         keeps_sites=True,
     ),
     "whitened": Tying(
         lambda ops, L, p, s: s,
         lambda ops, f, p, h: h,
-        lambda ops, f, data, q, s: whitened_held(ops, f, data, q),
+        lambda ops, f, data, q, s: grad_fixed_whitened(ops, f, data, q),
     ),
     "standard": Tying(
-        _hold_at,
-        _tie_standard,
-        lambda ops, f, data, q, s: posterior_held(ops, f, data, q),
+        _state_and_factor,
+        _state_standard,
+        lambda ops, f, data, q, s: grad_fixed_posterior(ops, f, data, q),
     ),
 }

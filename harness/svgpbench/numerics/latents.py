@@ -17,34 +17,34 @@ def outer(x: Array, y: Array) -> Array:
     return x[..., :, None] * y[..., None, :]
 
 
-def paired(x: Array, y: Array) -> Array:
+def symmetric_outer(x: Array, y: Array) -> Array:
     """Compute xyᵀ + yxᵀ [..., M, M] of x and y [..., M]."""
     return outer(x, y) + outer(y, x)
 
 
-def over_latents(ops: Ops, bar: Array, kernels: int) -> Array:
+def sum_shared(ops: Ops, bar: Array, kernels: int) -> Array:
     """Return the sum over latents [1, ...] if they share a kernel, else `bar` itself."""
     return ops.sum(bar, axis=0, keepdims=True) if kernels < bar.shape[0] else bar
 
 
-def stacked(ops: Ops, x: Array, kernels: int) -> Array:
+def stack_latents(ops: Ops, x: Array, kernels: int) -> Array:
     """Reshape [P, k, n] to [Q, Pk/Q, n], which stacks the rows of latents that share a kernel."""
     return ops.reshape(x, (kernels, -1, x.shape[-1]))
 
 
-def of_each(ops: Ops, A: Array, W: Array) -> Array:
+def times_shared(ops: Ops, A: Array, W: Array) -> Array:
     """Compute AW [P, m, b] of A [P, m, M] and W [Q, M, b], as one product if W is shared."""
-    return ops.reshape(stacked(ops, A, W.shape[0]) @ W, (*A.shape[:2], W.shape[-1]))
+    return ops.reshape(stack_latents(ops, A, W.shape[0]) @ W, (*A.shape[:2], W.shape[-1]))
 
 
 def summed_product(ops: Ops, x: Array, y: Array, kernels: int) -> Array:
     """Compute Σ xᵀy [Q, m, n] of x [P, k, m] and y [P, k, n] over latents that share a kernel."""
-    return ops.matrix_transpose(stacked(ops, x, kernels)) @ stacked(ops, y, kernels)
+    return ops.matrix_transpose(stack_latents(ops, x, kernels)) @ stack_latents(ops, y, kernels)
 
 
 def summed_square(ops: Ops, x: Array, y: Array, kernels: int) -> Array:
     """Compute `summed_product` of x and y if it is symmetric."""
-    one, other = (ops.matrix_transpose(stacked(ops, z, kernels)) for z in (x, y))
+    one, other = (ops.matrix_transpose(stack_latents(ops, z, kernels)) for z in (x, y))
     return symmetric_product(ops, one, other)
 
 

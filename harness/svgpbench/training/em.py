@@ -173,16 +173,18 @@ class Trainer:
     def lbfgs_m_phase(self, state: TrainState) -> TrainState:
         """Take S iterations of L-BFGS, which is restarted in every phase because the objective changes."""
         batch = self.batches.full(state.raw.inducing)
-        held = self.steps.hold(state.raw, state.prior, state.q)
+        invariant = self.steps.invariant(state.raw, state.prior, state.q)
         evaluations = Evaluations()
         raw = self.maximise(
             state.raw,
-            lambda raw: self.steps.objective_and_gradient(raw, held, batch, self.one),
+            lambda raw: self.steps.objective_and_gradient(raw, invariant, batch, self.one),
             self.settings.m_steps,
             evaluations=evaluations,
         )
         evaluated = state.evaluated + len(evaluations.known)
-        return state._replace(**self.steps.tied(raw, held, batch.X)._asdict(), evaluated=evaluated)
+        return state._replace(
+            **self.steps.tied(raw, invariant, batch.X)._asdict(), evaluated=evaluated
+        )
 
     def maximise(
         self,

@@ -19,9 +19,15 @@ from svgpbench.training.blocks import (
 
 
 def m_objective(
-    ops: Ops, model: Model, method: AnyMethod, raw: Theta, held: Tree, batch: Batch, scale: Array
+    ops: Ops,
+    model: Model,
+    method: AnyMethod,
+    raw: Theta,
+    invariant: Tree,
+    batch: Batch,
+    scale: Array,
 ) -> Array:
-    """Return the bound [] at θ with `held` fixed, so that q moves with θ as the method's tying defines.
+    """Return the bound [] at θ with `invariant` fixed, so that q moves with θ as the method's tying defines.
 
     Source: Adam et al. 2021, Eq. 15 (dual), Eq. 14 (standard).
     """
@@ -29,7 +35,7 @@ def m_objective(
     p = prior_at(ops, model, method, theta)
     f = factor_at(ops, model, method, theta, p, batch.X, batch.basis_points)
     data = data_term(model, theta, batch, scale)
-    return method.bound(ops, f, data, method.tie(ops, f, data.likelihood, held))
+    return method.bound(ops, f, data, method.state_at(ops, f, data.likelihood, invariant))
 
 
 class AtTheta(NamedTuple):
@@ -49,33 +55,35 @@ class MStep:
     method: AnyMethod
     learn: tuple[str, ...]
 
-    def tied(self, raw: Theta, held: Tree, X: Array) -> AtTheta:
+    def tied(self, raw: Theta, invariant: Tree, X: Array) -> AtTheta:
         """Return the blocks and the state at θ; X [b, D] are all data if the method needs them."""
         ops, model, method = self.ops, self.model, self.method
         theta = constrain(ops, raw)
         p = at = prior_at(ops, model, method, theta)
         if method.needs_all_data:
             at = factor_at(ops, model, method, theta, p, X)
-        return AtTheta(raw, p, method.tie(ops, at, model.conditional(theta), held))
+        return AtTheta(raw, p, method.state_at(ops, at, model.conditional(theta), invariant))
 
     def value_and_gradient(
-        self, raw: Theta, held: Tree, batch: Batch, scale: Array
+        self, raw: Theta, invariant: Tree, batch: Batch, scale: Array
     ) -> tuple[Array, Tree]:
         """Return the objective [] and its gradient in the learned parts."""
         if not self.method.has_adjoint:
-            return self.by_autodiff(raw, held, batch, scale)
-        at, theta = self.tied(raw, held, batch.X), constrain(self.ops, raw)
+            return self.by_autodiff(raw, invariant, batch, scale)
+        at, theta = self.tied(raw, invariant, batch.X), constrain(self.ops, raw)
         f = factor_at(self.ops, self.model, self.method, theta, at.prior, batch.X)
         data = data_term(self.model, theta, batch, scale)
         value = self.method.bound(self.ops, f, data, at.q)
         return value, self.by_adjoint(at, batch, scale)
 
-    def by_autodiff(self, raw: Theta, held: Tree, batch: Batch, scale: Array) -> tuple[Array, Tree]:
+    def by_autodiff(
+        self, raw: Theta, invariant: Tree, batch: Batch, scale: Array
+    ) -> tuple[Array, Tree]:
         """Return the objective [] and its gradient, by autodiff through the whole bound."""
 
         def objective(parts: Tree) -> Array:
             moved = replace_trainable(raw, self.learn, parts)
-            return m_objective(self.ops, self.model, self.method, moved, held, batch, scale)
+            return m_objective(self.ops, self.model, self.method, moved, invariant, batch, scale)
 
         return self.ops.value_and_grad(objective)(trainable_part(raw, self.learn))
 

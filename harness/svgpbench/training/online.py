@@ -28,7 +28,7 @@ from svgpbench.config import Decay, TrainingConfig
 from svgpbench.initialization.growing_basis import Growth
 from svgpbench.kernels import Model, Theta
 from svgpbench.kernels.bases import Decoupled, centres
-from svgpbench.methods.larger_basis import grown_moments
+from svgpbench.methods.basis_extension import extend_moments
 from svgpbench.methods.method import AnyMethod
 from svgpbench.ops import Ops
 from svgpbench.training.batches import Batches, TrainingData
@@ -141,7 +141,7 @@ class OnlineTrainer(Trainer):
         parameters = trainable_part(state.raw, self.settings.learn)
         return state._replace(
             q=self.method.grow(self.ops, state.prior, state.q),
-            adam=grown_moments(self.ops, state.adam, parameters),
+            adam=extend_moments(self.ops, state.adam, parameters),
         )
 
     def trace_metrics(self, state: TrainState) -> TracePoint:

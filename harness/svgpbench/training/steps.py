@@ -57,7 +57,7 @@ class Objective(Protocol):
     """The M-step objective [] and its gradient in the learned parts of θ."""
 
     def __call__(
-        self, raw: Theta, held: Tree, batch: Batch, scale: Array, /
+        self, raw: Theta, invariant: Tree, batch: Batch, scale: Array, /
     ) -> tuple[Array, Tree]: ...
 
 
@@ -83,7 +83,7 @@ class Steps:
     e_phase_batches: EPhase
     m_phase: MPhase
     m_phase_batches: MPhase
-    hold: Callable[[Theta, Any, Tree], Tree]  # (raw, p, state) -> held
+    invariant: Callable[[Theta, Any, Tree], Tree]  # (raw, p, state) -> invariant
     objective_and_gradient: Objective
     tied: Callable[[Theta, Tree, Array], AtTheta]  # (raw, held, X)
     bound: Bound
@@ -125,8 +125,8 @@ def compile_steps(
 
         return _fold(ops, step, state, batches, e_steps)
 
-    def hold(raw: Theta, p: Any, state: Tree) -> Tree:
-        return method.hold(ops, p, model.conditional(constrain(ops, raw)), state)
+    def invariant(raw: Theta, p: Any, state: Tree) -> Tree:
+        return method.invariant(ops, p, model.conditional(constrain(ops, raw)), state)
 
     def m_phase(
         raw: Theta, p: Any, state: Tree, adam: AdamState, batch: Batch, rate: Array, scale: Array
@@ -148,7 +148,7 @@ def compile_steps(
         rate: Array,
         scale: Array,
     ) -> tuple[AtTheta, AdamState]:
-        held = hold(raw, p, state)
+        fixed = invariant(raw, p, state)
 
         def moved(raw: Theta, adam: AdamState, gradient: Tree) -> tuple[Theta, AdamState]:
             parts, adam = adam_ascent(ops, adam, trainable_part(raw, learn), gradient, rate)
@@ -157,23 +157,23 @@ def compile_steps(
         def by_adjoint(c: tuple[AtTheta, AdamState], x: Tree) -> tuple[AtTheta, AdamState]:
             tied, adam = c
             raw, adam = moved(tied.raw, adam, m_step.by_adjoint(tied, batch_of(x), scale))
-            return m_step.tied(raw, held, batch_of(x).X), adam
+            return m_step.tied(raw, fixed, batch_of(x).X), adam
 
         def by_autodiff(c: tuple[Theta, AdamState], x: Tree) -> tuple[Theta, AdamState]:
-            return moved(*c, m_step.by_autodiff(c[0], held, batch_of(x), scale)[1])
+            return moved(*c, m_step.by_autodiff(c[0], fixed, batch_of(x), scale)[1])
 
         if method.has_adjoint:
             return _fold(ops, by_adjoint, (AtTheta(raw, p, state), adam), xs, m_steps)
         raw, adam = _fold(ops, by_autodiff, (raw, adam), xs, m_steps)
         last = batch_of(tree_map(lambda x: x[0], xs)).X
-        return m_step.tied(raw, held, last), adam
+        return m_step.tied(raw, fixed, last), adam
 
     def bound(raw: Theta, f: Any, batch: Batch, state: Tree, scale: Array) -> Array:
         return method.bound(ops, f, data_term(model, constrain(ops, raw), batch, scale), state)
 
     def expected(raw: Theta, f: Any, batch: Batch, state: Tree) -> Array:
         data = data_term(model, constrain(ops, raw), batch, ops.zeros(()) + 1.0)
-        data = method.seen(ops, f, data, state)
+        data = method.data_for_bound(ops, f, data, state)
         mu, v = method.marginals(ops, f, method.factorise(ops, f, state))
         return ops.sum(data.likelihood.variational_expectations(ops, data.y, mu, v))
 
@@ -199,7 +199,7 @@ def compile_steps(
         e_phase_batches=ops.jit(e_phase_batches),
         m_phase=ops.jit(m_phase),
         m_phase_batches=ops.jit(m_phase_batches),
-        hold=ops.jit(hold),
+        invariant=ops.jit(invariant),
         objective_and_gradient=ops.jit(m_step.value_and_gradient),
         tied=ops.jit(m_step.tied),
         bound=ops.jit(bound),

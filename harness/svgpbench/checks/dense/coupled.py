@@ -59,7 +59,7 @@ def coupled_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays:
     def dense(theta: Theta, rows: npt.NDArray[np.int64]) -> Dense:
         noise = problem.noise(model, rows)
         at = Dense(case, theta, problem.X[rows], y[rows], n / len(rows), noise, jitter)
-        return at.narrowed(numbers)
+        return at.reduce_variance(numbers)
 
     theta, moved = (problem.theta(model, method.basis, moved=x) for x in (False, True))
     first, third, every = problem.batches[0], problem.batches[2], np.arange(n)
@@ -80,7 +80,9 @@ def coupled_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays:
         out |= {"e_step/q_mean": mean, "e_step/q_cov": covariance}
         if "state/residual" in numbers:
             moved_width = {"state/residual": step.next_width(m, S, RATE)}
-            out["e_step/elbo"] = dense(theta, first).narrowed(moved_width).elbo(mean, covariance)
+            out["e_step/elbo"] = (
+                dense(theta, first).reduce_variance(moved_width).elbo(mean, covariance)
+            )
     old = dense(theta, every)
     if (sites := sites_of(numbers)) is not None:  # q(u) follows from the sums over all sites
         lambda1, beta = sites

@@ -112,7 +112,7 @@ class Dense:
         self.d: Floats = self.kff - np.sum(self.A * self.Kuf, axis=0)
         self.width: Floats = np.ones(())  # variance of q(f|u) over p(f|u); [P, b] or [P, 1]
 
-    def narrowed(self, numbers: Arrays, prefix: str = "state/") -> Self:
+    def reduce_variance(self, numbers: Arrays, prefix: str = "state/") -> Self:
         """Set the width of q(f|u) from the case's method and its state, and return self."""
         residual = getattr(self.case.build()[1], "residual_variance", "prior")
         if residual == "scalar":

@@ -59,7 +59,7 @@ def two_part_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays:
     assert isinstance(method, OrthogonalSVGP)
     orthogonal = method.name == "orth"
     first, third, all_moved = (
-        at.narrowed(numbers, "state/coupled.") for at in at_batches(case, problem)
+        at.reduce_variance(numbers, "state/coupled.") for at in at_batches(case, problem)
     )
     at, step, new = (TwoPart(u, orthogonal=orthogonal) for u in (first, third, all_moved))
     a, m, S = (numbers[k] for k in ("state/a", "values/q_mean", "values/q_cov"))

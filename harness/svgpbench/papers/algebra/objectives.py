@@ -72,8 +72,8 @@ def dense_of(
 def dual(b: Bench, state: Tree, theta: Theta) -> float:
     """Return the objective of the method's M-steps at θ, for a state at the bench's own θ."""
     ops = b.ops
-    held = b.method.hold(ops, b.prior, b.model.conditional(theta_at(b)), state)
-    value = m_objective(ops, b.model, b.method, raw_at(b, theta), held, b.full, b.one)
+    invariant = b.method.invariant(ops, b.prior, b.model.conditional(theta_at(b)), state)
+    value = m_objective(ops, b.model, b.method, raw_at(b, theta), invariant, b.full, b.one)
     return float(ops.to_numpy(value))
 
 

@@ -43,7 +43,7 @@ class MeanField(CoupledMethod):
         d = (1.0 - rate) * state.d + rate * (1.0 + curvature)
         return Independent(linear / d, d)
 
-    def factorise(self, ops: Any, at: Any, state: Any) -> Any:
+    def factorise(self, ops: Any, blocks: Any, state: Any) -> Any:
         return state
 
     def marginals(self, ops: Any, f: Any, q: Any) -> Any:
@@ -52,6 +52,6 @@ class MeanField(CoupledMethod):
     def kl(self, ops: Any, f: Any, q: Any) -> Any:
         return 0.5 * ops.sum(1.0 / q.d + q.c * q.c - 1.0 + ops.log(q.d))
 
-    def posterior(self, ops: Any, at: Any, q: Any) -> Any:
-        scaled = at.L / q.d[..., None, :]
-        return matvec(at.L, q.c), scaled @ ops.matrix_transpose(at.L)
+    def posterior(self, ops: Any, blocks: Any, q: Any) -> Any:
+        scaled = blocks.L / q.d[..., None, :]
+        return matvec(blocks.L, q.c), scaled @ ops.matrix_transpose(blocks.L)

@@ -89,15 +89,15 @@ def _numbers(kernel: KernelParameters) -> tuple[float, float]:
 def m_step(b: Bench, state: Tree) -> tuple[KernelParameters, Tree]:
     """Maximise the method's own M-step objective; return the kernel there, and the state at it."""
     ops, step, batch = b.ops, MStep(b.ops, b.model, b.method, ("kernel",)), b.full
-    held = b.method.hold(ops, b.prior, b.model.conditional(constrain(ops, b.raw)), state)
+    invariant = b.method.invariant(ops, b.prior, b.model.conditional(constrain(ops, b.raw)), state)
 
     def objective(parts: Tree) -> tuple[float, Tree]:
         raw = replace_trainable(b.raw, step.learn, parts)
-        value, gradient = step.value_and_gradient(raw, held, batch, b.one)
+        value, gradient = step.value_and_gradient(raw, invariant, batch, b.one)
         return float(value), gradient
 
     parts = lbfgs_ascent(objective, trainable_part(b.raw, step.learn), MOST_ASCENTS)
-    tied = step.tied(replace_trainable(b.raw, step.learn, parts), held, batch.X)
+    tied = step.tied(replace_trainable(b.raw, step.learn, parts), invariant, batch.X)
     return constrain(ops, tied.raw).kernel, tied.q
 
 

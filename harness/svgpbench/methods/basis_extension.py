@@ -15,25 +15,25 @@ from svgpbench.ops import Array, Ops, Tree
 from svgpbench.tree import tree_map
 
 
-def padded(ops: Ops, x: Array, shape: Sequence[int], fill: float = 0.0) -> Array:
+def zero_pad(ops: Ops, x: Array, shape: Sequence[int], fill: float = 0.0) -> Array:
     """Return an array of `shape` with `x` in its leading corner and `fill` elsewhere."""
-    for axis, wanted in enumerate(shape):
+    for axis, size in enumerate(shape):
         more = list(x.shape)
-        more[axis] = wanted - more[axis]
+        more[axis] = size - more[axis]
         if more[axis]:
             x = ops.concat([x, ops.zeros(more) + fill], axis=axis)
     return x
 
 
-def with_diagonal(ops: Ops, chol: Array, size: int, diagonal: float = 1.0) -> Array:
+def extend_by_diagonal(ops: Ops, chol: Array, size: int, diagonal: float = 1.0) -> Array:
     """Return the lower factor [P, M, M] extended to [P, size, size] by `diagonal`·I."""
     P, M, _ = chol.shape
     corner = ops.broadcast_to(diagonal * ops.eye(size - M), (P, size - M, size - M))
     below = ops.concat([ops.zeros((P, size - M, M)), corner], axis=-1)
-    return ops.concat([padded(ops, chol, (P, M, size)), below], axis=-2)
+    return ops.concat([zero_pad(ops, chol, (P, M, size)), below], axis=-2)
 
 
-def continued_mean(ops: Ops, L: Array, mean: Array) -> Array:
+def extend_mean(ops: Ops, L: Array, mean: Array) -> Array:
     """Return the mean [P, M'] of q(u') = p(u⁺ | u) q(u).
 
     `mean` is that of q(u), and L [Q, M', M'] is the factor of K'.
@@ -43,29 +43,29 @@ def continued_mean(ops: Ops, L: Array, mean: Array) -> Array:
     return ops.concat([mean, (L[..., M:, :M] @ whitened)[..., 0]], axis=-1)
 
 
-def continued_factor(ops: Ops, L: Array, chol: Array) -> Array:
+def extend_factor(ops: Ops, L: Array, chol: Array) -> Array:
     """Return the factor [P, M', M'] of the covariance of q(u') = p(u⁺ | u) q(u).
 
     `chol` is that of q(u), and L [Q, M', M'] is the factor of K'.
     """
     (P, M, _), size = chol.shape, L.shape[-1]
     across = L[..., M:, :M] @ ops.solve_triangular(L[..., :M, :M], chol)
-    own = ops.broadcast_to(L[..., M:, M:], (P, size - M, size - M))
-    below = ops.concat([across, own], axis=-1)
-    return ops.concat([padded(ops, chol, (P, M, size)), below], axis=-2)
+    corner = ops.broadcast_to(L[..., M:, M:], (P, size - M, size - M))
+    below = ops.concat([across, corner], axis=-1)
+    return ops.concat([zero_pad(ops, chol, (P, M, size)), below], axis=-2)
 
 
-def grown_moments(ops: Ops, adam: AdamState, parameters: Tree) -> AdamState:
+def extend_moments(ops: Ops, adam: AdamState, parameters: Tree) -> AdamState:
     """Return Adam's state for `parameters` whose arrays have grown; new entries start as at a first step."""
 
     def power(weight: Array, old: Array, x: Array) -> Array:
         if tuple(old.shape) == tuple(x.shape):
             return weight
-        return padded(ops, ops.broadcast_to(weight, old.shape), x.shape, 1.0)
+        return zero_pad(ops, ops.broadcast_to(weight, old.shape), x.shape, 1.0)
 
     return AdamState(
-        tree_map(lambda m, x: padded(ops, m, x.shape), adam.mean, parameters),
-        tree_map(lambda s, x: padded(ops, s, x.shape), adam.square, parameters),
+        tree_map(lambda m, x: zero_pad(ops, m, x.shape), adam.mean, parameters),
+        tree_map(lambda s, x: zero_pad(ops, s, x.shape), adam.square, parameters),
         tree_map(power, for_each(parameters, adam.power1), adam.mean, parameters),
         tree_map(power, for_each(parameters, adam.power2), adam.mean, parameters),
     )
