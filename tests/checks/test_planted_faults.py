@@ -88,8 +88,8 @@ FAULTS = {
     ),
     "sites that do not decay": (
         dual,
-        "moved_sites(ops, state.sites,",
-        "moved_sites(ops, Sites(state.sites.lambda1 / (1.0 - rate), state.sites.beta),",
+        "step_sites(ops, state.sites,",
+        "step_sites(ops, Sites(state.sites.lambda1 / (1.0 - rate), state.sites.beta),",
         "t-svgp untied",
     ),
     "sign of the prior's pull on the mean": (

@@ -134,8 +134,7 @@ def sure_of_the_wrong_labels(treatment: str) -> tuple[Bench, Sites]:
         build_model("bernoulli-probit", "se"), likelihood=HeavyTails(negative_beta=treatment)
     )
     b = Bench(ops, model, build_method("t-vgp", {"negative_sites": True}), problem)
-    b.raw = b.raw._replace(kernel=b.raw.kernel._replace(variance=np.array([30.0])))
-    b.prior = b.steps.prior(b.raw)
+    b.move(b.raw._replace(kernel=b.raw.kernel._replace(variance=np.array([30.0]))))
     wrong = 1.0 - 2.0 * problem.labels[None]
     return b, Sites(ops.asarray(40.0 * wrong), ops.asarray(np.full((1, 24), 10.0)))
 

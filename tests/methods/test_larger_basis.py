@@ -108,9 +108,8 @@ def test_a_grown_state_goes_on(name: str) -> None:
         state = b.e_step(state, b.full, rate)
     before = float(b.bound(state, b.full))
     raw = b.raw._replace(inducing=np.concatenate([b.raw.inducing, PROBLEM.gamma]))
-    b.prior = b.steps.prior(raw)
+    b.move(raw)
     state = method.grow(b.ops, b.prior, state)
-    b.raw = raw
     assert float(b.bound(state, b.full)) == pytest.approx(before, rel=1e-12)
     for _ in range(60):
         state = b.e_step(state, b.full, rate)

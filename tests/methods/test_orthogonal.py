@@ -57,7 +57,7 @@ def test_the_coupled_part_moves_by_the_gradient_of_the_whole_bound(family: str) 
         return float(at.elbo(state._replace(coupled=q)))
 
     numeric = gradient(bound, list(state.coupled.q))
-    f, data = method.beside_mean(NUMPY, at.f, at.data, state.a)
+    f, data = method.coupled_inputs(NUMPY, at.f, at.data, state.a)
     part = method.part
     by_autodiff = part._gradients_by_autodiff(NUMPY, f, data, state.coupled)
     mean, _, _ = part._gradients(NUMPY, f, data, state.coupled)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -36,10 +37,23 @@ class Bench:
         self.y = problem.targets(model.likelihood.support)
         self.n = len(problem.X)
         self.session = start_session(ops, model, method, problem.theta(model, method.basis), self.n)
-        self.steps = self.session.steps
-        self.raw, self.prior, self.start = self.session.raw, self.session.prior, self.session.q
+        self.steps, self.start = self.session.steps, self.session.q
         self.m_step = MStep(ops, model, method, LEARN)
         self.one = self.number(1.0)
+
+    @property
+    def raw(self) -> Theta:
+        """The unconstrained θ."""
+        return self.session.raw
+
+    @property
+    def prior(self) -> Any:
+        """The method's blocks at `raw`."""
+        return self.session.prior
+
+    def move(self, raw: Theta) -> None:
+        """Change θ; states stay as they are."""
+        self.session = replace(self.session, raw=raw, prior=self.steps.prior(raw))
 
     def number(self, x: float) -> Array:
         """Return a scalar on the device."""
