@@ -90,14 +90,19 @@ class Growth:
         return tree_map(lambda old, new: np.concatenate([old, new]), basis, more)
 
 
-def new_points(X: Floats, known: Floats, lengthscales: Floats, count: int) -> npt.NDArray[np.int64]:
-    """Return the first rows of X [b, D], at most `count`, not within CLOSEST of `known` [M, D] or others."""
-    X, known = X / lengthscales, known / lengthscales
-    fresh = np.full(len(X), True)
-    if len(known):
-        fresh = cdist(X, known).min(axis=1) > CLOSEST
-    chosen: list[int] = []
-    while len(chosen) < count and fresh.any():
-        chosen.append(int(np.argmax(fresh)))
-        fresh &= cdist(X, X[chosen[-1:]])[:, 0] > CLOSEST
-    return np.array(chosen, dtype=np.int64)
+def new_points(
+    X: Floats, existing: Floats, lengthscales: Floats, count: int
+) -> npt.NDArray[np.int64]:
+    """Return the first rows of X [b, D], at most `count`, apart from `existing` [M, D] and each other.
+
+    Their distance is above CLOSEST.
+    """
+    X, existing = X / lengthscales, existing / lengthscales
+    is_new = np.full(len(X), True)
+    if len(existing):
+        is_new = cdist(X, existing).min(axis=1) > CLOSEST
+    rows: list[int] = []
+    while len(rows) < count and is_new.any():
+        rows.append(int(np.argmax(is_new)))
+        is_new &= cdist(X, X[rows[-1:]])[:, 0] > CLOSEST
+    return np.array(rows, dtype=np.int64)

@@ -113,11 +113,11 @@ def plus_plus(rows: Floats, count: int, rng: np.random.Generator) -> Floats:
     Source: Arthur and Vassilvitskii 2007.
     """
     starts, nearest = np.empty((count, rows.shape[1])), np.full(len(rows), np.inf)
-    at = int(rng.integers(len(rows)))
+    row = int(rng.integers(len(rows)))
     for i in range(count):
         if i:
-            at = int(np.searchsorted((nearest / nearest.sum()).cumsum(), rng.uniform()))
-        starts[i] = rows[at]
+            row = int(np.searchsorted((nearest / nearest.sum()).cumsum(), rng.uniform()))
+        starts[i] = rows[row]
         distances = cdist(starts[i : i + 1], rows, metric="sqeuclidean")[0]
         nearest = np.minimum(nearest, distances)
     return starts
@@ -187,11 +187,11 @@ def greedy_variance(covariance: Covariance, X: Floats, count: int) -> npt.NDArra
     memory. With the jitter, rows beyond the kernel's numerical rank are still chosen deterministically.
     Source: Burt et al. 2020, Sec. 4 (the MAP of a determinantal process, Chen et al. 2018).
     """
-    left = np.array(covariance.diagonal(X)[0]) + covariance.jitter  # variance left, [n]
-    columns, chosen = np.empty((count, len(X))), np.empty(count, dtype=np.int64)
+    variance = np.array(covariance.diagonal(X)[0]) + covariance.jitter  # variance left, [n]
+    columns, pivots = np.empty((count, len(X))), np.empty(count, dtype=np.int64)
     for i in range(count):
-        pivot = chosen[i] = int(np.argmax(left))
-        if not left[pivot] > 0.0:
+        pivot = pivots[i] = int(np.argmax(variance))
+        if not variance[pivot] > 0.0:
             raise UserError(
                 f"the kernel tells no more than {i} training rows apart; "
                 f"set inducing.count ≤ {i}, or a jitter above 0"
@@ -199,7 +199,7 @@ def greedy_variance(covariance: Covariance, X: Floats, count: int) -> npt.NDArra
         covered = columns[:i]
         k = np.array(covariance.cross(X, X[pivot : pivot + 1])[0, :, 0])
         k[pivot] += covariance.jitter
-        columns[i] = (k - covered[:, pivot] @ covered) / np.sqrt(left[pivot])
-        left -= columns[i] ** 2
-        left[chosen[: i + 1]] = -np.inf
-    return chosen
+        columns[i] = (k - covered[:, pivot] @ covered) / np.sqrt(variance[pivot])
+        variance -= columns[i] ** 2
+        variance[pivots[: i + 1]] = -np.inf
+    return pivots

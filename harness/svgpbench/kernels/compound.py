@@ -36,11 +36,11 @@ class Compound(Kernel):
 
     def cross(self, ops: Ops, p: Any, A: Tree, B: Tree) -> Array:
         pairs = zip(self.parts, p, strict=True)
-        return self.joined([part.cross(ops, own, A, B) for part, own in pairs])
+        return self.joined([part.cross(ops, parameters, A, B) for part, parameters in pairs])
 
     def diagonal(self, ops: Ops, p: Any, A: Tree) -> Array:
         pairs = zip(self.parts, p, strict=True)
-        return self.joined([part.diagonal(ops, own, A) for part, own in pairs])
+        return self.joined([part.diagonal(ops, parameters, A) for part, parameters in pairs])
 
 
 @dataclass(frozen=True)
@@ -66,8 +66,8 @@ class Product(Compound):
         return functools.reduce(lambda x, y: x * y, blocks)
 
     def shares(self, blocks: list[Array], bar: Array) -> list[Array]:
-        others = [blocks[:i] + blocks[i + 1 :] for i in range(len(blocks))]
-        return [functools.reduce(lambda x, y: x * y, rest, bar) for rest in others]
+        other_blocks = [blocks[:i] + blocks[i + 1 :] for i in range(len(blocks))]
+        return [functools.reduce(lambda x, y: x * y, others, bar) for others in other_blocks]
 
 
 COMPOUNDS: dict[str, type[Compound]] = {"sum": Sum, "product": Product}
@@ -89,39 +89,43 @@ class DifferentiableCompound(DifferentiableCovariance):
         """The parts, each at its own parameters."""
         assert isinstance(self.kernel, Compound)
         pairs = zip(self.kernel.parts, self.parameters, strict=True)
-        return [differentiable(self.ops, part, own, self.jitter) for part, own in pairs]
+        return [
+            differentiable(self.ops, part, parameters, self.jitter) for part, parameters in pairs
+        ]
 
     def cross(self, A: Tree, B: Tree) -> Array:
-        return self._whole.joined([part.cross(A, B) for part in self.parts])
+        return self._compound.joined([part.cross(A, B) for part in self.parts])
 
     def pull_cross(self, A: Tree, B: Tree, bar: Array) -> BlockGradient:
-        shares = self._whole.shares([part.cross(A, B) for part in self.parts], bar)
+        shares = self._compound.shares([part.cross(A, B) for part in self.parts], bar)
         pairs = zip(self.parts, shares, strict=True)
-        return self._gathered([part.pull_cross(A, B, share) for part, share in pairs])
+        return self._combine([part.pull_cross(A, B, share) for part, share in pairs])
 
     def pull_square(self, A: Tree, bar: Array) -> BlockGradient:
-        shares = self._whole.shares([part.cross(A, A) for part in self.parts], bar)
+        shares = self._compound.shares([part.cross(A, A) for part in self.parts], bar)
         pairs = zip(self.parts, shares, strict=True)
-        return self._gathered([part.pull_square(A, share) for part, share in pairs])
+        return self._combine([part.pull_square(A, share) for part, share in pairs])
 
     def pull_diagonal(self, X: Tree, bar: Array) -> Any:
-        shares = self._whole.shares([part.diagonal(X) for part in self.parts], bar)
+        shares = self._compound.shares([part.diagonal(X) for part in self.parts], bar)
         pairs = zip(self.parts, shares, strict=True)
         return tuple(part.pull_diagonal(X, share) for part, share in pairs)
 
     @property
-    def _whole(self) -> Compound:
+    def _compound(self) -> Compound:
         assert isinstance(self.kernel, Compound)
         return self.kernel
 
-    def _gathered(self, gradients: list[BlockGradient]) -> BlockGradient:
-        own = tuple(one.parameters for one in gradients)
-        return BlockGradient(own, total(self.ops, *(one.basis for one in gradients)))
+    def _combine(self, gradients: list[BlockGradient]) -> BlockGradient:
+        parameters = tuple(gradient.parameters for gradient in gradients)
+        return BlockGradient(
+            parameters, total(self.ops, *(gradient.basis for gradient in gradients))
+        )
 
 
 def differentiable(
     ops: Ops, kernel: Kernel, parameters: Any, jitter: float
 ) -> DifferentiableCovariance:
     """Return a kernel at its parameters, with the gradients of its blocks."""
-    made = DifferentiableCompound if isinstance(kernel, Compound) else DifferentiableCovariance
-    return made(ops, kernel, parameters, jitter)
+    cls = DifferentiableCompound if isinstance(kernel, Compound) else DifferentiableCovariance
+    return cls(ops, kernel, parameters, jitter)

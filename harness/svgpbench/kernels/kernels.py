@@ -29,9 +29,9 @@ def squared_distance(ops: Ops, a: Array, b: Array) -> Array:
     It is one matrix product of (−2a, aᵀa, 1) and (b, 1, bᵀb), which adds no other pass over n × m numbers.
     """
     aa, bb = (ops.sum(x * x, axis=-1, keepdims=True) for x in (a, b))
-    left = ops.concat([-2.0 * a, aa, 0.0 * aa + 1.0], axis=-1)
-    right = ops.concat([b, 0.0 * bb + 1.0, bb], axis=-1)
-    return ops.maximum(left @ ops.matrix_transpose(right), 0.0)
+    rows = ops.concat([-2.0 * a, aa, 0.0 * aa + 1.0], axis=-1)
+    columns = ops.concat([b, 0.0 * bb + 1.0, bb], axis=-1)
+    return ops.maximum(rows @ ops.matrix_transpose(columns), 0.0)
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Kernel(ABC):
 
     def shape_and_slope(self, ops: Ops, d2: Array) -> tuple[Array, Array]:
         """Return the correlation and its derivative in d2; by autodiff unless a kernel overrides this."""
-        _, slope = ops.value_and_grad(lambda at: ops.sum(self.shape(ops, at)))(d2)
+        _, slope = ops.value_and_grad(lambda d: ops.sum(self.shape(ops, d)))(d2)
         return self.shape(ops, d2), slope
 
     def cross(self, ops: Ops, p: KernelParameters, A: Tree, B: Tree) -> Array:
@@ -74,9 +74,9 @@ class Kernel(ABC):
 
     def no_features(self) -> UserError:
         """Return the error for inducing functions that the kernel does not support."""
-        known = ", ".join(repr(k.name) for k in kernels().values() if k.has_features)
+        names = ", ".join(repr(k.name) for k in kernels().values() if k.has_features)
         return UserError(
-            f"kernel {self.name!r} has no inducing functions; use kernel {known}, "
+            f"kernel {self.name!r} has no inducing functions; use kernel {names}, "
             'or inducing.functions = "points"'
         )
 

@@ -43,39 +43,39 @@ class DifferentiableCovariance(Covariance):
     A block that was computed is cached with its slopes, so that its gradient computes nothing twice.
     """
 
-    given: list[tuple[Array, Array, Shapes]] = field(default_factory=list, compare=False)
+    cached: list[tuple[Array, Array, Shapes]] = field(default_factory=list, compare=False)
 
     def cross(self, A: Tree, B: Tree) -> Array:
         """Return the covariances [Q, n, m] of A and B."""
         if not self._stationary(A, B):
             return super().cross(A, B)
-        known = self._known(A, B)
-        if known is None:
-            known = self._shapes(A, B)
-            self.given.append((A, B, known))
-        return known.K
+        shapes = self._cached_shapes(A, B)
+        if shapes is None:
+            shapes = self._shapes(A, B)
+            self.cached.append((A, B, shapes))
+        return shapes.K
 
     def pull_cross(self, A: Tree, B: Tree, bar: Array) -> BlockGradient:
         """Return the gradient of ⟨bar, k(A, B)⟩, bar [Q, n, m], in the parameters and in A; B is held."""
         if self._stationary(A, B):
             return self._pull_stationary(A, B, bar)
 
-        def paired(at: BlockGradient) -> Array:
-            return self.ops.sum(bar * self.kernel.cross(self.ops, at.parameters, at.basis, B))
+        def inner_product(block: BlockGradient) -> Array:
+            return self.ops.sum(bar * self.kernel.cross(self.ops, block.parameters, block.basis, B))
 
-        return self._by_autodiff(paired, A)
+        return self._by_autodiff(inner_product, A)
 
     def pull_square(self, A: Tree, bar: Array) -> BlockGradient:
         """Return the gradient of ⟨bar, k(A, A)⟩ for a symmetric bar [Q, n, n]."""
         if self._stationary(A, A):
-            one = self._pull_stationary(A, A, bar)
-            return one._replace(basis=2.0 * one.basis)  # A enters twice
+            gradient = self._pull_stationary(A, A, bar)
+            return gradient._replace(basis=2.0 * gradient.basis)  # A enters twice
 
-        def paired(at: BlockGradient) -> Array:
-            K = self.kernel.cross(self.ops, at.parameters, at.basis, at.basis)
+        def inner_product(block: BlockGradient) -> Array:
+            K = self.kernel.cross(self.ops, block.parameters, block.basis, block.basis)
             return self.ops.sum(bar * K)
 
-        return self._by_autodiff(paired, A)
+        return self._by_autodiff(inner_product, A)
 
     def pull_diagonal(self, X: Tree, bar: Array) -> Any:
         """Return the gradient of ⟨bar, k(x_i, x_i)⟩, bar [Q, n], in the parameters; X is held."""
@@ -83,10 +83,10 @@ class DifferentiableCovariance(Covariance):
             zeros = self.ops.zeros(self.parameters.lengthscales.shape)
             return KernelParameters(self.ops.sum(bar, axis=-1), zeros)
 
-        def paired(parameters: KernelParameters) -> Array:
+        def inner_product(parameters: KernelParameters) -> Array:
             return self.ops.sum(bar * self.kernel.diagonal(self.ops, parameters, X))
 
-        gradient: KernelParameters = self.ops.value_and_grad(paired)(self.parameters)[1]
+        gradient: KernelParameters = self.ops.value_and_grad(inner_product)(self.parameters)[1]
         return gradient
 
     def _stationary(self, A: Tree, B: Tree) -> bool:
@@ -94,18 +94,18 @@ class DifferentiableCovariance(Covariance):
 
         It is not for inducing functions, nor for a kernel with its own `cross`.
         """
-        own = type(self.kernel).cross is not Kernel.cross
-        return not (own or isinstance(A, Features) or isinstance(B, Features))
+        own_cross = type(self.kernel).cross is not Kernel.cross
+        return not (own_cross or isinstance(A, Features) or isinstance(B, Features))
 
-    def _known(self, A: Array, B: Array, *, forget: bool = False) -> Shapes | None:
+    def _cached_shapes(self, A: Array, B: Array, *, forget: bool = False) -> Shapes | None:
         """Return the cached block of these array objects.
 
         They are compared by `is`: with `id`, torch.compile would compile a program for each value.
         """
-        for i, (a, b, shapes) in enumerate(self.given):
+        for i, (a, b, shapes) in enumerate(self.cached):
             if a is A and b is B:
                 if forget:
-                    del self.given[i]
+                    del self.cached[i]
                 return shapes
         return None
 
@@ -122,12 +122,12 @@ class DifferentiableCovariance(Covariance):
         With G = bar∘∂k/∂d² and a = A/ℓ, Ā = 2 Σ_j G_ij (a_i − b_j)/ℓ and ℓ̄ = −2 Σ_ij G_ij (a_i − b_j)²/ℓ.
         """
         ops, (variance, lengthscales) = self.ops, self.parameters
-        _, a, b, shape, slope = self._known(A, B, forget=True) or self._shapes(A, B)
+        _, a, b, shape, slope = self._cached_shapes(A, B, forget=True) or self._shapes(A, B)
         G = bar * slope
         rows, columns = ops.sum(G, axis=-1)[..., None], ops.sum(G, axis=-2)[..., None]
         Gb = G @ b  # [Q, n, D]
-        moved = rows * a - Gb
-        spread = ops.sum(a * (moved - Gb), axis=-2) + ops.sum(columns * b * b, axis=-2)  # [Q, D]
+        slope_a = rows * a - Gb
+        spread = ops.sum(a * (slope_a - Gb), axis=-2) + ops.sum(columns * b * b, axis=-2)  # [Q, D]
         if lengthscales.shape[-1] == 1:
             spread = ops.sum(spread, axis=-1, keepdims=True)
         twice = 2.0 * variance
@@ -135,18 +135,20 @@ class DifferentiableCovariance(Covariance):
             ops.sum(bar * shape, axis=(-2, -1)), -twice[:, None] * spread / lengthscales
         )
         return BlockGradient(
-            parameters, ops.sum(twice[:, None, None] * moved / lengthscales[:, None, :], axis=0)
+            parameters, ops.sum(twice[:, None, None] * slope_a / lengthscales[:, None, :], axis=0)
         )
 
-    def _by_autodiff(self, paired: Callable[[BlockGradient], Array], A: Tree) -> BlockGradient:
-        at = BlockGradient(self.parameters, A)
-        gradient: BlockGradient = self.ops.value_and_grad(paired)(at)[1]
+    def _by_autodiff(
+        self, inner_product: Callable[[BlockGradient], Array], A: Tree
+    ) -> BlockGradient:
+        block = BlockGradient(self.parameters, A)
+        gradient: BlockGradient = self.ops.value_and_grad(inner_product)(block)[1]
         return gradient
 
 
 def total(ops: Ops, *gradients: Tree) -> Tree:
     """Return the sum of trees."""
-    first, *rest = gradients
-    for other in rest:
-        first = tree_map(lambda x, y: x + y, first, other)
+    first, *others = gradients
+    for gradient in others:
+        first = tree_map(lambda x, y: x + y, first, gradient)
     return first

@@ -119,11 +119,11 @@ class Likelihood(ABC):
         If V is sampled, this is the gradient of V̂ itself; `gradients` may be another estimate.
         """
 
-        def summed(at: Tree) -> Array:
-            return ops.sum(self.variational_expectations(ops, at[0], y, at[1], at[2]))
+        def summed(x: Tree) -> Array:
+            return ops.sum(self.variational_expectations(ops, x[0], y, x[1], x[2]))
 
-        value, (own, slope_mu, slope_v) = ops.value_and_grad(summed)((p, mu, v))
-        return Expectations(value, self.unbind(own), slope_mu, -2.0 * slope_v)
+        value, (slope_p, slope_mu, slope_v) = ops.value_and_grad(summed)((p, mu, v))
+        return Expectations(value, self.unbind(slope_p), slope_mu, -2.0 * slope_v)
 
     @abstractmethod
     def log_predictive_density(self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array) -> Array:
@@ -153,7 +153,7 @@ class Likelihood(ABC):
         """Return the gradient of bar · site_precision, bar [], in the parameters."""
         if type(self).site_precision is Likelihood.site_precision:  # a constant
             return tree_map(lambda x: 0.0 * x, self.unbind(p))
-        return self.unbind(ops.value_and_grad(lambda at: bar * self.site_precision(ops, at))(p)[1])
+        return self.unbind(ops.value_and_grad(lambda x: bar * self.site_precision(ops, x))(p)[1])
 
 
 @dataclass(frozen=True)

@@ -35,15 +35,15 @@ def rule(ops: Ops, nodes: int) -> tuple[Array, Array]:
 
 
 def with_known_slopes(
-    ops: Ops, at: Callable[[Array, Array], tuple[Array, Array, Array]], mu: Array, v: Array
+    ops: Ops, values: Callable[[Array, Array], tuple[Array, Array, Array]], mu: Array, v: Array
 ) -> Array:
-    """Return V [b] from `at(μ, v)` = (V [b], α, β), with α and −β/2 as its autodiff in μ and v.
+    """Return V [b] from `values(μ, v)` = (V [b], α, β), with α and −β/2 as its autodiff in μ and v.
 
     The result has a first-order expansion at the point itself. Its value is zero and its derivatives are
     the known ones, so autodiff does not pass through the nodes.
     """
     mu0, v0 = ops.stop_gradient(mu), ops.stop_gradient(v)
-    V, alpha, beta = at(mu0, v0)
+    V, alpha, beta = values(mu0, v0)
     alpha, beta = ops.stop_gradient(alpha), ops.stop_gradient(beta)
     return V + ops.sum(alpha * (mu - mu0) - 0.5 * beta * (v - v0), axis=0)
 

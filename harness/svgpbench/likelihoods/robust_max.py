@@ -63,20 +63,20 @@ class RobustMax(MulticlassLikelihood):
         f = mean + ops.sum(one_hot[..., None] * sd, axis=0) * t  # [b, S]
         z = (f - mu[..., None]) / sd
         log_phi, slope = squashed_log_ndtr(ops, z, self.squash)
-        other = 1.0 - one_hot[..., None]
-        weighted = w * ops.exp(ops.sum(other * log_phi, axis=0))
-        return Nodes(weighted, z, other * slope / sd, sd, t)
+        competitor = 1.0 - one_hot[..., None]
+        weighted = w * ops.exp(ops.sum(competitor * log_phi, axis=0))
+        return Nodes(weighted, z, competitor * slope / sd, sd, t)
 
     def _expectations(self, ops: Ops, y: Array, mu: Array, v: Array) -> tuple[Array, Array, Array]:
         """Return (V [b], α [C, b], β [C, b]); α and β are exact derivatives of the discretised V."""
         one_hot = self.one_hot(ops, y)
-        at = self._at_nodes(ops, one_hot, mu, v)
-        competitors = at.weighted * at.slope  # [C, b, S]
-        own = ops.sum(competitors, axis=0)  # [b, S], w ∂∏Φ/∂f_y
-        alpha = one_hot * ops.sum(own, axis=-1) - ops.sum(competitors, axis=-1)
-        beta_own = one_hot * ops.sum(own * at.t, axis=-1)
-        beta = (ops.sum(competitors * at.z, axis=-1) - beta_own) / at.sd[..., 0]
-        V = self._log_error + self._gain * ops.sum(at.weighted, axis=-1)
+        nodes = self._at_nodes(ops, one_hot, mu, v)
+        competitors = nodes.weighted * nodes.slope  # [C, b, S]
+        label_slope = ops.sum(competitors, axis=0)  # [b, S], w ∂∏Φ/∂f_y
+        alpha = one_hot * ops.sum(label_slope, axis=-1) - ops.sum(competitors, axis=-1)
+        beta_own = one_hot * ops.sum(label_slope * nodes.t, axis=-1)
+        beta = (ops.sum(competitors * nodes.z, axis=-1) - beta_own) / nodes.sd[..., 0]
+        V = self._log_error + self._gain * ops.sum(nodes.weighted, axis=-1)
         return V, self._gain * alpha, self._gain * beta
 
     def variational_expectations(self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array) -> Array:

@@ -40,17 +40,14 @@ class Softmax(MulticlassLikelihood):
     def unbind(self, gradient: Tree) -> Tree:
         return NoParameters()
 
-    def _draws(self, ops: Ops, p: Tree, mu: Array, v: Array) -> Array:
-        """Return draws f [C, b, S] from q(f)."""
-        return mu[..., None] + ops.sqrt(v)[..., None] * ops.matrix_transpose(p.noise)[:, None, :]
-
-    def _shares(self, ops: Ops, p: Tree, mu: Array, v: Array) -> tuple[Array, Array]:
+    def _probabilities(self, ops: Ops, p: Tree, mu: Array, v: Array) -> tuple[Array, Array]:
         """Return p(c | f) [C, b, S] and log Σ_k exp(f_k) [b, S] at every draw, by one exponential."""
-        f = self._draws(ops, p, mu, v)
+        noise = ops.matrix_transpose(p.noise)[:, None, :]
+        f = mu[..., None] + ops.sqrt(v)[..., None] * noise  # [C, b, S], draws from q(f)
         top = ops.max(f, axis=0, keepdims=True)
-        shares = ops.exp(f - top)
-        total = ops.sum(shares, axis=0, keepdims=True)
-        return shares / total, (top + ops.log(total))[0]
+        probabilities = ops.exp(f - top)
+        total = ops.sum(probabilities, axis=0, keepdims=True)
+        return probabilities / total, (top + ops.log(total))[0]
 
     def variational_expectations(self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array) -> Array:
         return with_known_slopes(ops, lambda m, s: self._expectations(ops, p, y, m, s), mu, v)
@@ -66,27 +63,27 @@ class Softmax(MulticlassLikelihood):
         label, sd = self.one_hot(ops, y), ops.sqrt(v)
         weighted = ops.matrix_transpose(p.weights[:, None] * p.noise)[..., None]  # [C, S, 1]
         tilt = ops.sum(weighted, axis=-2)  # [C, 1], the draws' mean
-        shares, log_total = self._shares(ops, p, mu, v)
+        probabilities, log_total = self._probabilities(ops, p, mu, v)
         V = ops.sum(label * (mu + sd * tilt), axis=0) - matvec(log_total, p.weights)
         weights = ops.broadcast_to(p.weights[:, None], weighted.shape)
-        sums = shares @ ops.concat([weights, weighted], axis=-1)  # [C, b, 2], one pass over shares
+        sums = probabilities @ ops.concat([weights, weighted], axis=-1)  # [C, b, 2]
         return V, label - sums[..., 0], (sums[..., 1] - label * tilt) / sd
 
     def gradients(self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array) -> tuple[Array, Array]:
-        shares, _ = self._shares(ops, p, mu, v)
-        alpha = self.one_hot(ops, y) - matvec(shares, p.weights)
-        return alpha, matvec(shares * (1.0 - shares), p.weights)
+        probabilities, _ = self._probabilities(ops, p, mu, v)
+        alpha = self.one_hot(ops, y) - matvec(probabilities, p.weights)
+        return alpha, matvec(probabilities * (1.0 - probabilities), p.weights)
 
     def log_predictive_density(self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array) -> Array:
         return self.predicted(ops, p, y, mu, v).log_density
 
     def predict(self, ops: Ops, p: Tree, mu: Array, v: Array) -> Array:
-        return matvec(self._shares(ops, p, mu, v)[0], p.weights)
+        return matvec(self._probabilities(ops, p, mu, v)[0], p.weights)
 
     def predicted(self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array) -> Predicted:
-        shares, log_total = self._shares(ops, p, mu, v)  # [C, b, S], [b, S]
+        probabilities, log_total = self._probabilities(ops, p, mu, v)  # [C, b, S], [b, S]
         label = self.one_hot(ops, y)
         sd = ops.matrix_transpose(label * ops.sqrt(v))  # [b, C]
         of_label = ops.sum(label * mu, axis=0)[:, None] + sd @ ops.matrix_transpose(p.noise)
         log_density = log_sum_exp(ops, of_label - log_total, axis=-1, weights=p.weights)
-        return Predicted(log_density, matvec(shares, p.weights))
+        return Predicted(log_density, matvec(probabilities, p.weights))

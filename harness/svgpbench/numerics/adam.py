@@ -52,5 +52,5 @@ def adam_ascent(
         return x + rate * (m / (1.0 - p1)) / (ops.sqrt(s / (1.0 - p2)) + EPSILON)
 
     powers = (for_each(parameters, power1), for_each(parameters, power2))
-    moved: T = tree_map(move, parameters, mean, square, *powers)
-    return moved, AdamState(mean, square, power1, power2)
+    ascended: T = tree_map(move, parameters, mean, square, *powers)
+    return ascended, AdamState(mean, square, power1, power2)

@@ -44,8 +44,8 @@ def summed_product(ops: Ops, x: Array, y: Array, kernels: int) -> Array:
 
 def summed_square(ops: Ops, x: Array, y: Array, kernels: int) -> Array:
     """Compute `summed_product` of x and y if it is symmetric."""
-    one, other = (ops.matrix_transpose(stack_latents(ops, z, kernels)) for z in (x, y))
-    return symmetric_product(ops, one, other)
+    x_rows, y_rows = (ops.matrix_transpose(stack_latents(ops, z, kernels)) for z in (x, y))
+    return symmetric_product(ops, x_rows, y_rows)
 
 
 def outer_sum(ops: Ops, x: Array, y: Array, kernels: int) -> Array:

@@ -72,21 +72,21 @@ def lbfgs_ascent(
     new ones are added to them; without `evaluations`, none are stored.
     """
 
-    def at(numbers: Floats) -> tuple[float, Floats]:
+    def evaluate_at(numbers: Floats) -> tuple[float, Floats]:
         def evaluate() -> tuple[float, Floats]:
             value, gradient = value_and_gradient(unflatten(start, numbers))
             return value, flatten(gradient)
 
         return evaluate() if evaluations is None else evaluations.next(evaluate)
 
-    first, slope = at(flatten(start))
+    first, slope = evaluate_at(flatten(start))
     if not (np.isfinite(first) and np.all(np.isfinite(slope))):
         return start  # the caller sees a bound that is not finite
     # the bound is NaN if a matrix is not positive definite: the line search must then step back
     barrier = first - max(1.0, abs(first))
 
     def downhill(numbers: Floats) -> tuple[float, Floats]:
-        value, gradient = at(numbers)
+        value, gradient = evaluate_at(numbers)
         if not (np.isfinite(value) and np.all(np.isfinite(gradient))):
             return -barrier, np.zeros_like(numbers)
         return -value, -gradient
@@ -94,7 +94,7 @@ def lbfgs_ascent(
     def visit(xk: Floats) -> None:
         on_iteration(unflatten(start, np.array(xk)))
 
-    found = minimize(
+    result = minimize(
         downhill,
         flatten(start),
         jac=True,
@@ -107,4 +107,4 @@ def lbfgs_ascent(
             "gtol": SLOPE_PRECISION,
         },
     )
-    return unflatten(start, np.asarray(found.x, dtype=np.float64))
+    return unflatten(start, np.asarray(result.x, dtype=np.float64))
