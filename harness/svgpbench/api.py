@@ -6,7 +6,6 @@ No framework is imported in this process: everything that needs one runs in a wo
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -120,8 +119,7 @@ def table(
     entry = entries_of(declared.tables, default, f"table of {declared.name}", name)[0]
     kind: TableKind = kind_of(TABLES, entry, declared)
     cells = resolve(declared, preset) if preset else None
-    built = kind.build(collect(Path(results), declared, cells))
-    return pd.read_csv(io.StringIO(built.to_csv()))
+    return kind.build(collect(Path(results), declared, cells)).frame
 
 
 def check(

@@ -201,11 +201,11 @@ def test_what_a_backend_does_not_offer_is_a_word_in_the_matrix_and_one_line() ->
     report = Report(["numpy", "x"], False, [entry], [], [], ["x: dead"] * 6, [], skips)
     assert not report.ok and replace(report, failures=[]).ok
     console = Console(width=100, file=StringIO())
-    console.print(report.table())
+    console.print(*report.tables())
     rows = [line.split() for line in console.file.getvalue().splitlines()]  # type: ignore[attr-defined]
     assert ["m", "1", "1e-15", "skip", "–", "–", "–", "–"] in rows
     assert ["n,", "float32", "1", *["skip"] * 5, "–"] in rows
-    assert [str(line) for line in report.lines()] == [
+    assert [line.value for line in report.lines()] == [
         "x skips 2 float32 cases: no float32",
         "x skips grads of 1 float64 cases, identities 7, 8: no autodiff",
         "x: dead (6 times)",

@@ -14,7 +14,7 @@ from synthetic_records import quick_cells, synthetic_record, write_all
 
 from svgpbench.config import CellConfig
 from svgpbench.experiments import load_experiment, resolve
-from svgpbench.output.layout import plus_minus
+from svgpbench.output.number_formats import plus_minus
 from svgpbench.results.records import write_record
 
 FIG3 = "adam2021-fig3"

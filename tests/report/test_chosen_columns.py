@@ -9,19 +9,17 @@ from hand_records import cell, collected, record
 
 from svgpbench.errors import UserError
 from svgpbench.metrics import METRICS, USUAL, loss, metric
-from svgpbench.output.layout import ResultTable, footnotes, lay_out
+from svgpbench.output.built_table import BuiltTable
 from svgpbench.output.result_table import Finals
 from svgpbench.results.records import Record
 
 
-def built(*records: Record, **keys: object) -> ResultTable:
+def built(*records: Record, **keys: object) -> BuiltTable:
     return Finals.model_validate(keys).build(collected(*records))
 
 
-def headings(table: ResultTable) -> list[list[str]]:
-    return [
-        [name for name in layout.header if name not in ("failed",)] for layout in lay_out(table)
-    ]
+def headings(table: BuiltTable) -> list[list[str]]:
+    return [[name for name in one.header if name != "failed"] for one in table.tables]
 
 
 TWO_TASKS = (
@@ -34,7 +32,7 @@ def test_columns_are_those_that_are_asked_for_in_their_order_and_of_their_task()
     table = built(*TWO_TASKS, metrics=("mae", "brier", "elbo"))
     ends = [header[3:] for header in headings(table)]
     assert ends == [["MAE", "ELBO"], ["Brier", "ELBO"]]
-    notes = list(footnotes(table))
+    notes = table.footnotes
     assert notes[2] == "MAE of y standardised by the training part"
     assert notes[3].startswith("Brier: mean of (p − y)²")
 

@@ -53,8 +53,8 @@ def test_in_the_table_of_an_experiment(records: Collected) -> None:
 
 def test_in_the_table_of_accuracy_against_compute(records: Collected) -> None:
     built = ParetoTable().build(records)
-    ((_, text),) = built.texts()
-    rows = [dict(zip(text.header, row, strict=True)) for row in text.rows]
+    (text,) = built.tables
+    rows = [dict(zip(text.header, row, strict=True)) for row in text.texts]
     assert {(row["data set"], row["method"]): int(row["n"]) for row in rows} == ENDED
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hand_records import record
 from test_pareto import table, timed, with_options
 
-from svgpbench.results.pareto import scaled
+from svgpbench.output.number_formats import scaled
 
 
 def test_each_number_of_a_row_stands_under_its_own_heading() -> None:
@@ -18,14 +18,15 @@ def test_each_number_of_a_row_stands_under_its_own_heading() -> None:
             for fold in range(5)
         )
     )
-    flops = [scaled(point.cost) for point in built.scores["nlpd"][0]]
+    by_flops = built.frame[built.frame["cost"] == "flops"]
+    flops = [scaled(value) for value in by_flops["value"]]
     assert flops[0] != flops[1]
-    ((_, text),) = built.texts()
+    (text,) = built.tables
     assert text.header == [
         *("data set", "method", "n", "NLPD (test)"),
         *("FLOPs", "seconds", "at its FLOPs", "at its seconds"),
     ]
-    assert text.rows == [
+    assert text.texts == [
         ["airfoil", "tied", "5", "0.4000±0", flops[0], "3", "front", "dominated: untied"],
         ["airfoil", "untied", "5", "0.4000±0", flops[1], "2", "dominated: tied", "front"],
     ]

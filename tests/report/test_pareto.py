@@ -7,6 +7,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from committed_records import RESULTS
 from hand_records import cell, collected, record
@@ -15,13 +16,14 @@ from matplotlib.figure import Figure
 from svgpbench.cli.application import exit_code
 from svgpbench.errors import UserError
 from svgpbench.experiments import FigureEntry, TableEntry, load_experiment
+from svgpbench.output.built_table import BuiltTable
 from svgpbench.output.figure import draw_figure
 from svgpbench.output.figure_and_table_types import kind_of
 from svgpbench.output.figures.pareto import Pareto
-from svgpbench.output.pareto_table import FrontTable, ParetoTable
+from svgpbench.output.number_formats import scaled
+from svgpbench.output.pareto_table import ParetoTable
 from svgpbench.plugins import FIGURES, TABLES
 from svgpbench.results import pareto
-from svgpbench.results.pareto import scaled
 from svgpbench.results.records import Record
 
 Scores = tuple[float, float]
@@ -47,13 +49,18 @@ def timed(one: Record, seconds: float) -> Record:
     return one.model_copy(update={"timing": {"train_s": seconds}})
 
 
-def table(*records: Record, **keys: Any) -> FrontTable:
+def table(*records: Record, **keys: Any) -> BuiltTable:
     return ParetoTable(**keys).build(collected(*records))
 
 
-def places(built: FrontTable, cost: int = 1) -> dict[str, str]:
-    """By seconds; by FLOPs with 0."""
-    return {point.method: point.text for point in built.scores["nlpd"][cost]}
+def places(built: BuiltTable, cost: str = "seconds") -> dict[str, str]:
+    (shown,) = built.tables
+    at = shown.header.index(f"at its {cost}")
+    return {row[1]: row[at] for row in shown.texts}
+
+
+def of_cost(built: BuiltTable, cost: str) -> pd.DataFrame:
+    return built.frame[built.frame["cost"] == cost]
 
 
 def test_a_method_is_dominated_by_a_cheaper_better_one_and_by_a_cheaper_equal_one() -> None:
@@ -96,7 +103,7 @@ def test_a_replica_that_rounding_moves_leaves_the_difference_open() -> None:
     ]
     built = table(*records, *chaos)
     assert places(built)["dear"] == "open: cheap"
-    assert [p.mean for p in built.scores["nlpd"][1]] == [pytest.approx(0.3), pytest.approx(0.4)]
+    assert list(of_cost(built, "seconds")["mean"]) == [pytest.approx(0.3), pytest.approx(0.4)]
 
 
 def test_failed_cells_dominate_nobody_and_a_method_without_a_good_one_has_no_place() -> None:
@@ -116,10 +123,10 @@ def test_flops_are_counted_from_the_configuration_and_differ_where_the_method_do
         for fold in range(5)
     ]
     built = table(*records)
-    by_flops, by_seconds = built.scores["nlpd"]
-    assert 1.2 < by_flops[1].cost / by_flops[0].cost < 3.0
-    assert places(built, 0) == {"tied": "front", "untied": "dominated: tied"}
-    assert [point.cost for point in by_seconds] == [1.0, 1.0]
+    tied, untied = of_cost(built, "flops")["value"]
+    assert 1.2 < untied / tied < 3.0
+    assert places(built, "FLOPs") == {"tied": "front", "untied": "dominated: tied"}
+    assert list(of_cost(built, "seconds")["value"]) == [1.0, 1.0]
     assert places(built) == {"tied": "front", "untied": "front"}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hand_records import cell, collected, record
 
-from svgpbench.output.layout import ResultTable, footnotes, rank_table, to_latex, to_markdown
+from svgpbench.output.built_table import BuiltTable
 from svgpbench.output.result_table import Finals
 from svgpbench.results.records import Record
 
@@ -20,7 +20,7 @@ def on_set(at: int) -> list[Record]:
     ]
 
 
-def table(sets: int, *more: Record) -> ResultTable:
+def table(sets: int, *more: Record) -> BuiltTable:
     records = [each for at in range(sets) for each in on_set(at)]
     return Finals.model_validate({"metrics": ("nlpd", "rmse", "seconds")}).build(
         collected(*records, *more)
@@ -28,10 +28,9 @@ def table(sets: int, *more: Record) -> ResultTable:
 
 
 def test_below_a_table_stands_each_methods_average_rank_in_each_score() -> None:
-    shown = rank_table(table(5))
-    assert shown is not None
+    shown = table(5).tables[-1]
     assert shown.header == ["average rank", "NLPD, 5 sets", "RMSE, 5 sets"]  # of no times
-    assert [(row[0], row[1][:4], row[2]) for row in shown.rows] == [
+    assert [(row[0], row[1][:4], row[2]) for row in shown.texts] == [
         ("A", "1.40", "2.00 [2.00, 2.00]"),
         ("B", "1.60", "1.00 [1.00, 1.00]"),
     ]
@@ -39,13 +38,13 @@ def test_below_a_table_stands_each_methods_average_rank_in_each_score() -> None:
 
 def test_ranks_are_of_the_backend_that_stands_for_all() -> None:
     other = [record(cell(f"set {at}", "A", "torch"), -1.0, nlpd=0.0, rmse=0.0) for at in range(5)]
-    assert table(5, *other).ranks == table(5).ranks
+    assert table(5, *other).facts["average_ranks"] == table(5).facts["average_ranks"]
 
 
 def test_every_form_has_the_ranks() -> None:
     built = table(5)
-    assert "| A | 1.40 [1.00, 1.80] | 2.00 [2.00, 2.00] |" in to_markdown(built)
-    assert r"A & 1.40 [1.00, 1.80] & 2.00 [2.00, 2.00] \\" in to_latex(built)
+    assert "| A | 1.40 [1.00, 1.80] | 2.00 [2.00, 2.00] |" in built.to_markdown()
+    assert r"A & 1.40 [1.00, 1.80] & 2.00 [2.00, 2.00] \\" in built.to_latex()
     assert built.to_json()["average_ranks"]["rmse"] == {
         "data_sets": 5,
         "methods": [
@@ -64,13 +63,13 @@ def test_every_form_has_the_ranks() -> None:
     ],
 )
 def test_a_critical_difference_is_refused_where_sets_are_few(sets: int, says: str) -> None:
-    notes = list(footnotes(table(sets)))
+    notes = table(sets).footnotes
     assert says in notes
     assert sum("critical difference" in note for note in notes) == (1 if sets < 10 else 2)
 
 
 def test_few_data_sets_have_neither_ranks_nor_a_word_on_them() -> None:
     few = table(4)
-    assert rank_table(few) is None
-    assert not [note for note in footnotes(few) if "rank" in note]
-    assert "rank" not in to_markdown(few) + to_latex(few)
+    assert [shown.title for shown in few.tables] == ["by-hand, regression"]
+    assert not [note for note in few.footnotes if "rank" in note]
+    assert "rank" not in few.to_markdown() + few.to_latex()

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from svgpbench.output.table_formats import TextTable, latex, latex_text, markdown
+from svgpbench.output.table import Table, columns
+from svgpbench.output.table_formats import latex, latex_text, markdown
 
-TABLE = TextTable(("method", "n", "ELBO"), [("|γ| = 5", "3", "-1.5±0.2"), ("a_b", "2", "–")], 1)
+TABLE = Table(
+    columns(["method"], ("n", "ELBO")), [("|γ| = 5", "3", "-1.5±0.2"), ("a_b", "2", None)]
+)
 
 
 def test_markdown_keeps_bars_within_their_cells() -> None:

@@ -79,7 +79,7 @@ def test_backends_differ_in_colour_and_methods_in_dashes() -> None:
 
 def test_without_a_record_and_for_one_problem_nothing_is_drawn(tmp_path: Path) -> None:
     paper = load_paper("adam2021")
-    assert write_times(paper, paper.artefact("fig4-steps"), tmp_path, tmp_path) == []
+    assert write_times(paper, paper.artefact("fig4-steps"), tmp_path, tmp_path).files == ()
     with pytest.raises(UserError, match=r"^no record speed/adam2021-fig5\.json in "):
         write_times(paper, paper.artefact("fig5"), tmp_path, tmp_path)
     assert not list(tmp_path.iterdir())

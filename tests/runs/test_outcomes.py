@@ -56,7 +56,7 @@ def test_nan_and_infinity_become_null(run_one: RunOne, tmp_path: Path) -> None:
             "oom",
             "RuntimeError: CUDA out of memory. Tried to allocate 20.00 GiB",
         ),
-        ("return_what_json_lacks", "error", "TypeError: object has no place in a record"),
+        ("return_what_json_lacks", "error", "TypeError: object has no place in JSON"),
         ("exit", "crashed", "the worker exited with code 3"),
         ("segfault", "crashed", "the worker was killed by SIGSEGV"),
     ],

@@ -15,7 +15,8 @@ from fake_cells import identify, make_config
 
 from svgpbench.environment import describe, source_revision
 from svgpbench.errors import UserError
-from svgpbench.experiments.outcome import columns, json_value
+from svgpbench.experiments.outcome import columns
+from svgpbench.json_values import json_value
 from svgpbench.results.records import (
     FINAL,
     DamagedRecordError,

@@ -44,7 +44,7 @@ def test_means_and_errors_at_the_end_are_those_of_the_table(
     table = build_table(collect(made.results, load_experiment("adam2021-fig3")))
     names = [one["name"] for one in explored["metrics"]]
     compared = 0
-    for row in table.rows.to_dict(orient="records"):
+    for row in table.frame.to_dict(orient="records"):
         mine = group(explored, row["data"], row["method"], row["backend"])
         for name in ("elbo", "nlpd"):
             mean, error = mine["end"][names.index(name)]

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
-
-from rich.box import SIMPLE_HEAD
-from rich.console import Group
-from rich.table import Table
-from rich.text import Text
 
 from svgpbench.checks.completeness import Skip
 from svgpbench.checks.identities import Identity
 from svgpbench.checks.matrix import Entry
 from svgpbench.checks.rounding import Rounding
+from svgpbench.json_values import json_value
+from svgpbench.output.table import Column, Styled, Table, number
 
 COLUMNS = {
     "values": "values",
@@ -51,34 +47,31 @@ class Report:
     def to_json(self) -> dict[str, Any]:
         """Return the report as JSON-able data; a number that is not finite becomes null."""
 
-        def rows(items: list[Any]) -> list[dict[str, Any]]:
-            return [
-                {
-                    k: None if isinstance(v, float) and not math.isfinite(v) else v
-                    for k, v in {**asdict(x), "ok": x.ok}.items()
-                }
-                for x in items
-            ]
+        def rows(items: Sequence[Entry | Identity | Rounding]) -> list[dict[str, Any]]:
+            return [{**asdict(item), "ok": item.ok} for item in items]
 
-        return {
-            "ok": self.ok,
-            "backends": self.backends,
-            "full": self.full,
-            "matrix": rows(list(self.entries)),
-            "identities": rows(list(self.identities)),
-            "rounding": rows(list(self.rounding)),
-            "failures": self.failures,
-            "notes": self.notes,
-            "skipped": [asdict(skip) for skip in self.skips],
-        }
+        found: dict[str, Any] = json_value(
+            {
+                "ok": self.ok,
+                "backends": self.backends,
+                "full": self.full,
+                "matrix": rows(self.entries),
+                "identities": rows(self.identities),
+                "rounding": rows(self.rounding),
+                "failures": self.failures,
+                "notes": self.notes,
+                "skipped": self.skips,
+            }
+        )
+        return found
 
-    def table(self) -> Group:
+    def tables(self) -> tuple[Table, ...]:
         """Return tables of the matrix by method, the identities and the growth of rounding."""
-        return Group(self._matrix(), self._identities(), self._rounding())
+        return self._matrix(), self._identities(), self._rounding()
 
-    def lines(self) -> list[Text]:
-        """Return lines on skipped parts, with reasons, and on failures. Print them untruncated."""
-        notes = [Text(note, style="yellow") for note in (*self._skip_lines(), *self.notes)]
+    def lines(self) -> list[Styled]:
+        """Return lines on skipped parts, with reasons, and on failures."""
+        notes = [Styled(note, "yellow") for note in (*self._skip_lines(), *self.notes)]
         return [*notes, *self._verdict()]
 
     def _skip_lines(self) -> Iterator[str]:
@@ -98,12 +91,8 @@ class Report:
             yield f"{backend} skips {', '.join(what)}: {why}"
 
     def _matrix(self) -> Table:
-        title = f"Worst difference, max|Δ| / max|value|, among {', '.join(self.backends)}"
-        table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-        table.add_column("method", overflow="fold")
-        table.add_column("cases", justify="right", min_width=len("cases"))
-        for name in COLUMNS.values():
-            table.add_column(name, justify="right", min_width=len("1e-15"))
+        columns = (Column("method"), number("cases"), *map(number, COLUMNS.values()))
+        rows: list[list[Any]] = []
         for dtype in ("float64", "float32"):
             found, skips = self._by_method(dtype), self._skips_by_method(dtype)
             for method in dict.fromkeys((*found, *skips)):
@@ -111,27 +100,25 @@ class Report:
                 count = len({e.case for e in found[method]} | {s.what for s in skips[method]})
                 groups = {skip.group for skip in skips[method]}
                 cells = (_worst(found[method], c, skipped=c in groups) for c in COLUMNS)
-                table.add_row(label, str(count), *cells)
-        return table
+                rows.append([label, count, *cells])
+        title = f"Worst difference, max|Δ| / max|value|, among {', '.join(self.backends)}"
+        return Table(columns, rows, title)
 
     def _identities(self) -> Table:
-        table = Table(box=SIMPLE_HEAD, pad_edge=False)
-        for name in ("", "identity", "worst"):
-            table.add_column(name, justify="left" if name == "identity" else "right")
-        for number, same in self._by_identity().items():
+        rows = []
+        for number_of, same in self._by_identity().items():
             worst = max(same, key=lambda i: i.worst)
-            cell = _shown(worst.worst, ok=all(i.ok for i in same))
-            table.add_row(str(number), worst.statement, cell)
-        return table
+            rows.append(
+                [number_of, worst.statement, _shown(worst.worst, ok=all(i.ok for i in same))]
+            )
+        return Table((number(""), Column("identity"), number("worst")), rows)
 
     def _rounding(self) -> Table:
-        table = Table(box=SIMPLE_HEAD, pad_edge=False)
-        for name in ("M-steps, Z learned", "between backends", "one, X perturbed by 1e-15"):
-            table.add_column(name, justify="right")
-        for r in self.rounding:
-            cell = _shown(r.backends, ok=r.ok)
-            table.add_row(str(r.m_steps), cell, f"{r.perturbed:.0e}")
-        return table
+        names = ("M-steps, Z learned", "between backends", "one, X perturbed by 1e-15")
+        rows = [
+            [r.m_steps, _shown(r.backends, ok=r.ok), f"{r.perturbed:.0e}"] for r in self.rounding
+        ]
+        return Table([number(name) for name in names], rows)
 
     def _by_method(self, dtype: str) -> dict[str, list[Entry]]:
         out: dict[str, list[Entry]] = defaultdict(list)
@@ -153,7 +140,7 @@ class Report:
             out[i.number].append(i)
         return out
 
-    def _verdict(self) -> list[Text]:
+    def _verdict(self) -> list[Styled]:
         red = [
             f"{e.case}: {e.group} {e.worst:.1e} > {e.tolerance:.0e} in {e.array} "
             f"({e.pair[0]} – {e.pair[1]})"
@@ -173,16 +160,16 @@ class Report:
         for line, times in Counter(self.failures).items():
             red.append(line if times == 1 else f"{line} ({times} times)")
         if red:
-            return [Text(line, style="bold red") for line in red]
-        return [Text("all within tolerance", style="green")]
+            return [Styled(line, "bold red") for line in red]
+        return [Styled("all within tolerance", "green")]
 
 
-def _worst(entries: list[Entry], group: str, *, skipped: bool) -> Text:
+def _worst(entries: Sequence[Entry], group: str, *, skipped: bool) -> Styled | str | None:
     found = [e for e in entries if e.group == group]
     if not found:
-        return Text("skip" if skipped else "–")
+        return "skip" if skipped else None
     return _shown(max(e.worst for e in found), ok=all(e.ok for e in found))
 
 
-def _shown(worst: float, *, ok: bool) -> Text:
-    return Text(f"{worst:.0e}", style="green" if ok else "bold red")
+def _shown(worst: float, *, ok: bool) -> Styled:
+    return Styled(f"{worst:.0e}", "green" if ok else "bold red")

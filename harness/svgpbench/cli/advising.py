@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +9,7 @@ import typer
 
 from svgpbench.cli.auditing import OwnTask, Task
 from svgpbench.cli.options import RESULTS, AsJson, ResultsFolder
+from svgpbench.cli.printing import print_json
 from svgpbench.config import DataConfig
 from svgpbench.errors import UserError
 from svgpbench.experiments.cell import load_data
@@ -95,7 +95,7 @@ def advise_command(
     question = Question(wanted, n, D, M, within)
     advice = advise(results, question, metric, experiment or ())
     if as_json:
-        typer.echo(json.dumps(advice.to_json(), indent=2, ensure_ascii=False, allow_nan=False))
+        print_json(advice.to_json())
     else:
         typer.echo(advice_as_markdown(advice, evidence))
 

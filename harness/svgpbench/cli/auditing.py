@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
@@ -11,15 +10,13 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import typer
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from svgpbench.cli.data_card import Lines, card, declared_card, layout_in_words
+from svgpbench.cli.data_card import card, declared_card, layout_in_words
 from svgpbench.cli.options import AsJson
-from svgpbench.cli.printing import printer
+from svgpbench.cli.printing import print_json, show, tell
 from svgpbench.errors import UserError
 from svgpbench.experiments.data_errors import data_errors_are_the_users
+from svgpbench.output.table import Column, Styled, Table, number
 from svgpbench.plugins import registries, registry_of
 from svgpbench_datasets import Dataset, DatasetEntry, Registry, load_user_table
 from svgpbench_datasets.audit.report import Audit, audit, audit_dataset
@@ -77,11 +74,10 @@ def show_command(
         content = [{**one, "read_as": read_as} for one in content]
         cards = [chain([("read as", read_as)], lines) for lines in cards]
     if as_json:
-        shown = content[0] if len(content) == 1 else content
-        typer.echo(json.dumps(shown, indent=2, ensure_ascii=False))
+        print_json(content[0] if len(content) == 1 else content)
     else:
-        for lines in cards:
-            printer().print(_card_table(name, lines))
+        columns = (Column("", wrap=False, style="dim"), Column(""))
+        show(*(Table(columns, list(lines), name) for lines in cards))
 
 
 def audit_command(
@@ -98,15 +94,14 @@ def audit_command(
     as_json: AsJson = False,
 ) -> None:
     """Look for leaks and oddities in the numbers of data sets."""
-    progress = Console(stderr=True)
     found: list[Audit] = []
     for name in names or _at_hand():
-        progress.print(f"auditing {name}", markup=False, highlight=False, style="dim")
+        tell(f"auditing {name}")
         found += _audits(name, Own(target or (), task, array or ()))
     if as_json:
-        typer.echo(json.dumps([one.to_json() for one in found], indent=2, ensure_ascii=False))
+        print_json([one.to_json() for one in found])
     else:
-        printer(140).print(_audit_table(found))
+        show(_audit_table(found))
 
 
 class Own(NamedTuple):
@@ -179,36 +174,22 @@ def _at_hand() -> list[str]:
         ]
 
 
-def _card_table(title: str, lines: Lines) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", box=None)
-    table.padding, table.show_header = (0, 2, 0, 0), False
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    for key, value in lines:
-        table.add_row(Text(key, style="dim"), Text(value))
-    return table
-
-
 def _audit_table(found: Sequence[Audit]) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("name", no_wrap=True)
-    for column in ("rows", "D", "distinct", "row~target", "seen"):
-        table.add_column(column, justify="right", no_wrap=True)
-    table.add_column("flags", overflow="fold")
+    columns = (
+        Column("name", wrap=False),
+        *(number(name) for name in ("rows", "D", "distinct")),
+        *(number("row~target", ".2f"), number("seen", ".1%")),
+        Column("flags"),
+    )
+    rows = []
     for one in found:
         facts = one.facts
-        flags = Text()
-        for flag in one.flags:
-            style = "bold red" if flag.leak else ""
-            flags.append(f"{'LEAK ' if flag.leak else ''}{flag.text}\n", style=style)
-        flags.rstrip()
-        table.add_row(
-            one.name,
-            str(facts.rows),
-            str(facts.features),
-            str(facts.distinct_inputs),
-            f"{facts.row_correlation:.2f}",
-            f"{facts.test_seen / facts.test_rows:.1%}",
-            flags,
+        flags = "\n".join(f"{'LEAK ' * flag.leak}{flag.text}" for flag in one.flags)
+        rows.append(
+            [
+                *(one.name, facts.rows, facts.features, facts.distinct_inputs),
+                *(facts.row_correlation, facts.test_seen / facts.test_rows),
+                Styled(flags, "bold red" if one.leaks else ""),
+            ]
         )
-    return table
+    return Table(columns, rows)

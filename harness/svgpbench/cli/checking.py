@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from svgpbench.cli.options import AsJson, Backends, Device, OnDevice
-from svgpbench.cli.printing import printer
+from svgpbench.cli.printing import print_json, show, tell
 from svgpbench.plugins import known_backends
 
 FAILED = 1
@@ -25,19 +23,15 @@ def check_command(
     backends = known_backends(backend)
     from svgpbench.checks import run_checks
 
-    progress = Console(stderr=True)
     report = run_checks(
         backends=backends,
         full=full,
         device=device,
-        on_progress=lambda text: progress.print(text, markup=False, highlight=False, style="dim"),
+        on_progress=tell,
     )
     if as_json:
-        typer.echo(json.dumps(report.to_json(), indent=2, ensure_ascii=False))
+        print_json(report.to_json())
     else:
-        wide = printer(100)
-        wide.print(report.table())
-        for line in report.lines():
-            wide.print(line, soft_wrap=True)
+        show(*report.tables(), notes=report.lines())
     if not report.ok:
         raise typer.Exit(FAILED)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from svgpbench.cli.options import RESULTS, ExperimentName, ResultsFolder
-from svgpbench.cli.printing import printer
+from svgpbench.cli.printing import show
 from svgpbench.cli.running import FAILED
 from svgpbench.experiments import load_experiment
+from svgpbench.output.table import Column, Table, number
 
 
 def choose_command(experiment: ExperimentName, *, results: ResultsFolder = RESULTS) -> None:
@@ -18,14 +17,13 @@ def choose_command(experiment: ExperimentName, *, results: ResultsFolder = RESUL
 
     declared = load_experiment(experiment)
     found = choices(results, declared)
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for column in ("row", "method", "ELBO", ""):
-        table.add_column(column, justify="right" if column == "ELBO" else "left")
-    for choice in found:
-        for label, elbo in choice.elbo.items():
-            mark = "chosen" if label == choice.chosen else ""
-            table.add_row(*map(Text, (choice.row, label, f"{elbo:.1f}", mark)))
-    printer().print(table)
+    columns = (Column("row"), Column("method"), number("ELBO", ".1f"), Column(""))
+    rows = [
+        [choice.row, label, elbo, "chosen" if label == choice.chosen else ""]
+        for choice in found
+        for label, elbo in choice.elbo.items()
+    ]
+    show(Table(columns, rows))
     wrong = {choice.named: choice.chosen for choice in found if choice.named != choice.chosen}
     preset = choosing_preset(declared)
     if not wrong:

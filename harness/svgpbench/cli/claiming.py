@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console, Group, RenderableType
-from rich.table import Table
-from rich.text import Text
 
 from svgpbench.cli.options import RESULTS, AsJson, ResultsFolder
-from svgpbench.cli.printing import printer
+from svgpbench.cli.printing import counting, print_json, show
 from svgpbench.errors import UserError
+from svgpbench.output.table import Column, Styled, Table
 
 if TYPE_CHECKING:
     from svgpbench.papers import Paper
     from svgpbench.papers.grading import Judged
-
-WIDTH = 100
-LEDGER = ("id", "claim", "grade", "fidelity", "effect, 95 %")
-MOST = {"claim": 46, "effect, 95 %": 20}
-"""Maximum widths of columns that wrap, in characters."""
 
 MOST_LINES = 12
 """Maximum number of effects per part, and of conditions, that an entry shows; --json has all."""
@@ -86,7 +77,7 @@ def claims_command(
     from svgpbench.papers.judged_claims import judged_claims
 
     papers = [load_paper(name) for name in ([paper] if paper else paper_folders())]
-    with _progress() as on_done:
+    with counting("computing claims afresh") as on_done:
         judged = judged_claims(papers, results, ids or [], on_done)
     if page == "artefacts":
         from svgpbench.papers.artefact_costs import taken_as_markdown
@@ -97,13 +88,12 @@ def claims_command(
 
         typer.echo(grades_page([as_row(one) for _, one in judged]))
     elif as_json:
-        entries = [{"paper": of.name, **one.to_json()} for of, one in judged]
-        typer.echo(json.dumps(entries, indent=2, ensure_ascii=False, allow_nan=False))
+        print_json([{"paper": of.name, **one.to_json()} for of, one in judged])
     elif ids and len(judged) == 1:
-        printer(WIDTH).print(_entry(*judged[0], results))
+        show(*_entry(*judged[0], results))
     else:
-        console, table = printer(WIDTH), _table([_row(one) for _, one in judged])
-        console.print(_about(papers[0], table) if paper and not ids else table)
+        table = _table([_row(one) for _, one in judged])
+        show(*(_about(papers[0], table) if paper and not ids else [table]))
 
 
 def _page(asked: dict[str, bool], narrowed: bool, of_a_paper: bool) -> str:
@@ -129,10 +119,8 @@ def _print_released(paper: str | None, as_markdown: bool) -> None:
     if as_markdown:
         typer.echo(grades_page(rows))
         return
-    shown = [
-        [Text(row[name]) for name in ("id", "claim", "grade", "fidelity", "effect")] for row in rows
-    ]
-    printer(WIDTH).print(_table(shown))
+    names = ("id", "claim", "grade", "fidelity", "effect")
+    show(_table([[row[name] for name in names] for row in rows]))
     typer.echo(
         f"of version {version('svgpbench')}, from its repository's records; "
         "`svgpbench claims --results FOLDER` grades yours"
@@ -149,102 +137,75 @@ def _contradictions(results: Path) -> str:
     several = contradictions()
     papers = [load_paper(name) for name in paper_folders()]
     asked = [one.id for each in several for one in each.claims]
-    with _progress() as on_done:
+    with counting("computing claims afresh") as on_done:
         judged = {one.claim.id: one for _, one in judged_claims(papers, results, asked, on_done)}
     return settled_as_markdown(several, judged)
 
 
-@contextmanager
-def _progress() -> Iterator[Callable[[str], None]]:
-    """Yield a function to call with each computed claim; on a terminal it updates a status line."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield lambda claim: None
-        return
-    with console.status("computing claims afresh") as status:
-        done: list[str] = []
-
-        def show(claim: str) -> None:
-            done.append(claim)
-            status.update(f"computing claims afresh: {len(done)} done, {claim} the last")
-
-        yield show
-
-
-def _row(one: Judged) -> list[Text]:
+def _row(one: Judged) -> list[str]:
     effect = one.finding if one.grade == "not run" else one.effect
-    said = (one.claim.id, one.claim.title, one.grade, one.fidelity, effect)
-    return [*map(Text, said)]
+    return [one.claim.id, one.claim.title, one.grade, one.fidelity, effect]
 
 
-def _table(rows: list[list[Text]]) -> RenderableType:
+def _table(rows: Sequence[Sequence[str]]) -> Table:
     """Return the rows of the ledger as a table, with the number of claims per grade below."""
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for row in rows:
-        row[2].stylize(COLOURS.get(row[2].plain, "dim"))
-        row[3].stylize("dim")
-    columns = dict(zip(LEDGER, zip(*rows, strict=True), strict=True))
-    shown = {name: texts for name, texts in columns.items() if any(map(str, texts))}
-    for column in shown:  # the effect column is empty if nothing has run
-        table.add_column(column, no_wrap=column in ("id", "grade"), max_width=MOST.get(column))
-    for cells in zip(*shown.values(), strict=True):
-        table.add_row(*cells)
-    counts = Counter(row[2].plain for row in rows)
+    columns = (
+        *(Column("id", wrap=False), Column("claim"), Column("grade", wrap=False)),
+        *(Column("fidelity", style="dim"), Column("effect, 95 %")),
+    )
+    # fidelity and effect are empty if nothing has run
+    told = [at for at in range(len(columns)) if any(row[at] for row in rows)]
+    values = [[_graded(row[at]) if at == 2 else row[at] for at in told] for row in rows]
+    counts = Counter(row[2] for row in rows)
     listed = ", ".join(f"{count} {grade}" for grade, count in counts.items())
-    return Group(table, Text(f"\n{len(rows)} claims: {listed}", style="dim"))
+    notes = ["", f"{len(rows)} claims: {listed}"]
+    return Table([columns[at] for at in told], values, notes=notes)
 
 
-def _about(paper: Paper, table: RenderableType) -> RenderableType:
-    """Return the table of a paper's claims, with its summary above and its notes below."""
+def _about(paper: Paper, ledger: Table) -> Iterator[Table | str]:
+    """Yield the summary of a paper, its ledger and its notes."""
     about = paper.about
-    source = Text(f"{', '.join(about.authors)}, {about.venue} {about.year}", style="dim")
-    notes: list[RenderableType] = []
+    yield f"{about.title}\n{', '.join(about.authors)}, {about.venue} {about.year}\n{about.says}"
+    yield ledger
     for title, rows in (
         ("errata", [(one.where, one.says) for one in about.errata]),
         ("our deviations", [(one.what, one.why) for one in about.deviations]),
-        ("not printed", [(text, "") for text in about.not_printed]),
+        ("not printed", [(text,) for text in about.not_printed]),
     ):
         if rows:
-            notes.append(Text(f"\n{title}", style="bold"))
-            notes.append(_pairs(rows))
-    return Group(Text(about.title, style="bold"), source, Text(about.says), "", table, *notes)
+            yield Table([Column("")] * len(rows[0]), rows, title)
 
 
-def _pairs(rows: Sequence[tuple[str, str]]) -> Table:
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    for row in rows:
-        table.add_row(*(Text(text) for text in row if text))
-    return table
+def _graded(grade: str) -> Styled:
+    return Styled(grade, COLOURS.get(grade, "dim"))
 
 
-def _coloured(grade: str) -> Text:
-    return Text(grade, style=COLOURS.get(grade, "dim"))
-
-
-def _entry(paper: Paper, one: Judged, results: Path) -> RenderableType:
-    """Return a claim on one screen: sentence, grade, finding, core evidence, conditions, commands."""
+def _entry(paper: Paper, one: Judged, results: Path) -> Iterator[Table | str]:
+    """Yield a claim on one screen: sentence, grade, finding, core evidence, conditions, commands."""
     claim = one.claim
     names = ", ".join(author.rpartition(" ")[2] for author in paper.about.authors)
-    source = f"{names} {paper.about.year}, {claim.where}"
-    title = Text.assemble((claim.id, "bold"), f"  {_sentence(claim.claim)}  ", (source, "dim"))
-    facts = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    facts.add_column(style="dim", no_wrap=True)
-    facts.add_column()
+    yield f"{claim.id}  {_sentence(claim.claim)}  {names} {paper.about.year}, {claim.where}"
     smaller = "; ".join(
         dict.fromkeys(filter(None, (_scope(paper, part.artefact) for part in claim.parts)))
     )
-    facts.add_row("grade", _coloured(one.grade))
-    facts.add_row("fidelity", Text(f"{one.fidelity}{': ' * bool(smaller)}{smaller}"))
-    facts.add_row("finding", Text(one.finding))
-    facts.add_row("test", Text(claim.predicate))
-    facts.add_row("hangs on", Text(claim.hangs_on))
-    if one.steady:
-        facts.add_row("steadiness", Text(one.steady))
-    if one.condition:
-        facts.add_row("decided on", Text(one.condition))
-    if claim.response:
-        facts.add_row("response", Text(claim.response))
-    return Group(title, "", facts, *_core(one), *_conditions(one), *_again(one, results))
+    facts = {
+        "grade": _graded(one.grade),
+        "fidelity": f"{one.fidelity}{': ' * bool(smaller)}{smaller}",
+        "finding": one.finding,
+        "test": claim.predicate,
+        "hangs on": claim.hangs_on,
+        "steadiness": one.steady,
+        "decided on": one.condition,
+        "response": claim.response,
+    }
+    optional = ("steadiness", "decided on", "response")
+    rows = [row for row in facts.items() if row[1] or row[0] not in optional]
+    yield Table((Column("", wrap=False, style="dim"), Column("")), rows)
+    yield from _core(one)
+    yield from _conditions(one)
+    commands = [*one.commands, f"svgpbench claims {claim.id} --results {results}"]
+    rests = f", {len(one.records)} records" if one.records else ""
+    yield "\n  ".join([f"run it again{rests}", *commands])
 
 
 def _sentence(text: str) -> str:
@@ -257,49 +218,35 @@ def _scope(paper: Paper, artefact: str) -> str:
     return "; ".join(filter(None, (found.smaller, found.missing)))
 
 
-def _core(one: Judged) -> Iterator[RenderableType]:
-    """Yield each core part and each erratum part, with its effects."""
+def _core(one: Judged) -> Iterator[Table]:
+    """Yield a table of the effects of each core part and each erratum part."""
     from svgpbench.stats.effects import with_interval
 
     for part in (*one.of("core"), *one.of("erratum")):
+        note = part.why_not or part.judgement.note
         role = "erratum: " if part.role == "erratum" else ""
-        title = Text.assemble("\n", f"{role}{part.says}: ", _coloured(part.grade))
-        if part.why_not:
-            yield title.append(f" ({part.why_not})", style="dim")
-            continue
-        yield title.append(f" ({part.judgement.note})" * bool(part.judgement.note), style="dim")
-        table = Table(box=None, show_header=False, padding=(0, 2, 0, 2))
-        effects = part.judgement.effects
-        for effect in effects[:MOST_LINES]:
-            table.add_row(
-                Text(effect.of), Text(effect.outcome), Text(with_interval(effect)),
-                Text(effect.note, style="dim"),
-            )  # fmt: skip
-        yield table
-        if len(effects) > MOST_LINES:
-            yield Text(f"  … and {len(effects) - MOST_LINES} more; --json has all", style="dim")
+        title = f"{role}{part.says}: {part.grade}{f' ({note})' if note else ''}"
+        rows = [
+            [effect.of, effect.outcome, with_interval(effect), Styled(effect.note, "dim")]
+            for effect in part.judgement.effects
+        ]
+        yield _first_rows([] if part.why_not else rows, 4, title)
 
 
-def _conditions(one: Judged) -> Iterator[RenderableType]:
+def _conditions(one: Judged) -> Iterator[Table]:
     """Yield a table with one line per condition: setting, grade and effect."""
     from svgpbench.papers.grading import effect_of
 
-    conditions = one.of("condition")
-    if not conditions:
-        return
-    yield Text("\nconditions tried beside the claim, which do not vote", style="dim")
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 2))
-    for part in conditions[:MOST_LINES]:
-        shown = part.why_not or effect_of([part.judgement])
-        table.add_row(Text(part.says), _coloured(part.grade), Text(shown, style="dim"))
-    yield table
-    if len(conditions) > MOST_LINES:
-        yield Text(f"  … and {len(conditions) - MOST_LINES} more; --json has all", style="dim")
+    rows = [
+        [part.says, _graded(part.grade), part.why_not or effect_of([part.judgement])]
+        for part in one.of("condition")
+    ]
+    if rows:
+        yield _first_rows(rows, 3, "conditions tried beside the claim, which do not vote")
 
 
-def _again(one: Judged, results: Path) -> Iterator[RenderableType]:
-    """Yield the commands that make the records of a claim and grade it again."""
-    commands = [*one.commands, f"svgpbench claims {one.claim.id} --results {results}"]
-    lines = "\n".join(f"  {command}" for command in commands)
-    rests = f", {len(one.records)} records" if one.records else ""
-    yield Text.assemble((f"\nrun it again{rests}\n", "dim"), lines)
+def _first_rows(rows: list[list[Any]], width: int, title: str) -> Table:
+    """Return a table of the first rows, with a note on the number of the others."""
+    more = len(rows) - MOST_LINES
+    notes = [f"… and {more} more; --json has all"] if more > 0 else []
+    return Table([Column("")] * width, rows[:MOST_LINES], title, notes)

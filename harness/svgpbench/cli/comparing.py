@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import json
-import math
 import os
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from svgpbench.cli.options import RESULTS, AsJson, Backends, PresetName, ResultsFolder
-from svgpbench.cli.printing import printer
+from svgpbench.cli.printing import print_json, show
 from svgpbench.errors import UserError
 from svgpbench.experiments import Experiment, load_experiment, resolve, shipped_experiments
+from svgpbench.output.table import Column, Table, number
 
 if TYPE_CHECKING:
     from svgpbench.comparison.comparison import Comparison, Row
     from svgpbench.comparison.inputs import Sides
-
-WIDTH = 140
 
 
 def compare_command(
@@ -58,7 +54,7 @@ def compare_command(
         sides = _within(first, second, declared or _only(results), preset, results, backend)
     found = compared(sides, metric or ())
     if as_json:
-        typer.echo(json.dumps(found.to_json(), indent=2, ensure_ascii=False, allow_nan=False))
+        print_json(found.to_json())
     else:
         _print(found)
 
@@ -113,49 +109,45 @@ def _only(results: Path) -> Experiment:
 def _print(found: Comparison) -> None:
     from svgpbench.comparison.comparison import title
 
-    out = printer(WIDTH)
-    out.print(Text(found.what, style="bold"))
+    parts = []
     for metric, rows in groupby(found.rows, key=lambda row: row.metric):
         several = list(rows)
-        out.print(Text(f"\n{title(metric)}"))
-        out.print(_table(several, found))
         counts = Counter(str(row.effect.outcome) for row in several)
         listed = ", ".join(f"{outcome} in {count}" for outcome, count in counts.most_common())
-        out.print(Text(f"{found.first} is {listed} of {len(several)}", style="dim"))
-    out.print()
-    for note in (
-        f"difference: paired by split and seed, positive in favour of {found.first}, with its 95 % interval",
-        "±: what a difference must exceed to matter",
-        *found.notes,
-    ):
-        out.print(Text(note, style="dim"))
+        line = f"{found.first} is {listed} of {len(several)}"
+        parts.append(replace(_table(several, found, title(metric)), notes=[line]))
+    show(found.what, *parts, notes=_notes(found))
 
 
-def _table(rows: list[Row], found: Comparison) -> Table:
+def _notes(found: Comparison) -> Iterator[str]:
+    yield (
+        f"difference: paired by split and seed, positive in favour of {found.first}, with its 95 % "
+        "interval"
+    )
+    yield "±: what a difference must exceed to matter"
+    yield from found.notes
+
+
+def _table(rows: list[Row], found: Comparison, title: str) -> Table:
     """Return the comparison as a table: one row per `Row`, with the columns in which rows differ."""
     from svgpbench.stats.effects import with_interval
 
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     telling = list(_telling(rows))
-    for name in telling:
-        table.add_column("data set" if name == "data" else name, no_wrap=True)
-    for name in ("n", found.first, found.second):
-        table.add_column(name, justify="right", max_width=20)
-    for name in ("difference", "±"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column(f"{found.first} is", no_wrap=True)
-    table.add_column("")
-    for row in rows:
-        table.add_row(
-            *(Text(row.shared[name]) for name in telling),
-            str(row.pairs),
-            *("" if math.isnan(mean) else f"{mean:.4g}" for mean in row.means),
-            with_interval(row.effect),
-            "" if math.isnan(row.region) else f"{row.region:.2g}",
-            str(row.effect.outcome),
-            Text(row.effect.note, style="dim"),
-        )
-    return table
+    columns = (
+        *(Column("data set" if name == "data" else name, wrap=False) for name in telling),
+        *(number("n"), number(found.first, ".4g"), number(found.second, ".4g")),
+        *(number("difference", with_interval), number("±", ".2g")),
+        *(Column(f"{found.first} is"), Column("", style="dim")),
+    )
+    values = [
+        [
+            *(row.shared[name] for name in telling),
+            *(row.pairs, *row.means, row.effect, row.region),
+            *(str(row.effect.outcome), row.effect.note),
+        ]
+        for row in rows
+    ]
+    return Table(columns, values, title)
 
 
 def _telling(rows: list[Row]) -> Iterator[str]:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from svgpbench.cli.options import AsJson, Dtype
-from svgpbench.cli.printing import printer
+from svgpbench.cli.printing import print_json, show
 from svgpbench.config import LikelihoodConfig
 from svgpbench.cost import Cost, Size, Tally, count, exponents
 from svgpbench.errors import UserError
@@ -22,9 +18,10 @@ from svgpbench.kernels.kernels import kernel
 from svgpbench.likelihoods import Likelihood, build_likelihood
 from svgpbench.likelihoods.multiclass import MulticlassLikelihood
 from svgpbench.methods import build_method
+from svgpbench.output.number_formats import scaled
+from svgpbench.output.table import Column, Table, number
 
 TITLES = {"e_step": "E-step from θ", "m_step": "M-step", "prediction": "prediction"}
-PREFIXES = ("", "k", "M", "G", "T", "P", "E", "Z", "Y", "µ", "m")  # 1000⁰ … 1000⁸, 1000⁻², 1000⁻¹
 
 
 def cost_command(
@@ -72,13 +69,13 @@ def cost_command(
             for quantity in ("flops", "peak_bytes"):
                 row[f"{quantity}_exponents"] = exponents(built, model, size, step, quantity)
     if as_json:
-        typer.echo(json.dumps(rows, indent=2))
+        print_json(rows)
     else:
         sizes = ", ".join(f"{k} = {v}" for k, v in asdict(size).items() if v is not None)
         latents = model.likelihood.latents
         sizes += f", P = {latents}" if latents > 1 else ""
         title = f"{method}, {likelihood}, {kernel_name}, {dtype.value}; {sizes}"
-        printer().print(Text(title), _table(rows), *_exponents(rows), sep="\n")
+        show(_table(rows, title), notes=_exponents(rows))
 
 
 def _likelihood(name: str, classes: int) -> Likelihood:
@@ -105,9 +102,9 @@ def _option(text: str) -> tuple[str, str | bool | int | float]:
     words = {"true": True, "false": False}
     if value in words:
         return key, words[value]
-    for number in (int, float):
+    for kind in (int, float):
         try:
-            return key, number(value)
+            return key, kind(value)
         except ValueError:
             continue
     return key, value
@@ -125,39 +122,38 @@ def _unfused_time(tally: Tally, machine: tuple[float, float]) -> float:
     return max(tally.flops / machine[0], tally.bytes / machine[1])
 
 
-def _table(rows: dict[str, dict[str, Any]]) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("step", header_style="dim")
-    cells = {TITLES[step]: list(_cells(row)) for step, row in rows.items()}
-    for column, _ in next(iter(cells.values())):
-        table.add_column(column, justify="right", header_style="dim")
-    for title, row in cells.items():
-        table.add_row(title, *(text for _, text in row))
-    return table
+def _table(rows: dict[str, dict[str, Any]], title: str) -> Table:
+    columns = [
+        *(Column("step", wrap=False), number("FLOPs", scaled), number("Choleskys")),
+        *(
+            number("bytes moved", _bytes),
+            number("FLOPs/byte", ".3g"),
+            number("peak memory", _bytes),
+        ),
+    ]
+    values = [
+        [
+            *(TITLES[step], row["flops"], row["choleskys"], row["bytes"]),
+            *(row["flops"] / row["bytes"], row["peak_bytes"]),
+            *([row["seconds"]] if "seconds" in row else ()),
+        ]
+        for step, row in rows.items()
+    ]
+    if len(values[0]) > len(columns):
+        columns.append(number("time, unfused", ".3g", "s"))
+    return Table(columns, values, title)
 
 
-def _cells(row: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    yield "FLOPs", _scaled(row["flops"])
-    yield "Choleskys", str(row["choleskys"])
-    yield "bytes moved", f"{_scaled(row['bytes'])}B"
-    yield "FLOPs/byte", f"{row['flops'] / row['bytes']:.3g}"
-    yield "peak memory", f"{_scaled(row['peak_bytes'])}B"
-    if "seconds" in row:
-        yield "time, unfused", f"{_scaled(row['seconds'])}s"
+def _bytes(size: float) -> str:
+    return f"{scaled(size)}B"
 
 
-def _exponents(rows: dict[str, dict[str, Any]]) -> Iterator[Text]:
+def _exponents(rows: dict[str, dict[str, Any]]) -> Iterator[str]:
     for step, row in rows.items():
         if "flops_exponents" in row:
             time, space = _powers(row["flops_exponents"]), _powers(row["peak_bytes_exponents"])
-            yield Text(f"{TITLES[step]}: FLOPs ∝ {time}, memory ∝ {space}")
+            yield f"{TITLES[step]}: FLOPs ∝ {time}, memory ∝ {space}"
 
 
 def _powers(found: dict[str, float]) -> str:
     return " ".join(f"{x}^{slope:.2f}" for x, slope in found.items() if abs(slope) >= 0.005)
-
-
-def _scaled(x: float) -> str:
-    """Format a number with three digits and an SI prefix: 4.01e17 is `401 P`."""
-    power = max(-2, min(8, math.floor(math.log10(x) / 3))) if x > 0 else 0
-    return f"{x / 1000.0**power:.3g} {PREFIXES[power]}"

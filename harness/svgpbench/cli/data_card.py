@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeAlias
 
-from svgpbench.cli.download_progress import in_bytes
+from svgpbench.output.number_formats import in_bytes
 from svgpbench_datasets import DatasetEntry
 from svgpbench_datasets.audit.report import Audit
 from svgpbench_datasets.files import File, UnseenFile

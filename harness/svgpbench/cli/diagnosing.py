@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from svgpbench.cli.doctor import diagnose
 from svgpbench.cli.options import RESULTS, AsJson, ResultsFolder
-from svgpbench.cli.printing import printer
+from svgpbench.cli.printing import print_json, show
 from svgpbench.environment import OURS
 from svgpbench.errors import UserError
+from svgpbench.output.table import Column, Styled, Table, columns
 
 MARKS = {
-    "ok": Text("ok", style="green"),
-    "missing": Text("--", style="yellow"),
-    "problem": Text("no", style="red"),
+    "ok": Styled("ok", "green"),
+    "missing": Styled("--", "yellow"),
+    "problem": Styled("no", "red"),
 }
 
 
@@ -55,14 +53,17 @@ def doctor_command(
         return
     findings = diagnose(results, deep=deep)
     if as_json:
-        typer.echo(json.dumps([finding.model_dump() for finding in findings], indent=2))
+        print_json([finding.model_dump() for finding in findings])
     else:
-        table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-        for finding in findings:
-            advice = f"\n→ {finding.advice}" if finding.advice else ""
-            found = Text(f"{finding.found}{advice}")  # `Text`, because advice contains [brackets]
-            table.add_row(MARKS[finding.state], finding.what, found)
-        printer().print(table)
+        rows = [
+            [
+                MARKS[finding.state],
+                finding.what,
+                f"{finding.found}\n→ {finding.advice}" if finding.advice else finding.found,
+            ]
+            for finding in findings
+        ]
+        show(Table((Column("", wrap=False), Column("", wrap=False), Column("")), rows))
     if any(finding.state == "problem" for finding in findings):
         raise typer.Exit(1)
 
@@ -99,15 +100,11 @@ def _compare(text: str, results: Path, as_json: bool) -> None:
     then, backend = environment_of(record), record.config.backend
     found = list(differences(then, environment_here(backend, then.threads)))
     if as_json:
-        typer.echo(json.dumps([one.model_dump() for one in found], indent=2))
+        print_json([one.model_dump() for one in found])
         return
     of = f"{record.cell_id}, {backend.title}, {record.started:%Y-%m-%d}"
     if not found:
         typer.echo(f"nothing differs from where {of} ran")
         return
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for head in ("", f"then ({of})", "now"):
-        table.add_column(head)
-    for one in found:
-        table.add_row(one.what, one.then, one.now)
-    printer().print(table)
+    rows = [[one.what, one.then, one.now] for one in found]
+    show(Table(columns(("", f"then ({of})", "now")), rows))

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.filesize import decimal
 from rich.progress import (
     BarColumn,
     DownloadColumn,
@@ -17,13 +16,10 @@ from rich.progress import (
 )
 from rich.progress import Progress as Bar
 
+from svgpbench.output.number_formats import in_bytes
+
 if TYPE_CHECKING:
     from svgpbench_datasets.fetch.limits import Progress
-
-
-def in_bytes(count: int) -> str:
-    """Format a number of bytes with a unit: `3.4 MB`."""
-    return decimal(count)
 
 
 @contextmanager

@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
-from svgpbench.cli.download_progress import in_bytes
-from svgpbench.cli.printing import printer
+from svgpbench.cli.printing import show
+from svgpbench.output.number_formats import in_bytes
+from svgpbench.output.table import Column, Styled, Table, number
 from svgpbench_datasets.files import File
 
 if TYPE_CHECKING:
@@ -152,16 +151,15 @@ def print_table(
     Below, print the sha256 that were computed and the number and size of files left to download. With
     `dry_run`, print the addresses of these files too.
     """
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for column in ("data set", "file", "size", ""):
-        table.add_column(column, overflow="fold", justify="right" if column == "size" else "left")
+    columns = (Column("data set", wrap=False), Column("file"), number("size"), Column(""))
+    values: list[list[Any]] = []
     for row in rows:
-        table.add_row(*(Text(text) for text in (row.name, row.file.path, row.size, row.meaning)))
+        values.append([row.name, row.file.path, row.size, row.meaning])
         if row.state in (State.WANTED, State.FAILED) and not row.file.addresses:
-            table.add_row("", Text(f"  {getattr(row.entry, 'upstream', '')}", style="dim"))
-    for name, _, how in others:
-        table.add_row(Text(name), "", "", Text(how))
-    printer(140).print(table)
+            upstream = getattr(row.entry, "upstream", "")
+            values.append(["", Styled(f"  {upstream}", "dim"), "", ""])
+    values += [[name, "", "", how] for name, _, how in others]
+    show(Table(columns, values))
     for file, askers in wanted(rows).items() if dry_run else ():
         for place in askers[0].places:  # one unwrapped line each, so that addresses can be copied
             typer.echo(f"{file.path} from {place}")

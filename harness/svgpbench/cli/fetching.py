@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
@@ -14,6 +13,7 @@ import typer
 from svgpbench.cli.download_progress import reporter
 from svgpbench.cli.fetched_files import Row, State, print_table, rows_of, wanted, without_files
 from svgpbench.cli.options import AsJson
+from svgpbench.cli.printing import print_json
 from svgpbench.errors import UserError
 from svgpbench.experiments import load_experiment
 from svgpbench.experiments.data_errors import data_errors_are_the_users
@@ -73,7 +73,7 @@ def fetch_command(
                 {"name": name, "at_hand": there, "how": how} for name, there, how in others
             ],
         }
-        typer.echo(json.dumps(content, indent=2, ensure_ascii=False))
+        print_json(content)
     else:
         print_table(rows, others, folder, dry_run)
     failed = any(row.state == State.FAILED for row in rows)

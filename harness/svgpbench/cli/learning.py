@@ -28,8 +28,8 @@ from svgpbench.benchmarks.timing.cases import timed_method
 from svgpbench.benchmarks.timing.compare import MAX_OTHER_CORES
 from svgpbench.benchmarks.timing.peers import known_peers, locate_peers, peer_python
 from svgpbench.cli.options import RESULTS, Backends, ResultsFolder
-from svgpbench.cli.printing import printer
-from svgpbench.cli.timed import MaxOtherCores, Threads, default_threads, tell
+from svgpbench.cli.printing import show, tell
+from svgpbench.cli.timed import MaxOtherCores, Threads, default_threads
 from svgpbench.errors import UserError
 from svgpbench.output.figure import check_figure_path
 from svgpbench.plugins import PEERS, check_backend, plugins
@@ -168,10 +168,7 @@ def _words(record: Record) -> str:
 
 
 def _show(plan: Plan, entries: dict[str, list[Entry]]) -> None:
-    page = printer(120)
+    tables = (search_table, end_table, target_table)
     for problem, found in entries.items():
         race = plan.problems[problem]
-        for table in (search_table, end_table, target_table):
-            page.print(table(problem, race, found))
-        for note in notes(problem, found):
-            page.print(note, markup=False, highlight=False)
+        show(*(table(problem, race, found) for table in tables), notes=notes(problem, found))

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Callable
 from enum import StrEnum
 from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated, Any, TypeAlias
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from svgpbench.cli.options import AsJson
-from svgpbench.cli.printing import printer
+from svgpbench.cli.printing import print_json, show
 from svgpbench.experiments import load_experiment, shipped_experiments
 from svgpbench.methods import AnyMethod
 from svgpbench.methods.capabilities import refusals
 from svgpbench.options import option_names
+from svgpbench.output.table import Column, Styled, Table
 from svgpbench.plugins import (
     BACKENDS,
     DATASETS,
@@ -58,11 +56,14 @@ def list_command(
     sections = [section] if section else list(Section)
     content = {each.value: [*ROWS[each](), *_broken(each)] for each in sections}
     if as_json:
-        typer.echo(json.dumps(content, indent=2, ensure_ascii=False))
+        print_json(content)
         return
-    console = printer()
-    for title, rows in content.items():
-        console.print(_cards(title, rows) if title == Section.methods else _table(title, rows))
+    show(
+        *(
+            _cards(title, rows) if title == Section.methods else _table(title, rows)
+            for title, rows in content.items()
+        )
+    )
 
 
 def _broken(section: Section) -> list[Row]:
@@ -181,32 +182,29 @@ def _first_line(text: str | None) -> str:
 
 
 def _table(title: str, rows: list[Row]) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", box=None)
-    table.padding = (0, 2, 0, 0)
-    columns = list(rows[0]) if rows else []
-    for column in columns:
-        table.add_column(column, overflow="fold", header_style="dim")
-    for row in rows:
-        table.add_row(*(Text(_cell(row.get(column))) for column in columns))
-    return table
+    """Return one line per row, without columns that are empty in all rows."""
+    names = [name for name in (rows[0] if rows else ()) if any(row.get(name) for row in rows)]
+    columns = [
+        Column(name, _cell, numeric=all(type(row.get(name)) is int for row in rows), missing="")
+        for name in names
+    ]
+    return Table(columns, [[row.get(name) for name in names] for row in rows], title)
 
 
 def _cards(title: str, rows: list[Row]) -> Table:
     """Return a table with one block of lines per row, for rows too wide for one line."""
-    table = Table(title=title, title_justify="left", title_style="bold", box=None)
-    table.padding = (0, 2, 0, 0)
+    lines: list[list[Any]] = []
     for row in rows:
-        table.add_row(Text(row["name"], style="bold"), Text(str(row["about"])))
-        for key, value in row.items():
-            if key not in ("name", "about") and value:
-                table.add_row(Text(f"  {key}", style="dim"), Text(_cell(value)))
-    table.show_header = False
-    return table
+        lines.append([Styled(row["name"], "bold"), row["about"]])
+        lines += [
+            [Styled(f"  {key}", "dim"), _cell(value)]
+            for key, value in row.items()
+            if key not in ("name", "about") and value
+        ]
+    return Table((Column("", wrap=False), Column("")), lines, title)
 
 
 def _cell(value: Any) -> str:
-    if value is None:
-        return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, dict) and all(isinstance(item, list) for item in value.values()):

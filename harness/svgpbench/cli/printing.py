@@ -1,15 +1,70 @@
-"""Console that prints tables to a terminal, a file or a pipe."""
+"""Printing of tables, notes, JSON and progress."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
+import typer
 from rich.console import Console
+from rich.text import Text
+
+from svgpbench.json_values import json_text
+from svgpbench.output.table import Styled, Table
+
+if TYPE_CHECKING:
+    from svgpbench.output.built_table import BuiltTable
+
+WIDTH = 120
+"""Characters of a line that does not go to a terminal."""
 
 
-def printer(width: int = 120) -> Console:
-    """Return a console as wide as the terminal or `COLUMNS`; otherwise `width` characters wide."""
-    console = Console(markup=False, emoji=False)  # user-supplied names are not markup
-    if console.is_terminal or os.environ.get("COLUMNS"):
-        return console
-    return Console(width=width, markup=False, emoji=False)
+def show(*parts: Table | BuiltTable | str, notes: Iterable[str | Styled] = ()) -> None:
+    """Print tables and texts, a blank line between them, and notes below, dim unless styled.
+
+    Tables are as wide as the terminal or `COLUMNS`, and `WIDTH` in a file or a pipe.
+    """
+    console = Console(markup=False, emoji=False, highlight=False)  # names of users are no markup
+    if not (console.is_terminal or os.environ.get("COLUMNS")):
+        console.width = WIDTH
+    for place, part in enumerate(parts):
+        if place:
+            console.print()
+        console.print(part)
+    for place, note in enumerate(notes):
+        if place == 0 and parts:
+            console.print()
+        text, style = note if isinstance(note, Styled) else (note, "dim")
+        console.print(Text(text, style=style), soft_wrap=True)
+
+
+def print_json(value: Any) -> None:
+    """Print a value as JSON; missing numbers are null."""
+    typer.echo(json_text(value))
+
+
+def tell(text: str) -> None:
+    """Print a line of progress on standard error."""
+    Console(stderr=True).print(text, markup=False, highlight=False, style="dim")
+
+
+@contextmanager
+def counting(doing: str) -> Iterator[Callable[[str], None]]:
+    """Yield a function to call with the name of each item that is done.
+
+    A terminal shows their number and the last name.
+    """
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda name: None
+        return
+    with console.status(doing) as status:
+        done: list[str] = []
+
+        def count(name: str) -> None:
+            done.append(name)
+            status.update(f"{doing}: {len(done)} done, {name} the last")
+
+        yield count

@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from svgpbench.cli.options import RESULTS, ResultsFolder
-from svgpbench.cli.timed import tell
+from svgpbench.cli.printing import tell
 from svgpbench.errors import UserError
+from svgpbench.output.number_formats import in_bytes
 
 OUT = RESULTS / "site"
 
@@ -33,7 +34,6 @@ def report_command(
     from svgpbench.papers.judged_claims import judged_and_drawn
     from svgpbench.papers.reproduction import all_of
     from svgpbench.site.building import build_site
-    from svgpbench.site.pages import in_bytes
 
     chosen = [all_of(load_paper(name)) for name in (paper or paper_folders())]
     tell("claims")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
@@ -16,14 +15,14 @@ from svgpbench.cli.options import (
     PresetName,
     ResultsFolder,
 )
-from svgpbench.cli.printing import printer
+from svgpbench.cli.printing import print_json, show
 from svgpbench.errors import UserError
 from svgpbench.experiments import Experiment, FigureEntry, TableEntry, load_experiment, resolve
 from svgpbench.metrics import metric as find_metric
 from svgpbench.plugins import FIGURES, TABLES
 
 if TYPE_CHECKING:
-    from svgpbench.output.figure_and_table_types import BuiltTable
+    from svgpbench.output.built_table import BuiltTable
     from svgpbench.results.collect import Collected
 
 
@@ -83,13 +82,13 @@ def table_command(
 
 def _print_table(table: BuiltTable, form: str) -> None:
     if form == "json":
-        typer.echo(json.dumps(table.to_json(), indent=2, ensure_ascii=False, allow_nan=False))
+        print_json(table.to_json())
     elif form == "csv":
         typer.echo(table.to_csv(), nl=False)
     elif form == "markdown":
         typer.echo(table.to_markdown())
     else:
-        printer().print(table.to_terminal())
+        show(table)
 
 
 def plot_command(

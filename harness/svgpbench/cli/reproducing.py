@@ -146,7 +146,7 @@ def _of_times(paper: Paper, artefact: Artefact, record: str, results: Path, out:
     from svgpbench.papers.reproduction import write_times
 
     try:
-        files = write_times(paper, artefact, results, out)
+        files = write_times(paper, artefact, results, out).files
     except UserError as error:
         return f"nothing to draw: {error}"
     if not files:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import tempfile
 from collections import Counter
@@ -23,6 +22,7 @@ from svgpbench.cli.options import (
     PresetName,
     ResultsFolder,
 )
+from svgpbench.cli.printing import print_json
 from svgpbench.cli.progress import cell_title, reporter
 from svgpbench.errors import UserError
 from svgpbench.experiments import Experiment, Selection, load_experiment
@@ -221,7 +221,7 @@ def _print_json(records: list[Record], resumed: int, interrupted: bool, followin
         "failures": failures,
         "next": following,
     }
-    typer.echo(json.dumps(content, indent=2, ensure_ascii=False))
+    print_json(content)
 
 
 def _counts(records: list[Record]) -> dict[str, int]:

@@ -6,15 +6,14 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
-from svgpbench.benchmarks.scaling.laws import exponents_of, laws_of, predict
+from svgpbench.benchmarks.scaling.laws import laws_of
 from svgpbench.benchmarks.scaling.measure import AXES, ScalingReport, run_scaling, title_of
+from svgpbench.benchmarks.scaling.tables import exponent_table, prediction_table
 from svgpbench.benchmarks.timing.compare import MAX_OTHER_CORES
 from svgpbench.benchmarks.timing.problems import Shape
-from svgpbench.benchmarks.timing.report import milliseconds
 from svgpbench.cli.options import AsJson, Device, OnDevice
-from svgpbench.cli.printing import printer
+from svgpbench.cli.printing import show, tell
 from svgpbench.cli.timed import (
     FAILED,
     INTERRUPTED,
@@ -25,7 +24,6 @@ from svgpbench.cli.timed import (
     check_record_path,
     default_threads,
     read_record,
-    tell,
     write_record,
 )
 from svgpbench.errors import UserError
@@ -112,64 +110,16 @@ def scaling_command(
 
 
 def _print(report: ScalingReport, N: int, workers: list[int], network: float) -> None:
-    wide, settings = printer(140), report.speed.settings
+    settings = report.speed.settings
     title = f"{settings['method']}, {settings['backend']}, {report.centre.likelihood}"
-    wide.print(f"{title}; centre {title_of(report.centre)}", markup=False, highlight=False)
-    wide.print(exponent_table(report))
-    wide.print()
-    wide.print(prediction_table(report, N, workers, network))
-    for law in laws_of(report):
-        check = law.check
-        wide.print(
-            f"{law.step}: predicted from smaller batches, b = {check.b} is off by {check.seconds:+.1%} "
-            f"in time and {check.growth:+.1%} in memory",
-            markup=False,
-            highlight=False,
-        )
-    for line in report.speed.notes():
-        wide.print(line, markup=False, highlight=False, soft_wrap=True)
-
-
-def exponent_table(report: ScalingReport) -> Table:
-    """Return a table of the exponents of measured times, next to those of counted FLOPs."""
-    table = _table("step", "in", "sizes", "milliseconds", "exponent", "95 %", "counted")
-    for found in exponents_of(report):
-        ends = [cell.times() for _, cell in report.ladder(found.axis, found.step)]
-        first, last = (milliseconds(x.median) if x else "" for x in (ends[0], ends[-1]))
-        slope = found.measured
-        table.add_row(
-            *(found.step, found.axis, f"{found.sizes[0]}–{found.sizes[-1]}", f"{first}–{last}"),
-            *(f"{slope.slope:.2f}", f"{slope.low:.2f} to {slope.high:.2f}"),
-            f"{found.counted.slope:.2f}",
-        )
-    return table
-
-
-def prediction_table(report: ScalingReport, N: int, workers: list[int], network: float) -> Table:
-    """Return a table of predictions for one step over N rows in k shards, reduced in a tree."""
-    table = _table(
-        f"step over N = {N:.3g}",
-        "workers",
-        "seconds",
-        "PFLOP",
-        "GB a worker",
-        "MB reduced",
-        "rounds",
+    checks = [
+        f"{law.step}: predicted from smaller batches, b = {law.check.b} is off by "
+        f"{law.check.seconds:+.1%} in time and {law.check.growth:+.1%} in memory"
+        for law in laws_of(report)
+    ]
+    show(
+        f"{title}; centre {title_of(report.centre)}",
+        exponent_table(report),
+        prediction_table(report, N, workers, network),
+        notes=[*checks, *report.speed.notes()],
     )
-    for law in laws_of(report):
-        for k in workers:
-            found = predict(law, report.centre, N, k, network)
-            table.add_row(
-                *(law.step, str(k), f"{found.seconds:.3g}", f"{found.flops / 1e15:.3g}"),
-                *(f"{found.bytes_a_worker / 1e9:.3g}", f"{found.reduced_bytes / 1e6:.3g}"),
-                str(found.rounds),
-            )
-    return table
-
-
-def _table(first: str, *others: str) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column(first, no_wrap=True)
-    for name in others:
-        table.add_column(name, justify="right", no_wrap=True)
-    return table

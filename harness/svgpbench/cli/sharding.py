@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from svgpbench.cli.clusters import Where, dask_client
-from svgpbench.cli.download_progress import in_bytes
 from svgpbench.cli.options import AsJson
+from svgpbench.cli.printing import print_json
 from svgpbench.errors import UserError
+from svgpbench.output.number_formats import in_bytes
 
 if TYPE_CHECKING:
     from svgpbench.runs.sharded.climb import Step
@@ -76,9 +76,7 @@ def sharded_command(
             on_step=(lambda step: None) if as_json else _say,
         )
     if as_json:
-        steps = [step._asdict() for step in run.steps]
-        found = {"rows": run.rows, "shards": len(shards), "steps": steps}
-        typer.echo(json.dumps(found, indent=2))
+        print_json({"rows": run.rows, "shards": len(shards), "steps": run.steps})
     else:
         typer.echo(f"{run.rows} rows in {len(shards)} shards; the last pass evaluates")
 

@@ -8,23 +8,18 @@ from pathlib import Path
 import typer
 
 from svgpbench.benchmarks.timing import SpeedReport
-from svgpbench.benchmarks.timing.floor_table import CONVENTION, floor_table, rates_table
-from svgpbench.cli.printing import printer
+from svgpbench.benchmarks.timing.tables import CONVENTION, floor_table, rates_table, times_table
+from svgpbench.cli.printing import show
 from svgpbench.cli.timed import read_record
 
 
 def print_report(report: SpeedReport) -> None:
     """Print the times, the comparison with the floor if it was measured, and the notes."""
-    wide = printer(140)
-    wide.print(report.table())
     if report.rates:
-        for table in (floor_table(report), rates_table(report)):
-            wide.print()
-            wide.print(table)
-        wide.print()
-        wide.print(CONVENTION, markup=False, highlight=False, soft_wrap=True)
-    for line in report.notes():
-        wide.print(line, markup=False, highlight=False, soft_wrap=True)
+        tables = (times_table(report), floor_table(report), rates_table(report))
+        show(*tables, notes=[CONVENTION, *report.notes()])
+    else:
+        show(times_table(report), notes=report.notes())
 
 
 def show_records(paths: Sequence[Path], roofline: Path | None) -> None:

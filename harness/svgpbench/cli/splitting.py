@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from svgpbench.cli.options import AsJson
-from svgpbench.cli.printing import printer
+from svgpbench.cli.printing import print_json, show
 from svgpbench.config import DataConfig, SplitConfig
 from svgpbench.experiments.cell import split_rows
 from svgpbench.experiments.data_errors import data_errors_are_the_users
+from svgpbench.output.table import Column, Table, number
 from svgpbench.plugins import registry_of
 from svgpbench_datasets import Split
 from svgpbench_datasets.masks import write_masks
@@ -67,9 +66,14 @@ def split_command(
         if out is not None:
             write_masks(out, splits)
     if as_json:
-        typer.echo(json.dumps([_facts(split) for split in splits], indent=2))
+        print_json([_facts(split) for split in splits])
     else:
-        _print(splits)
+        columns = (
+            *(number(name) for name in ("fold", "train", "test")),
+            Column("hash of the row numbers", wrap=False),
+        )
+        rows = [[one.fold, len(one.train), len(one.test), one.hash] for one in splits]
+        show(Table(columns, rows))
 
 
 def _facts(split: Split) -> dict[str, int | str]:
@@ -82,14 +86,3 @@ def _facts(split: Split) -> dict[str, int | str]:
         "n_test": len(split.test),
         "hash": split.hash,
     }
-
-
-def _print(splits: list[Split]) -> None:
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for column in ("fold", "train", "test"):
-        table.add_column(column, justify="right", no_wrap=True)
-    table.add_column("hash of the row numbers", no_wrap=True)
-    for split in splits:
-        numbers = (split.fold, len(split.train), len(split.test))
-        table.add_row(*(str(number) for number in numbers), split.hash)
-    printer().print(table)

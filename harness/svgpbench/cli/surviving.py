@@ -14,8 +14,7 @@ from svgpbench.benchmarks.stability.plan import SHIPPED, cells_of, read_plan
 from svgpbench.benchmarks.stability.records import Record
 from svgpbench.benchmarks.stability.run import run_cells
 from svgpbench.cli.options import RESULTS, ResultsFolder
-from svgpbench.cli.printing import printer
-from svgpbench.cli.timed import tell
+from svgpbench.cli.printing import show, tell
 from svgpbench.errors import UserError
 from svgpbench.output.figure import check_figure_path
 
@@ -79,8 +78,7 @@ def survive_command(
         raise UserError(
             f"no record of these cells in {results}; leave --from-records out to run them"
         )
-    for table in tables(declared, ended):
-        printer(140).print(table)
+    show(*tables(declared, ended))
     if out is not None:
         draw_map(declared, ended, out)
     if any(record.end in records.NO_VERDICT for record in ended.values()):

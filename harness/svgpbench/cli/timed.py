@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Annotated, Any, TypeAlias, TypeVar
 
 import typer
-from rich.console import Console
 
 from svgpbench.errors import UserError
+from svgpbench.json_values import json_text
 from svgpbench.runs.cores import usable_cores
 
 FAILED, INTERRUPTED = 1, 130
@@ -36,11 +36,6 @@ def default_threads() -> int:
     return min(2, len(usable_cores()))
 
 
-def tell(text: str) -> None:
-    """Print a line of progress on standard error."""
-    Console(stderr=True).print(text, markup=False, highlight=False, style="dim")
-
-
 def check_record_path(out: Path | None) -> None:
     """Raise `UserError` if the folder of the record does not exist."""
     if out is not None and not out.absolute().parent.is_dir():
@@ -49,7 +44,7 @@ def check_record_path(out: Path | None) -> None:
 
 def write_record(report: dict[str, Any], out: Path | None, as_json: bool) -> None:
     """Write the report as JSON to `out` if it is given, and print it if `as_json`."""
-    text = json.dumps(report, indent=2, ensure_ascii=False, allow_nan=False)
+    text = json_text(report)
     if out is not None:
         out.write_text(text + "\n", encoding="utf-8")
     if as_json:

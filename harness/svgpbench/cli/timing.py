@@ -13,6 +13,7 @@ from svgpbench.benchmarks.timing.floor_run import add_floor
 from svgpbench.benchmarks.timing.peers import locate_peers
 from svgpbench.benchmarks.timing.problems import FAMILIES, TIMED
 from svgpbench.cli.options import AsJson, Backends, Device, OnDevice
+from svgpbench.cli.printing import tell
 from svgpbench.cli.speed_records import draw_roofline, print_report, show_records
 from svgpbench.cli.timed import (
     FAILED,
@@ -23,7 +24,6 @@ from svgpbench.cli.timed import (
     Threads,
     check_record_path,
     default_threads,
-    tell,
     write_record,
 )
 from svgpbench.errors import UserError

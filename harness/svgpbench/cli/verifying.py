@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections import Counter
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
 from svgpbench.cli.options import RESULTS, AsJson, ResultsFolder
-from svgpbench.cli.printing import printer
+from svgpbench.cli.printing import print_json, show
 from svgpbench.cli.progress import cell_title, reporter
 from svgpbench.errors import UserError
 from svgpbench.experiments import load_experiment
-from svgpbench.experiments.outcome import json_value
+from svgpbench.output.table import Column, Table, number
 
 if TYPE_CHECKING:
     from svgpbench.runs.verification import Verdict
@@ -53,8 +50,7 @@ def verify_command(
     with reporter() as on_event:
         verdicts = verify(results, name, sample, jobs, on_event, seed)
     if as_json:
-        content = [_plain(verdict) for verdict in verdicts]
-        typer.echo(json.dumps(content, indent=2, ensure_ascii=False))
+        print_json([_facts(verdict) for verdict in verdicts])
     else:
         _print(verdicts)
     kinds = {verdict.kind for verdict in verdicts}
@@ -62,29 +58,33 @@ def verify_command(
         raise typer.Exit(FAILED)
 
 
-def _plain(verdict: Verdict) -> dict[str, object]:
+def _facts(verdict: Verdict) -> dict[str, object]:
     return {
         "cell_id": verdict.record.cell_id,
         "experiment": verdict.record.config.experiment,
         "cell": cell_title(verdict.record.config),
         "verdict": verdict.kind,
-        "difference": json_value(verdict.difference),
-        "spread": json_value(verdict.spread),
+        "difference": verdict.difference,
+        "spread": verdict.spread,
         "reason": verdict.reason,
         "newer": sorted(verdict.newer),
     }
 
 
 def _print(verdicts: list[Verdict]) -> None:
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for name in ("cell", "verdict", "difference", "1e-15 replicas"):
-        table.add_column(name, justify="left" if name in ("cell", "verdict") else "right")
-    for one in verdicts:
-        numbers = ("" if math.isnan(x) else f"{x:.0e}" for x in (one.difference, one.spread))
-        verdict = f"{one.kind}: {one.reason}" if one.reason else one.kind
-        table.add_row(cell_title(one.record.config), verdict, *numbers)
-    out = printer()
-    out.print(table)
+    columns = (
+        *(Column("cell"), Column("verdict")),
+        *(number("difference", ".0e"), number("1e-15 replicas", ".0e")),
+    )
+    rows = [
+        [
+            cell_title(one.record.config),
+            f"{one.kind}: {one.reason}" if one.reason else one.kind,
+            *(one.difference, one.spread),
+        ]
+        for one in verdicts
+    ]
+    show(Table(columns, rows))
     counts = Counter(verdict.kind for verdict in verdicts)
     typer.echo(", ".join(f"{count} {kind}" for kind, count in counts.most_common()))
     typer.echo("largest relative difference of a column of the trace, times left out")

@@ -26,8 +26,8 @@ from svgpbench.comparison.cases import (
     why_no_advice,
 )
 from svgpbench.experiments import Experiment, load_experiment, shipped_experiments
-from svgpbench.experiments.outcome import json_value
 from svgpbench.experiments.schema import Rates
+from svgpbench.json_values import json_value
 from svgpbench.metrics import METRICS, loss
 from svgpbench.results.best_rates import at_best_rates
 from svgpbench.results.pareto import COSTS, costs_of

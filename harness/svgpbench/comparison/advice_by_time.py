@@ -22,7 +22,7 @@ from svgpbench.benchmarks.time_to_target.plan import (
 from svgpbench.benchmarks.time_to_target.problems import sizes_of
 from svgpbench.benchmarks.time_to_target.tables import seconds_to
 from svgpbench.comparison.cases import Case, Question, why_no_advice
-from svgpbench.experiments.outcome import json_value
+from svgpbench.json_values import json_value
 
 ALIKE: Final = 1.1
 """Times within this ratio do not differ in practice."""

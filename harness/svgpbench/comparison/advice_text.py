@@ -12,8 +12,9 @@ from svgpbench.comparison.advice import Advice, Field, Ranked, rule
 from svgpbench.comparison.advice_by_time import TimedField
 from svgpbench.comparison.cases import LEAST_DATA, NOT_SEARCHED, Case, count
 from svgpbench.metrics import METRICS
-from svgpbench.output.table_formats import TextTable, markdown
-from svgpbench.results.pareto import scaled
+from svgpbench.output.number_formats import scaled
+from svgpbench.output.table import Table, columns
+from svgpbench.output.table_formats import markdown
 from svgpbench.stats.effects import with_interval
 
 MOST_ROWS: Final = 10
@@ -46,7 +47,7 @@ def advice_as_markdown(advice: Advice, evidence: bool = False) -> str:
     parts = [f"## {text[0].upper()}{text[1:]}"]
     rows = list(_rows(advice))
     if rows:
-        parts.append(markdown(TextTable(HEADER, [row.cells for row in rows[:MOST_ROWS]], words=7)))
+        parts.append(markdown(Table(columns(HEADER), [row.cells for row in rows[:MOST_ROWS]])))
         needed = [row.needed for row in rows[:MOST_ROWS] if row.needed]
         if needed:
             parts += ["What would be needed:", "\n".join(f"- {line}" for line in needed)]
@@ -241,8 +242,8 @@ def _field(field: Field) -> Iterator[str]:
     yield "\n".join(_evidence(field))
 
 
-def _ranking(field: Field) -> TextTable:
-    header = ("method", "beaten on", "open on", "average rank", "FLOPs", "seconds")
+def _ranking(field: Field) -> Table:
+    header = columns(["method"], ("beaten on", "open on", "average rank", "FLOPs", "seconds"))
     rows = [
         (
             one.method,
@@ -254,13 +255,13 @@ def _ranking(field: Field) -> TextTable:
         )
         for one in field.methods[:MOST_METHODS]
     ]
-    return TextTable(header, rows, words=1)
+    return Table(header, rows)
 
 
-def _differences(field: Field) -> TextTable:
-    header = ("method", *(case.data for case in field.counted))
+def _differences(field: Field) -> Table:
+    header = columns(["method"], [case.data for case in field.counted])
     rows = [[one.method, *_by_data(field, one)] for one in field.methods[1:MOST_METHODS]]
-    return TextTable(header, rows, words=1)
+    return Table(header, rows)
 
 
 def _by_data(field: Field, one: Ranked) -> Iterator[str]:
@@ -300,12 +301,12 @@ def _timed(field: TimedField) -> Iterator[str]:
     """Yield the heading, the answer and the seconds of each contestant to each target."""
     yield f"### svgpbench learn, plan `{field.plan}`, {field.likelihood}"
     yield f"**{field.answer[0].upper()}{field.answer[1:]}.**"
-    header = ("method", *(f"{x}, to {target:g}" for x, target in field.targets.items()))
+    header = columns(["method"], [f"{x}, to {target:g}" for x, target in field.targets.items()])
     rows = [
         (one.contestant, *(_seconds(one.typical(problem)) for problem in field.targets))
         for one in field.methods
     ]
-    yield markdown(TextTable(header, rows, words=1))
+    yield markdown(Table(header, rows))
     yield "Seconds of training, the median over seeds."
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 
 from svgpbench.comparison.inputs import Sides
 from svgpbench.errors import UserError
-from svgpbench.experiments.outcome import json_value
+from svgpbench.json_values import json_value
 from svgpbench.metrics import METRICS, USUAL
 from svgpbench.results.collect import dotted_settings
 from svgpbench.results.difference import difference

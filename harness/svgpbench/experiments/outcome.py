@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
 from svgpbench.config import Strict
+from svgpbench.json_values import json_value
 
 Status = Literal["ok", "not_pd", "diverged", "oom", "timeout", "crashed", "skipped", "error"]
 Number = float | int | None
@@ -29,25 +29,6 @@ class Outcome(Strict):
     @classmethod
     def _no_nan(cls, value: Any) -> Any:
         return json_value(value)
-
-
-def json_value(value: Any) -> Any:
-    """Convert a value to what JSON can hold.
-
-    NaN and infinities become None, NumPy scalars and arrays become Python numbers and lists. Raises
-    `TypeError` for any other type.
-    """
-    if isinstance(value, dict):
-        return {str(key): json_value(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [json_value(item) for item in value]
-    if value is None or isinstance(value, (str, bool, int)):
-        return value
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else None
-    if hasattr(value, "tolist"):  # a NumPy scalar or array
-        return json_value(value.tolist())
-    raise TypeError(f"{type(value).__name__} has no place in a record")
 
 
 def columns(points: Iterable[Mapping[str, Number]]) -> dict[str, list[Number]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, ValidationError
 
@@ -25,8 +25,8 @@ from svgpbench.results.records import Record
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
-    from rich.console import RenderableType
 
+    from svgpbench.output.built_table import BuiltTable
     from svgpbench.output.plot_data import Drawn
 
 MetricName = Annotated[str, AfterValidator(lambda name: metric(name).name)]
@@ -108,25 +108,6 @@ class ComputedFigure(Strict, ABC):
 
 def _short(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-class BuiltTable(Protocol):
-    """A table of records, in every form that a command prints or a file holds."""
-
-    def to_csv(self) -> str:
-        """Return every row, with numbers in full."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return every row, with numbers in full, and the notes. Missing values are null."""
-
-    def to_markdown(self) -> str:
-        """Return pipe tables and their footnotes."""
-
-    def to_latex(self) -> str:
-        """Return tables for `booktabs`, with footnotes in the captions."""
-
-    def to_terminal(self) -> RenderableType:
-        """Return an object that rich prints."""
 
 
 class TableKind(Kind, ABC):

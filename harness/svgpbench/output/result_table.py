@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import pandas as pd
 
 from svgpbench.metrics import METRICS, USUAL, Metric
+from svgpbench.output.built_table import BuiltTable
 from svgpbench.output.figure_and_table_types import TableKind
-from svgpbench.output.layout import ResultTable
+from svgpbench.output.number_formats import difference, plus_minus
+from svgpbench.output.table import Column, Table, columns, number
 from svgpbench.plugins import LIKELIHOODS, load
 from svgpbench.results.backend_agreement import between_backends, by_rounding, on_some_cells
 from svgpbench.results.collect import Collected
@@ -20,8 +22,13 @@ from svgpbench.results.frames import (
     reference_backend,
 )
 from svgpbench.results.records import Record
-from svgpbench.stats.means import mean_and_error
-from svgpbench.stats.ranks import Ranks, average_ranks
+from svgpbench.stats.means import WHICH_ERROR, mean_and_error
+from svgpbench.stats.ranks import ENOUGH, FEWEST, Ranks, average_ranks, critical_difference
+
+UNITS = {
+    "standardised": "of y standardised by the training part",
+    "original": "in the units of y",
+}
 
 
 class Finals(TableKind):
@@ -33,7 +40,7 @@ class Finals(TableKind):
 
     outputs: Literal["each", "averaged"] = "each"
 
-    def build(self, collected: Collected, backends: tuple[str, ...] = ()) -> ResultTable:
+    def build(self, collected: Collected, backends: tuple[str, ...] = ()) -> BuiltTable:
         """Return the aggregated records. A failed cell is counted under its status and is in no mean."""
         records = self.chosen(collected)
         frame, notes = final_frame(records), list(collected.notes)
@@ -52,10 +59,27 @@ class Finals(TableKind):
         notes += [*_failures(frame, shown), *_not_finite(frame, known)]
         notes += [line] if (line := on_some_cells(frame, reference)) else []
         ranks = _ranks(frame[frame["backend"] == reference], metrics)
-        return ResultTable(collected.experiment, rows, shown, tuple(notes), metrics, ranks)
+        name = collected.experiment
+        tables = [
+            *_tables(name, rows, shown, metrics),
+            *([_rank_table(name, ranks)] if ranks else ()),
+        ]
+        return BuiltTable(
+            name,
+            tuple(tables),
+            rows,
+            tuple(_meanings(rows, shown, metrics, ranks)),
+            tuple(notes),
+            {
+                "metrics": {
+                    m.name: {"title": m.title, "unit": m.unit, "better": m.better} for m in metrics
+                },
+                "average_ranks": {metric: one.to_json() for metric, one in ranks.items()},
+            },
+        )
 
 
-def build_table(collected: Collected, backends: tuple[str, ...] = ()) -> ResultTable:
+def build_table(collected: Collected, backends: tuple[str, ...] = ()) -> BuiltTable:
     """Return the default table of an experiment.
 
     `backends` are the titles of backends that a terminal shows. Empty shows the reference backend.
@@ -116,11 +140,105 @@ def _rows(frame: pd.DataFrame, metrics: Sequence[str]) -> Iterator[dict[str, Any
                 "ok": len(good),
                 "splits": len(good[["split_seed", "fold"]].drop_duplicates()),
                 "seeds": int(good["seed"].nunique()),
-                "failed": {str(status): int(count) for status, count in bad.items()},
             }
             for metric in metrics:
                 row[f"{metric}_mean"], row[f"{metric}_se"] = mean_and_error(good, metric)
-            yield row | differences
+            failed = {str(status): int(count) for status, count in bad.items()}
+            yield row | differences | {"failed": failed}
+
+
+def _tables(
+    experiment: str, rows: pd.DataFrame, shown: Sequence[str], metrics: Sequence[Metric]
+) -> Iterator[Table]:
+    """Yield one table per task, with the rows of the shown backends and the columns that say something."""
+    rows = rows[rows["backend"].isin(shown)]
+    head: dict[str, Column] = {"data": Column("data set", wrap=False), "method": Column("method")}
+    if len(shown) > 1:
+        head["backend"] = Column("backend")
+    head["splits"] = number("n")
+    if (rows["seeds"] > 1).any():
+        head["seeds"] = number("seeds")
+    tail: dict[str, Column] = {}
+    if rows["backends_differ"].notna().any():
+        tail["backends_differ"] = Column("Δ backends", difference, numeric=True, missing="")
+    if rows["rounding_differs"].notna().any():
+        tail["rounding_differs"] = Column("Δ rounding", difference, numeric=True, missing="")
+    if (rows["ok"] < rows["cells"]).any():
+        tail["failed"] = Column("failed", _counts, numeric=True, wrap=True)
+    for task, group in rows.groupby("task", sort=False):
+        scores = [metric for metric in metrics if metric.fits(str(task))]
+        middle = [number(metric.title, lambda both: plus_minus(*both)) for metric in scores]
+        values = [
+            [
+                *(row[name] for name in head),
+                *((row[f"{metric.name}_mean"], row[f"{metric.name}_se"]) for metric in scores),
+                *(row[name] for name in tail),
+            ]
+            for row in group.to_dict(orient="records")
+        ]
+        yield Table(
+            [*head.values(), *middle, *tail.values()], values, f"{experiment}, {task}", grouped=True
+        )
+
+
+def _counts(failed: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {status}" for status, count in failed.items())
+
+
+def _rank_table(experiment: str, ranks: Mapping[str, Ranks]) -> Table:
+    """Return one row per method with its average rank in each metric."""
+    header = [f"{METRICS[name].title}, {one.data_sets} sets" for name, one in ranks.items()]
+    of_metric = [{rank.method: rank.text for rank in one.of} for one in ranks.values()]
+    rows = [[method, *(texts[method] for texts in of_metric)] for method in of_metric[0]]
+    return Table(columns(["average rank"], header), rows, experiment, tuple(_about_ranks(ranks)))
+
+
+def _about_ranks(ranks: Mapping[str, Ranks]) -> Iterator[str]:
+    """Yield footnotes on ranks: their definition, and critical differences if there are enough data sets."""
+    most = max(one.data_sets for one in ranks.values())
+    yield (
+        "average rank: among the methods here, by their means on each data set, ties shared, with 95 % "
+        f"bootstrap intervals over data sets, from {FEWEST} sets on; it depends on who takes part"
+    )
+    if most < ENOUGH:
+        yield f"no critical difference of ranks: it takes {ENOUGH} data sets, and there are {most}"
+    for name, one in ranks.items():
+        if one.data_sets >= ENOUGH:
+            least = critical_difference(len(one.of), one.data_sets)
+            yield f"critical difference of ranks in {METRICS[name].title} at 5 % (Nemenyi): {least:.2f}"
+
+
+def _meanings(
+    rows: pd.DataFrame,
+    shown: Sequence[str],
+    metrics: Sequence[Metric],
+    ranks: Mapping[str, Ranks],
+) -> Iterator[str]:
+    """Yield footnotes on the meaning of the columns."""
+    tasks = set(rows["task"])
+    where = "" if len(shown) > 1 else f", on {shown[0]}"
+    each = ", with each of its seeds," if (rows["seeds"] > 1).any() else ""
+    yield f"mean over the cells of n splits{each} that ended well{where}"
+    yield f"±: standard error, {WHICH_ERROR}"
+    here = [metric for metric in metrics if any(metric.fits(task) for task in tasks)]
+    units = "; ".join(_units(here))
+    if units and "regression" in tasks:
+        yield units
+    yield from (f"{metric.title}: {metric.formula}" for metric in here if metric.formula)
+    if rows["backends_differ"].notna().any():
+        names = ", ".join(dict.fromkeys(rows["backend"]))
+        yield f"Δ backends: largest relative difference of one cell's final ELBO between {names}"
+    if rows["rounding_differs"].notna().any():
+        yield "Δ rounding: the same between a cell and its replica with inputs perturbed by rounding"
+    if ranks:
+        yield from _about_ranks(ranks)
+
+
+def _units(metrics: Sequence[Metric]) -> Iterator[str]:
+    """Yield texts that list the metrics of standardised y, and those in the units of y."""
+    for y, text in UNITS.items():
+        if titles := [metric.title for metric in metrics if metric.y == y]:
+            yield f"{', '.join(titles[:-1])}{' and ' * (len(titles) > 1)}{titles[-1]} {text}"
 
 
 def _failures(frame: pd.DataFrame, shown: tuple[str, ...]) -> Iterator[str]:

@@ -1,11 +1,11 @@
-"""Text tables and their Markdown and LaTeX."""
+"""Tables as Markdown and LaTeX."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
-from typing import NamedTuple
+
+from svgpbench.output.table import Table
 
 LATEX = {
     **{char: f"\\{char}" for char in "&%$#_{}"},
@@ -16,26 +16,18 @@ LATEX = {
 }
 
 
-class TextTable(NamedTuple):
-    """A header and rows of texts. The first columns hold words, the others numbers."""
-
-    header: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    words: int  # number of columns of words
-
-
-def markdown(table: TextTable) -> str:
+def markdown(table: Table) -> str:
     """Return a pipe table with right-aligned numbers."""
-    rule = ["---:" if at >= table.words else "---" for at in range(len(table.header))]
-    rows = [[text.replace("|", r"\|") for text in row] for row in (table.header, *table.rows)]
+    rule = ["---:" if column.numeric else "---" for column in table.columns]
+    rows = [[text.replace("|", r"\|") for text in row] for row in (table.header, *table.texts)]
     return "\n".join(f"| {' | '.join(row)} |" for row in (rows[0], rule, *rows[1:]))
 
 
-def latex(table: TextTable, caption: str) -> str:
+def latex(table: Table, caption: str) -> str:
     r"""Return a `table` with its caption, for a document that has `\usepackage{booktabs}`."""
-    columns = "l" * table.words + "r" * (len(table.header) - table.words)
+    columns = "".join("r" if column.numeric else "l" for column in table.columns)
     header, *rows = (
-        " & ".join(map(latex_text, row)) + r" \\" for row in (table.header, *table.rows)
+        " & ".join(map(latex_text, row)) + r" \\" for row in (table.header, *table.texts)
     )
     lines = [
         r"\begin{table}",

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from svgpbench.output.table_formats import TextTable, markdown
+from svgpbench.output.table import Table, columns
+from svgpbench.output.table_formats import markdown
 from svgpbench.papers import Artefact, Paper
 from svgpbench.papers.grading import Judged, evidence_of
 
-COLUMNS = ("artefact", "records", "smaller than printed", "grades", "cells", "hours of a worker")
-WORDS = 4
+COLUMNS = columns(
+    ("artefact", "records", "smaller than printed", "grades"), ("cells", "hours of a worker")
+)
 
 
 def taken_as_markdown(
@@ -21,7 +23,7 @@ def taken_as_markdown(
     for paper in papers:
         claims = [one for of, one in judged if of is paper]
         rows = [_row(paper, artefact, claims, results) for artefact in paper.about.artefacts]
-        sections.append(f"## {paper.name}\n\n{markdown(TextTable(COLUMNS, rows, WORDS))}")
+        sections.append(f"## {paper.name}\n\n{markdown(Table(COLUMNS, rows))}")
     return "\n\n".join(sections)
 
 

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 import pandas as pd
 
-from svgpbench.experiments.outcome import json_value
+from svgpbench.json_values import json_value
 from svgpbench.papers import Artefact, Claim, Paper
 from svgpbench.papers.evidence import curves, stability, timings
 from svgpbench.papers.evidence.records import Computation, Evidence, command, compute, gather

@@ -11,7 +11,8 @@ from importlib.resources import files
 from pathlib import Path
 
 from svgpbench.atomic import write_whole
-from svgpbench.output.table_formats import TextTable, markdown
+from svgpbench.output.table import Table, columns
+from svgpbench.output.table_formats import markdown
 from svgpbench.papers import Paper, load_paper
 from svgpbench.papers.grades import Grade
 from svgpbench.papers.grading import Judged, Part
@@ -101,7 +102,7 @@ def as_row(one: Judged) -> dict[str, str]:
 
 def _table(rows: Sequence[Mapping[str, str]]) -> str:
     shown = [[row[name] for name in SHOWN] for row in rows]
-    return markdown(TextTable(SHOWN, shown, words=len(SHOWN)))
+    return markdown(Table(columns(SHOWN), shown))
 
 
 def grades_page(rows: Sequence[Mapping[str, str]]) -> str:
@@ -114,9 +115,9 @@ def grades_page(rows: Sequence[Mapping[str, str]]) -> str:
         for kind in KINDS
         if any(row["kind"] == kind for row in of[name])
     ]
-    header = ("paper", "claims about", *Grade)
     total = ["all", "", *_counts(rows)]
-    sections = [markdown(TextTable(header, [*counted, total], words=2))]
+    header = columns(("paper", "claims about"), list(Grade))
+    sections = [markdown(Table(header, [*counted, total]))]
     for name in papers:
         sections += [f"## {load_paper(name).about.title}", _table(of[name])]
     return "\n\n".join(sections)

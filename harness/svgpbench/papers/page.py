@@ -18,7 +18,8 @@ from svgpbench.benchmarks.time_to_target.plan import read_plan
 from svgpbench.errors import UserError
 from svgpbench.experiments import Selection, resolve
 from svgpbench.experiments.cell import identify
-from svgpbench.output.table_formats import TextTable, markdown
+from svgpbench.output.table import Table, columns
+from svgpbench.output.table_formats import markdown
 from svgpbench.papers import Artefact, Paper
 from svgpbench.papers.evidence import curves, records, stability, timings
 from svgpbench.papers.evidence.curves import entries_of
@@ -26,18 +27,19 @@ from svgpbench.papers.evidence.records import ComputedFrame, computed_frame
 from svgpbench.papers.grading import Judged
 from svgpbench.papers.published_values import as_text, without_ours
 from svgpbench.papers.reproduction import (
+    PRINTED_BESIDE_OURS,
     Chosen,
     Made,
     Picture,
     Written,
     draws,
-    made_of_times,
     plan,
     write,
     write_computed,
+    write_times,
 )
 
-PAGE = "printed-beside-ours.md"
+PAGE = f"{PRINTED_BESIDE_OURS}.md"
 COLOURS = 128
 """Number of colours in a saved picture: enough for curves and bands, in a third of the file size."""
 
@@ -117,7 +119,7 @@ def _made(
 
 def _of_times(paper: Paper, artefact: Artefact, results: Path, scratch: Path) -> Made:
     try:
-        return made_of_times(paper, artefact, results, scratch)
+        return write_times(paper, artefact, results, scratch)
     except UserError:  # no times: the page shows the command
         return Made()
 
@@ -226,25 +228,27 @@ def _section(
         parts += [markdown(_times(times.frame)), plain(f"Times: {times.condition}.")]
     parts += [
         f'<details markdown="1"><summary>Every number of ours</summary>\n\n{table}\n\n</details>'
-        for table in map(plain, written.tables)
+        for table in (
+            plain(one.markdown) for one in written.tables if one.name != PRINTED_BESIDE_OURS
+        )
         if owner(chosen.artefacts, artefact) == artefact
     ]
     claims = [one for one in judged if artefact.id in one.claim.artefacts]
     if claims:
         rows_of = [[x.claim.id, x.claim.title, str(x.grade), x.finding] for x in claims]
-        parts.append(plain(markdown(TextTable(GRADES, rows_of, words=len(GRADES)))))
+        parts.append(plain(markdown(Table(columns(GRADES), rows_of))))
     return "\n\n".join(parts)
 
 
-def _times(frame: pd.DataFrame) -> TextTable:
+def _times(frame: pd.DataFrame) -> Table:
     """Return the summed step times in milliseconds: median and quartiles over rounds."""
-    header = ("problem", "method", "median, ms", "quartiles, ms", "rounds")
+    header = columns(("problem", "method"), ("median, ms", "quartiles, ms", "rounds"))
     rows = []
     for (problem, method), of in frame.groupby(["problem", "method"], observed=True, sort=False):
         low, middle, high = (1000 * of["seconds"].quantile(q) for q in (0.25, 0.5, 0.75))
         span = f"{low:.3g} to {high:.3g}"
         rows.append([str(problem), str(method), f"{middle:.3g}", span, str(len(of))])
-    return TextTable(header, rows, words=2)
+    return Table(header, rows)
 
 
 def _settings(artefact: Artefact) -> str:

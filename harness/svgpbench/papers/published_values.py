@@ -15,8 +15,8 @@ import pandas as pd
 
 from svgpbench.experiments.schema import MethodEntry
 from svgpbench.metrics import METRICS
-from svgpbench.output.layout import plus_minus
-from svgpbench.output.table_formats import TextTable
+from svgpbench.output.number_formats import plus_minus
+from svgpbench.output.table import Table, columns
 from svgpbench.papers import PrintedFigure
 from svgpbench.papers.grades import Grade
 from svgpbench.papers.grading import Judged
@@ -258,10 +258,10 @@ def _steps(cells: pd.DataFrame, frame: pd.DataFrame, field: Sequence[str]) -> Ou
     return Ours(math.nan if math.isinf(middle) else middle, n=len(times), unit="runs", note=note)
 
 
-def as_text(rows: Iterable[Beside]) -> TextTable:
+def as_text(rows: Iterable[Beside]) -> Table:
     """Return the table with numbers rounded to the digits that their errors support."""
-    header = ("setting", "metric", "grade", "printed", "ours, 95 %", "n", "difference")
-    return TextTable(header, [_text(row) for row in rows], words=3)
+    header = columns(("setting", "metric", "grade"), ("printed", "ours, 95 %", "n", "difference"))
+    return Table(header, [_text(row) for row in rows])
 
 
 def _text(row: Beside) -> list[str]:

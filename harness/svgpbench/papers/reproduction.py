@@ -22,8 +22,9 @@ from svgpbench.output.figure_and_table_types import (
     entries_of,
     kind_of,
 )
+from svgpbench.output.table import Table
 from svgpbench.output.table_formats import latex, markdown
-from svgpbench.papers import Artefact, Claim, Paper, load_paper, paper_folders
+from svgpbench.papers import Artefact, Claim, Paper, load_paper, paper_folders, times_figure
 from svgpbench.papers.evidence.records import ComputedFrame, computed_frame
 from svgpbench.papers.evidence.timings import load_timing
 from svgpbench.papers.grading import Judged
@@ -35,7 +36,6 @@ from svgpbench.papers.published_values import (
     beside_computed,
 )
 from svgpbench.papers.reductions import scope
-from svgpbench.papers.times_figure import draw_times
 from svgpbench.plugins import FIGURES, TABLES
 from svgpbench.results.collect import Collected, collect
 
@@ -77,6 +77,21 @@ class Picture(NamedTuple):
     name: str
     png: Path
     caption: str
+    pdf: Path | None = None
+    numbers: Path | None = None  # CSV of a computed frame
+    module: str = ""  # name of the module that draws it
+
+
+class WrittenTable(NamedTuple):
+    """Tables that were built under one name, with their footnotes and files."""
+
+    name: str
+    tables: tuple[Table, ...]
+    notes: tuple[str, ...]
+    markdown: str
+    csv: Path
+    latex: Path
+    module: str = ""  # name of the module that builds them
 
 
 @dataclass(frozen=True)
@@ -85,7 +100,7 @@ class Made:
 
     files: tuple[Path, ...] = ()
     figures: tuple[Picture, ...] = ()
-    tables: tuple[str, ...] = ()
+    tables: tuple[WrittenTable, ...] = ()
     beside: tuple[Beside, ...] = ()
 
 
@@ -99,7 +114,7 @@ class Written:
     missing: int
     computed: bool = False  # from computed frames, without records
     figures: tuple[Picture, ...] = ()
-    tables: tuple[str, ...] = ()  # Markdown, without the table of printed numbers
+    tables: tuple[WrittenTable, ...] = ()
     beside: tuple[Beside, ...] = ()
 
 
@@ -178,6 +193,9 @@ def _planned(
 PRINTED = "printed"
 """Name of the computed frame that is compared with printed numbers."""
 
+PRINTED_BESIDE_OURS = "printed-beside-ours"
+"""Name of the table of printed numbers."""
+
 
 def draws(chosen: Chosen) -> list[Computed]:
     """Return the computed artefacts that have figures or printed numbers.
@@ -226,7 +244,8 @@ def write_computed(
         text = draw_computed(frame, kind, f"{paper}/{artefact}", png, pdf)
         write_whole(caption, f"{text}\n".encode())
         write_whole(numbers, frame.to_csv(index=False).encode())
-        made.append(Made((png, pdf, caption, numbers), (Picture(name, png, text),)))
+        picture = Picture(name, png, text, pdf, numbers, type(kind).__module__)
+        made.append(Made((png, pdf, caption, numbers), (picture,)))
     ours = frame_of(paper, f"{artefact}/{PRINTED}")
     if ours is not None:
         printed = [x for x in of.paper.printed if x.artefact == artefact]
@@ -235,7 +254,7 @@ def write_computed(
         says = (
             f"{paper}, {artefact}: {shown} of {len(printed)} printed figures beside ours, computed."
         )
-        made.append(_beside_files(rows, says, folder / "printed-beside-ours"))
+        made.append(_beside_files(rows, says, folder / PRINTED_BESIDE_OURS))
     return _written(made, left_out, {}, 0, computed=True)
 
 
@@ -283,17 +302,12 @@ def write(planned: Planned, results: Path, out: Path, judged: Sequence[Judged]) 
     return _written(made, left_out, statuses, found.missing)
 
 
-def write_times(paper: Paper, artefact: Artefact, results: Path, out: Path) -> list[Path]:
+def write_times(paper: Paper, artefact: Artefact, results: Path, out: Path) -> Made:
     """Draw an artefact's step times to `out`/paper/artefact; nothing without timing or with one problem.
 
     Raises `UserError` if there are no times or a file cannot be written, and `OSError` if the folder cannot
     be created.
     """
-    return list(made_of_times(paper, artefact, results, out).files)
-
-
-def made_of_times(paper: Paper, artefact: Artefact, results: Path, out: Path) -> Made:
-    """Draw the figure of `write_times`, and return its files with the picture and caption."""
     if artefact.timing is None or len(artefact.timing.problems) == 1:
         return Made()
     found = load_timing(results, artefact.timing)
@@ -302,9 +316,12 @@ def made_of_times(paper: Paper, artefact: Artefact, results: Path, out: Path) ->
     folder = out / paper.name / artefact.id
     folder.mkdir(parents=True, exist_ok=True)
     png, pdf, caption = _named(folder / "times", "png", "pdf", "txt")
-    text = f"{paper.name}, {artefact.id}: {draw_times(found, artefact.timing, png, pdf)}"
+    text = (
+        f"{paper.name}, {artefact.id}: {times_figure.draw_times(found, artefact.timing, png, pdf)}"
+    )
     write_whole(caption, f"{text}\n".encode())
-    return Made((png, pdf, caption), (Picture("times", png, text),))
+    picture = Picture("times", png, text, pdf, module=times_figure.__name__)
+    return Made((png, pdf, caption), (picture,))
 
 
 Maker = Callable[[], Made]
@@ -318,20 +335,24 @@ def _makers(
         yield partial(_figure, found, folder / name, figure)
     for name, table in planned.tables.items():
         yield partial(_table, found, folder / name, table)
-    yield partial(_beside, planned, found, folder / "printed-beside-ours", judged)
+    yield partial(_beside, planned, found, folder / PRINTED_BESIDE_OURS, judged)
 
 
 def _figure(found: Collected, stem: Path, kind: FigureKind) -> Made:
     png, pdf, caption = _named(stem, "png", "pdf", "txt")
     text = draw_figure(found, png, kind, pdf)
     write_whole(caption, f"{text}\n".encode())
-    return Made((png, pdf, caption), (Picture(stem.name, png, text),))
+    picture = Picture(stem.name, png, text, pdf, module=type(kind).__module__)
+    return Made((png, pdf, caption), (picture,))
 
 
 def _table(found: Collected, stem: Path, kind: TableKind) -> Made:
-    table = kind.build(found)
-    text = table.to_markdown()
-    return Made(_texts(stem, text, table.to_latex(), table.to_csv()), tables=(text,))
+    built = kind.build(found)
+    text = built.to_markdown()
+    files = _texts(stem, text, built.to_latex(), built.to_csv())
+    module = type(kind).__module__
+    table = WrittenTable(stem.name, built.tables, built.footnotes, text, files[2], files[1], module)
+    return Made(files, tables=(table,))
 
 
 def _beside(planned: Planned, found: Collected, stem: Path, judged: Sequence[Judged]) -> Made:
@@ -350,10 +371,11 @@ def _beside(planned: Planned, found: Collected, stem: Path, judged: Sequence[Jud
 
 
 def _beside_files(rows: Sequence[Beside], caption: str, stem: Path) -> Made:
-    text = as_text(rows)
-    as_markdown = f"{markdown(text)}\n\n{caption}"
-    files = _texts(stem, as_markdown, latex(text, caption), as_frame(rows).to_csv(index=False))
-    return Made(files, beside=tuple(rows))
+    shown = as_text(rows)
+    text = f"{markdown(shown)}\n\n{caption}"
+    files = _texts(stem, text, latex(shown, caption), as_frame(rows).to_csv(index=False))
+    table = WrittenTable(stem.name, (shown,), (caption,), text, files[2], files[1])
+    return Made(files, tables=(table,), beside=tuple(rows))
 
 
 def _texts(stem: Path, as_markdown: str, as_latex: str, as_csv: str) -> tuple[Path, ...]:

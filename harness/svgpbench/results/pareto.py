@@ -26,7 +26,6 @@ Cost: TypeAlias = Literal["flops", "seconds"]
 Place: TypeAlias = Literal["front", "open", "dominated", "failed", "uncounted"]
 
 COSTS: Final[dict[Cost, str]] = {"flops": "FLOPs of training", "seconds": "seconds of training"}
-PREFIXES: Final = ("", "k", "M", "G", "T", "P", "E")
 ALIKE: Final = 1.1
 """Costs within this ratio do not differ in practice."""
 
@@ -63,14 +62,6 @@ class Point:
             if names
             else self.place
         )
-
-
-def scaled(number: float) -> str:
-    """Return a number with a prefix and three digits, such as `1.23 G`; `–` for NaN."""
-    if math.isnan(number):
-        return "–"
-    power = min(max(math.floor(math.log10(number) / 3), 0) if number > 0 else 0, len(PREFIXES) - 1)
-    return f"{number / 1000**power:.3g} {PREFIXES[power]}".strip()
 
 
 def known_score(name: str) -> str:

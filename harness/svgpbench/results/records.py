@@ -20,7 +20,8 @@ from svgpbench.atomic import write_whole
 from svgpbench.config import CellConfig, Strict
 from svgpbench.environment import Environment
 from svgpbench.errors import UserError
-from svgpbench.experiments.outcome import Number, Status, json_value
+from svgpbench.experiments.outcome import Number, Status
+from svgpbench.json_values import json_value
 
 SCHEMA_VERSION: Final = 2
 

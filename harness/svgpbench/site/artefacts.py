@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import inspect
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from svgpbench.errors import UserError
-from svgpbench.papers import Artefact, Paper, times_figure
+from svgpbench.output.table import Table
+from svgpbench.papers import Artefact, Paper
 from svgpbench.papers.evidence.records import ComputedFrame
 from svgpbench.papers.grading import Judged
 from svgpbench.papers.reproduction import (
+    Made,
     Written,
+    WrittenTable,
     all_of,
     draws,
     plan,
@@ -22,9 +23,9 @@ from svgpbench.papers.reproduction import (
     write_computed,
     write_times,
 )
+from svgpbench.papers.reproduction import Picture as DrawnPicture
 from svgpbench.site.downloads import Downloads
 from svgpbench.site.pages import Link
-from svgpbench.site.tables import Grid, of_markdown
 
 FOLDER = "artefacts"
 
@@ -50,7 +51,7 @@ class Tabled:
     """Reproduced tables with their notes."""
 
     name: str
-    grids: tuple[Grid, ...]
+    tables: tuple[Table, ...]
     notes: tuple[str, ...]
     links: tuple[Link, ...]
 
@@ -67,14 +68,6 @@ class Shown:
     links: tuple[Link, ...]  # its experiment file and its records
 
 
-class Made(NamedTuple):
-    """Files written for an artefact, and the objects that made its figures and tables."""
-
-    written: Written
-    figures: Mapping[str, object]
-    tables: Mapping[str, object]
-
-
 def shown(
     paper: Paper,
     judged: Sequence[Judged],
@@ -86,13 +79,10 @@ def shown(
     """Return every artefact of a paper; write its figures and tables into the site's folder."""
     chosen = all_of(paper)
     out = site / FOLDER
-    written: dict[str, Made] = {}
-    for planned in plan(chosen, None, ()):
-        made = write(planned, results, out, judged)
-        written[planned.artefact.id] = Made(made, planned.figures, planned.tables)
-    for computed in draws(chosen):
-        made = write_computed(computed, out, judged, frame_of)
-        written[computed.artefact.id] = Made(made, computed.figures, {})
+    written = {one.artefact.id: write(one, results, out, judged) for one in plan(chosen, None, ())}
+    written |= {
+        one.artefact.id: write_computed(one, out, judged, frame_of) for one in draws(chosen)
+    }
     return [
         _shown(paper, artefact, written.get(artefact.id), results, site, downloads)
         for artefact in paper.about.artefacts
@@ -102,39 +92,28 @@ def shown(
 def _shown(
     paper: Paper,
     artefact: Artefact,
-    made: Made | None,
+    written: Written | None,
     results: Path,
     site: Path,
     downloads: Downloads,
 ) -> Shown:
-    files: Sequence[Path] = ()
-    figures: Mapping[str, object] = {"times": times_figure}
-    kinds: Mapping[str, object] = {}
-    state, commands = _state(artefact), [f"svgpbench reproduce {paper.name}/{artefact.id}"]
-    if made is not None:
-        files, state = made.written.files, _counted(made.written)
-        figures, kinds = made.figures, made.tables
-    elif artefact.timing:
+    made: Written | Made = written or Made()
+    state = _counted(written) if written else _state(artefact)
+    if written is None and artefact.timing:
         try:
-            files = write_times(paper, artefact, results, site / FOLDER)
+            made = write_times(paper, artefact, results, site / FOLDER)
             state = f"times of {artefact.timing.record}"
         except UserError as error:
             state = str(error)
     links = tuple(downloads.of_artefact(paper, artefact))
-    if files and not artefact.computed:
-        commands.append(f"{commands[0]} --from-records --results {results}")
-    groups = _by_name(files)
-    pictures = [
-        _picture(name, of, figures.get(name), site, downloads, links)
-        for name, of in groups.items()
-        if ".png" in of
-    ]
-    tables = [
-        _tabled(name, of, kinds.get(name), downloads) for name, of in groups.items() if ".md" in of
-    ]
-    if not (artefact.experiment or artefact.computed or artefact.timing):
-        commands = []
-    return Shown(artefact, tuple(pictures), tuple(tables), state, tuple(commands), links)
+    commands: list[str] = []
+    if artefact.experiment or artefact.computed or artefact.timing:
+        commands.append(f"svgpbench reproduce {paper.name}/{artefact.id}")
+        if made.files and not artefact.computed:
+            commands.append(f"{commands[0]} --from-records --results {results}")
+    pictures = tuple(_picture(one, site, downloads, links) for one in made.figures)
+    tables = tuple(_tabled(one, downloads) for one in made.tables)
+    return Shown(artefact, pictures, tables, state, tuple(commands), links)
 
 
 def _state(artefact: Artefact) -> str:
@@ -158,42 +137,28 @@ def _counted(written: Written) -> str:
     return "; ".join([there] * bool(written.statuses) + missing + list(written.left_out))
 
 
-def _by_name(files: Sequence[Path]) -> dict[str, dict[str, Path]]:
-    """Group files by the name of their figure or table, then by suffix."""
-    found: dict[str, dict[str, Path]] = {}
-    for path in files:
-        name = path.name.removesuffix(path.suffix)
-        found.setdefault(name, {})[path.suffix] = path
-    return found
-
-
 def _picture(
-    name: str,
-    files: Mapping[str, Path],
-    drawn_by: object,
-    site: Path,
-    downloads: Downloads,
-    data: Sequence[Link],
+    drawn: DrawnPicture, site: Path, downloads: Downloads, data: Sequence[Link]
 ) -> Picture:
-    caption = files[".txt"].read_text(encoding="utf-8").strip()
-    links = [downloads.made(files[".pdf"], "PDF", f"figure {name}")]
-    if ".csv" in files and ".md" not in files:  # with a .md, the .csv is of the table of that name
-        links.append(downloads.made(files[".csv"], "numbers", f"numbers of figure {name}"))
-    links += [*_code(drawn_by, downloads), *data]
-    return Picture(name, files[".png"].relative_to(site).as_posix(), caption, tuple(links))
+    name = drawn.name
+    links = [downloads.made(drawn.pdf, "PDF", f"figure {name}")] if drawn.pdf else []
+    if drawn.numbers:
+        links.append(downloads.made(drawn.numbers, "numbers", f"numbers of figure {name}"))
+    links += [*_code(drawn.module, downloads), *data]
+    return Picture(name, drawn.png.relative_to(site).as_posix(), drawn.caption, tuple(links))
 
 
-def _tabled(name: str, files: Mapping[str, Path], drawn_by: object, downloads: Downloads) -> Tabled:
-    grids, notes = of_markdown(files[".md"].read_text(encoding="utf-8"))
+def _tabled(written: WrittenTable, downloads: Downloads) -> Tabled:
+    says = f"table {written.name}"
     links = [
-        downloads.made(files[suffix], text, f"table {name}")
-        for text, suffix in (("CSV", ".csv"), ("LaTeX", ".tex"))
+        downloads.made(written.csv, "CSV", says),
+        downloads.made(written.latex, "LaTeX", says),
+        *_code(written.module, downloads),
     ]
-    return Tabled(name, grids, notes, (*links, *_code(drawn_by, downloads)))
+    return Tabled(written.name, written.tables, written.notes, tuple(links))
 
 
-def _code(kind: object, downloads: Downloads) -> Iterator[Link]:
+def _code(module: str, downloads: Downloads) -> Iterator[Link]:
     """Yield a link to the module that draws a figure or builds a table."""
-    if kind is not None:
-        module = kind if inspect.ismodule(kind) else sys.modules[type(kind).__module__]
-        yield downloads.source(module)
+    if module:
+        yield downloads.source(sys.modules[module])

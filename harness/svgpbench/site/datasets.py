@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from svgpbench.output.number_formats import in_bytes
 from svgpbench.plugins import registries
 from svgpbench.site.fields import Field
-from svgpbench.site.pages import in_bytes
 from svgpbench_datasets import DatasetEntry
 from svgpbench_datasets.files import File, UnseenFile
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from svgpbench.environment import Environment
+from svgpbench.output.number_formats import in_bytes
 from svgpbench.results.records import Record
-from svgpbench.site.pages import in_bytes
 
 
 class Setup(NamedTuple):

@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from svgpbench.output.table import Table, columns
 from svgpbench.papers.grades import Fidelity, Grade
 from svgpbench.papers.grading import Kind
 from svgpbench.papers.predicates import averages, rates, times
 from svgpbench.papers.predicates.computations import Exponent, Identity
-from svgpbench.site.tables import Grid
 from svgpbench.stats import convergence, differences, ranks
 from svgpbench.stats.measures import MEASURES, Measure
 from svgpbench.stats.pairs import UNLEARNED
@@ -76,13 +76,13 @@ def numbers() -> dict[str, Any]:
     }
 
 
-def regions() -> Grid:
+def regions() -> Table:
     """Return the regions of practical equivalence, one row per width."""
     found: dict[str, list[str]] = {}
     for measure in MEASURES.values():
         found.setdefault(_width(measure), []).append(measure.title)
-    rows = tuple((", ".join(titles), width) for width, titles in found.items())
-    return Grid(("measure", "half the width of its region"), rows, (False, False))
+    rows = [(", ".join(titles), width) for width, titles in found.items()]
+    return Table(columns(("measure", "half the width of its region")), rows)
 
 
 def _width(measure: Measure) -> str:

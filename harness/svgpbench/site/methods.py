@@ -16,11 +16,11 @@ from svgpbench.likelihoods import build_likelihood, likelihoods
 from svgpbench.methods import AnyMethod
 from svgpbench.methods.capabilities import refusals
 from svgpbench.methods.method_info import MethodInfo
+from svgpbench.output.number_formats import scaled
+from svgpbench.output.table import Table, columns
 from svgpbench.plugins import METHODS, whole
-from svgpbench.results.pareto import scaled
 from svgpbench.site.fields import Field, Standing
 from svgpbench.site.formulas import FORMULAS, Formula
-from svgpbench.site.tables import Grid
 
 STEPS = {"e_step": "E-step from θ", "m_step": "M-step", "prediction": "prediction of a batch"}
 LETTERS = {"n": "n", "b": "b", "M": "M", "D": "D", "gamma": "M_γ"}
@@ -38,7 +38,7 @@ class MethodFacts:
     takes: tuple[str, ...]
     refused: tuple[tuple[str, str], ...]
     formulas: tuple[Formula, ...]
-    counted: Grid | None
+    counted: Table | None
     at: str  # sizes at which the costs were counted
     standings: tuple[Standing, ...]
 
@@ -98,7 +98,7 @@ def _sizes(size: Size) -> str:
     return ", ".join(f"{LETTERS[name]} = {getattr(size, name)}" for name in _given(size))
 
 
-def _counted(method: AnyMethod, size: Size) -> Grid | None:
+def _counted(method: AnyMethod, size: Size) -> Table | None:
     """Return FLOPs, memory and their exponents in each size, one row per step.
 
     None if they cannot be counted.
@@ -110,8 +110,7 @@ def _counted(method: AnyMethod, size: Size) -> Grid | None:
     except UserError:
         return None
     sizes = [f"in {LETTERS[name]}" for name in _given(size)]
-    header = ("step", "FLOPs", *sizes, "peak memory", *sizes)
-    return Grid(header, tuple(rows), (False, *[True] * (len(header) - 1)))
+    return Table(columns(["step"], ["FLOPs", *sizes, "peak memory", *sizes]), rows)
 
 
 def _row(method: AnyMethod, model: Model, size: Size, cost: Cost, step: str) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from svgpbench import __version__
+from svgpbench.output.number_formats import in_bytes
 from svgpbench.site.entries import outcome_of
 from svgpbench.site.meanings import GRADES, class_name
 from svgpbench.stats.effects import with_interval
@@ -52,15 +53,6 @@ def packed(value: Any) -> str:
     """Return a value as JSON, gzipped, in base64; so its text cannot end a script element."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
-
-
-def in_bytes(size: int) -> str:
-    """Format a number of bytes with a unit: `1.2 MB`."""
-    for unit in ("B", "kB", "MB"):
-        if size < 1000:
-            return f"{size:.3g} {unit}"
-        size /= 1000  # type: ignore[assignment]
-    return f"{size:.3g} GB"
 
 
 class Writer:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from svgpbench.benchmarks.scaling.figure import draw_scaling
-from svgpbench.benchmarks.scaling.laws import exponents_of
 from svgpbench.benchmarks.scaling.measure import ScalingReport
+from svgpbench.benchmarks.scaling.tables import exponent_table
 from svgpbench.benchmarks.stability import records as survival_records
 from svgpbench.benchmarks.stability.map import draw_map, tables
 from svgpbench.benchmarks.stability.plan import read_plan
@@ -19,13 +19,13 @@ from svgpbench.benchmarks.time_to_target import records as learning_records
 from svgpbench.benchmarks.time_to_target.comparison import compare
 from svgpbench.benchmarks.time_to_target.curves import draw_learning
 from svgpbench.benchmarks.time_to_target.tables import end_table, notes, target_table
-from svgpbench.benchmarks.timing.floor_table import CONVENTION, floor_table, rates_table
 from svgpbench.benchmarks.timing.report import SpeedReport
 from svgpbench.benchmarks.timing.roofline import draw_roofline
+from svgpbench.benchmarks.timing.tables import CONVENTION, floor_table, rates_table, times_table
 from svgpbench.errors import UserError
+from svgpbench.output.table import Table
 from svgpbench.site.downloads import FOLDER
 from svgpbench.site.pages import Link, slug
-from svgpbench.site.tables import Grid, of_rich
 
 PICTURES = "speed"
 Report = TypeVar("Report")
@@ -36,7 +36,7 @@ class Section:
     """Tables and picture of a record."""
 
     title: str
-    grids: tuple[Grid, ...]
+    tables: tuple[Table, ...]
     notes: tuple[str, ...]
     picture: str  # path relative to the site; empty for none
     caption: str
@@ -85,34 +85,26 @@ def _read(path: Path, command: str, from_json: Callable[[dict[str, Any]], Report
 
 def _timed(path: Path, site: Path) -> Section:
     report = _read(path, "speed", SpeedReport.from_json)
-    grids = [of_rich(report.table())._replace(title="Milliseconds a step")]
+    shown = [times_table(report)]
     picture = caption = ""
     said = list(report.notes())
     if report.rates:
-        grids.append(of_rich(floor_table(report))._replace(title="Beside the floor"))
-        grids.append(of_rich(rates_table(report))._replace(title="Rates of the machine"))
+        shown += [floor_table(report), rates_table(report)]
         said += CONVENTION.splitlines()
         picture = f"{PICTURES}/roofline-{slug(path.stem)}.png"
         caption = draw_roofline([report], site / picture)
-    return Section(path.stem, tuple(grids), tuple(said), picture, caption, _link(path, "speed"))
+    return Section(path.stem, tuple(shown), tuple(said), picture, caption, _link(path, "speed"))
 
 
 def _scaled(path: Path, site: Path) -> Section:
     report = _read(path, "scaling", ScalingReport.from_json)
     picture = f"{PICTURES}/scaling-{slug(path.stem)}.png"
     caption = draw_scaling(report, site / picture)
-    rows = [
-        (
-            one.step, one.axis, f"{one.sizes[0]}–{one.sizes[-1]}", f"{one.measured.slope:.2f}",
-            f"{one.measured.low:.2f} to {one.measured.high:.2f}", f"{one.counted.slope:.2f}",
-        )
-        for one in exponents_of(report)
-    ]  # fmt: skip
-    header = ("step", "in", "sizes", "exponent", "95 %", "counted")
-    grid = Grid(header, tuple(rows), (False, False, True, True, True, True), "How steps grow")
     title = f"growth-{path.stem}"
     notes = tuple(report.speed.notes())
-    return Section(title, (grid,), notes, picture, caption, _link(path, "scaling"))
+    return Section(
+        title, (exponent_table(report),), notes, picture, caption, _link(path, "scaling")
+    )
 
 
 def _later_learned(folder: Path, site: Path) -> Iterator[Callable[[], Section | None]]:
@@ -133,12 +125,12 @@ def _learned(folder: Path, site: Path, problem: str) -> Section | None:
         f"Training to quality on {problem}: test NLPD against seconds of training, a curve a seed, a line a "
         "target, a cross where a run died; rates searched alike."
     )
-    grids = tuple(of_rich(table(problem, race, entries)) for table in (target_table, end_table))
+    shown = tuple(table(problem, race, entries) for table in (target_table, end_table))
     links = tuple(
         link for path in sorted(folder.glob("*.jsonl")) for link in _link(path, "learning")
     )
     said = tuple(notes(problem, entries))
-    return Section(f"training-to-quality-{problem}", grids, said, picture, caption, links)
+    return Section(f"training-to-quality-{problem}", shown, said, picture, caption, links)
 
 
 def _walked(folder: Path, site: Path) -> Section | None:
@@ -155,8 +147,7 @@ def _walked(folder: Path, site: Path) -> Section | None:
     links = tuple(
         link for path in sorted(folder.glob("*.jsonl")) for link in _link(path, "survival")
     )
-    grids = tuple(map(of_rich, tables(plan, ended)))
-    return Section("survival", grids, (), picture, caption, links)
+    return Section("survival", tuple(tables(plan, ended)), (), picture, caption, links)
 
 
 def _link(path: Path, folder: str) -> tuple[Link, ...]:

@@ -16,6 +16,7 @@ from svgpbench.benchmarks.timing.peers import Located
 from svgpbench.benchmarks.timing.peers.libraries import GPFLOW
 from svgpbench.benchmarks.timing.process import ProcessFailed, StepRefused
 from svgpbench.benchmarks.timing.report import Cell, SpeedReport
+from svgpbench.benchmarks.timing.tables import times_table
 from svgpbench.runs.cores import usable_cores
 
 Script = dict[str, Any]
@@ -202,7 +203,7 @@ def test_what_a_peer_refuses_is_recorded_and_not_timed(run: Run) -> None:
     assert ("round", "gpflow", "natgrad", "e_step") not in asked
     assert report.ok and cell(report, "gpflow").difference is None
     assert cell(report, "numpy").difference == 0.0
-    assert len(report.table().rows) == 2
+    assert len(times_table(report).rows) == 2
     record = {c["source"]: c for c in report.to_json()["cells"]}
     assert (record["gpflow"]["refused"], record["gpflow"]["error"]) == ("it has no such step", "")
     assert "tiny e_step gpflow natgrad: refused: it has no such step" in report.notes()
@@ -218,5 +219,5 @@ def test_a_candidate_has_a_column_beside_the_release_and_both_their_modes(run: R
     ratios = {name: r["median"] for name, r in record["numpy"]["faster_than"].items()}
     plain = {name: ratio for name, ratio in ratios.items() if not name.endswith("retraced")}
     assert plain == pytest.approx({"gpflow natgrad": 3.0, "gpflow@3.0 natgrad": 1.0})
-    assert [str(c.header) for c in report.table().columns][-2:] == ["× gpflow", "× gpflow@3.0"]
+    assert times_table(report).header[-2:] == ["× gpflow", "× gpflow@3.0"]
     assert (record["gpflow@3.0"]["mode"], record["gpflow@3.0"]["modes"]) == ("graph", modes)

@@ -11,6 +11,7 @@ import pytest
 from svgpbench.benchmarks.timing import run_speed
 from svgpbench.benchmarks.timing.report import Cell, SpeedReport, check_agreement
 from svgpbench.benchmarks.timing.rounds import Round
+from svgpbench.benchmarks.timing.tables import times_table
 
 
 @pytest.fixture
@@ -49,7 +50,7 @@ def test_backends_are_timed_in_turn_in_processes_of_their_own() -> None:
     assert lines
     record = json.loads(json.dumps(report.to_json(), allow_nan=False))
     assert record["rounds"] == {"total": 16, "discarded": 0}
-    assert len(report.table().rows) == 8
+    assert len(times_table(report).rows) == 8
 
 
 @pytest.mark.usefixtures("short_rounds")
@@ -59,7 +60,7 @@ def test_disturbed_rounds_are_discarded_and_counted() -> None:
     )
     assert report.discarded() == (2, 2)
     assert report.cells[0].times() is None
-    assert not report.table().rows
+    assert not times_table(report).rows
     assert any("2 of 2 rounds discarded" in line for line in report.notes())
 
 

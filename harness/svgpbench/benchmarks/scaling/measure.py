@@ -24,6 +24,7 @@ from svgpbench.benchmarks.timing.process import ProcessFailed, TimedProcess
 from svgpbench.benchmarks.timing.report import Cell, SpeedReport
 from svgpbench.environment import describe
 from svgpbench.errors import UserError, unknown
+from svgpbench.json_values import json_value
 from svgpbench.plugins import check_backend
 from svgpbench.runs.core_locks import timing_cores
 
@@ -68,15 +69,8 @@ class ScalingReport:
 
     def to_json(self) -> dict[str, Any]:
         """Return all that `svgpbench speed` records, with the shapes and the memory in bytes."""
-        return {
-            "centre": self.centre._asdict(),
-            "shapes": {title: shape._asdict() for title, shape in self.shapes.items()},
-            "memory": {
-                title: {step: m._asdict() for step, m in of.items()}
-                for title, of in self.memory.items()
-            },
-            "speed": self.speed.to_json(),
-        }
+        found: dict[str, Any] = json_value({**vars(self), "speed": self.speed.to_json()})
+        return found
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> ScalingReport:

@@ -6,13 +6,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
-
 from svgpbench.benchmarks.stability import records
 from svgpbench.benchmarks.stability.libraries import title
 from svgpbench.benchmarks.stability.plan import Cell, Plan, Point
 from svgpbench.benchmarks.stability.records import Record
 from svgpbench.errors import UserError
+from svgpbench.output.table import Column, Table
 
 AXES = {"rate": "rate γ", "dtype": "dtype", "jitter": "jitter", "inducing": "M"}
 # palette of Okabe and Ito for colour-blind readers; every cell has text too
@@ -62,14 +61,14 @@ def tables(plan: Plan, ended: Mapping[Cell, Record]) -> Iterator[Table]:
         found = rows(ended, problem)
         if not found:
             continue
-        table = Table(title=f"{problem}, {plan.steps} steps", title_justify="left")
-        table.add_column("method", no_wrap=True)
-        for axis, text, _ in columns(plan):
-            table.add_column(f"{AXES[axis]}\n{text}")
-        for row in found:
-            cells = [words(_at(plan, ended, problem, row, p)) for _, _, p in columns(plan)]
-            table.add_row(title(*row), *cells)
-        yield table
+        values = [
+            [title(*row), *(words(_at(plan, ended, problem, row, x)) for x in _points(plan))]
+            for row in found
+        ]
+        header = [Column(f"{AXES[axis]} {text}") for axis, text, _ in columns(plan)]
+        yield Table(
+            [Column("method", wrap=False), *header], values, f"{problem}, {plan.steps} steps"
+        )
 
 
 def _at(

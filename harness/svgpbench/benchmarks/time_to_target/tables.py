@@ -6,15 +6,14 @@ import math
 import statistics
 from collections.abc import Iterator, Sequence
 
-from rich.table import Table
-
 from svgpbench.benchmarks.time_to_target.comparison import Entry
 from svgpbench.benchmarks.time_to_target.plan import OURS, Race
 from svgpbench.benchmarks.time_to_target.records import DIED, Record
 from svgpbench.benchmarks.timing.compare import MAX_OTHER_CORES
+from svgpbench.output.table import MISSING, Column, Table, number
 
 NEVER = math.inf
-NOTHING = "–"
+WHO = Column("contestant", wrap=False)
 
 
 def seconds_to(entry: Entry, target: float) -> list[float]:
@@ -45,24 +44,27 @@ def target_table(problem: str, race: Race, entries: Sequence[Entry]) -> Table:
 
     All runs count.
     """
-    title = f"{problem}, to a test NLPD, at most {race.seconds:g} s of training"
-    found = Table(title=title, title_justify="left")
-    found.add_column("contestant", no_wrap=True)
+    header = [WHO]
     for target in race.targets:
-        found.add_column(f"s to {target:g} (least–most)", no_wrap=True)
-        found.add_column("iterations")
-        found.add_column("fastest peer / this")
+        header += [
+            number(f"s to {target:g} (least–most)"),
+            number("iterations"),
+            number("fastest peer / this"),
+        ]
+    rows = []
     for entry in (x for x in entries if x.trained):
-        cells = [entry.contestant.title]
+        row: list[str | None] = [entry.contestant.title]
         for target in race.targets:
             seconds, peer = seconds_to(entry, target), fastest_peer(entries, target)
-            cells += [
+            iterations = median(iterations_to(entry, target))
+            row += [
                 _with_spread(seconds, race.seconds),
-                _count(median(iterations_to(entry, target))),
+                f"{iterations:.0f}" if math.isfinite(iterations) else None,
                 ratio(peer, median(seconds), race.seconds),
             ]
-        found.add_row(*cells)
-    return found
+        rows.append(row)
+    title = f"{problem}, to a test NLPD, at most {race.seconds:g} s of training"
+    return Table(header, rows, title)
 
 
 def end_table(problem: str, race: Race, entries: Sequence[Entry]) -> Table:
@@ -70,29 +72,26 @@ def end_table(problem: str, race: Race, entries: Sequence[Entry]) -> Table:
 
     NLPD and ELBO are of the runs that finished; times are of all runs.
     """
-    title = f"{problem}, after {race.seconds:g} s of training"
-    found = Table(title=title, title_justify="left")
-    found.add_column("contestant", no_wrap=True)
-    for head in ("mode", "γ", "Adam", "first call, s", "ms an iteration", "NLPD", "ELBO", "ended"):
-        found.add_column(head)
-    for entry in (x for x in entries if x.trained):
-        found.add_row(entry.contestant.title, *_ends(entry))
-    return found
+    header = (
+        *(WHO, Column("mode"), number("γ", "g"), number("Adam", "g")),
+        *(number("first call", ".1f", "s"), number("ms an iteration", ".3g")),
+        *(number("NLPD", ".4f"), number("ELBO", _elbo), number("ended")),
+    )
+    rows = [[entry.contestant.title, *_ends(entry)] for entry in entries if entry.trained]
+    return Table(header, rows, f"{problem}, after {race.seconds:g} s of training")
 
 
-def _ends(entry: Entry) -> list[str]:
+def _ends(entry: Entry) -> list[str | float | None]:
     assert entry.choice is not None
     lasts = [x.last for x in entry.trained if x.last and x.end != DIED]
     first = [x.first_call_s for x in entry.trained if x.first_call_s is not None]
     each = [ms for x in entry.trained if (ms := x.ms_an_iteration) is not None]
     return [
-        entry.choice.mode,
-        f"{entry.choice.rates.e:g}",
-        f"{entry.choice.rates.m:g}",
-        f"{median(first):.1f}" if first else NOTHING,
-        f"{median(each):.3g}" if each else NOTHING,
-        f"{median([x.nlpd or 0.0 for x in lasts]):.4f}" if lasts else NOTHING,
-        f"{median([x.elbo for x in lasts]):.0f}" if lasts else NOTHING,
+        *(entry.choice.mode, entry.choice.rates.e, entry.choice.rates.m),
+        median(first) if first else None,
+        median(each) if each else None,
+        median([x.nlpd or 0.0 for x in lasts]) if lasts else None,
+        median([x.elbo for x in lasts]) if lasts else None,
         f"{len(lasts)} of {len(entry.trained)}",
     ]
 
@@ -108,25 +107,20 @@ def _seconds(value: float, budget: float) -> str:
     return f"{value:.3g}" if math.isfinite(value) else f"> {budget:g}"
 
 
-def _count(value: float) -> str:
-    return f"{value:.0f}" if math.isfinite(value) else NOTHING
-
-
 def ratio(peer: float, this: float, budget: float) -> str:
     """Format the fastest peer's seconds over a contestant's, as a bound if one missed the target."""
     if math.isfinite(this):
         return f"{peer / this:.2f}" if math.isfinite(peer) else f"> {budget / this:.2f}"
-    return f"< {peer / budget:.2f}" if math.isfinite(peer) else NOTHING
+    return f"< {peer / budget:.2f}" if math.isfinite(peer) else MISSING
 
 
 def search_table(problem: str, race: Race, entries: Sequence[Entry]) -> Table:
     """Return a table of the ELBO per pair of rates in each contestant's search, the best marked."""
-    title = f"{problem}, search: ELBO of training rows after {race.search_s:g} s"
-    found = Table(title=title, title_justify="left")
-    found.add_column("contestant", no_wrap=True)
-    found.add_column("mode")
-    for rates in race.grid:
-        found.add_column(f"γ {rates.e:g}\nAdam {rates.m:g}")
+    header = [
+        *(WHO, Column("mode")),
+        *(number(f"γ {rates.e:g} Adam {rates.m:g}") for rates in race.grid),
+    ]
+    rows = []
     for entry in entries:
         for mode in dict.fromkeys(record.mode for record in entry.search if record.mode):
             at = {record.run.rates: record for record in entry.search if record.mode == mode}
@@ -134,12 +128,17 @@ def search_table(problem: str, race: Race, entries: Sequence[Entry]) -> Table:
             if entry.choice is not None and entry.choice.mode == mode:
                 best = race.grid.index(entry.choice.rates)
                 cells[best] = f"*{cells[best]}"
-            found.add_row(entry.contestant.title, mode, *cells)
-    return found
+            rows.append([entry.contestant.title, mode, *cells])
+    title = f"{problem}, search: ELBO of training rows after {race.search_s:g} s"
+    return Table(header, rows, title)
 
 
 def _ended(record: Record) -> str:
-    return f"{record.last.elbo:.0f}" if record.last and record.end != DIED else "died"
+    return _elbo(record.last.elbo) if record.last and record.end != DIED else "died"
+
+
+def _elbo(value: float) -> str:
+    return f"{value:.0f}" if abs(value) < 1e8 else f"{value:.2e}"
 
 
 def notes(problem: str, entries: Sequence[Entry]) -> Iterator[str]:

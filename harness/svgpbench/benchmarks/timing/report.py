@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Annotated, Any, TypeVar
 
 from pydantic import Field, NonNegativeFloat, TypeAdapter
-from rich.table import Table
 
 from svgpbench.benchmarks.timing.cases import OF_FAMILY
 from svgpbench.benchmarks.timing.floor import Spent, Work, spend
 from svgpbench.benchmarks.timing.rates import Rates
 from svgpbench.benchmarks.timing.rounds import KeptRound, Round, Spread, spread
-from svgpbench.experiments.outcome import json_value
+from svgpbench.json_values import json_value
 
 Form = TypeVar("Form")
 
@@ -160,37 +159,6 @@ class SpeedReport:
         rounds = [r for cell in self.cells for r in cell.rounds]
         return sum(not r.clean for r in rounds), len(rounds)
 
-    def table(self) -> Table:
-        """Return a table of milliseconds per step. Ratios above 1: faster than a peer's fastest method."""
-        peers = list(dict.fromkeys(c.source for c in self.cells if c.peer))
-        table = Table(box=None, padding=(0, 2, 0, 0))
-        for name in ("problem", "step", "who"):
-            table.add_column(name, no_wrap=True)
-        for name in ("median, ms", "min", "quartiles", "first call, s", "rounds"):
-            table.add_column(name, justify="right", no_wrap=True)
-        for peer in peers:
-            table.add_column(f"× {peer}", justify="right", no_wrap=True)
-        for cell in self.cells:
-            times = cell.times()
-            if times is not None and not cell.untimed:
-                table.add_row(*self._row(cell, times, peers))
-        return table
-
-    def _row(self, cell: Cell, times: Spread, peers: Sequence[str]) -> list[str]:
-        clean = sum(r.clean for r in cell.rounds)
-        row = [
-            *(cell.problem, cell.step, cell.title),
-            *(milliseconds(seconds) for seconds in (times.median, times.least)),
-            f"{milliseconds(times.q1)}–{milliseconds(times.q3)}",
-            f"{cell.first_call_s:.2f}",
-            f"{clean}/{len(cell.rounds)}",
-        ]
-        for peer in peers:
-            fastest = self.fastest(peer, cell)
-            ratio = cell.ratio_to(fastest) if fastest else None
-            row.append(f"{ratio.median:.2f} ({ratio.q1:.2f}–{ratio.q3:.2f})" if ratio else "")
-        return row
-
     def notes(self) -> list[str]:
         """Return lines on what the table leaves out: agreement, discarded rounds, cells without a time."""
         bad, total = self.discarded()
@@ -216,48 +184,30 @@ class SpeedReport:
     def to_json(self) -> dict[str, Any]:
         """Return everything except the single calls, as JSON."""
         bad, total = self.discarded()
-        return {
-            "settings": self.settings,
-            "interrupted": self.interrupted,
-            "environment": self.environment,
-            "rounds": {"total": total, "discarded": bad},
-            "rates": {
-                problem: {who: rates._asdict() for who, rates in found.items()}
-                for problem, found in self.rates.items()
-            },
-            "without_floor": self.without_floor,
-            "cells": [self._cell_json(cell) for cell in self.cells],
-        }
+        found: dict[str, Any] = json_value(
+            {
+                "settings": self.settings,
+                "interrupted": self.interrupted,
+                "environment": self.environment,
+                "rounds": {"total": total, "discarded": bad},
+                "rates": self.rates,
+                "without_floor": self.without_floor,
+                "cells": [self._cell_json(cell) for cell in self.cells],
+            }
+        )
+        return found
 
     def _cell_json(self, cell: Cell) -> dict[str, Any]:
-        times = cell.times()
-        ratios = {c.title: cell.ratio_to(c) for c in self.baselines(cell)}
-        spent = self.spent(cell)
-        return {
-            "problem": cell.problem,
-            "step": cell.step,
-            "source": cell.source,
-            "method": cell.method,
-            "family": cell.family,
-            "alone": cell.alone,
-            "peer": cell.peer,
-            "mode": cell.mode,
-            "modes": dict(cell.modes),
-            "error": cell.error,
-            "refused": cell.refused,
-            "figure": json_value(cell.figure),
-            "as_peers": json_value(cell.as_peers),
-            "difference": json_value(cell.difference),
-            "first_call_s": json_value(cell.first_call_s),
-            "seconds": times._asdict() if times else None,
-            "faster_than": {name: r._asdict() for name, r in ratios.items() if r},
-            "work": cell.work._asdict() if cell.work else None,
-            "dispatch_s": cell.dispatch_s,
-            "spent_s": asdict(spent) if spent else None,
+        """Return the fields of a cell, without single calls, and what is computed from them."""
+        ratios = {other.title: cell.ratio_to(other) for other in self.baselines(cell)}
+        fields = {name: value for name, value in vars(cell).items() if name != "kept_times"}
+        return fields | {
             "rounds": [
-                KeptRound(r.median_s, r.min_s, r.calls, r.other_cores, r.clean)._asdict()
-                for r in cell.rounds
+                KeptRound(r.median_s, r.min_s, r.calls, r.other_cores, r.clean) for r in cell.rounds
             ],
+            "seconds": cell.times(),
+            "faster_than": {name: ratio for name, ratio in ratios.items() if ratio},
+            "spent_s": self.spent(cell),
         }
 
     @classmethod
@@ -288,37 +238,12 @@ def _read(form: TypeAdapter[Form], found: Any) -> Form:
 
 
 def _cell_of(found: Mapping[str, Any]) -> Cell:
-    said = {
-        "problem": found["problem"],
-        "step": found["step"],
-        "source": found["source"],
-        "method": found["method"],
-        "family": found.get("family", found["method"]),
-        "peer": found["peer"],
-        "first_call_s": _number(found["first_call_s"]),
-        "figure": _number(found["figure"]),
-        "as_peers": found.get("as_peers"),
-        "difference": found["difference"],
-        "rounds": found["rounds"],
-        "mode": found.get("mode", ""),
-        "modes": found.get("modes", {}),
-        "error": found["error"],
-        "refused": found.get("refused", ""),
-        "alone": found.get("alone", False),
-        "work": found.get("work"),
-        "dispatch_s": found.get("dispatch_s"),
-        "kept_times": found["seconds"],
+    missing_figures = {
+        name: float("nan") for name in ("first_call_s", "figure") if found[name] is None
     }
+    family = found.get("family", found["method"])  # older records have none
+    said = {**found, **missing_figures, "family": family, "kept_times": found["seconds"]}
     cell = _read(_CELL, said)
     if cell.work is not None and not cell.work.flops:
         raise ValueError("a step without work")
     return cell
-
-
-def milliseconds(seconds: float) -> str:
-    """Format seconds as milliseconds: three digits, or all whole digits from 1 s on."""
-    return f"{1000 * seconds:.3g}" if seconds < 1 else f"{1000 * seconds:.0f}"
-
-
-def _number(x: float | None) -> float:
-    return float("nan") if x is None else x

@@ -15,6 +15,7 @@ from pydantic import PositiveFloat, field_validator
 
 from svgpbench.metrics import METRICS, Metric, loss
 from svgpbench.output.figure_and_table_types import FigureKind, MetricName
+from svgpbench.output.number_formats import PREFIXES
 from svgpbench.output.palette import LineStyle
 from svgpbench.output.panel import (
     STEP,
@@ -31,7 +32,6 @@ from svgpbench.output.plot_data import Drawn, listed
 from svgpbench.results.pareto import (
     ALIKE,
     COSTS,
-    PREFIXES,
     Cost,
     Point,
     costs_of,

@@ -1,0 +1,57 @@
+"""Texts of numbers in tables and captions."""
+
+from __future__ import annotations
+
+import math
+
+PREFIXES = ("", "k", "M", "G", "T", "P", "E", "Z", "Y")
+
+
+def plus_minus(mean: float, error: float) -> str:
+    """Return text such as `-412.31±0.64`, with the mean and the error rounded to the same place.
+
+    The error has two digits, but at most three decimal places, or four if it is 0.001 or less.
+    """
+    if math.isnan(mean):
+        return "–"
+    if max(abs(mean), 0.0 if math.isnan(error) else error) >= 1e6:
+        return f"{mean:.2e}" if math.isnan(error) else f"{mean:.2e}±{error:.0e}"
+    if math.isnan(error):
+        return f"{mean:.{_places(mean, 4)}f}"
+    if error < 1e-6:
+        return f"{mean:.{_places(mean, 4)}f}±0"
+    places = min(_places(error, 2), 3 if error > 1e-3 else 4)
+    return f"{mean:.{places}f}±{error:.{places}f}"
+
+
+def _places(value: float, digits: int) -> int:
+    """Return the number of decimal places, from 0 to 4, that shows `digits` significant digits."""
+    size = math.floor(math.log10(abs(value))) if value else 0
+    return min(4, max(0, digits - 1 - size))
+
+
+def difference(value: float) -> str:
+    """Return a relative difference with one digit."""
+    return "0" if value == 0 else f"{value:.0e}"
+
+
+def scaled(number: float) -> str:
+    """Return a number with a prefix and three digits, such as `1.23 G`; `–` for NaN."""
+    if math.isnan(number):
+        return "–"
+    power = min(max(math.floor(math.log10(number) / 3), 0) if number > 0 else 0, len(PREFIXES) - 1)
+    return f"{number / 1000**power:.3g} {PREFIXES[power]}".strip()
+
+
+def milliseconds(seconds: float) -> str:
+    """Return seconds as milliseconds: three digits, or all whole digits from 1 s on."""
+    return f"{1000 * seconds:.3g}" if seconds < 1 else f"{1000 * seconds:.0f}"
+
+
+def in_bytes(size: float) -> str:
+    """Return a number of bytes with a unit: `1.2 MB`."""
+    for unit in ("B", "kB", "MB"):
+        if size < 1000:
+            return f"{size:.3g} {unit}"
+        size /= 1000
+    return f"{size:.3g} GB"

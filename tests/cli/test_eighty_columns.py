@@ -1,0 +1,106 @@
+"""Tables of every command in a terminal of 80 columns: no number is cut, and no line of a table too long."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from command_line import Cli
+from committed_records import RESULTS, committed
+from rich.console import RenderableType
+
+from svgpbench.checks.identities import Identity
+from svgpbench.checks.matrix import Entry
+from svgpbench.checks.report import COLUMNS, Report
+from svgpbench.checks.rounding import Rounding
+from svgpbench.output import terminal
+from svgpbench.output.table import Table
+from svgpbench.runs.verification import Verdict
+
+WIDTH = 80
+OF_FIG3 = ("adam2021-fig3", "--results", RESULTS)
+
+COMMANDS: dict[str, tuple[str | Path, ...]] = {
+    "list": ("list",),
+    "doctor": ("doctor",),
+    "fetch": ("fetch", "--all", "--dry-run"),
+    "data show": ("data", "show", "airfoil"),
+    "data audit": ("data", "audit", "airfoil", "sonar:row-number"),
+    "data split": ("data", "split", "airfoil"),
+    "cost": ("cost", "t-svgp", "--exponents", "--peak-flops", "1e11", "--bandwidth", "1e10"),
+    "table": ("table", *OF_FIG3, "--preset", "paper"),
+    "table of costs": ("table", *OF_FIG3, "--preset", "starts", "--kind", "pareto"),
+    "compare": (
+        *("compare", "t-SVGP", "q-SVGP Adam", "--experiment"),
+        *(*OF_FIG3, "--preset", "paper"),
+    ),
+    "claims": ("claims", "--released"),
+    "a claim": ("claims", "adam2021-16", "--results", RESULTS),
+    "speed": ("speed", "--from-records", RESULTS / "speed" / "gpflow-cpu.json"),
+    "scaling": ("scaling", "--from-record", RESULTS / "scaling" / "gaussian-cpu.json"),
+    "survive": ("survive", "--from-records", "--results", RESULTS / "survival"),
+    "learn": ("learn", "--from-records", "--results", RESULTS / "learning"),
+}
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Table, int]]:
+    """Tables that a command prints, with the widths that they have."""
+    found: list[tuple[Table, int]] = []
+    real = terminal.fitted
+
+    def fitted(table: Table, width: int) -> Iterator[RenderableType]:
+        found.append((table, width))
+        return real(table, width)
+
+    monkeypatch.setattr(terminal, "fitted", fitted)
+    monkeypatch.setenv("COLUMNS", str(WIDTH))
+    return found
+
+
+def check(out: str, shown: list[tuple[Table, int]]) -> None:
+    assert shown
+    assert not re.search(r"\d…", out)
+    words = out.split()
+    for table, width in shown:
+        assert width <= WIDTH
+        for row in table.texts:
+            for column, text in zip(table.columns, row, strict=True):
+                assert not column.numeric or column.wraps or set(text.split()) <= set(words), text
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_prints_readable_tables(
+    cli: Cli, shown: list[tuple[Table, int]], command: str
+) -> None:
+    outcome = cli(*COMMANDS[command])
+    assert outcome.code in (0, 1), outcome.err
+    check(outcome.out, shown)
+
+
+def test_a_check_prints_readable_tables(
+    cli: Cli, shown: list[tuple[Table, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = "diagonal-precision projected-b | bernoulli-probit | matern52 | float32"
+    entries = [
+        Entry(case, group, 1.5e-8, f"{group}/elbo", ("numpy", "jax"), 1e-4) for group in COLUMNS
+    ]
+    identity = Identity(
+        14, "the bound of a collapsed method is the best of all q", "jax", 1e-12, 1e-8
+    )
+    report = Report(
+        ["numpy", "jax"], True, entries, [identity], [Rounding(15, 1e-6, 1e-5, 1.0)], []
+    )
+    monkeypatch.setattr("svgpbench.checks.run_checks", lambda **_: report)
+    check(cli("check").out, shown)
+
+
+def test_verdicts_on_records_are_readable(
+    cli: Cli, shown: list[tuple[Table, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    records = committed("adam2021-fig3")[:3]
+    verdicts = [Verdict(one, "chaotic", 1.5e-3, 2.5e-2, "its worker was killed") for one in records]
+    monkeypatch.setattr("svgpbench.runs.verification.verify", lambda *_: verdicts)
+    check(cli("verify", "--results", RESULTS).out, shown)
