@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from svgpbench.cli import creating
+from svgpbench.cli import new
 from svgpbench.cli.application import exit_code
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "strangers"))
@@ -108,7 +108,7 @@ def test_every_template_comes_with_the_package() -> None:
     shipped = {path for pattern in patterns for path in TEMPLATES.parent.glob(pattern)}
     files = {path for path in TEMPLATES.rglob("*") if path.is_file()}
     assert files and files <= shipped
-    assert {path.name for path in TEMPLATES.iterdir()} == {str(kind) for kind in creating.Kind}
+    assert {path.name for path in TEMPLATES.iterdir()} == {str(kind) for kind in new.Kind}
 
 
 MISTAKES = [

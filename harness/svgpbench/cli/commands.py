@@ -9,33 +9,23 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-COMMANDS = {
-    "list": "listing:list_command",
-    "fetch": "fetching:fetch_command",
-    "run": "running:run_command",
-    "choose": "choosing:choose_command",
-    "table": "reporting:table_command",
-    "plot": "reporting:plot_command",
-    "compare": "comparing:compare_command",
-    "advise": "advising:advise_command",
-    "claims": "claiming:claims_command",
-    "reproduce": "reproducing:reproduce_command",
-    "report": "publishing:report_command",
-    "collect": "collecting:collect_command",
-    "verify": "verifying:verify_command",
-    "migrate": "migrating:migrate_command",
-    "check": "checking:check_command",
-    "speed": "timing:speed_command",
-    "scaling": "scaling:scaling_command",
-    "learn": "learning:learn_command",
-    "survive": "surviving:survive_command",
-    "cost": "costing:cost_command",
-    "sharded": "sharding:sharded_command",
-    "doctor": "diagnosing:doctor_command",
-    "new": "creating:new_command",
-    "data": "data:data_app",
-}
-"""`module:member` of each command, in the order of the help; a function or a group of commands."""
+COMMANDS = (
+    *(
+        "list",
+        "fetch",
+        "run",
+        "choose",
+        "table",
+        "plot",
+        "compare",
+        "advise",
+        "claims",
+        "reproduce",
+    ),
+    *("report", "collect", "verify", "migrate", "check", "speed", "scaling", "learn", "survive"),
+    *("cost", "sharded", "doctor", "new", "data"),
+)
+"""Names in the order of the help; each is a module, with a function `NAME_command` or a group `app`."""
 
 
 class Imported(Mapping[str, Any]):
@@ -43,12 +33,13 @@ class Imported(Mapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         """Import and return the command `name`."""
-        module, _, member = COMMANDS[name].partition(":")
-        found = getattr(importlib.import_module(f"svgpbench.cli.{module}"), member)
-        if isinstance(found, typer.Typer):
-            return typer.main.get_group(found)
+        if name not in COMMANDS:
+            raise KeyError(name)
+        module = importlib.import_module(f"svgpbench.cli.{name}")
+        if hasattr(module, "app"):
+            return typer.main.get_group(module.app)
         alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-        alone.command(name)(found)
+        alone.command(name)(getattr(module, f"{name}_command"))
         return typer.main.get_command(alone)
 
     def __iter__(self) -> Iterator[str]:

@@ -1,194 +1,110 @@
-"""Checks of this machine: Python, frameworks, cores, memory, BLAS, GPU, data and results folder."""
+"""`svgpbench doctor`: state of this machine, its differences from a record's, a record's lock."""
 
 from __future__ import annotations
 
-import os
-import platform
-import subprocess
-import sys
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Annotated
 
-import psutil
+import typer
 
-from svgpbench import __version__
-from svgpbench.config import Strict
-from svgpbench.environment import cpu_model, gpu_model, installed_versions, thread_pools
-from svgpbench.ops import Framework
-from svgpbench.plugins import (
-    BACKENDS,
-    GROUPS,
-    broken,
-    framework_missing,
-    framework_of,
-    left_out,
-    plugins,
-    registries,
-)
-from svgpbench.runs.cores import usable_cores
-from svgpbench_datasets import DataError, Registry
-from svgpbench_datasets.fetch.cache import cache_folder
-from svgpbench_datasets.fetch.places import mirrors_from_environment
+from svgpbench.cli.diagnosis import diagnose
+from svgpbench.cli.options import RESULTS, AsJson, ResultsFolder
+from svgpbench.cli.printing import print_json, show
+from svgpbench.environment import OURS
+from svgpbench.errors import UserError
+from svgpbench.output.table import Column, Styled, Table, columns
 
-OLDEST_PYTHON = (3, 11)
-IMPORT_LIMIT_S = 120
-
-ASK_FRAMEWORK = """
-import importlib, sys
-from svgpbench.ops import Framework
-from svgpbench.plugins import frameworks
-framework = frameworks()[sys.argv[1]]
-module = importlib.import_module(framework.module)
-print(module.__version__, 'on', framework.device(module))
-"""
+MARKS = {
+    "ok": Styled("ok", "green"),
+    "missing": Styled("--", "yellow"),
+    "problem": Styled("no", "red"),
+}
 
 
-class Finding(Strict):
-    """Result of one check. `missing`: something optional is absent; `problem`: runs cannot work."""
+def doctor_command(
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Import each framework in a process of its own.")
+    ] = False,
+    compare: Annotated[
+        str | None,
+        typer.Option(
+            "--compare",
+            metavar="RECORD",
+            help="How this differs from where a record (.json, id) was made.",
+        ),
+    ] = None,
+    lock: Annotated[
+        str | None,
+        typer.Option(
+            "--lock",
+            metavar="RECORD",
+            help="What was installed where a record was made, as pip's requirements.",
+        ),
+    ] = None,
+    results: ResultsFolder = RESULTS,
+    as_json: AsJson = False,
+) -> None:
+    """Say what is installed, and what to do about what is not."""
+    if lock is not None:
+        _lock(lock, results)
+        return
+    if compare is not None:
+        _compare(compare, results, as_json)
+        return
+    findings = diagnose(results, deep=deep)
+    if as_json:
+        print_json([finding.model_dump() for finding in findings])
+    else:
+        rows = [
+            [
+                MARKS[finding.state],
+                finding.what,
+                f"{finding.found}\n→ {finding.advice}" if finding.advice else finding.found,
+            ]
+            for finding in findings
+        ]
+        show(Table((Column("", wrap=False), Column("", wrap=False), Column("")), rows))
+    if any(finding.state == "problem" for finding in findings):
+        raise typer.Exit(1)
 
-    what: str
-    state: Literal["ok", "missing", "problem"]
-    found: str
-    advice: str = ""
 
+def _lock(text: str, results: Path) -> None:
+    """Print the packages of a record as a requirements file of pip.
 
-def diagnose(results: Path, *, deep: bool = False) -> list[Finding]:
-    """Run all checks. With `deep`, each framework is imported in a separate process."""
-    return [
-        _python(),
-        *_backends(deep),
-        *_broken(),
-        _cores(),
-        _memory(),
-        *_blas(),
-        *_thread_variables(),
-        _gpu(),
-        _data(),
-        _results(results),
-    ]
+    Raises `UserError` if the record has no lock.
+    """
+    from svgpbench.cli.environment_diff import commit_of, environment_of, record_named
 
-
-def _python() -> Finding:
-    found = f"{platform.python_version()}, svgpbench {__version__}, {platform.platform()}"
-    if sys.version_info < OLDEST_PYTHON:
-        return Finding(what="python", state="problem", found=found, advice="use Python 3.11 or up")
-    return Finding(what="python", state="ok", found=found)
-
-
-def _backends(deep: bool) -> Iterator[Finding]:
-    names = plugins(BACKENDS)
-    if not names:
-        yield Finding(
-            what="backends",
-            state="problem",
-            found="none is registered",
-            advice="install the package: pip install -e . in its folder",
+    record = record_named(text, results)
+    then = environment_of(record)
+    if not then.lock:
+        raise UserError(
+            f"the record of {record.cell_id} was made before records had a lock; "
+            f"--compare {text} says which versions it has"
         )
-    versions, unusable = installed_versions(), broken(BACKENDS)
-    for name in names:
-        if missing := framework_missing(name):
-            advice = missing.partition(": ")[2]
-            yield Finding(what=name, state="missing", found="not installed", advice=advice)
-        elif deep and (framework := framework_of(name)):
-            yield _imported(name, framework)
-        elif name not in unusable:
-            framework = framework_of(name)
-            own = framework.distributions if framework else (name,)
-            found = next((versions[each] for each in own if each in versions), "installed")
-            yield Finding(what=name, state="ok", found=found)
+    ours = f"{OURS} {then.versions.get(OURS, 'of no version')} ({commit_of(then)})"
+    typer.echo(f"# record {record.cell_id}: Python {then.python}, {ours}")
+    typer.echo("\n".join(then.lock))
 
 
-def _broken() -> Iterator[Finding]:
-    """Yield one finding per plugin that cannot be loaded or whose name is taken."""
-    for group in GROUPS:
-        for name, line in left_out(group):
-            advice = "mend or uninstall that package"
-            yield Finding(what=name, state="missing", found=line, advice=advice)
+def _compare(text: str, results: Path, as_json: bool) -> None:
+    """Print the differences between the environment of a record and this one, one per line."""
+    from svgpbench.cli.environment_diff import (
+        differences,
+        environment_here,
+        environment_of,
+        record_named,
+    )
 
-
-def _imported(name: str, framework: Framework) -> Finding:
-    """Import a framework in a separate process; report its version and device, or the error."""
-    environment = os.environ | framework.environment("", 1)
-    try:
-        done = subprocess.run(
-            [sys.executable, "-c", ASK_FRAMEWORK, name],
-            capture_output=True,
-            text=True,
-            timeout=IMPORT_LIMIT_S,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return Finding(what=name, state="problem", found=f"cannot be imported: {error}")
-    if done.returncode == 0:
-        return Finding(what=name, state="ok", found=done.stdout.strip().splitlines()[-1])
-    reason = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-    advice = f"pip install --force-reinstall '{framework.install}'"
-    return Finding(what=name, state="problem", found=f"cannot be imported: {reason}", advice=advice)
-
-
-def _cores() -> Finding:
-    usable = len(usable_cores())
-    found = f"{usable} usable of {os.cpu_count() or 1} logical, {cpu_model()}"
-    return Finding(what="cores", state="ok", found=f"{found}: up to --jobs {usable}")
-
-
-def _memory() -> Finding:
-    memory = psutil.virtual_memory()
-    found = f"{memory.available / 2**30:.1f} GiB free of {memory.total / 2**30:.1f} GiB"
-    if memory.available < 2 << 30:
-        advice = "a framework's worker takes up to 1 GiB: use --jobs 1"
-        return Finding(what="memory", state="missing", found=found, advice=advice)
-    return Finding(what="memory", state="ok", found=found)
-
-
-def _blas() -> Iterator[Finding]:
-    import scipy.linalg  # noqa: F401 - loads the library that is asked about
-
-    for pool in thread_pools():
-        found = f"{pool.name} {pool.version or ''}".strip()
-        yield Finding(what=pool.api, state="ok", found=f"{found}, {pool.threads} threads here")
-
-
-def _thread_variables() -> Iterator[Finding]:
-    threads = {key: os.environ[key] for key in sorted(os.environ) if key.endswith("_NUM_THREADS")}
-    if threads:
-        text = ", ".join(f"{key}={value}" for key, value in threads.items())
-        yield Finding(what="threads", state="ok", found=f"{text} (workers set their own)")
-
-
-def _gpu() -> Finding:
-    model = gpu_model()
-    if model is None:
-        return Finding(what="gpu", state="missing", found="no NVIDIA GPU seen; --device cpu only")
-    return Finding(what="gpu", state="ok", found=model)
-
-
-def _data() -> Finding:
-    """Report the folder of downloads, the mirrors, and how many data sets are at hand."""
-    cache, mirrors = cache_folder(), mirrors_from_environment()
-    known = [one for one in registries() if isinstance(one, Registry)]
-    try:
-        here = [registry.at_hand(name) for registry in known for name in registry.names()]
-    except DataError as error:
-        return Finding(what="data", state="problem", found=str(error))
-    found = f"{sum(here)} of {len(here)} sets at hand, downloads in {cache}"
-    if mirrors:
-        return Finding(what="data", state="ok", found=f"{found}, mirrors: {', '.join(mirrors)}")
-    advice = "" if all(here) else "svgpbench fetch NAME brings another"
-    return Finding(what="data", state="ok", found=found, advice=advice)
-
-
-def _results(results: Path) -> Finding:
-    folder = next(path for path in (results, *results.absolute().parents) if path.exists())
-    try:
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        found = f"{results} cannot be written ({error.strerror})"
-        advice = "run in another folder, or name one with --results"
-        return Finding(what="results", state="problem", found=found, advice=advice)
-    return Finding(what="results", state="ok", found=f"{results.absolute()} can be written")
+    record = record_named(text, results)
+    then, backend = environment_of(record), record.config.backend
+    found = list(differences(then, environment_here(backend, then.threads)))
+    if as_json:
+        print_json([one.model_dump() for one in found])
+        return
+    of = f"{record.cell_id}, {backend.title}, {record.started:%Y-%m-%d}"
+    if not found:
+        typer.echo(f"nothing differs from where {of} ran")
+        return
+    rows = [[one.what, one.then, one.now] for one in found]
+    show(Table(columns(("", f"then ({of})", "now")), rows))

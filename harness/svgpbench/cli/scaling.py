@@ -14,7 +14,7 @@ from svgpbench.benchmarks.timing.compare import MAX_OTHER_CORES
 from svgpbench.benchmarks.timing.problems import Shape
 from svgpbench.cli.options import AsJson, Device, OnDevice
 from svgpbench.cli.printing import show, tell
-from svgpbench.cli.timed import (
+from svgpbench.cli.timing_options import (
     FAILED,
     INTERRUPTED,
     MaxOtherCores,

@@ -10,7 +10,7 @@ import typer
 from svgpbench.benchmarks.timing import SpeedReport
 from svgpbench.benchmarks.timing.tables import CONVENTION, floor_table, rates_table, times_table
 from svgpbench.cli.printing import show
-from svgpbench.cli.timed import read_record
+from svgpbench.cli.timing_options import read_record
 
 
 def print_report(report: SpeedReport) -> None:

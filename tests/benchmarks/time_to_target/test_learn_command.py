@@ -27,7 +27,7 @@ from svgpbench.benchmarks.time_to_target.plan import (
 from svgpbench.benchmarks.time_to_target.records import DIED, DONE, REFUSED, Look, Record
 from svgpbench.benchmarks.timing.problems import shape_of
 from svgpbench.cli.application import exit_code
-from svgpbench.cli.learning import _contestants
+from svgpbench.cli.learn import _contestants
 
 PLAN = """
 seeds = [0, 1]

@@ -8,33 +8,33 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from svgpbench.cli.auditing import audit_command, show_command
-from svgpbench.cli.exporting import croissant_command
-from svgpbench.cli.making import make_command
-from svgpbench.cli.splitting import split_command
+from svgpbench.cli.data.audit import audit_command, show_command
+from svgpbench.cli.data.croissant import croissant_command
+from svgpbench.cli.data.make import make_command
+from svgpbench.cli.data.split import split_command
 from svgpbench.errors import UserError
 from svgpbench.experiments.data_errors import data_errors_are_the_users
 from svgpbench.plugins import registries, registry_of
 from svgpbench_datasets import DataError, DatasetEntry
 
-data_app = typer.Typer(
+app = typer.Typer(
     name="data",
     help="What is known of the data sets, and what their numbers give away.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-data_app.command("show")(show_command)
-data_app.command("audit")(audit_command)
-data_app.command("split")(split_command)
-data_app.command("make")(make_command)
-data_app.command("croissant")(croissant_command)
+app.command("show")(show_command)
+app.command("audit")(audit_command)
+app.command("split")(split_command)
+app.command("make")(make_command)
+app.command("croissant")(croissant_command)
 
 Names: TypeAlias = Annotated[
     list[str] | None, typer.Argument(metavar="[NAME]...", help="Data sets; all by default.")
 ]
 
 
-@data_app.command("table")
+@app.command("table")
 def table_command(names: Names = None) -> None:
     """Print name, rows, features, task and fingerprint of data sets as a Markdown table."""
     entries = list(_entries(names))
@@ -46,7 +46,7 @@ def table_command(names: Names = None) -> None:
         )
 
 
-@data_app.command("pin")
+@app.command("pin")
 def pin_command(
     files: Annotated[
         list[Path], typer.Argument(metavar="FILE...", help="Registry files, such as registry.toml.")

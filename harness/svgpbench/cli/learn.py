@@ -29,7 +29,7 @@ from svgpbench.benchmarks.timing.compare import MAX_OTHER_CORES
 from svgpbench.benchmarks.timing.peers import known_peers, locate_peers, peer_python
 from svgpbench.cli.options import RESULTS, Backends, ResultsFolder
 from svgpbench.cli.printing import show, tell
-from svgpbench.cli.timed import MaxOtherCores, Threads, default_threads
+from svgpbench.cli.timing_options import MaxOtherCores, Threads, default_threads
 from svgpbench.errors import UserError
 from svgpbench.output.figure import check_figure_path
 from svgpbench.plugins import PEERS, check_backend, plugins

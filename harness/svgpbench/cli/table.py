@@ -1,4 +1,4 @@
-"""`svgpbench table` and `svgpbench plot`: tables and figures of an experiment's records."""
+"""`svgpbench table`: tables of an experiment's records."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from svgpbench.cli.options import (
 )
 from svgpbench.cli.printing import print_json, show
 from svgpbench.errors import UserError
-from svgpbench.experiments import Experiment, FigureEntry, TableEntry, load_experiment, resolve
+from svgpbench.experiments import Experiment, TableEntry, load_experiment, resolve
 from svgpbench.metrics import metric as find_metric
-from svgpbench.plugins import FIGURES, TABLES
+from svgpbench.plugins import TABLES
 
 if TYPE_CHECKING:
     from svgpbench.output.built_table import BuiltTable
@@ -57,7 +57,7 @@ def table_command(
 
     declared = load_experiment(experiment)
     default = TableEntry(name="finals")
-    _check_one("table", table, kind)
+    check_one_name("table", table, kind)
     entries = entries_of(declared.tables, default, f"table of {declared.name}", table)
     if kind:
         entries = [TableEntry(name=kind, kind=kind)]
@@ -71,7 +71,7 @@ def table_command(
             find_metric(name)
         entries = [entry.model_copy(update={"metrics": metric}) for entry in entries]
     kinds: list[TableKind] = [kind_of(TABLES, entry, declared) for entry in entries]
-    collected = _collected(declared, preset, results, backend)
+    collected = collected_records(declared, preset, results, backend)
     titles = tuple(dict.fromkeys(record.config.backend.title for record in collected.records))
     for place, one in enumerate(kinds):
         if place:
@@ -91,52 +91,16 @@ def _print_table(table: BuiltTable, form: str) -> None:
         show(table)
 
 
-def plot_command(
-    experiment: ExperimentName,
-    *,
-    preset: PresetName = None,
-    results: ResultsFolder = RESULTS,
-    backend: Backends = None,
-    figure: Annotated[
-        str | None, typer.Option("--figure", metavar="NAME", help="One of those that are declared.")
-    ] = None,
-    kind: OfKind = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="A .png, .pdf or .svg file.")
-    ] = None,
-) -> None:
-    """Draw the figures that an experiment declares; print their captions."""
-    from svgpbench.output.figure import check_figure_path, draw_figure
-    from svgpbench.output.figure_and_table_types import FigureKind, entries_of, kind_of
-
-    declared = load_experiment(experiment)
-    default = FigureEntry(name="convergence")
-    _check_one("figure", figure, kind)
-    entries = entries_of(declared.figures, default, f"figure of {declared.name}", figure)
-    if kind:
-        entries = [FigureEntry(name=kind, kind=kind)]
-    if out is not None and len(entries) > 1:
-        names = ", ".join(entry.name for entry in entries)
-        raise UserError(f"--out {out}: {declared.name} declares several figures; "
-                        f"choose one with --figure: {names}")  # fmt: skip
-    several = kind is not None or max(len(declared.figures), 1) > 1
-    paths = [out or Path(f"{declared.name}{f'-{entry.name}' * several}.png") for entry in entries]
-    for path in paths:
-        check_figure_path(path)
-    kinds: list[FigureKind] = [kind_of(FIGURES, entry, declared) for entry in entries]
-    collected = _collected(declared, preset, results, backend)
-    for path, one in zip(paths, kinds, strict=True):
-        typer.echo(f"{path}\n{draw_figure(collected, path, one)}")
-
-
-def _check_one(what: str, name: str | None, kind: str | None) -> None:
+def check_one_name(what: str, name: str | None, kind: str | None) -> None:
+    """Raise `UserError` if both a declared name and a kind are given."""
     if name and kind:
         raise UserError(f"--{what} names one that is declared, --kind one that is not: give one")
 
 
-def _collected(
+def collected_records(
     declared: Experiment, preset: str | None, results: Path, backends: list[str] | None
 ) -> Collected:
+    """Return the records of an experiment, of a preset or all."""
     from svgpbench.results.collect import collect
 
     cells = resolve(declared, preset) if preset else None

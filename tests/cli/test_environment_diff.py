@@ -14,7 +14,7 @@ import pytest
 from command_line import Cli
 from synthetic_records import quick_cells, synthetic_record
 
-from svgpbench.cli.then_and_now import environment_here
+from svgpbench.cli.environment_diff import environment_here
 from svgpbench.config import BackendConfig
 from svgpbench.environment import Environment
 from svgpbench.results.parquet_file import write_parquet_records
@@ -31,7 +31,7 @@ def here() -> Environment:
 @pytest.fixture(autouse=True)
 def asked_once(here: Environment, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A worker's environment is asked for once for all tests: it takes a process."""
-    monkeypatch.setattr("svgpbench.cli.then_and_now.environment_here", lambda *_: here)
+    monkeypatch.setattr("svgpbench.cli.environment_diff.environment_here", lambda *_: here)
     yield
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from svgpbench.cli.auditing import OwnTask, Task
+from svgpbench.cli.data.audit import OwnTask, Task
 from svgpbench.cli.options import RESULTS, AsJson, ResultsFolder
 from svgpbench.cli.printing import print_json
 from svgpbench.config import DataConfig

@@ -10,7 +10,7 @@ import typer
 
 from svgpbench.cli.options import RESULTS, Backends, PresetName, ResultsFolder
 from svgpbench.cli.progress import reporter
-from svgpbench.cli.running import FAILED, INTERRUPTED
+from svgpbench.cli.run import FAILED, INTERRUPTED
 from svgpbench.errors import UserError
 
 if TYPE_CHECKING:

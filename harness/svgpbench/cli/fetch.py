@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from svgpbench.cli.download_progress import reporter
-from svgpbench.cli.fetched_files import Row, State, print_table, rows_of, wanted, without_files
+from svgpbench.cli.file_states import Row, State, print_table, rows_of, wanted, without_files
 from svgpbench.cli.options import AsJson
 from svgpbench.cli.printing import print_json
 from svgpbench.errors import UserError

@@ -6,7 +6,7 @@ import typer
 
 from svgpbench.cli.options import RESULTS, ExperimentName, ResultsFolder
 from svgpbench.cli.printing import show
-from svgpbench.cli.running import FAILED
+from svgpbench.cli.run import FAILED
 from svgpbench.experiments import load_experiment
 from svgpbench.output.table import Column, Table, number
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import typer
 
-from svgpbench.cli.data_card import card, declared_card, layout_in_words
+from svgpbench.cli.data.card import card, declared_card, layout_in_words
 from svgpbench.cli.options import AsJson
 from svgpbench.cli.printing import print_json, show, tell
 from svgpbench.errors import UserError

@@ -15,7 +15,7 @@ from svgpbench.benchmarks.timing.problems import FAMILIES, TIMED
 from svgpbench.cli.options import AsJson, Backends, Device, OnDevice
 from svgpbench.cli.printing import tell
 from svgpbench.cli.speed_records import draw_roofline, print_report, show_records
-from svgpbench.cli.timed import (
+from svgpbench.cli.timing_options import (
     FAILED,
     INTERRUPTED,
     MaxOtherCores,

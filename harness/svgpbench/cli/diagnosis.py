@@ -1,0 +1,194 @@
+"""Checks of this machine: Python, frameworks, cores, memory, BLAS, GPU, data and results folder."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+import psutil
+
+from svgpbench import __version__
+from svgpbench.config import Strict
+from svgpbench.environment import cpu_model, gpu_model, installed_versions, thread_pools
+from svgpbench.ops import Framework
+from svgpbench.plugins import (
+    BACKENDS,
+    GROUPS,
+    broken,
+    framework_missing,
+    framework_of,
+    left_out,
+    plugins,
+    registries,
+)
+from svgpbench.runs.cores import usable_cores
+from svgpbench_datasets import DataError, Registry
+from svgpbench_datasets.fetch.cache import cache_folder
+from svgpbench_datasets.fetch.places import mirrors_from_environment
+
+OLDEST_PYTHON = (3, 11)
+IMPORT_LIMIT_S = 120
+
+ASK_FRAMEWORK = """
+import importlib, sys
+from svgpbench.ops import Framework
+from svgpbench.plugins import frameworks
+framework = frameworks()[sys.argv[1]]
+module = importlib.import_module(framework.module)
+print(module.__version__, 'on', framework.device(module))
+"""
+
+
+class Finding(Strict):
+    """Result of one check. `missing`: something optional is absent; `problem`: runs cannot work."""
+
+    what: str
+    state: Literal["ok", "missing", "problem"]
+    found: str
+    advice: str = ""
+
+
+def diagnose(results: Path, *, deep: bool = False) -> list[Finding]:
+    """Run all checks. With `deep`, each framework is imported in a separate process."""
+    return [
+        _python(),
+        *_backends(deep),
+        *_broken(),
+        _cores(),
+        _memory(),
+        *_blas(),
+        *_thread_variables(),
+        _gpu(),
+        _data(),
+        _results(results),
+    ]
+
+
+def _python() -> Finding:
+    found = f"{platform.python_version()}, svgpbench {__version__}, {platform.platform()}"
+    if sys.version_info < OLDEST_PYTHON:
+        return Finding(what="python", state="problem", found=found, advice="use Python 3.11 or up")
+    return Finding(what="python", state="ok", found=found)
+
+
+def _backends(deep: bool) -> Iterator[Finding]:
+    names = plugins(BACKENDS)
+    if not names:
+        yield Finding(
+            what="backends",
+            state="problem",
+            found="none is registered",
+            advice="install the package: pip install -e . in its folder",
+        )
+    versions, unusable = installed_versions(), broken(BACKENDS)
+    for name in names:
+        if missing := framework_missing(name):
+            advice = missing.partition(": ")[2]
+            yield Finding(what=name, state="missing", found="not installed", advice=advice)
+        elif deep and (framework := framework_of(name)):
+            yield _imported(name, framework)
+        elif name not in unusable:
+            framework = framework_of(name)
+            own = framework.distributions if framework else (name,)
+            found = next((versions[each] for each in own if each in versions), "installed")
+            yield Finding(what=name, state="ok", found=found)
+
+
+def _broken() -> Iterator[Finding]:
+    """Yield one finding per plugin that cannot be loaded or whose name is taken."""
+    for group in GROUPS:
+        for name, line in left_out(group):
+            advice = "mend or uninstall that package"
+            yield Finding(what=name, state="missing", found=line, advice=advice)
+
+
+def _imported(name: str, framework: Framework) -> Finding:
+    """Import a framework in a separate process; report its version and device, or the error."""
+    environment = os.environ | framework.environment("", 1)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", ASK_FRAMEWORK, name],
+            capture_output=True,
+            text=True,
+            timeout=IMPORT_LIMIT_S,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Finding(what=name, state="problem", found=f"cannot be imported: {error}")
+    if done.returncode == 0:
+        return Finding(what=name, state="ok", found=done.stdout.strip().splitlines()[-1])
+    reason = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+    advice = f"pip install --force-reinstall '{framework.install}'"
+    return Finding(what=name, state="problem", found=f"cannot be imported: {reason}", advice=advice)
+
+
+def _cores() -> Finding:
+    usable = len(usable_cores())
+    found = f"{usable} usable of {os.cpu_count() or 1} logical, {cpu_model()}"
+    return Finding(what="cores", state="ok", found=f"{found}: up to --jobs {usable}")
+
+
+def _memory() -> Finding:
+    memory = psutil.virtual_memory()
+    found = f"{memory.available / 2**30:.1f} GiB free of {memory.total / 2**30:.1f} GiB"
+    if memory.available < 2 << 30:
+        advice = "a framework's worker takes up to 1 GiB: use --jobs 1"
+        return Finding(what="memory", state="missing", found=found, advice=advice)
+    return Finding(what="memory", state="ok", found=found)
+
+
+def _blas() -> Iterator[Finding]:
+    import scipy.linalg  # noqa: F401 - loads the library that is asked about
+
+    for pool in thread_pools():
+        found = f"{pool.name} {pool.version or ''}".strip()
+        yield Finding(what=pool.api, state="ok", found=f"{found}, {pool.threads} threads here")
+
+
+def _thread_variables() -> Iterator[Finding]:
+    threads = {key: os.environ[key] for key in sorted(os.environ) if key.endswith("_NUM_THREADS")}
+    if threads:
+        text = ", ".join(f"{key}={value}" for key, value in threads.items())
+        yield Finding(what="threads", state="ok", found=f"{text} (workers set their own)")
+
+
+def _gpu() -> Finding:
+    model = gpu_model()
+    if model is None:
+        return Finding(what="gpu", state="missing", found="no NVIDIA GPU seen; --device cpu only")
+    return Finding(what="gpu", state="ok", found=model)
+
+
+def _data() -> Finding:
+    """Report the folder of downloads, the mirrors, and how many data sets are at hand."""
+    cache, mirrors = cache_folder(), mirrors_from_environment()
+    known = [one for one in registries() if isinstance(one, Registry)]
+    try:
+        here = [registry.at_hand(name) for registry in known for name in registry.names()]
+    except DataError as error:
+        return Finding(what="data", state="problem", found=str(error))
+    found = f"{sum(here)} of {len(here)} sets at hand, downloads in {cache}"
+    if mirrors:
+        return Finding(what="data", state="ok", found=f"{found}, mirrors: {', '.join(mirrors)}")
+    advice = "" if all(here) else "svgpbench fetch NAME brings another"
+    return Finding(what="data", state="ok", found=found, advice=advice)
+
+
+def _results(results: Path) -> Finding:
+    folder = next(path for path in (results, *results.absolute().parents) if path.exists())
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        found = f"{results} cannot be written ({error.strerror})"
+        advice = "run in another folder, or name one with --results"
+        return Finding(what="results", state="problem", found=found, advice=advice)
+    return Finding(what="results", state="ok", found=f"{results.absolute()} can be written")
