@@ -7,13 +7,15 @@ from typing import Annotated
 
 import typer
 
+from svgpbench.atomic import refuse_absent_folder
 from svgpbench.benchmarks.scaling.laws import laws_of
 from svgpbench.benchmarks.scaling.measure import AXES, ScalingReport, run_scaling, title_of
 from svgpbench.benchmarks.scaling.tables import exponent_table, prediction_table
 from svgpbench.benchmarks.timing.compare import MAX_OTHER_CORES
 from svgpbench.benchmarks.timing.problems import Shape
+from svgpbench.benchmarks.timing.record_files import read_report, write_report
 from svgpbench.cli.options import AsJson, Device, OnDevice
-from svgpbench.cli.printing import show, tell
+from svgpbench.cli.printing import print_json, show, tell
 from svgpbench.cli.timing_options import (
     FAILED,
     INTERRUPTED,
@@ -21,10 +23,7 @@ from svgpbench.cli.timing_options import (
     RecordFile,
     Repeats,
     Threads,
-    check_record_path,
     default_threads,
-    read_record,
-    write_record,
 )
 from svgpbench.errors import UserError
 from svgpbench.plugins import framework_missing, frameworks
@@ -77,11 +76,12 @@ def scaling_command(
     as_json: AsJson = False,
 ) -> None:
     """Measure how an E-step and an M-step grow with each size, and predict them where they cannot run."""
-    check_record_path(out)
+    if out is not None:
+        refuse_absent_folder(out, "--out ")
     if not network > 0:
         raise UserError(f"--network {network:g}: bytes/s are above 0")
     if from_record is not None:
-        report = read_record(from_record, "--from-record", "scaling", ScalingReport.from_json)
+        report = read_report(from_record, "scaling", ScalingReport.from_json)
     else:
         several = likelihood == "softmax"
         report = run_scaling(
@@ -96,8 +96,11 @@ def scaling_command(
             max_other_cores=max_other_cores,
             device=device,
         )
-    write_record(report.to_json(), out, as_json)
-    if not as_json:
+    if out is not None:
+        write_report(out, report.to_json())
+    if as_json:
+        print_json(report.to_json())
+    else:
         _print(report, rows, workers or [1, 64, 1024], network)
     if figure is not None:
         from svgpbench.benchmarks.scaling.figure import draw_scaling

@@ -7,13 +7,15 @@ from typing import Annotated
 
 import typer
 
+from svgpbench.atomic import refuse_absent_folder
 from svgpbench.benchmarks.timing.cases import STEPS
 from svgpbench.benchmarks.timing.compare import MAX_OTHER_CORES, run_speed
 from svgpbench.benchmarks.timing.floor_run import add_floor
 from svgpbench.benchmarks.timing.peers import locate_peers
 from svgpbench.benchmarks.timing.problems import FAMILIES, TIMED
+from svgpbench.benchmarks.timing.record_files import write_report
 from svgpbench.cli.options import AsJson, Backends, Device, OnDevice
-from svgpbench.cli.printing import tell
+from svgpbench.cli.printing import print_json, tell
 from svgpbench.cli.speed_records import draw_roofline, print_report, show_records
 from svgpbench.cli.timing_options import (
     FAILED,
@@ -22,9 +24,7 @@ from svgpbench.cli.timing_options import (
     RecordFile,
     Repeats,
     Threads,
-    check_record_path,
     default_threads,
-    write_record,
 )
 from svgpbench.errors import UserError
 from svgpbench.plugins import PEERS, framework_missing, frameworks, plugins
@@ -91,7 +91,8 @@ def speed_command(
     if from_records:
         show_records(from_records, roofline)
         return
-    check_record_path(out)
+    if out is not None:
+        refuse_absent_folder(out, "--out ")
     report = run_speed(
         problem or TIMED,
         backend or [b for b in frameworks() if framework_missing(b) is None],
@@ -108,8 +109,11 @@ def speed_command(
     )
     if floor:
         add_floor(report, tell)
-    write_record(report.to_json(), out, as_json)
-    if not as_json:
+    if out is not None:
+        write_report(out, report.to_json())
+    if as_json:
+        print_json(report.to_json())
+    else:
         print_report(report)
     if roofline is not None:
         draw_roofline([report], roofline)

@@ -8,9 +8,9 @@ from pathlib import Path
 import typer
 
 from svgpbench.benchmarks.timing import SpeedReport
+from svgpbench.benchmarks.timing.record_files import read_report
 from svgpbench.benchmarks.timing.tables import CONVENTION, floor_table, rates_table, times_table
 from svgpbench.cli.printing import show
-from svgpbench.cli.timing_options import read_record
 
 
 def print_report(report: SpeedReport) -> None:
@@ -27,9 +27,7 @@ def show_records(paths: Sequence[Path], roofline: Path | None) -> None:
 
     Raises `UserError` for a file that is not a record of a speed run.
     """
-    reports = {
-        path: read_record(path, "--from-records", "speed", SpeedReport.from_json) for path in paths
-    }
+    reports = {path: read_report(path, "speed", SpeedReport.from_json) for path in paths}
     if roofline is not None:
         draw_roofline(list(reports.values()), roofline)
         return

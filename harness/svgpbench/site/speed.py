@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
 
 from svgpbench.benchmarks.scaling.figure import draw_scaling
 from svgpbench.benchmarks.scaling.measure import ScalingReport
@@ -19,6 +17,7 @@ from svgpbench.benchmarks.time_to_target import records as learning_records
 from svgpbench.benchmarks.time_to_target.comparison import compare
 from svgpbench.benchmarks.time_to_target.curves import draw_learning
 from svgpbench.benchmarks.time_to_target.tables import end_table, notes, target_table
+from svgpbench.benchmarks.timing.record_files import read_report
 from svgpbench.benchmarks.timing.report import SpeedReport
 from svgpbench.benchmarks.timing.roofline import draw_roofline
 from svgpbench.benchmarks.timing.tables import CONVENTION, floor_table, rates_table, times_table
@@ -28,7 +27,6 @@ from svgpbench.site.downloads import FOLDER
 from svgpbench.site.pages import Link, slug
 
 PICTURES = "speed"
-Report = TypeVar("Report")
 
 
 @dataclass(frozen=True)
@@ -76,15 +74,8 @@ def _later(
     return lambda: make(*args)
 
 
-def _read(path: Path, command: str, from_json: Callable[[dict[str, Any]], Report]) -> Report:
-    try:
-        return from_json(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        raise UserError(f"{path}: is no record of `svgpbench {command} --out`") from None
-
-
 def _timed(path: Path, site: Path) -> Section:
-    report = _read(path, "speed", SpeedReport.from_json)
+    report = read_report(path, "speed", SpeedReport.from_json)
     shown = [times_table(report)]
     picture = caption = ""
     said = list(report.notes())
@@ -97,7 +88,7 @@ def _timed(path: Path, site: Path) -> Section:
 
 
 def _scaled(path: Path, site: Path) -> Section:
-    report = _read(path, "scaling", ScalingReport.from_json)
+    report = read_report(path, "scaling", ScalingReport.from_json)
     picture = f"{PICTURES}/scaling-{slug(path.stem)}.png"
     caption = draw_scaling(report, site / picture)
     title = f"growth-{path.stem}"
