@@ -10,22 +10,20 @@ FilePath: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.+-]+(/[A-Za-z0
 Sha256: TypeAlias = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
-class Strict(BaseModel):
+class RegistryModel(BaseModel):
     """Base model that is frozen and refuses unknown keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Address(Strict):
+class Address(RegistryModel):
     """Upstream address of a file: plain, compressed (.gz, .xz, .bz2, .Z), or inside an archive."""
 
     url: Annotated[str, Field(pattern=r"^https?://")]
     member: Annotated[str, Field(min_length=1)] | None = None  # path inside a zip or tar archive
-    served_md5: Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")] | None = None
-    """Published MD5 of the compressed file as served; for information, not verified."""
 
 
-class DataFile(Strict):
+class DataFile(RegistryModel):
     """File identified by the SHA-256 of its uncompressed content or, if `packed`, of its served bytes.
 
     `path` is its name in the cache and on a mirror. Unless the file is packed, a mirror may add .xz or
@@ -67,7 +65,7 @@ class DataFile(Strict):
         return {name: value for name, value in known.items() if value is not None}
 
 
-class UnseenFile(Strict):
+class UnseenFile(RegistryModel):
     """File without a known checksum, because no copy has been seen; it is identified by its form.
 
     A download is accepted if it can be read as the entry declares. `path` is its name in the cache and

@@ -16,27 +16,27 @@ from typing import IO
 from svgpbench_datasets.entry import DatasetEntry
 from svgpbench_datasets.errors import DataError
 from svgpbench_datasets.fetch.cache import cache_folder, is_cached, sha256_of
-from svgpbench_datasets.fetch.fetching import fetch_files
-from svgpbench_datasets.fetch.limits import Limits, OnProgress, silent
-from svgpbench_datasets.fetch.places import mirrors_from_environment, places
-from svgpbench_datasets.fetch.proof import WrongContent
+from svgpbench_datasets.fetch.fetching import Fetcher
+from svgpbench_datasets.fetch.limits import DownloadLimits, OnProgress, silent
+from svgpbench_datasets.fetch.origins import mirrors_from_environment, origins
 from svgpbench_datasets.fetch.unpacking import Bounded, content
+from svgpbench_datasets.fetch.verification import WrongContent
 from svgpbench_datasets.files import File, UnseenFile
 
-_MOST_OF_A_CELL = 32  # bytes: digits, sign and exponent of a float64, and a comma
+_LONGEST_CELL = 32  # bytes: digits, sign and exponent of a float64, and a comma
 
 
 def check_form(entry: DatasetEntry, file: UnseenFile, path: Path) -> None:
     """Read all columns of an uncompressed file; raise `DataError` if its form is not as declared."""
     from svgpbench_datasets.reading.tables import read_blocks
 
-    at = entry.files.index(file)  # validated: an unseen file is a part of its own
+    index = entry.files.index(file)  # validated: an unseen file is a part of its own
     alone = {
         "files": (file,),
         "parts": (),
-        "rows": entry.part_rows[at],
-        "reader": entry.reader_of(at),
-        "skip_lines": entry.skipped_of(at),
+        "rows": entry.part_rows[index],
+        "reader": entry.reader_of(index),
+        "skip_lines": entry.skipped_of(index),
         "features": tuple(column for column in entry.columns if column != entry.target),
     }
     for _ in read_blocks(entry.model_copy(update=alone), lambda _: path.open("rb")):
@@ -50,7 +50,7 @@ class Sources:
     shipped: Traversable  # folder of the files that come with the package
     cache: Path | None = None  # folder of downloaded files; None for the default
     mirrors: tuple[str, ...] | None = None  # tried first; None for those of SVGPBENCH_MIRROR
-    limits: Limits = field(default_factory=Limits)
+    limits: DownloadLimits = field(default_factory=DownloadLimits)
     on_progress: OnProgress = silent
 
     def read(self, file: File, entry: DatasetEntry) -> bytes:
@@ -66,8 +66,18 @@ class Sources:
             return
         self.fetch([file], entry)
         path = self.cache_folder() / file.path
-        with self._unpacked(path, file, entry) if file.packed else path.open("rb") as stream:
-            yield stream
+        if not file.packed:
+            with path.open("rb") as stream:
+                yield stream
+            return
+        splits = entry.splits.count if entry.splits else 0
+        bound = entry.rows * max(len(entry.columns), splits) * _LONGEST_CELL
+        why = f"uncompressed it is more than the {bound:,} bytes that {entry.rows:,} rows may take"
+        try:
+            with content(path, None, bound) as plain:
+                yield io.BufferedReader(Bounded(plain, bound, why))
+        except WrongContent as refusal:
+            raise DataError(f"{file.path}: {refusal}") from None
 
     def sha256(self, file: File, entry: DatasetEntry) -> str:
         """Return the declared SHA-256 of a file, or the one recorded when its content was accepted."""
@@ -77,22 +87,23 @@ class Sources:
 
     def fetch(self, files: Sequence[File], entry: DatasetEntry) -> None:
         """Download those files that are neither shipped nor cached; an archive is downloaded once."""
-        fetch_files(
-            [file for file in files if not file.shipped],
-            cache=self.cache_folder(),
-            mirrors=self._mirrors(),
-            name=entry.name,
-            limits=self.limits,
+        fetcher = Fetcher(
+            self.cache_folder(),
+            self._mirrors(),
+            self.limits,
             accept=partial(check_form, entry),
             on_progress=self.on_progress,
         )
+        fetcher.fetch([file for file in files if not file.shipped], entry.name)
 
     def at_hand(self, file: File) -> bool:
         """Return True if a file can be read without a network: shipped, cached, or in a mirror folder."""
         if file.shipped or is_cached(file, self.cache_folder()):
             return True
-        candidates = (one for place in places(file, self._mirrors()) for one in place.candidates)
-        return any(isinstance(one, Path) and one.is_file() for one in candidates)
+        candidates = (
+            path for origin in origins(file, self._mirrors()) for path in origin.candidates
+        )
+        return any(isinstance(path, Path) and path.is_file() for path in candidates)
 
     def cache_folder(self) -> Path:
         """Return the folder of downloaded files."""
@@ -101,28 +112,16 @@ class Sources:
     def _mirrors(self) -> tuple[str, ...]:
         return mirrors_from_environment() if self.mirrors is None else self.mirrors
 
-    @contextmanager
-    def _unpacked(self, path: Path, file: File, entry: DatasetEntry) -> Iterator[IO[bytes]]:
-        """Open the content of a file cached compressed; raise `DataError` if too large for its rows."""
-        splits = entry.splits.count if entry.splits else 0
-        bound = entry.rows * max(len(entry.columns), splits) * _MOST_OF_A_CELL
-        why = f"uncompressed it is more than the {bound:,} bytes that {entry.rows:,} rows may take"
-        try:
-            with content(path, None, bound) as plain:
-                yield io.BufferedReader(Bounded(plain, bound, why))
-        except WrongContent as refusal:
-            raise DataError(f"{file.path}: {refusal}") from None
-
     def _shipped(self, file: File) -> bytes:
         again = "install the package again"
         try:
             raw = lzma.decompress(self.shipped.joinpath(file.path).read_bytes())
         except (OSError, EOFError, lzma.LZMAError) as error:
             raise DataError(f"shipped file {file.path} cannot be read ({error}); {again}") from None
-        found, declared = hashlib.sha256(raw).hexdigest(), file.checksums["sha256"]
-        if found != declared:
+        actual, declared = hashlib.sha256(raw).hexdigest(), file.checksums["sha256"]
+        if actual != declared:
             raise DataError(
-                f"shipped file {file.path} has changed: sha256 {found} where {declared} is "
+                f"shipped file {file.path} has changed: sha256 {actual} where {declared} is "
                 f"declared; {again}"
             )
         return raw

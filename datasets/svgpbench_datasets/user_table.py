@@ -11,8 +11,8 @@ from typing import IO
 
 from svgpbench_datasets.dataset import Dataset, Task
 from svgpbench_datasets.errors import DataError, did_you_mean
-from svgpbench_datasets.fetch.proof import WrongContent
 from svgpbench_datasets.fetch.unpacking import Bounded, content
+from svgpbench_datasets.fetch.verification import WrongContent
 from svgpbench_datasets.reading.layout import Layout
 
 _TASKS = ("regression", "classification", "multiclass")

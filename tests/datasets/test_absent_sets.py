@@ -14,7 +14,7 @@ import pytest
 from declared import read_entry, write_registry
 
 from svgpbench_datasets import REGISTRY, DataError, DataFile, DatasetEntry, Registry
-from svgpbench_datasets.fetch.places import Unavailable
+from svgpbench_datasets.fetch.origins import Unavailable
 from svgpbench_datasets.sources import Sources
 
 FILES: dict[str, Callable[[], bytes]] = {

@@ -20,8 +20,8 @@ import pytest
 from wanted_files import CONTENT, FAST, answers, fetch_file, left_in, wanted
 from wayward_server import Server
 
-from svgpbench_datasets.fetch.fetching import fetch_files
-from svgpbench_datasets.fetch.limits import Limits
+from svgpbench_datasets.fetch.fetching import Fetcher
+from svgpbench_datasets.fetch.limits import DownloadLimits
 
 MEMBER = "A set/data.txt"
 TEXT = b"1.0 2.0 3.0\n" * 20_000
@@ -59,13 +59,13 @@ def unix_compressed(raw: bytes) -> bytes:
 
 def fetched(server: Server, cache: Path, served: bytes, member: str | None = MEMBER) -> bytes:
     file = wanted(server.serve("/a", served), content=TEXT, member=member)
-    raw = fetch_file(file, cache=cache, limits=FAST).read_bytes()
+    raw = fetch_file(file, cache=cache).read_bytes()
     assert left_in(cache) == {"set/data.txt"}
     return raw
 
 
 def refused(
-    server: Server, cache: Path, served: bytes, member: str = MEMBER, limits: Limits = FAST
+    server: Server, cache: Path, served: bytes, member: str = MEMBER, limits: DownloadLimits = FAST
 ) -> str:
     file = wanted(server.serve("/a", served), content=TEXT, member=member)
     (why,) = answers(cache, file, limits=limits)
@@ -85,7 +85,7 @@ def test_unix_compress_is_read(server: Server, cache: Path) -> None:
     served = unix_compressed(short)
     assert subprocess.check_output(["gzip", "-dc"], input=served) == short
     file = wanted(server.serve("/a.Z", served), content=short)
-    assert fetch_file(file, cache=cache, limits=FAST).read_bytes() == short
+    assert fetch_file(file, cache=cache).read_bytes() == short
 
 
 def test_without_a_gzip_command_unix_compress_is_refused(
@@ -215,7 +215,7 @@ def test_an_archive_of_several_files_is_downloaded_once(server: Server, cache: P
     url = server.serve("/a", zipped(("one", b"1"), ("two", b"2")))
     one = wanted(url, content=b"1", member="one", path="set/one")
     two = wanted(url, content=b"2", member="two", path="set/two")
-    paths = fetch_files([one, two], cache=cache, limits=FAST)
+    paths = Fetcher(cache).fetch([one, two])
     assert [path.read_bytes() for path in paths] == [b"1", b"2"]
     assert len(server.requests) == 1
     assert left_in(cache) == {"set/one", "set/two"}

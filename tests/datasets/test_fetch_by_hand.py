@@ -11,7 +11,7 @@ import pytest
 from wanted_files import left_in, wanted
 
 from svgpbench_datasets import DataError
-from svgpbench_datasets.fetch.fetching import adopt_file
+from svgpbench_datasets.fetch.fetching import Fetcher
 from svgpbench_datasets.files import DataFile
 
 
@@ -30,14 +30,14 @@ def test_what_the_user_downloaded_is_told_by_its_content(cache: Path, tmp_path: 
     given = tmp_path / "download (1)"
     files = members_of(given)
     before = given.read_bytes()
-    assert adopt_file(given, files, cache=cache) == (cache / "set/one.txt", cache / "set/two.txt")
+    assert Fetcher(cache).adopt(given, files) == (cache / "set/one.txt", cache / "set/two.txt")
     assert left_in(cache) == {"set/one.txt", "set/two.txt"}
     assert given.read_bytes() == before
     (cache / "set/two.txt").unlink()
     for raw in (b"2", gzip.compress(b"2")):
         given.write_bytes(raw)
-        assert adopt_file(given, files, cache=cache) == (cache / "set/two.txt",)
-        assert adopt_file(given, files, cache=cache) == ()
+        assert Fetcher(cache).adopt(given, files) == (cache / "set/two.txt",)
+        assert Fetcher(cache).adopt(given, files) == ()
         (cache / "set/two.txt").unlink()
 
 
@@ -45,7 +45,7 @@ def test_what_is_something_else_is_refused_with_both_checksums(cache: Path, tmp_
     given = tmp_path / "given"
     given.write_bytes(b"3")
     with pytest.raises(DataError) as caught:
-        adopt_file(given, [wanted("http://up/f", content=b"1")], cache=cache)
+        Fetcher(cache).adopt(given, [wanted("http://up/f", content=b"1")])
     assert str(caught.value) == (
         f"--from {given} is not what is wanted (as set/data.txt: wrong content: expected sha256 "
         f"{hashlib.sha256(b'1').hexdigest()} (1 bytes), got {hashlib.sha256(b'3').hexdigest()} "
@@ -53,4 +53,4 @@ def test_what_is_something_else_is_refused_with_both_checksums(cache: Path, tmp_
     )
     assert left_in(cache) == set()
     with pytest.raises(DataError, match="no such file"):
-        adopt_file(tmp_path / "nothing", [wanted("http://up/f")], cache=cache)
+        Fetcher(cache).adopt(tmp_path / "nothing", [wanted("http://up/f")])

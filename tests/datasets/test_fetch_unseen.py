@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 from declared import write_registry
 from pydantic import ValidationError
-from wanted_files import FAST, PAGE, ROADS, answers, entry, fetch_file, left_in, unseen, wanted
+from wanted_files import PAGE, ROADS, answers, entry, fetch_file, left_in, unseen, wanted
 from wayward_server import Server
 
 from svgpbench_datasets import DataError, DataFile, DatasetEntry, Registry
 from svgpbench_datasets.fetch.cache import is_cached, sha256_of
-from svgpbench_datasets.fetch.fetching import adopt_file
+from svgpbench_datasets.fetch.fetching import Fetcher
 from svgpbench_datasets.files import UnseenFile
 from svgpbench_datasets.sources import Sources, check_form
 
@@ -35,7 +35,7 @@ def packed(*urls: str, content: bytes = PACKED) -> DataFile:
 def registry(folder: Path, cache: Path, declared: DatasetEntry) -> Registry:
     """A registry with one data set, no mirror, and a cache."""
     write_registry(folder, declared)
-    return Registry(folder, Sources(folder, cache=cache, mirrors=(), limits=FAST))
+    return Registry(folder, Sources(folder, cache=cache, mirrors=()))
 
 
 def why(cache: Path, file: UnseenFile) -> list[str]:
@@ -80,13 +80,13 @@ def test_a_pointer_or_other_bytes_in_place_of_a_packed_file_are_refused(
     ]
     assert refusals[1] == f"more than the {len(PACKED)} bytes declared"
     good = packed(pointer, server.serve("/good", PACKED))
-    assert fetch_file(good, cache=cache, limits=FAST).read_bytes() == PACKED
+    assert fetch_file(good, cache=cache).read_bytes() == PACKED
 
 
 def test_a_mirror_holds_a_packed_file_under_its_own_name_only(server: Server, cache: Path) -> None:
     server.serve("/m/roads/data.csv.gz", PACKED)
     file = packed("http://nowhere.invalid/f")
-    fetch_file(file, cache=cache, mirrors=[f"{server.url}/m"], limits=FAST)
+    fetch_file(file, cache=cache, mirrors=[f"{server.url}/m"])
     assert [request.path for request in server.requests] == ["/m/roads/data.csv.gz"]
 
 
@@ -116,7 +116,7 @@ def test_an_unseen_file_is_taken_for_its_form_and_its_sha256_is_noted(
     assert not known.at_hand("roads")
     assert sha256_of(file, cache) is None
     found = hashlib.sha256(ROADS).hexdigest()
-    sources = Sources(tmp_path, cache=cache, mirrors=(), limits=FAST)
+    sources = Sources(tmp_path, cache=cache, mirrors=())
     assert sources.sha256(file, entry(file)) == sha256_of(file, cache) == found
     assert known.load("roads").X[1].tolist() == [9.3498487, 56.7408757]
     assert (cache / "roads/roads.txt.sha256").read_text() == f"{found}  roads.txt\n"
@@ -157,7 +157,7 @@ def test_what_does_not_read_as_declared_is_refused_with_the_reason(
         "declares 10,000,000,000 bytes where at most 1,049,596 are expected",
     ]
     file = unseen(*urls, server.serve("/good", ROADS))
-    fetch_file(file, cache=cache, limits=FAST, accept=partial(check_form, entry(file)))
+    fetch_file(file, cache=cache, accept=partial(check_form, entry(file)))
     assert is_cached(file, cache)
 
 
@@ -174,11 +174,11 @@ def test_a_file_given_by_hand_must_have_the_form_too(cache: Path, tmp_path: Path
     given.write_bytes(ROADS[:40])
     message = "is not what is wanted (as roads/roads.txt: not of the declared form: "
     with pytest.raises(DataError, match=re.escape(message)):
-        adopt_file(given, [file], cache=cache, accept=accept)
+        Fetcher(cache, accept=accept).adopt(given, [file])
     assert left_in(cache) == set()
     with zipfile.ZipFile(given, "w") as archive:
         archive.writestr("in/roads.txt", ROADS)
-    assert adopt_file(given, [file], cache=cache, accept=accept) == (cache / file.path,)
+    assert Fetcher(cache, accept=accept).adopt(given, [file]) == (cache / file.path,)
     assert is_cached(file, cache)
 
 
@@ -200,7 +200,7 @@ def test_one_part_told_by_its_form_and_the_other_by_its_checksum(
     for at in (1, 0):
         (tmp_path / "given").write_bytes(contents[at])
         accept = partial(check_form, arm)
-        taken = adopt_file(tmp_path / "given", arm.files, cache=cache, accept=accept)
+        taken = Fetcher(cache, accept=accept).adopt(tmp_path / "given", arm.files)
         assert taken == (cache / files[at].path,)
     X = registry(tmp_path / "sets", cache, arm).load("roads").X
     np.testing.assert_array_equal(X[:, 1], [1, 29, 57, 85, 113, 141, 1, 29, 57])

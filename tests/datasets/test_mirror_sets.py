@@ -80,7 +80,6 @@ def test_mnist_is_served_with_the_published_md5(part: int) -> None:
         "9fb629c4189551a2d022fa330f9573f3",
         "ec29112dd5afa0611ce80d1b7f02629c",
     ]
-    assert {address.served_md5 for address in file.addresses} == {published[part]}
     served = (mirror_folder() / f"{file.path}.gz").read_bytes()
     assert hashlib.md5(served, usedforsecurity=False).hexdigest() == published[part]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import random
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +12,16 @@ import pytest
 from declared import declared
 
 from svgpbench_datasets import DatasetEntry
-from svgpbench_datasets.fetch.fetching import fetch_files
-from svgpbench_datasets.fetch.limits import Limits
-from svgpbench_datasets.fetch.places import Unavailable
+from svgpbench_datasets.fetch.fetching import Fetcher
+from svgpbench_datasets.fetch.limits import DownloadLimits
+from svgpbench_datasets.fetch.origins import Unavailable
 from svgpbench_datasets.files import Address, DataFile, File, UnseenFile
 
 CONTENT = random.Random(0).randbytes(300_000)  # nothing compresses it
 ROADS = made.three_d_road()
 PAGE = b"<!DOCTYPE html><title>moved</title>" + b"\n<p>" * 6  # lines as many as rows
-FAST = Limits(connect_s=5, silence_s=5, patience_s=5, pause_s=0.01)
-IMPATIENT = replace(FAST, silence_s=0.25, patience_s=0.2, slowest=50_000)
+FAST = DownloadLimits(connect_s=5, silence_s=5, attempts=2)  # pooch waits a second in between
+IMPATIENT = DownloadLimits(connect_s=5, silence_s=0.25, attempts=1)
 
 
 def wanted(
@@ -38,16 +37,16 @@ def wanted(
     )
 
 
-def fetch_file(file: File, **how: Any) -> Path:
+def fetch_file(file: File, *, cache: Path, name: str | None = None, **how: Any) -> Path:
     """The path of one file, fetched."""
-    (path,) = fetch_files([file], **how)
+    (path,) = Fetcher(cache, **{"limits": FAST, **how}).fetch([file], name)
     return path
 
 
-def answers(cache: Path, file: File, *, limits: Limits = FAST, **how: Any) -> list[str]:
-    """Fetching fails in one line and leaves nothing; what each place answered."""
+def answers(cache: Path, file: File, **how: Any) -> list[str]:
+    """Fetching fails in one line and leaves nothing; what each origin answered."""
     with pytest.raises(Unavailable) as caught:
-        fetch_file(file, cache=cache, limits=limits, **how)
+        fetch_file(file, cache=cache, **how)
     assert "\n" not in str(caught.value)
     assert left_in(cache) == set()
     return [answer.why for answer in caught.value.answers]

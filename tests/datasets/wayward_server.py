@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import threading
 import time
 from collections.abc import Iterator
@@ -15,45 +14,20 @@ from typing import Any
 
 @dataclass
 class Behaviour:
-    """How one path is served.
-
-    Attributes:
-        body: the bytes.
-        break_after: cut each of the first `breaks` connections after so many bytes sent.
-        breaks: how many connections are cut.
-        failures: statuses of the first answers, one each.
-        retry_after: sent along with a failure.
-        ranges: whether `Range` is understood.
-        validator: an ETag; None sends none, "size" one made from the bytes.
-        modified: a Last-Modified.
-        after_change: the bytes (and their ETag) from the second request on.
-        wrong_range: answers a `Range` with another part.
-        declared: a Content-Length other than the true one.
-        chunked: send no Content-Length.
-        location: redirect there.
-        delay_s: before each piece of `piece` bytes.
-        piece: bytes written at a time.
-        encoding: a Content-Encoding.
-        gate: the body waits for it.
-    """
+    """How one path is served."""
 
     body: bytes = b""
-    break_after: int | None = None
+    break_after: int | None = None  # cut the first `breaks` connections after so many bytes
     breaks: int = 1
-    failures: list[int] = field(default_factory=list)
-    retry_after: str | None = None
-    ranges: bool = True
-    validator: str | None = "size"
-    modified: str | None = None
-    after_change: bytes | None = None
-    wrong_range: bool = False
-    declared: int | None = None
-    chunked: bool = False
-    location: str | None = None
-    delay_s: float = 0.0
+    failures: list[int] = field(default_factory=list)  # statuses of the first answers
+    retry_after: str | None = None  # sent along with a failure
+    declared: int | None = None  # a Content-Length other than the true one
+    chunked: bool = False  # send no Content-Length
+    location: str | None = None  # redirect there
+    delay_s: float = 0.0  # before each piece of `piece` bytes
     piece: int = 1 << 16
-    encoding: str | None = None
-    gate: threading.Event | None = None
+    encoding: str | None = None  # a Content-Encoding
+    gate: threading.Event | None = None  # the body waits for it
 
 
 @dataclass
@@ -61,8 +35,6 @@ class Request:
     """One request that came, and how many bytes of a body went back."""
 
     path: str
-    range: str | None
-    if_range: str | None
     status: int = 0
     sent: int = 0
 
@@ -105,7 +77,7 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
     def do_GET(self) -> None:
-        request = Request(self.path, self.headers.get("Range"), self.headers.get("If-Range"))
+        request = Request(self.path)
         self.server.requests.append(request)
         how = self.server.behaviours.get(self.path)
         if how is None:
@@ -133,40 +105,19 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def _body(self, request: Request, how: Behaviour) -> None:
-        body = how.body
-        if how.after_change is not None and len(self.server.asked(request.path)) > 1:
-            body = how.after_change
-        tag = f'"{hashlib.md5(body).hexdigest()}"' if how.validator == "size" else how.validator
-        start = self._start(request, how, tag)
-        if start is not None and start >= len(body):
-            self._empty(request, 416)
-            return
-        request.status = 200 if start is None else 206
-        self.send_response(request.status)
-        headers = {"ETag": tag, "Last-Modified": how.modified, "Content-Encoding": how.encoding}
-        for name, value in headers.items():
-            if value is not None:
-                self.send_header(name, value)
-        if start is not None:
-            start = start // 2 if how.wrong_range else start
-            self.send_header("Content-Range", f"bytes {start}-{len(body) - 1}/{len(body)}")
-        rest = body[start or 0 :]
+        request.status = 200
+        self.send_response(200)
+        if how.encoding is not None:
+            self.send_header("Content-Encoding", how.encoding)
         if how.chunked:
             self.send_header("Transfer-Encoding", "chunked")
         else:
-            self.send_header("Content-Length", str(how.declared or len(rest)))
+            self.send_header("Content-Length", str(how.declared or len(how.body)))
         self.end_headers()
-        self._write(request, how, rest)
+        self._write(request, how)
 
-    def _start(self, request: Request, how: Behaviour, tag: str | None) -> int | None:
-        if request.range is None or not how.ranges:
-            return None
-        if request.if_range not in (None, tag, how.modified):
-            return None
-        return int(request.range.removeprefix("bytes=").removesuffix("-"))
-
-    def _write(self, request: Request, how: Behaviour, rest: bytes) -> None:
-        limit = len(rest)
+    def _write(self, request: Request, how: Behaviour) -> None:
+        limit = len(how.body)
         cut = how.break_after is not None and how.breaks > 0
         if cut:
             how.breaks -= 1
@@ -176,7 +127,7 @@ class _Handler(BaseHTTPRequestHandler):
         for at in range(0, limit, how.piece):
             if how.delay_s and self.server.stopping.wait(how.delay_s):
                 break
-            piece = rest[at : min(at + how.piece, limit)]
+            piece = how.body[at : min(at + how.piece, limit)]
             framed = b"%x\r\n%s\r\n" % (len(piece), piece) if how.chunked else piece
             self.wfile.write(framed)
             request.sent += len(piece)

@@ -1,4 +1,4 @@
-"""Cache folder of downloaded files: contents, locks and atomic placement."""
+"""Cache folder of downloaded files: contents, locks and atomic writing."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ Tell = Callable[[str], None]
 
 def cache_folder(folder: str | Path | None = None) -> Path:
     """Return the folder of downloaded files: `folder`, else SVGPBENCH_DATA, else the user's cache."""
-    chosen = folder or os.environ.get(CACHE_VARIABLE)
-    if chosen:
-        return Path(chosen).expanduser()
-    return user_cache_path("svgpbench", appauthor=False) / "data"
+    path = folder or os.environ.get(CACHE_VARIABLE)
+    return (
+        Path(path).expanduser() if path else user_cache_path("svgpbench", appauthor=False) / "data"
+    )
 
 
 def sha256_of(file: File, cache: Path) -> str | None:
     """Return the declared SHA-256 of a file, else the one recorded when it was accepted, else None."""
     with usable(cache):
-        note = _beside(cache / file.path)
-        noted = note.read_text("utf-8", "replace")[:64] if note.exists() else None
-        return file.checksums.get("sha256") or noted
+        note = _note(cache / file.path)
+        recorded = note.read_text("utf-8", "replace")[:64] if note.exists() else None
+        return file.checksums.get("sha256") or recorded
 
 
 def is_cached(file: File, cache: Path) -> bool:
@@ -42,7 +42,7 @@ def is_cached(file: File, cache: Path) -> bool:
         return expected is not None and target.is_file() and _sha256(target) == expected
 
 
-def place_file(file: File, cache: Path, write: Callable[[Path], None], tell: Tell) -> Path:
+def store(file: File, cache: Path, write: Callable[[Path], None], tell: Tell) -> Path:
     """Write a file to the cache under a lock, unless it is there already; return its path.
 
     `write` writes the content to a path and raises if it is not verified. `tell` is called if another
@@ -58,7 +58,7 @@ def place_file(file: File, cache: Path, write: Callable[[Path], None], tell: Tel
             write(unverified)
             if file.known_by == "form":  # so that a later change is detected
                 line = f"{_sha256(unverified)}  {target.name}\n"  # as sha256sum writes it
-                _beside(target).write_text(line, "utf-8")
+                _note(target).write_text(line, "utf-8")
             unverified.replace(target)
         finally:
             unverified.unlink(missing_ok=True)
@@ -66,21 +66,21 @@ def place_file(file: File, cache: Path, write: Callable[[Path], None], tell: Tel
 
 
 @contextmanager
-def locked(cache: Path, what: str, tell: Tell) -> Iterator[None]:
-    """Hold the lock named `what` in a cache, waiting for another process that holds it.
+def locked(cache: Path, resource: str, tell: Tell) -> Iterator[None]:
+    """Hold the lock of a file or an address in a cache, waiting for another process that holds it.
 
     A process that dies releases its locks. Lock files are not removed, since two processes could then
     hold the same lock.
     """
     folder = cache / ".locks"
     folder.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(folder / f"{hashlib.sha256(what.encode()).hexdigest()}.lock")
+    lock = FileLock(folder / f"{hashlib.sha256(resource.encode()).hexdigest()}.lock")
     try:
-        held = lock.acquire(blocking=False)
+        acquired = lock.acquire(blocking=False)
     except Timeout:
         tell("waiting for another process")
-        held = lock.acquire()
-    with held:
+        acquired = lock.acquire()
+    with acquired:
         yield
 
 
@@ -90,9 +90,9 @@ def usable(cache: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        at = f" at {error.filename}" if error.filename else ""
+        path = f" at {error.filename}" if error.filename else ""
         raise DataError(
-            f"cache folder {cache} cannot be used ({error.strerror or error}{at}); name another "
+            f"cache folder {cache} cannot be used ({error.strerror or error}{path}); name another "
             f"with --cache or {CACHE_VARIABLE}"
         ) from None
 
@@ -102,5 +102,5 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _beside(target: Path) -> Path:
+def _note(target: Path) -> Path:
     return target.with_name(f"{target.name}.sha256")

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
+import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 from svgpbench_datasets.errors import DataError
-from svgpbench_datasets.fetch.cache import is_cached, locked, place_file, usable
-from svgpbench_datasets.fetch.limits import USUAL, Limits, OnProgress, Progress, silent
-from svgpbench_datasets.fetch.places import Answer, Place, Unavailable, places
-from svgpbench_datasets.fetch.proof import (
+from svgpbench_datasets.fetch.cache import is_cached, locked, store, usable
+from svgpbench_datasets.fetch.limits import DownloadLimits, OnProgress, Progress, silent
+from svgpbench_datasets.fetch.origins import Origin, OriginAnswer, Unavailable, origins
+from svgpbench_datasets.fetch.unpacking import chunks
+from svgpbench_datasets.fetch.verification import (
     Absent,
     Accept,
     Refusal,
@@ -19,177 +22,149 @@ from svgpbench_datasets.fetch.proof import (
     nothing_accepted,
     write_verified,
 )
-from svgpbench_datasets.fetch.transfer import Partial, download
-from svgpbench_datasets.fetch.unpacking import chunks
 from svgpbench_datasets.files import File
 
 
-def fetch_files(
-    files: Sequence[File],
-    *,
-    cache: Path,
-    mirrors: Sequence[str] = (),
-    name: str | None = None,
-    limits: Limits = USUAL,
-    accept: Accept = nothing_accepted,
-    on_progress: OnProgress = silent,
-    failed: Callable[[File, Unavailable], None] | None = None,
-) -> tuple[Path, ...]:
-    """Bring the verified content of files, uncompressed unless packed, to `cache / file.path`.
-
-    A file that is already cached needs neither network nor write permission. Any other is looked up on
-    each mirror as `path.xz`, `path.gz` or `path` (a packed file only as `path`), then at each upstream
-    address. An archive that contains several of the files is downloaded once.
-
-    Args:
-        files: the files to bring.
-        cache: the cache folder.
-        mirrors: folders or http(s) addresses to try first.
-        name: name of the data set, for messages.
-        limits: limits on time and size.
-        accept: checks the form of a file without a known checksum.
-        on_progress: called with the progress of each download.
-        failed: called with a file that no place had, and the error; None to raise it.
-
-    Returns:
-        the path of each file that could be obtained.
-
-    Raises:
-        Unavailable: no place had a file, and `failed` is None.
-        DataError: a file cannot be downloaded, a mirror is invalid, or the cache cannot be used.
-    """
-    paths = []
-    try:
-        for file in files:
-            wanted = _Wanted(file, cache, limits, accept, on_progress)
-            try:
-                if not is_cached(file, cache):
-                    wanted.place(partial(wanted.bring, places(file, mirrors), name))
-                paths.append(cache / file.path)
-            except Unavailable as error:
-                if failed is None:
-                    raise
-                failed(file, error)
-    finally:
-        archives = {each.url for file in files for each in file.addresses if each.member}
-        with usable(cache):
-            for url in archives:  # kept until now for other files in them
-                if Partial(cache, url).is_complete():
-                    with locked(cache, url, lambda _: None):
-                        Partial(cache, url).drop()
-    return tuple(paths)
-
-
-def adopt_file(
-    source: Path,
-    files: Sequence[File],
-    *,
-    cache: Path,
-    limits: Limits = USUAL,
-    accept: Accept = nothing_accepted,
-) -> tuple[Path, ...]:
-    """Copy files that the cache lacks from a manual download; return the paths of those copied.
-
-    `source` may be plain, compressed, or upstream's archive; it is recognised by content, not by name.
-    It is not changed.
-
-    Raises:
-        DataError: `source` does not exist or holds none of the files, or the cache cannot be used.
-    """
-    if not source.is_file():
-        raise DataError(f"--from {source}: no such file; name what you downloaded")
-    missing = [file for file in files if not is_cached(file, cache)]
-    taken, reasons = [], []
-    for file in missing:
-        wanted = _Wanted(file, cache, limits, accept)
-        for member in dict.fromkeys([None, *(each.member for each in file.addresses)]):
-            try:
-                taken.append(wanted.place(partial(wanted.unpack, source, member)))
-                break
-            except WrongContent as error:
-                reasons.append(f"as {member or file.path}: {error}")
-    if missing and not taken:
-        raise DataError(f"--from {source} is not what is wanted ({'; '.join(reasons)})")
-    return tuple(taken)
-
-
 @dataclass(frozen=True)
-class _Wanted:
-    """File to bring into a cache, with limits, form check and progress callback."""
+class Fetcher:
+    """Fetcher of verified files into a cache folder.
 
-    file: File
+    A file is stored as `cache / file.path`, uncompressed unless it is packed. On a mirror it is looked up as
+    `path.xz`, `path.gz` or `path`; a packed file only as `path`.
+    """
+
     cache: Path
-    limits: Limits
-    accept: Accept
+    mirrors: Sequence[str] = ()  # folders or http(s) addresses, tried before upstream
+    limits: DownloadLimits = field(default_factory=DownloadLimits)
+    accept: Accept = nothing_accepted  # checks the form of a file without a known checksum
     on_progress: OnProgress = silent
 
-    def tell(self, doing: str, done: int = 0, total: int | None = None) -> None:
-        """Report progress on this file."""
-        self.on_progress(Progress(self.file.path, doing, done, total))
+    def fetch(
+        self,
+        files: Sequence[File],
+        name: str | None = None,
+        failed: Callable[[File, Unavailable], None] | None = None,
+    ) -> tuple[Path, ...]:
+        """Fetch the files that are not cached; return the path of each file that could be obtained.
 
-    def place(self, write: Callable[[Path], None]) -> Path:
-        """Call `place_file`; raise `DataError` if the file declares no address or size."""
-        if self.file.shipped or not self.file.most:
+        A cached file needs neither network nor write permission. An archive that contains several of the
+        files is downloaded once.
+
+        Args:
+            files: the files to fetch.
+            name: name of the data set, for messages.
+            failed: called with a file that no origin had, and the error; None to raise it.
+
+        Raises:
+            Unavailable: no origin had a file, and `failed` is None.
+            DataError: a file cannot be downloaded, a mirror is invalid, or the cache cannot be used.
+        """
+        paths = []
+        try:
+            for file in files:
+                try:
+                    if not is_cached(file, self.cache):
+                        candidates = origins(file, self.mirrors)
+                        self._store(file, partial(self._write_from_first, file, candidates, name))
+                    paths.append(self.cache / file.path)
+                except Unavailable as error:
+                    if failed is None:
+                        raise
+                    failed(file, error)
+        finally:
+            archives = {each.url for file in files for each in file.addresses if each.member}
+            for url in archives:  # kept until now for other members
+                if (folder := self._download_folder(url)).exists():
+                    with usable(self.cache), locked(self.cache, url, lambda _: None):
+                        shutil.rmtree(folder, ignore_errors=True)
+        return tuple(paths)
+
+    def adopt(self, source: Path, files: Sequence[File]) -> tuple[Path, ...]:
+        """Copy files that the cache lacks from a manual download; return the paths of those copied.
+
+        `source` may be plain, compressed, or upstream's archive; it is recognised by content, not by name.
+        It is not changed.
+
+        Raises:
+            DataError: `source` does not exist or holds none of the files, or the cache cannot be used.
+        """
+        if not source.is_file():
+            raise DataError(f"--from {source}: no such file; name what you downloaded")
+        missing = [file for file in files if not is_cached(file, self.cache)]
+        paths, reasons = [], []
+        for file in missing:
+            for member in dict.fromkeys([None, *(address.member for address in file.addresses)]):
+                try:
+                    paths.append(self._store(file, partial(self._unpack, file, source, member)))
+                    break
+                except WrongContent as error:
+                    reasons.append(f"as {member or file.path}: {error}")
+        if missing and not paths:
+            raise DataError(f"--from {source} is not what is wanted ({'; '.join(reasons)})")
+        return tuple(paths)
+
+    def _tell(self, file: File, doing: str, done: int = 0, total: int | None = None) -> None:
+        self.on_progress(Progress(file.path, doing, done, total))
+
+    def _store(self, file: File, write: Callable[[Path], None]) -> Path:
+        if file.shipped or not file.most:
             why = "declares no address and size: it is not to be downloaded"
-            raise DataError(f"{self.file.path} {why}")
-        return place_file(self.file, self.cache, write, self.tell)
+            raise DataError(f"{file.path} {why}")
+        return store(file, self.cache, write, partial(self._tell, file))
 
-    def bring(self, asked: Sequence[Place], name: str | None, output: Path) -> None:
-        """Write the verified content from the first place that has it; raise `Unavailable` if none has."""
+    def _write_from_first(
+        self, file: File, candidates: Sequence[Origin], name: str | None, output: Path
+    ) -> None:
+        """Write the content from the first origin that has it; raise `Unavailable` if none has."""
         answers = []
-        for place in asked:
+        for origin in candidates:
             try:
-                self.take(place, output)
+                self._write_from(file, origin, output)
                 return
             except Refusal as refusal:
-                answers.append(Answer(place.name, str(refusal)))
-                self.tell(f"{place.name}: {refusal}")
-        raise Unavailable(self.file.path, answers, name)
+                answers.append(OriginAnswer(origin.name, str(refusal)))
+                self._tell(file, f"{origin.name}: {refusal}")
+        raise Unavailable(file.path, answers, name)
 
-    def take(self, place: Place, output: Path) -> None:
-        """Write the content of the first candidate of a place that is the file.
+    def _write_from(self, file: File, origin: Origin, output: Path) -> None:
+        """Write the content of the first candidate of an origin that is the file.
 
         If none is, a `WrongContent` is raised in preference to an `Absent`, as it says more.
         """
         refusals: list[Refusal] = []
-        for candidate in place.candidates:
+        for candidate in origin.candidates:
             try:
                 if isinstance(candidate, str):
-                    self.download(candidate, place.member, output)
+                    self._download(file, candidate, origin.member, output)
                 elif candidate.is_file():
-                    self.unpack(candidate, place.member, output)
+                    self._unpack(file, candidate, origin.member, output)
                 else:
-                    raise Absent(f"has no {self.file.path}")
+                    raise Absent(f"has no {file.path}")
                 return
             except (Absent, WrongContent) as refusal:
                 refusals.append(refusal)
         raise max(refusals, key=lambda refusal: isinstance(refusal, WrongContent))
 
-    def download(self, url: str, member: str | None, output: Path) -> None:
-        """Download from an address and unpack.
+    def _download(self, file: File, url: str, member: str | None, output: Path) -> None:
+        """Download an address and unpack it; an archive is kept for its other members."""
+        from svgpbench_datasets.fetch.download import download  # imports pooch, which is slow
 
-        If the content is wrong and came from a resumed transfer, it is downloaded again from the start.
-        """
-        bound = self.limits.transfer_bound(self.file.most, member)
-        with locked(self.cache, url, self.tell):
-            held = Partial(self.cache, url)
-            for is_last in (False, True):
-                download(held, bound, self.limits, self.tell)
-                try:
-                    self.unpack(held.body, member, output)
-                    break
-                except WrongContent:
-                    fits = not held.in_pieces
-                    held.drop()
-                    if is_last or fits:
-                        raise
-            if member is None:
-                held.drop()
+        bound = self.limits.transfer_bound(file.most, member)
+        folder, tell = self._download_folder(url), partial(self._tell, file)
+        with locked(self.cache, url, tell):
+            try:
+                self._unpack(file, download(url, folder, bound, self.limits, tell), member, output)
+            finally:
+                if member is None:
+                    shutil.rmtree(folder, ignore_errors=True)
 
-    def unpack(self, source: Path, member: str | None, output: Path) -> None:
+    def _download_folder(self, url: str) -> Path:
+        return self.cache / ".downloads" / hashlib.sha256(url.encode()).hexdigest()[:32]
+
+    def _unpack(self, file: File, source: Path, member: str | None, output: Path) -> None:
         """Unpack and write the verified content; raise `WrongContent` if it is not the file."""
-        if self.file.known_by == "form":
-            self.tell("reading it, as no checksum is known")
-        bound = self.limits.transfer_bound(self.file.most, member) * self.limits.unpacked_factor
-        inside = chunks(source, member, bound, as_served=self.file.packed)
-        write_verified(inside, output, self.file, self.accept)
+        if file.known_by == "form":
+            self._tell(file, "reading it, as no checksum is known")
+        bound = self.limits.transfer_bound(file.most, member) * self.limits.unpacked_factor
+        content = chunks(source, member, bound, as_served=file.packed)
+        write_verified(content, output, file, self.accept)

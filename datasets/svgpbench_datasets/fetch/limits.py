@@ -10,16 +10,13 @@ MiB = 1 << 20
 
 
 @dataclass(frozen=True)
-class Limits:
+class DownloadLimits:
     """Limits after which an address is given up."""
 
     connect_s: float = 10.0  # to establish a connection
     silence_s: float = 30.0  # without any byte received
-    patience_s: float = 20.0  # after this time, a transfer slower than `slowest` is given up
-    slowest: float = 10_000.0  # bytes per second
-    attempts: int = 4  # a broken transfer is resumed where it broke
-    pause_s: float = 1.0  # before the third attempt, then doubled; none before the second
-    longest_pause_s: float = 60.0  # longest pause, also if a server asks for more
+    attempts: int = 4  # a broken transfer starts again from its first byte
+    longest_pause_s: float = 60.0  # before another attempt, also if a server asks for more
     redirects: int = 5  # most redirects followed, to http and https only
     archive_bytes: int = 1024 * MiB  # size of the largest archive to download
     unpacked_factor: int = 8  # most uncompressed bytes, as a multiple of the transfer bound
@@ -32,9 +29,6 @@ class Limits:
         """
         alone = most * 102 // 100 + MiB
         return alone if member is None else max(alone, self.archive_bytes)
-
-
-USUAL = Limits()
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, cast
 
 from svgpbench_datasets.errors import did_you_mean
-from svgpbench_datasets.fetch.proof import WrongContent
+from svgpbench_datasets.fetch.verification import WrongContent
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer as Buffer

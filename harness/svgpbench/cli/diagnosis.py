@@ -30,7 +30,7 @@ from svgpbench.plugins import (
 from svgpbench.runs.cores import usable_cores
 from svgpbench_datasets import DataError, Registry
 from svgpbench_datasets.fetch.cache import cache_folder
-from svgpbench_datasets.fetch.places import mirrors_from_environment
+from svgpbench_datasets.fetch.origins import mirrors_from_environment
 
 OLDEST_PYTHON = (3, 11)
 IMPORT_LIMIT_S = 120

@@ -52,7 +52,7 @@ def fetch_command(
 ) -> None:
     """Download data sets, each file verified by its checksum, or by its form where none is known."""
     from svgpbench_datasets.fetch.cache import cache_folder
-    from svgpbench_datasets.fetch.places import mirrors_from_environment
+    from svgpbench_datasets.fetch.origins import mirrors_from_environment
 
     if downloads and dry_run:
         raise UserError("--from downloads nothing: leave --dry-run out")
@@ -98,7 +98,7 @@ def _chosen(names: Iterable[str], experiments: Iterable[str], every: bool) -> di
 def _adopt(
     downloads: Sequence[Path], chosen: Mapping[str, Any], rows: Sequence[Row], cache: Path
 ) -> None:
-    from svgpbench_datasets.fetch.fetching import adopt_file
+    from svgpbench_datasets.fetch.fetching import Fetcher
     from svgpbench_datasets.sources import check_form
 
     if len(chosen) != 1:
@@ -109,8 +109,9 @@ def _adopt(
         raise UserError(f"{name} has no files: --from is not needed")
     if not files:
         raise UserError(f"{name} comes with the package: --from is not needed")
+    fetcher = Fetcher(cache, accept=partial(check_form, entry))
     for path in downloads:
-        taken = adopt_file(path, files, cache=cache, accept=partial(check_form, entry))
+        taken = fetcher.adopt(path, files)
         for row in rows:
             if row.state == State.WANTED and cache / row.file.path in taken:
                 row.arrived(cache)
@@ -118,8 +119,8 @@ def _adopt(
 
 def _download(rows: Sequence[Row], cache: Path, mirrors: Sequence[str]) -> None:
     """Fetch each file once. A file that cannot be fetched is reported, and the next one is tried."""
-    from svgpbench_datasets.fetch.fetching import fetch_files
-    from svgpbench_datasets.fetch.places import Unavailable
+    from svgpbench_datasets.fetch.fetching import Fetcher
+    from svgpbench_datasets.fetch.origins import Unavailable
     from svgpbench_datasets.sources import check_form
 
     files = wanted(rows)
@@ -133,14 +134,13 @@ def _download(rows: Sequence[Row], cache: Path, mirrors: Sequence[str]) -> None:
             row.state, row.answers = State.FAILED, error.answers
 
     with reporter() as on_progress:
-        fetch_files(
-            list(files),
-            cache=cache,
-            mirrors=mirrors,
+        fetcher = Fetcher(
+            cache,
+            mirrors,
             accept=lambda file, path: check_form(files[file][0].entry, file, path),
             on_progress=on_progress,
-            failed=failed,
         )
+        fetcher.fetch(list(files), failed=failed)
     for row in rows:
         if row.state == State.WANTED:
             row.arrived(cache)

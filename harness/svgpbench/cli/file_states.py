@@ -16,7 +16,7 @@ from svgpbench.output.table import Column, Styled, Table, number
 from svgpbench_datasets.files import File
 
 if TYPE_CHECKING:
-    from svgpbench_datasets.fetch.places import Answer
+    from svgpbench_datasets.fetch.origins import OriginAnswer
 
 
 class State(StrEnum):
@@ -47,7 +47,7 @@ class Row:
     file: File
     state: State
     places: tuple[str, ...] = ()
-    answers: tuple[Answer, ...] = ()
+    answers: tuple[OriginAnswer, ...] = ()
     sha256: str | None = None  # declared, or computed from the accepted file
     at: Path | None = None
 
@@ -108,7 +108,7 @@ def rows_of(entries: Mapping[str, Any], cache: Path, mirrors: Sequence[str]) -> 
         DataError: a mirror is invalid, or the cache cannot be read.
     """
     from svgpbench_datasets.fetch.cache import is_cached, sha256_of
-    from svgpbench_datasets.fetch.places import places
+    from svgpbench_datasets.fetch.origins import origins
 
     for name, entry in entries.items():
         for file in getattr(entry, "all_files", entry.files):
@@ -119,7 +119,7 @@ def rows_of(entries: Mapping[str, Any], cache: Path, mirrors: Sequence[str]) -> 
                 row.state, row.at = State.CACHED, cache / file.path
                 row.sha256 = sha256_of(file, cache)
             else:
-                row.places = tuple(place.name for place in places(file, mirrors))
+                row.places = tuple(origin.name for origin in origins(file, mirrors))
             yield row
 
 

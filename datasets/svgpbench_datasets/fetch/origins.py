@@ -1,4 +1,4 @@
-"""Places that may have a file, in the order in which they are tried, and their answers."""
+"""Origins of a file: mirrors, then upstream addresses; and their answers if none has it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MIRRORED_AS = (".xz", ".gz", "")
 """Endings that a mirror may add to the path of a file that is not packed, in order of preference."""
 
 
-class Place(NamedTuple):
+class Origin(NamedTuple):
     """Mirror or upstream address that may have a file."""
 
     name: str  # for messages
@@ -26,20 +26,20 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Answer:
-    """Place that was tried, and the reason why it did not give the file."""
+class OriginAnswer:
+    """Origin that was tried, and the reason why it did not give the file."""
 
     place: str
     why: str
 
 
 class Unavailable(DataError):  # noqa: N818 - said as a user would
-    """Error that no place had the file `path`.
+    """Error that no origin had the file `path`.
 
-    The message has the answer of each place, in order, and how to supply the file by hand.
+    The message has the answer of each origin, in order, and how to supply the file by hand.
     """
 
-    def __init__(self, path: str, answers: Sequence[Answer], name: str | None = None) -> None:
+    def __init__(self, path: str, answers: Sequence[OriginAnswer], name: str | None = None) -> None:
         self.path, self.answers = path, tuple(answers)
         tried = "; ".join(f"{answer.place}: {answer.why}" for answer in answers)
         super().__init__(
@@ -51,34 +51,29 @@ class Unavailable(DataError):  # noqa: N818 - said as a user would
 
 def mirrors_from_environment() -> tuple[str, ...]:
     """Return the mirrors in SVGPBENCH_MIRROR: folders and http(s) addresses separated by commas."""
-    named = os.environ.get(MIRROR_VARIABLE, "").split(",")
-    return tuple(mirror.strip() for mirror in named if mirror.strip())
+    names = os.environ.get(MIRROR_VARIABLE, "").split(",")
+    return tuple(mirror.strip() for mirror in names if mirror.strip())
 
 
-def places(file: File, mirrors: Sequence[str]) -> tuple[Place, ...]:
-    """Return the places to try, in order: the mirrors, then the upstream addresses.
+def origins(file: File, mirrors: Sequence[str]) -> tuple[Origin, ...]:
+    """Return the origins to try, in order: the mirrors, then the upstream addresses.
 
     Raises `DataError` for a mirror that is neither a folder nor an http(s) address.
     """
-    endings = ("",) if file.packed else MIRRORED_AS
-    found = [
-        Place(f"mirror {mirror}", tuple(_below(mirror, f"{file.path}{end}") for end in endings))
-        for mirror in mirrors
-    ]
+    paths = [f"{file.path}{ending}" for ending in (("",) if file.packed else MIRRORED_AS)]
+    result = []
+    for mirror in mirrors:
+        folder = Path(mirror).expanduser()
+        candidates: list[str | Path] = [folder / path for path in paths]
+        if urlsplit(mirror).scheme in ("http", "https"):
+            candidates = [f"{mirror.rstrip('/')}/{quote(path)}" for path in paths]
+        elif not mirror or "://" in mirror or not folder.is_dir():
+            raise DataError(
+                f"mirror {mirror!r} is neither a folder nor an http(s) address; name one "
+                f"(in {MIRROR_VARIABLE}, commas stand between several)"
+            )
+        result.append(Origin(f"mirror {mirror}", tuple(candidates)))
     for address in file.addresses:
         inside = f" ({address.member} in it)" if address.member else ""
-        found.append(Place(f"{address.url}{inside}", (address.url,), address.member))
-    return tuple(found)
-
-
-def _below(mirror: str, path: str) -> str | Path:
-    """Return the address or the local path of a file on a mirror."""
-    if urlsplit(mirror).scheme in ("http", "https"):
-        return f"{mirror.rstrip('/')}/{quote(path)}"
-    folder = Path(mirror).expanduser()
-    if not mirror or "://" in mirror or not folder.is_dir():
-        raise DataError(
-            f"mirror {mirror!r} is neither a folder nor an http(s) address; name one "
-            f"(in {MIRROR_VARIABLE}, commas stand between several)"
-        )
-    return folder / path
+        result.append(Origin(f"{address.url}{inside}", (address.url,), address.member))
+    return tuple(result)

@@ -13,7 +13,7 @@ from svgpbench_datasets.files import File, UnseenFile
 Accept: TypeAlias = Callable[[UnseenFile, Path], None]
 """Function that reads a file without a known checksum and raises `DataError` if it is not as declared."""
 
-_LOOKS = {
+_MISTAKEN_FOR_FILES = {
     b"<!doctype html": ", a web page",
     b"<html": ", a web page",
     b"version https://git-lfs.github.com/spec/": ", a Git LFS pointer to the file",
@@ -21,15 +21,15 @@ _LOOKS = {
 
 
 class Refusal(Exception):  # noqa: N818 - an answer, not a fault
-    """Error that one place did not give a file; the next place is tried."""
+    """Error that one origin did not give a file; the next origin is tried."""
 
 
 class Absent(Refusal):
-    """Error that a place answered but does not have the file."""
+    """Error that an origin answered but does not have the file."""
 
 
 class WrongContent(Refusal):
-    """Error that a place gave content that is not the file."""
+    """Error that an origin gave content that is not the file."""
 
 
 def nothing_accepted(file: UnseenFile, path: Path) -> None:
@@ -44,22 +44,27 @@ def write_verified(content: Iterable[bytes], target: Path, file: File, accept: A
         WrongContent: the content is not the file. Writing stops as soon as it is too large.
     """
     digests = {name: hashlib.new(name, usedforsecurity=False) for name in file.checksums}
-    size, looks = 0, ""
+    size, hint = 0, ""
     with target.open("wb") as out:
         for chunk in content:
-            looks = looks if size else _looks_like(chunk)
+            if not size:
+                start = chunk[:512].lstrip().lower()
+                hints = (
+                    text for magic, text in _MISTAKEN_FOR_FILES.items() if start.startswith(magic)
+                )
+                hint = next(hints, "")
             size += len(chunk)
             if size > file.most:
                 word = "declared" if file.checksums else "allowed"
-                raise WrongContent(f"more than the {file.most:,} bytes {word}{looks}")
+                raise WrongContent(f"more than the {file.most:,} bytes {word}{hint}")
             for digest in digests.values():
                 digest.update(chunk)
             out.write(chunk)
-    for name, value in file.checksums.items():
-        if (found := digests[name].hexdigest()) != value:
+    for name, expected in file.checksums.items():
+        if (actual := digests[name].hexdigest()) != expected:
             raise WrongContent(
-                f"wrong content: expected {name} {value} ({file.most:,} bytes), "
-                f"got {found} ({size:,} bytes){looks}"
+                f"wrong content: expected {name} {expected} ({file.most:,} bytes), "
+                f"got {actual} ({size:,} bytes){hint}"
             )
     if file.checksums and size != file.most:
         raise WrongContent(f"{size:,} bytes where {file.most:,} are declared")
@@ -67,9 +72,4 @@ def write_verified(content: Iterable[bytes], target: Path, file: File, accept: A
         try:
             accept(file, target)
         except DataError as error:
-            raise WrongContent(f"not of the declared form: {error}{looks}") from None
-
-
-def _looks_like(beginning: bytes) -> str:
-    start = beginning[:512].lstrip().lower()
-    return next((words for magic, words in _LOOKS.items() if start.startswith(magic)), "")
+            raise WrongContent(f"not of the declared form: {error}{hint}") from None

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from wanted_files import CONTENT, FAST, IMPATIENT, ROADS, fetch_file, left_in, wanted
+from wanted_files import CONTENT, IMPATIENT, ROADS, fetch_file, left_in, wanted
 from wayward_server import Server, until
 
 from svgpbench_datasets import DataError
 from svgpbench_datasets.fetch.cache import cache_folder
-from svgpbench_datasets.fetch.places import Unavailable, mirrors_from_environment, places
+from svgpbench_datasets.fetch.origins import Unavailable, mirrors_from_environment, origins
 
 HERE = Path(__file__).parent
 
@@ -54,8 +54,8 @@ def test_a_mirror_that_is_none_is_the_users_mistake(mirror: str, cache: Path) ->
 
 def test_the_users_mirrors_come_before_upstream_in_their_order(tmp_path: Path) -> None:
     file = wanted("http://up/1", "http://up/2")
-    asked = places(file, ["https://m/d/", str(tmp_path)])
-    assert [place.name for place in asked] == [
+    asked = origins(file, ["https://m/d/", str(tmp_path)])
+    assert [origin.name for origin in asked] == [
         "mirror https://m/d/",
         f"mirror {tmp_path}",
         "http://up/1",
@@ -83,7 +83,7 @@ def test_a_mirror_may_hold_the_file_plain_or_compressed(
     (folder / f"data.txt{ending}").write_bytes(compress(CONTENT))
     mirror = f"{server.url}/m/" if over_http else str(tmp_path / "m")
     file = wanted(f"{server.url}/upstream")
-    path = fetch_file(file, cache=cache, mirrors=[mirror], limits=FAST)
+    path = fetch_file(file, cache=cache, mirrors=[mirror])
     assert path.read_bytes() == CONTENT
     assert not server.asked("/upstream")
     assert bool(server.requests) == over_http
@@ -206,14 +206,17 @@ def test_two_processes_at_once_download_once(
     assert server.sent("/f") == len(content)
 
 
-def test_a_killed_download_lets_go_of_its_lock_and_is_resumed(server: Server, cache: Path) -> None:
+def test_a_killed_download_lets_go_of_its_lock_and_leaves_nothing(
+    server: Server, cache: Path
+) -> None:
     url = server.serve("/f", CONTENT, delay_s=0.05, piece=50_000)
     first = started(cache, url)
     assert until(lambda: server.sent("/f") >= 100_000)
     first.kill()
     first.communicate()
-    fetch_file(wanted(url), cache=cache, limits=FAST)
-    assert server.requests[-1].range is not None
+    assert not (cache / "set/data.txt").exists()
+    assert fetch_file(wanted(url), cache=cache).read_bytes() == CONTENT
+    assert left_in(cache) == {"set/data.txt"}
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no disk that is always full")
@@ -250,7 +253,7 @@ def test_a_read_only_cache_serves_what_it_has_and_refuses_the_rest(
     assert output.startswith(f"cache folder {cache} cannot be used (Permission denied at {cache}/")
     assert len(output.splitlines()) == 1
     cache.chmod(0o755)
-    path = fetch_file(wanted(url), cache=cache, limits=FAST)
+    path = fetch_file(wanted(url), cache=cache)
     path.parent.chmod(0o555)
     cache.chmod(0o555)
     try:

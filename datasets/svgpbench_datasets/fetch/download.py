@@ -1,0 +1,108 @@
+"""Download of one http(s) address by pooch, with a bound on its size."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pooch
+import requests
+from requests.exceptions import InvalidSchema, InvalidURL, TooManyRedirects
+from urllib3.exceptions import ConnectTimeoutError, HTTPError, ProtocolError
+from urllib3.util import Retry
+
+from svgpbench_datasets.fetch.limits import DownloadLimits
+from svgpbench_datasets.fetch.verification import Absent, Refusal
+
+_CHUNK, _NAME = 1 << 16, "served"
+_HEADERS = {"Accept-Encoding": "identity", "User-Agent": "svgpbench"}
+_ABSENT = (403, 404, 410)  # object stores answer 403 for a missing object
+_PASSING = (408, 425, 429, 500, 502, 503, 504)
+_LASTING = (TooManyRedirects, InvalidSchema, InvalidURL, ConnectTimeoutError)
+
+Report = Callable[[str, int, int | None], None]
+
+
+class _BrokenError(ValueError):  # pooch tries again after a ValueError
+    """Error of a transfer that may succeed later, after the pause that the server asks for."""
+
+    def __init__(self, why: str, pause_s: float = 0.0) -> None:
+        super().__init__(why)
+        self.pause_s = pause_s
+
+
+def download(url: str, folder: Path, bound: int, limits: DownloadLimits, report: Report) -> Path:
+    """Download an address into a folder, unless it is there already; return the path of its bytes.
+
+    `bound` is the most bytes accepted, declared or sent. A partial download is not kept.
+
+    Raises:
+        Absent: the server does not have the file.
+        Refusal: the download failed for another reason.
+    """
+    attempts = 0
+
+    def attempt(_url: str, output: str, _pooch: object) -> None:
+        nonlocal attempts
+        attempts += 1
+        try:
+            _transfer(url, Path(output), bound, limits, report)
+        except _BrokenError as broken:
+            if attempts < limits.attempts:
+                report(f"{broken}; trying again", 0, None)
+                time.sleep(min(broken.pause_s, limits.longest_pause_s))
+            raise
+
+    pooch.get_logger().setLevel("ERROR")  # `report` is called instead
+    files = pooch.create(
+        folder, "", registry={_NAME: None}, urls={_NAME: url}, retry_if_failed=limits.attempts - 1
+    )
+    try:
+        return Path(files.fetch(_NAME, downloader=attempt))
+    except _BrokenError as broken:
+        raise Refusal(f"{broken} (attempts: {attempts})") from None
+
+
+def _transfer(url: str, output: Path, bound: int, limits: DownloadLimits, report: Report) -> None:
+    """Write the bytes of an address to a file; raise `Refusal` or `_BrokenError` on a failure."""
+    size, total, times = 0, 0, (limits.connect_s, limits.silence_s)
+    with requests.Session() as session, output.open("wb") as out:
+        session.max_redirects = limits.redirects
+        try:  # a session speaks http and https only: file:// is refused
+            with session.get(url, headers=_HEADERS, stream=True, timeout=times) as response:
+                total = _declared_size(response)
+                if total > bound:
+                    declared = f"declares {total:,} bytes"
+                    raise Refusal(f"{declared} where at most {bound:,} are expected")
+                for chunk in response.raw.stream(_CHUNK, decode_content=False):
+                    size += len(chunk)
+                    if size > bound:
+                        raise Refusal(f"sent more than the {bound:,} bytes expected")
+                    out.write(chunk)
+                    report("downloading", size, total or None)
+        except ProtocolError:  # fewer bytes than declared, or a reset connection
+            raise _BrokenError(
+                f"broke off after {size:,}{f' of {total:,}' * (total > 0)} bytes"
+            ) from None
+        except (requests.RequestException, HTTPError) as error:
+            wrapped = error.args[0] if error.args else error
+            cause = getattr(wrapped, "reason", wrapped)
+            what = str(cause.args[-1] if isinstance(cause, Exception) else cause)
+            what = re.sub(r"^\w+\(.*?\): ", "", what)  # drop the repr of the connection
+            lasting = isinstance(error, _LASTING) or isinstance(cause, _LASTING)
+            raise (Refusal if lasting else _BrokenError)(f"connection failed ({what})") from None
+    if not size:
+        raise _BrokenError("sent nothing")
+
+
+def _declared_size(response: requests.Response) -> int:
+    """Check the status of a response; return the size that it declares, or 0."""
+    status, what = response.status_code, f"HTTP {response.status_code} {response.reason or ''}"
+    if status in _PASSING:
+        raise _BrokenError(what, Retry().get_retry_after(response.raw) or 0.0)
+    if status != requests.codes.ok:
+        raise (Absent if status in _ABSENT else Refusal)(what)
+    length = response.headers.get("Content-Length", "")
+    return int(length) if length.isdecimal() else 0
