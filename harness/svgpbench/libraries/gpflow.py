@@ -1,7 +1,16 @@
-"""Conversion between exported posteriors and GPflow's SVGP. Requires GPflow."""
+"""GPflow: steps to time, models to train, stability runs, and posteriors to and from it. Requires GPflow.
+
+`serve.py` loads this file with the Python of GPflow's environment, which has none of svgpbench's packages.
+
+The model is GPflow's whitened SVGP, with natural gradients for q and Adam for θ. The E-step of method
+`natgrad` is that of GPflow's own notebooks, in one `tf.function` whose batch is an argument. Method
+`natgrad retraced` runs the same E-step as the public MNIST notebook of Adam et al. (2021) does: in a new
+`tf.function` in every iteration, which TensorFlow traces again. Their M-steps are the same.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +30,12 @@ from svgpbench.libraries.whitened import (
     with_positive_diagonal,
 )
 
+VERSIONS = ("gpflow", "tensorflow", "numpy")
+HELD = 8
+SMALLEST_POSITIVE = 1e-6  # θ = floor + softplus(raw), as in svgpbench
+ADAM_EPSILON = 1e-8
+MODES = {"graph": False, "xla": True}
+RETRACED = "natgrad retraced"
 OWN_SQUASH = 1e-3
 """ε in the default link of `gpflow.likelihoods.Bernoulli`."""
 
@@ -29,6 +44,52 @@ KERNELS = {
     "matern32": gpflow.kernels.Matern32,
     "matern52": gpflow.kernels.Matern52,
 }
+Step = Callable[..., Any]
+
+
+def start(threads: int) -> None:
+    """Set the sizes of the thread pools, before TensorFlow starts them."""
+    tf.config.threading.set_intra_op_parallelism_threads(threads)
+    tf.config.threading.set_inter_op_parallelism_threads(threads)
+
+
+# --- models ------------------------------------------------------------------------------------
+
+
+def build_model(p: dict[str, Any], *, own_draws: bool = False) -> Any:
+    """Build a whitened SVGP with Matérn-5/2 at q = p, with the problem's jitter and a positive floor.
+
+    A softmax uses the problem's draws, or fresh draws of GPflow's own at every call if `own_draws`.
+    """
+    gpflow.config.set_default_jitter(float(p["jitter"]))
+    gpflow.config.set_default_positive_minimum(SMALLEST_POSITIVE)
+    dtype, classes = gpflow.config.default_float(), max(1, int(p["classes"]))
+    kernel = gpflow.kernels.Matern52(float(p["variance"]), p["lengthscales"].astype(dtype))
+    if str(p["likelihood"]) == "gaussian":
+        likelihood = gpflow.likelihoods.Gaussian(variance=float(p["noise_variance"]))
+    elif str(p["likelihood"]) == "softmax":
+        likelihood = gpflow.likelihoods.Softmax(classes) if own_draws else softmax(p["noise"])
+    else:
+        likelihood = gpflow.likelihoods.Bernoulli()  # its link is the problem's squashed probit
+    options = {"num_data": int(p["n"]), "whiten": True, "num_latent_gps": classes}
+    return gpflow.models.SVGP(kernel, likelihood, p["Z"].astype(dtype), **options)
+
+
+def softmax(noise: Any) -> Any:
+    """Build GPflow's softmax with the problem's draws, one set for all rows, in place of fresh ones."""
+    samples, classes = noise.shape
+    draws = tf.Variable(noise, trainable=False)
+
+    class Softmax(gpflow.likelihoods.Softmax):
+        def _mc_quadrature(
+            self, funcs: Any, mean: Any, variance: Any, *rest: Any, **more: Any
+        ) -> Any:
+            rows = tf.broadcast_to(draws[:, None, :], [samples, tf.shape(mean)[0], classes])
+            return super()._mc_quadrature(funcs, mean, variance, *rest, **{**more, "epsilon": rows})
+
+    likelihood = Softmax(classes)
+    likelihood.num_monte_carlo_points, likelihood.draws = samples, draws
+    return likelihood
 
 
 class JitteredPoints(gpflow.inducing_variables.InducingPoints):
@@ -60,6 +121,286 @@ class SquashedProbit(gpflow.likelihoods.Bernoulli):
     def _predict_mean_and_var(self, X: Any, mean: Any, variance: Any) -> Any:
         p = self.probability(mean / tf.sqrt(1.0 + variance))
         return p, p - tf.square(p)
+
+
+def rows_of(p: dict[str, Any]) -> Callable[..., tuple[Any, Any]]:
+    """Return a function that converts rows to the types that the likelihood takes."""
+    dtype = gpflow.config.default_float()
+    kind = np.int64 if str(p["likelihood"]) == "softmax" else dtype
+
+    def rows(X: Any, y: Any) -> tuple[Any, Any]:
+        return tf.constant(X.astype(dtype, copy=False)), tf.constant(y[:, None].astype(kind))
+
+    return rows
+
+
+# --- steps -------------------------------------------------------------------------------------
+
+
+def e_step(model: Any, rate: float, loss: Callable[..., Any] | None = None) -> Callable[..., None]:
+    """Return a natural-gradient step on a batch. `loss` is the model's own by default."""
+    natural = gpflow.optimizers.NaturalGradient(gamma=rate)
+    parameters = [(model.q_mu, model.q_sqrt)]
+    loss_of = loss or model.training_loss
+
+    def step(X: Any, y: Any) -> None:
+        natural.minimize(lambda: loss_of((X, y)), parameters)
+
+    return step
+
+
+def retraced_e_step(model: Any, rate: float) -> Callable[..., None]:
+    """Return the step of `e_step` in a `tf.function` that is built at every call. Its loss is traced once.
+
+    The notebook does the same: its compiled loss closure is kept between iterations, its natural-gradient
+    step is not.
+    """
+    one = e_step(model, rate, tf.function(model.training_loss))
+
+    def step(X: Any, y: Any) -> None:
+        tf.function(one)(X, y)
+
+    return step
+
+
+def e_steps(model: Any, rate: float) -> Callable[..., None]:
+    """Return `HELD` natural-gradient steps on one batch."""
+    one = e_step(model, rate)
+
+    def steps(X: Any, y: Any) -> None:
+        for _ in tf.range(HELD):
+            one(X, y)
+
+    return steps
+
+
+def started_adam(model: Any, rate: float) -> Any:
+    """Build Adam on kernel, likelihood and inducing inputs. q becomes fixed."""
+    gpflow.set_trainable(model.q_mu, False)
+    gpflow.set_trainable(model.q_sqrt, False)
+    adam = tf.optimizers.Adam(rate, epsilon=ADAM_EPSILON)
+    adam.build(model.trainable_variables)  # its slots must exist before the trace
+    return adam
+
+
+def m_step(model: Any, adam: Any) -> Callable[..., None]:
+    """Return a step of Adam on the variables that it was built for."""
+    variables = model.trainable_variables
+
+    def step(X: Any, y: Any) -> None:
+        with tf.GradientTape(watch_accessed_variables=False) as tape:
+            tape.watch(variables)
+            loss = model.training_loss((X, y))
+        adam.apply_gradients(zip(tape.gradient(loss, variables), variables))  # noqa: B905
+
+    return step
+
+
+def em_step(model: Any, e_rate: float, adam: Any) -> Callable[..., None]:
+    """Return an iteration: natural-gradient steps, each on its own minibatch, and one of Adam on another."""
+    return in_turn(e_step(model, e_rate), m_step(model, adam))
+
+
+def retraced_em_step(model: Any, e_rate: float, adam: Any) -> Callable[..., None]:
+    """Return the iteration of `em_step` with retraced natural-gradient steps and an M-step traced once."""
+    return in_turn(retraced_e_step(model, e_rate), tf.function(m_step(model, adam)))
+
+
+def in_turn(natural: Callable[..., None], learn: Callable[..., None]) -> Callable[..., None]:
+    """Return an iteration: an E-step on each of the batches and an M-step on the last."""
+
+    def step(batches: Any, last: Any) -> None:
+        for batch in batches:
+            natural(*batch)
+        learn(*last)
+
+    return step
+
+
+def predict(model: Any) -> Callable[..., Any]:
+    """Return a function that computes log predictive densities and mean predictions of new rows."""
+
+    def step(X: Any, y: Any) -> Any:
+        mean, variance = model.predict_f(X)
+        density = model.likelihood.predict_log_density(X, mean, variance, y)
+        return density, model.likelihood.predict_mean_and_var(X, mean, variance)[0]
+
+    return step
+
+
+def awaited(step: Callable[..., Any], arguments: tuple[Any, ...]) -> Callable[[], Any]:
+    """Return a call of the step that waits for the device."""
+    on_gpu = bool(tf.config.list_physical_devices("GPU"))
+
+    def call() -> Any:
+        result = step(*arguments)
+        if on_gpu:  # on the CPU a call returns when it has been computed
+            tf.test.experimental.sync_devices()
+        return result
+
+    return call
+
+
+# --- benchmarks --------------------------------------------------------------------------------
+
+
+class Restartable:
+    """Variables that go back to their start."""
+
+    def remember(self, variables: Any) -> None:
+        """Take the variables' present values for their start."""
+        self.start = [(variable, variable.numpy()) for variable in variables]
+
+    def reset(self) -> None:
+        """Set every variable back to its start."""
+        for variable, value in self.start:
+            variable.assign(value)
+
+
+class TimedStep(Restartable):
+    """Step of a model at its start, traced once: as a TensorFlow graph, and compiled by XLA.
+
+    With method `natgrad retraced`, E-steps are traced at every call, and only as a graph.
+    """
+
+    def __init__(self, p: dict[str, Any], method: str, name: str) -> None:
+        if method == RETRACED and name in ("e_step_held", "predict"):
+            raise NotImplementedError("it differs from natgrad in e_step and em_step alone")
+        self.name, self.model = name, build_model(p)
+        rows = rows_of(p)
+        self.batch = rows(p["X"], p["y"])
+        later = list(map(rows, p["X_later"], p["y_later"]))
+        e_rate, m_rate = float(p["e_rate"]), float(p["m_rate"])
+        if name in ("m_step", "predict"):
+            tf.function(e_step(self.model, e_rate))(*self.batch)
+        arguments: tuple[Any, ...] = self.batch
+        if name == "em_step":
+            arguments = ([self.batch, *later[:-1]], later[-1])
+            self.batch = later[-1]  # the bound after the step is on the M-step's batch
+        elif name == "predict":
+            arguments = rows(p["X_new"], p["y_new"])
+        make: dict[str, Callable[[], Callable[..., Any]]] = {
+            "e_step": lambda: e_step(self.model, e_rate),
+            "e_step_held": lambda: e_steps(self.model, e_rate),
+            "m_step": lambda: m_step(self.model, started_adam(self.model, m_rate)),
+            "em_step": lambda: em_step(self.model, e_rate, started_adam(self.model, m_rate)),
+            "predict": lambda: predict(self.model),
+        }
+        retraced: dict[str, Callable[[], Callable[..., Any]]] = {
+            "e_step": lambda: retraced_e_step(self.model, e_rate),
+            "m_step": lambda: tf.function(make["m_step"]()),
+            "em_step": lambda: retraced_em_step(
+                self.model, e_rate, started_adam(self.model, m_rate)
+            ),
+        }
+        if method == RETRACED:
+            self.modes = {"graph": awaited(retraced[name](), arguments)}
+        else:
+            self.modes = {
+                mode: awaited(tf.function(make[name](), jit_compile=by_xla), arguments)
+                for mode, by_xla in MODES.items()
+            }
+        self.remember(self.model.variables)
+
+    def figure(self, result: Any) -> float:
+        """Return the mean log density, or the bound on the batch after the step."""
+        if self.name == "predict":
+            return float(result[0].numpy().mean())
+        return float(self.model.elbo(self.batch).numpy())
+
+
+class Learner(Restartable):
+    """Model that trains on the batches it is fed."""
+
+    def __init__(self, p: dict[str, Any], method: str, mode: str) -> None:
+        self.rows, self.model, self.noise = rows_of(p), build_model(p), p["noise"]
+        self.seen = self.rows(p["X"][p["checked"]], p["y"][p["checked"]])
+        self.X_new = tf.constant(p["X_new"])
+        self.batches: list[tuple[Any, Any]] = []
+        adam, e_rate = started_adam(self.model, float(p["m_rate"])), float(p["e_rate"])
+        if method == RETRACED:
+            self.modes = {"graph": self.on_batches(retraced_em_step(self.model, e_rate, adam))}
+        else:
+            step = em_step(self.model, e_rate, adam)
+            self.modes = {
+                name: self.on_batches(tf.function(step, jit_compile=by_xla))
+                for name, by_xla in MODES.items()
+                if mode in ("", name)
+            }
+        self.bound, self.moments = tf.function(self.model.elbo), tf.function(self.model.predict_f)
+        self.remember((*self.model.variables, *adam.variables))
+
+    def on_batches(self, step: Callable[..., None]) -> Callable[[], None]:
+        """Return a call of the iteration on the batches fed last."""
+        return awaited(lambda: step(self.batches[:-1], self.batches[-1]), ())
+
+    def feed(self, batches: Any, noise: Any) -> None:
+        """Set the rows of each E-step and of the M-step, and their draws."""
+        self.batches = [self.rows(*batch) for batch in batches]
+        self.draw(noise)
+
+    def draw(self, noise: Any) -> None:
+        """Set the draws of the likelihood, if it samples."""
+        if noise.size:
+            self.model.likelihood.draws.assign(noise)
+
+    def elbo(self) -> float:
+        """Return the model's own bound from the checked rows."""
+        self.draw(self.noise)
+        return float(self.bound(self.seen))
+
+    def figure(self, result: Any) -> float:
+        """Return the bound after a call."""
+        return self.elbo()
+
+    def predict(self) -> tuple[Any, Any, Any]:
+        """Return moments [P, t] of q(f) at the new rows, and the variance of Gaussian noise, or 0."""
+        mean, variance = self.moments(self.X_new)
+        noise = getattr(self.model.likelihood, "variance", None)
+        return mean.numpy().T, variance.numpy().T, 0.0 if noise is None else noise.numpy()
+
+
+class NaturalGradientRun:
+    """Natural-gradient steps at a fixed θ, from q = p, with GPflow's own draws of a softmax."""
+
+    def __init__(self, p: dict[str, Any], request: dict[str, Any]) -> None:
+        tf.random.set_seed(request["seed"])
+        gpflow.config.set_default_float(np.dtype(request["dtype"]).type)
+        self.p, self.rows, self.model = p, rows_of(p), build_model(p, own_draws=True)
+        self.compiled = tf.function(e_step(self.model, request["rate"]))
+        self.elbo = tf.function(self.model.elbo)
+
+    def minibatch(self, rows: Any) -> tuple[Any, Any]:
+        """Return these rows of the data."""
+        return self.rows(self.p["X"][rows], self.p["y"][rows])
+
+    def step(self, k: int) -> None:
+        """Take one natural-gradient step on minibatch `k`."""
+        self.compiled(*self.minibatch(self.p["rows"][k]))
+
+    def bound(self) -> float:
+        """Return the model's ELBO from the checked rows."""
+        return float(self.elbo(self.minibatch(self.p["checked"])))
+
+    def state(self) -> Any:
+        """Return the mean of q and the Cholesky factor of its covariance."""
+        return self.model.q_mu.numpy(), self.model.q_sqrt.numpy()
+
+    def restore(self, state: Any) -> None:
+        """Set the mean and the factor of q."""
+        self.model.q_mu.assign(state[0])
+        self.model.q_sqrt.assign(state[1])
+
+    def variances(self, k: int) -> Any:
+        """Return the variances of q(f) at minibatch `k`, [b, P]."""
+        return self.model.predict_f(self.minibatch(self.p["rows"][k])[0])[1].numpy()
+
+
+# what `serve.py` asks for
+build, learner, natural_gradient_run = TimedStep, Learner, NaturalGradientRun
+
+
+# --- posteriors --------------------------------------------------------------------------------
 
 
 def to_gpflow(path: str | Path) -> Any:

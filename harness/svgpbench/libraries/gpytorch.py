@@ -1,7 +1,16 @@
-"""Conversion between exported posteriors and SVGPs of GPyTorch. Requires GPyTorch."""
+"""GPyTorch: steps to time, models to train, stability runs, posteriors to and from it. Requires GPyTorch.
+
+`serve.py` loads this file with the Python of GPyTorch's environment, which has none of svgpbench's packages.
+
+The model is GPyTorch's whitened SVGP, with `NGD` on natural parameters for q and Adam for θ. Method `ngd`
+uses `NaturalVariationalDistribution`. Method `tril-ngd` uses `TrilNaturalVariationalDistribution`, which is
+cheaper to evaluate and which GPyTorch's documentation calls more stable. Its steps follow the tangent of
+another parameterization, so its E-steps have another result.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +21,8 @@ from gpytorch.variational import (
     CholeskyVariationalDistribution,
     IndependentMultitaskVariationalStrategy,
     LargeBatchVariationalStrategy,
+    NaturalVariationalDistribution,
+    TrilNaturalVariationalDistribution,
     VariationalStrategy,
 )
 
@@ -25,14 +36,38 @@ from svgpbench.libraries.whitened import (
     save_whitened,
 )
 
-FLOOR = 1e-6
-"""Lower limit of the noise variance, below svgpbench's smallest; GPyTorch's default is 1e-4."""
+VERSIONS = ("gpytorch", "linear_operator", "torch", "numpy")
+HELD = 8
+SMALLEST_POSITIVE = 1e-6  # θ = floor + softplus(raw), as in svgpbench
+ADAM_EPSILON = 1e-8
+SAMPLES = 100  # of GPyTorch's own draws, as many as in the other libraries
+DISTRIBUTIONS = {
+    "ngd": NaturalVariationalDistribution,
+    "tril-ngd": TrilNaturalVariationalDistribution,
+    "ngd-tril": TrilNaturalVariationalDistribution,  # the name in records of stability runs
+}
+FUSED = 100_000
+"""Entries of K(Z, X) from which torch.compile is tried. With fewer, a step is mostly dispatch."""
 
 SMOOTHNESS = {"matern32": 1.5, "matern52": 2.5}
 
+Call = Callable[[], Any]
+Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
-class JitteredStrategy(VariationalStrategy):
-    """Strategy with a jitter on K(Z, Z) alone; GPyTorch's is also added to the variances at X."""
+
+def start(threads: int) -> None:
+    """Set threads and precision. Parameters are made on a CUDA device if the process sees one."""
+    torch.set_num_threads(threads)
+    torch.set_default_dtype(torch.float64)
+    if torch.cuda.is_available():
+        torch.set_default_device("cuda")
+
+
+# --- models ------------------------------------------------------------------------------------
+
+
+class FixedJitter(VariationalStrategy):
+    """Strategy with the jitter on K(Z, Z) alone. GPyTorch's own also goes on the data's variances."""
 
     def __init__(self, *args: Any, jitter: float, **options: Any) -> None:
         super().__init__(*args, jitter_val=0.0, **options)
@@ -40,6 +75,10 @@ class JitteredStrategy(VariationalStrategy):
 
     def _cholesky_factor(self, covariance: Any) -> Any:
         return super()._cholesky_factor(covariance.add_jitter(self.jitter))
+
+
+class LargeBatchFixedJitter(FixedJitter, LargeBatchVariationalStrategy):
+    """The same on data-centre GPUs, as GPyTorch advises."""
 
 
 class SquashedProbit(gpytorch.likelihoods.BernoulliLikelihood):
@@ -60,25 +99,389 @@ class SquashedProbit(gpytorch.likelihoods.BernoulliLikelihood):
     def marginal(self, q: Any, *args: Any, **options: Any) -> Any:
         """Return p(y) under q in closed form, as the base class does."""
         p = self.probability(q.mean / torch.sqrt(1.0 + q.variance))
-        return torch.distributions.Bernoulli(probs=p)
-
-    def log_marginal(self, y: torch.Tensor, q: Any, *args: Any, **options: Any) -> Any:
-        """Return log p(y) under q, for labels 0 and 1."""
-        return self.marginal(q).log_prob(y)
+        return torch.distributions.Bernoulli(probs=p, validate_args=False)
 
     def expected_log_prob(self, y: torch.Tensor, q: Any, *args: Any, **options: Any) -> Any:
         """Return E_q[log p(y | f)] by quadrature, as the base class does; y is 0 or 1."""
         return self.quadrature(lambda f: torch.log(self.probability((2.0 * y - 1.0) * f)), q)
 
 
-class SVGP(gpytorch.models.ApproximateGP):
+class Softmax(gpytorch.likelihoods.SoftmaxLikelihood):
+    """GPyTorch's softmax with the problem's draws, one set for all rows, in place of fresh ones."""
+
+    def __init__(self, noise: torch.Tensor) -> None:
+        super().__init__(num_classes=noise.shape[-1], mixing_weights=False)
+        self.noise = noise
+
+    def _draw_likelihood_samples(self, q: Any, *args: Any, **options: Any) -> Any:
+        return self.forward(q.mean + torch.sqrt(q.variance) * self.noise[:, None, :])
+
+
+class ZeroMeanGP(gpytorch.models.ApproximateGP):
+    """Approximate GP with mean 0 and the kernel `covar_module`."""
+
+    def forward(self, x: torch.Tensor) -> Any:
+        """Return the prior at x."""
+        return gpytorch.distributions.MultivariateNormal(self.mean_module(x), self.covar_module(x))
+
+
+class Model(ZeroMeanGP):
+    """Whitened SVGP with Matérn-5/2 at q = p.
+
+    By default the jitter, the floor of positive parameters and the likelihood are svgpbench's, and a softmax
+    uses the problem's draws. With `own` they are GPyTorch's, as in its notebooks: the jitter is also added to
+    the variances at X, the probit is not squashed, and a softmax draws afresh. Its inducing inputs are fixed.
+    """
+
+    def __init__(
+        self, p: dict[str, Any], distribution: Callable[..., Any], *, own: bool = False
+    ) -> None:
+        classes, jitter, scales = int(p["classes"]), float(p["jitter"]), p["lengthscales"]
+        Z = torch.as_tensor(p["Z"], dtype=torch.get_default_dtype())
+        latents = torch.Size([classes] if classes > 1 else [])
+        q = distribution(len(Z), latents, mean_init_std=0.0)
+        if own:
+            options = {"learn_inducing_locations": False, "jitter_val": jitter}
+            strategy = VariationalStrategy(self, Z, q, **options)
+        else:
+            kind = LargeBatchFixedJitter if torch.cuda.is_available() else FixedJitter
+            strategy = kind(self, Z, q, jitter=jitter)
+        super().__init__(
+            IndependentMultitaskVariationalStrategy(strategy, classes) if latents else strategy
+        )
+        self.n, self.q = int(p["n"]), q
+        floor = None if own else GreaterThan(SMALLEST_POSITIVE)
+        matern = gpytorch.kernels.MaternKernel(
+            nu=2.5, ard_num_dims=len(scales) if scales.ndim else None, lengthscale_constraint=floor
+        )
+        matern.lengthscale = torch.as_tensor(scales) if scales.ndim else float(scales)
+        self.covar_module = gpytorch.kernels.ScaleKernel(matern, outputscale_constraint=floor)
+        self.covar_module.outputscale = float(p["variance"])
+        self.mean_module = gpytorch.means.ZeroMean()
+        self.likelihood = make_likelihood(p, floor, own=own)
+        self(Z)  # the first call sets q to p
+        self.q_parameters = list(self.variational_parameters())
+        self.theta = list(self.hyperparameters())
+
+    def set_parameters(self, values: list[torch.Tensor]) -> None:
+        """Set all parameters, in their order."""
+        with torch.no_grad():
+            for parameter, value in zip(self.parameters(), values, strict=True):
+                parameter.copy_(value)
+
+    def densities(self, X: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return log predictive densities and mean predictions of new rows, computed from θ."""
+        self.eval()
+        self.variational_strategy._clear_cache()  # K(Z, Z) and its factor from an earlier call
+        with torch.no_grad():
+            f = self(X)
+            predicted = self.likelihood(f)
+            mean = (
+                predicted.mean if self.likelihood.has_analytic_marginal else predicted.probs.mean(0)
+            )
+            return self.likelihood.log_marginal(y, f), mean
+
+    def moments(self, X: torch.Tensor) -> tuple[Any, Any]:
+        """Return mean and variance [P, t] of q(f) at new rows."""
+        self.eval()
+        self.variational_strategy._clear_cache()
+        with torch.no_grad():
+            f = self(X)
+            found = tuple(x.cpu().reshape(len(X), -1).T.numpy() for x in (f.mean, f.variance))
+        self.train()
+        return found[0], found[1]
+
+    def with_compiled_parts(self, step: Call) -> Call:
+        """Return the step with kernel and quadrature compiled.
+
+        The rest is not, because it breaks torch's graph at every line.
+        """
+        parts = [(self.covar_module.base_kernel, "forward")]
+        if isinstance(self.likelihood, SquashedProbit):
+            parts.append((self.likelihood, "expected_log_prob"))
+        compiled = [(part, name, torch.compile(getattr(part, name))) for part, name in parts]
+
+        def call() -> Any:
+            for part, name, function in compiled:
+                setattr(part, name, function)
+            try:
+                return step()
+            finally:
+                for part, name, _ in compiled:
+                    delattr(part, name)
+
+        return call
+
+    def with_triangular_factor(self, p: dict[str, Any]) -> Model:
+        """Return a model with the same q, given by a triangular factor of its precision."""
+        model = Model(p, TrilNaturalVariationalDistribution)
+        model.q.initialize_variational_distribution(self.q())
+        return model
+
+
+def make_likelihood(p: dict[str, Any], floor: GreaterThan | None, *, own: bool) -> Any:
+    """Return the problem's likelihood; `own` is as in `Model`."""
+    kinds, name = gpytorch.likelihoods, str(p["likelihood"])
+    if name == "gaussian":
+        likelihood = kinds.GaussianLikelihood(noise_constraint=floor)
+        likelihood.noise = float(p["noise_variance"])
+        return likelihood
+    if name == "softmax":
+        classes = int(p["classes"])
+        own_softmax = kinds.SoftmaxLikelihood(num_classes=classes, mixing_weights=False)
+        return own_softmax if own else Softmax(torch.as_tensor(p["noise"]))
+    return kinds.BernoulliLikelihood() if own else SquashedProbit(float(p["squash"]))
+
+
+def rows(X: Any, y: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return rows on the device."""
+    return torch.as_tensor(X), torch.as_tensor(y)
+
+
+# --- steps -------------------------------------------------------------------------------------
+
+
+def negative_bound(model: Model) -> Loss:
+    """Return a function of the negative bound per datum, as `VariationalELBO` defines it."""
+    bound = gpytorch.mlls.VariationalELBO(model.likelihood, model, model.n)
+    return lambda X, y: -bound(model(X), y)
+
+
+def e_step(model: Model, loss: Loss, rate: float) -> Callable[..., None]:
+    """Return a natural-gradient step on a batch. No gradient goes to θ."""
+    return descent(gpytorch.optim.NGD(model.q_parameters, model.n, rate), model.theta, loss)
+
+
+def m_step(model: Model, loss: Loss, rate: float) -> Callable[..., None]:
+    """Return a step of Adam on kernel, likelihood and inducing inputs. No gradient goes to q."""
+    return descent(started_adam(model, rate), model.q_parameters, loss)
+
+
+def started_adam(model: Model, rate: float) -> torch.optim.Adam:
+    """Return Adam for all parameters but q."""
+    epsilon = ADAM_EPSILON / model.n  # the loss is per datum
+    return torch.optim.Adam(model.theta, rate, (0.9, 0.999), epsilon, fused=True)
+
+
+def descent(
+    optimizer: torch.optim.Optimizer, fixed: list[torch.nn.Parameter], loss: Loss
+) -> Callable[..., None]:
+    """Return a step of the optimizer on the loss of a batch. `fixed` gets no gradient."""
+    learned = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+
+    def step(X: torch.Tensor, y: torch.Tensor) -> None:
+        for parameter in learned:
+            parameter.requires_grad_(True)
+        for parameter in fixed:
+            parameter.requires_grad_(False)
+        optimizer.zero_grad()
+        loss(X, y).backward()
+        optimizer.step()
+
+    return step
+
+
+def awaited(step: Call) -> Call:
+    """Return a call of the step that waits for the device."""
+    on_gpu = torch.cuda.is_available()
+
+    def call() -> Any:
+        result = step()
+        if on_gpu:
+            torch.cuda.synchronize()
+        return result
+
+    return call
+
+
+# --- benchmarks --------------------------------------------------------------------------------
+
+
+def build(problem: dict[str, Any], method: str, step: str) -> TimedStep:
+    """Return a step at its start. Raises `NotImplementedError` if its result differs from ours."""
+    if method == "tril-ngd" and step.startswith("e"):
+        raise NotImplementedError(
+            "a step in the triangular factor is no natural-gradient step on q"
+        )
+    return TimedStep(problem, method, step)
+
+
+class TimedStep:
+    """Step of a model at its start."""
+
+    def __init__(self, p: dict[str, Any], method: str, name: str) -> None:
+        self.name, self.model = name, Model(p, NaturalVariationalDistribution)
+        self.first = rows(p["X"], p["y"])
+        self.later = [rows(X, y) for X, y in zip(p["X_later"], p["y_later"], strict=True)]
+        self.new = rows(p["X_new"], p["y_new"])
+        self.e_rate, self.m_rate = float(p["e_rate"]), float(p["m_rate"])
+        if name in ("m_step", "predict"):
+            e_step(self.model, negative_bound(self.model), self.e_rate)(*self.first)
+            if method == "tril-ngd":
+                self.model = self.model.with_triangular_factor(p)
+        self.modes = {"eager": awaited(self.call())}
+        if len(p["Z"]) * len(p["X"]) >= FUSED:
+            self.modes["compiled"] = awaited(self.model.with_compiled_parts(self.call()))
+        self.start = [x.detach().clone() for x in self.model.parameters()]
+
+    def call(self) -> Call:
+        """Return a call of the step on its batches."""
+        model = self.model
+        if self.name == "predict":
+            return lambda: model.densities(*self.new)
+        loss = negative_bound(model)
+        natural, adam = e_step(model, loss, self.e_rate), m_step(model, loss, self.m_rate)
+        steps = {
+            "e_step": [(natural, self.first)],
+            "e_step_held": [(natural, self.first)] * HELD,
+            "m_step": [(adam, self.first)],
+            "em_step": [(natural, b) for b in (self.first, *self.later[:-1])]
+            + [(adam, self.later[-1])],
+        }[self.name]
+
+        def call() -> None:
+            for step, batch in steps:
+                step(*batch)
+
+        return call
+
+    def figure(self, result: Any) -> float:
+        """Return the mean log density, or the bound on the batch after the step."""
+        if self.name == "predict":
+            return float(result[0].mean())
+        batch = self.later[-1] if self.name == "em_step" else self.first
+        bound: float = -self.model.n * negative_bound(self.model)(*batch).item()
+        return bound
+
+    def reset(self) -> None:
+        """Set every parameter back to its start."""
+        self.model.set_parameters(self.start)
+
+
+class Learner:
+    """Model that trains on the batches it is fed."""
+
+    def __init__(self, p: dict[str, Any], method: str, mode: str) -> None:
+        self.model = Model(p, DISTRIBUTIONS[method])
+        self.loss = negative_bound(self.model)
+        self.seen = rows(p["X"][p["checked"]], p["y"][p["checked"]])
+        self.X_new, self.noise = torch.as_tensor(p["X_new"]), p["noise"]
+        self.batches: list[tuple[torch.Tensor, torch.Tensor]] = []
+        self.natural = gpytorch.optim.NGD(self.model.q_parameters, self.model.n, float(p["e_rate"]))
+        self.adam = started_adam(self.model, float(p["m_rate"]))
+        self.e_step = descent(self.natural, self.model.theta, self.loss)
+        self.m_step = descent(self.adam, self.model.q_parameters, self.loss)
+        modes = {"eager": self.iterate}
+        if len(p["Z"]) * p["rows"].shape[1] >= FUSED:
+            modes["compiled"] = self.model.with_compiled_parts(self.iterate)
+        self.modes = {name: awaited(c) for name, c in modes.items() if mode in ("", name)}
+        self.start = [x.detach().clone() for x in self.model.parameters()]
+
+    def iterate(self) -> None:
+        """Run one iteration on the batches fed last."""
+        for batch in self.batches[:-1]:
+            self.e_step(*batch)
+        self.m_step(*self.batches[-1])
+
+    def feed(self, batches: Any, noise: Any) -> None:
+        """Set the rows of each E-step and of the M-step, and their draws."""
+        self.batches = [rows(*batch) for batch in batches]
+        self.draw(noise)
+
+    def draw(self, noise: Any) -> None:
+        """Set the draws of the likelihood, if it samples."""
+        if noise.size:
+            self.model.likelihood.noise = torch.as_tensor(noise)
+
+    def elbo(self) -> float:
+        """Return the model's own bound from the checked rows."""
+        self.draw(self.noise)
+        with torch.no_grad():
+            bound: float = -self.model.n * self.loss(*self.seen).item()
+        return bound
+
+    def figure(self, result: Any) -> float:
+        """Return the bound after a call."""
+        return self.elbo()
+
+    def predict(self) -> tuple[Any, Any, Any]:
+        """Return moments [P, t] of q(f) at the new rows, and the variance of Gaussian noise, or 0."""
+        mean, variance = self.model.moments(self.X_new)
+        likelihood = self.model.likelihood
+        gaussian = isinstance(likelihood, gpytorch.likelihoods.GaussianLikelihood)
+        return mean, variance, likelihood.noise.item() if gaussian else 0.0
+
+    def reset(self) -> None:
+        """Set the model and the optimizers back to their start."""
+        self.model.set_parameters(self.start)
+        self.natural.state.clear()
+        self.adam.state.clear()
+
+
+class NaturalGradientRun:
+    """Steps of NGD at a fixed θ, from q = p, with GPyTorch's own settings as in its notebooks."""
+
+    def __init__(self, p: dict[str, Any], request: dict[str, Any]) -> None:
+        dtype = getattr(torch, request["dtype"])
+        torch.manual_seed(request["seed"])
+        torch.set_default_dtype(dtype)
+        gpytorch.settings.num_likelihood_samples._set_value(SAMPLES)
+        self.p, self.X = p, torch.as_tensor(p["X"], dtype=dtype)
+        softmax = str(p["likelihood"]) == "softmax"
+        self.y = torch.as_tensor(p["y"], dtype=torch.long if softmax else dtype)
+        self.model = Model(p, DISTRIBUTIONS[request["method"]], own=True)
+        self.loss = negative_bound(self.model)
+        self.e_step = e_step(self.model, self.loss, request["rate"])
+        self.bound()  # the draws of records began after this one
+
+    def step(self, k: int) -> None:
+        """Take one step of NGD, then evaluate q, which raises if its precision is not positive definite."""
+        rows = self.p["rows"][k]
+        self.e_step(self.X[rows], self.y[rows])
+        with torch.no_grad():
+            self.model.variational_strategy.variational_distribution  # noqa: B018
+
+    def bound(self) -> float:
+        """Return the ELBO for all data, from the checked rows."""
+        rows = self.p["checked"]
+        with torch.no_grad():
+            return -self.model.n * float(self.loss(self.X[rows], self.y[rows]))
+
+    def state(self) -> Any:
+        """Return the natural parameters of q."""
+        return [x.detach().clone().numpy() for x in self.model.q_parameters]
+
+    def restore(self, state: Any) -> None:
+        """Set the natural parameters of q."""
+        with torch.no_grad():
+            for parameter, value in zip(self.model.q_parameters, state, strict=True):
+                parameter.copy_(torch.as_tensor(value))
+
+    def variances(self, k: int) -> Any:
+        """Return the variances of q(f) at minibatch `k`, [b] or [P, b].
+
+        GPyTorch's `variance` is not used, because it raises small ones to a least value.
+        """
+        with torch.no_grad():
+            q = self.model(self.X[self.p["rows"][k]])
+            return q.lazy_covariance_matrix.diagonal(dim1=-1, dim2=-2).numpy()
+
+
+# what else `serve.py` asks for
+learner, natural_gradient_run = Learner, NaturalGradientRun
+
+
+# --- posteriors --------------------------------------------------------------------------------
+
+
+class SVGP(ZeroMeanGP):
     """Model of a posterior in a file, in float64; its likelihood is the attribute `likelihood`."""
 
     def __init__(self, w: Whitened, kernel: Any, likelihood: Any) -> None:
         latents, inducing = w.mean.shape
         batch = torch.Size([latents] if latents > 1 else [])
         q = CholeskyVariationalDistribution(inducing, batch, mean_init_std=0.0)
-        strategy = JitteredStrategy(self, torch.as_tensor(w.Z), q, jitter=w.jitter)
+        strategy = FixedJitter(self, torch.as_tensor(w.Z), q, jitter=w.jitter)
         super().__init__(
             IndependentMultitaskVariationalStrategy(strategy, latents) if batch else strategy
         )
@@ -90,10 +493,6 @@ class SVGP(gpytorch.models.ApproximateGP):
             chol = q.chol_variational_covar
             chol.copy_(torch.as_tensor(w.chol).reshape(chol.shape))
             strategy.variational_params_initialized.fill_(1)  # else a first call resets q to p
-
-    def forward(self, x: torch.Tensor) -> Any:
-        """Return the prior at x."""
-        return gpytorch.distributions.MultivariateNormal(self.mean_module(x), self.covar_module(x))
 
 
 def to_gpytorch(path: str | Path) -> SVGP:
@@ -133,7 +532,7 @@ def from_gpytorch(
         raise UserError(f"{type(model).__name__}: only an ApproximateGP crosses")
     strategy = model.variational_strategy
     strategy = getattr(strategy, "base_variational_strategy", strategy)
-    if type(strategy) not in (JitteredStrategy, VariationalStrategy, LargeBatchVariationalStrategy):
+    if type(strategy) not in (FixedJitter, VariationalStrategy, LargeBatchVariationalStrategy):
         raise UserError(f"{type(strategy).__name__}: only the whitened VariationalStrategy crosses")
     if not isinstance(model.mean_module, gpytorch.means.ZeroMean):
         raise UserError(f"mean {type(model.mean_module).__name__}: svgpbench's is 0")
@@ -182,7 +581,7 @@ def _kernel(path: str | Path, w: Whitened) -> Any:
 def _likelihood(path: str | Path, w: Whitened) -> Any:
     kinds = gpytorch.likelihoods
     if w.likelihood == "gaussian":
-        return kinds.GaussianLikelihood(noise_constraint=GreaterThan(FLOOR))
+        return kinds.GaussianLikelihood(noise_constraint=GreaterThan(SMALLEST_POSITIVE))
     if w.likelihood == "bernoulli-probit":
         squash = w.parameters["squash"]
         return SquashedProbit(squash) if squash else kinds.BernoulliLikelihood()

@@ -120,20 +120,32 @@ def test_seeds_go_down_from_the_largest_rate(
     assert found == (cell(*then) if then else None)
 
 
-WALKERS = {
-    "killed": "import os, signal\n\ndef versions():\n    os.kill(os.getpid(), signal.SIGKILL)\n",
-    "time-out": "import time\n\ndef versions():\n    time.sleep(60)\n",
-    "error": "def versions():\n    raise ImportError('no such')\n",
+SCRIPT = """
+import os, signal, time
+
+VERSIONS = ()
+
+
+def start(threads):
+    pass
+
+
+def natural_gradient_run(problem, request):
+    """
+SCRIPTS = {
+    "killed": SCRIPT + "os.kill(os.getpid(), signal.SIGKILL)",
+    "time-out": SCRIPT + "time.sleep(60)",
+    "error": SCRIPT + "raise ImportError('no such')",
 }
 
 
-@pytest.mark.parametrize("end", WALKERS)
+@pytest.mark.parametrize("end", SCRIPTS)
 def test_a_walk_that_says_nothing_of_its_gradient_is_recorded_all_the_same(
     survive: Survive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str
 ) -> None:
-    walker = tmp_path / "walker.py"
-    walker.write_text(WALKERS[end])
-    monkeypatch.setitem(LIBRARIES, "svgpbench", Library(walker, {"t-svgp": "t-SVGP"}))
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPTS[end])
+    monkeypatch.setitem(LIBRARIES, "svgpbench", Library(script, {"t-svgp": "t-SVGP"}))
     code, out, err = survive(*OURS, "--problem", "tiny", "--limit", "3")
     assert code == 1
     assert [line["end"] for line in survive.lines()] == [end] * 2
@@ -262,7 +274,7 @@ def test_the_shipped_plan_has_at_most_two_hundred_cells_and_no_library_in_vain()
     assert len(set(cells)) == len(cells) <= 200
     assert {cell.point for cell in cells[: len(cells) // len(plan.points)]} == {plan.centre}
     for library in LIBRARIES.values():
-        assert library.walker.is_file()
+        assert library.script.is_file()
 
 
 # GPyTorch and GPJax add the jitter to the variance of every datum too; at a rate of 10 GPJax's whitened

@@ -1,4 +1,4 @@
-"""Libraries of a stability map: their methods, their walker scripts, and the Python of each."""
+"""Libraries of a stability map: their methods, their scripts, and the Python of each."""
 
 from __future__ import annotations
 
@@ -8,36 +8,29 @@ from pathlib import Path
 from typing import NamedTuple
 
 from svgpbench.benchmarks.timing.peers import check_python, locate_peers, peer_python
+from svgpbench.benchmarks.timing.peers.libraries import GPFLOW, GPJAX, GPYTORCH
 from svgpbench.errors import unknown
 from svgpbench.plugins import PEERS, check_backend, load
 
-FOLDER = Path(__file__).parent / "walkers"
 OURS = "svgpbench"
 
 
 class Library(NamedTuple):
-    """Library with its natural-gradient methods, by name with their titles.
+    """Library with its script for `serve.py` and its natural-gradient methods, by name with their titles.
 
     It has no such method for the likelihoods in `lacks`.
     """
 
-    walker: Path
+    script: Path
     methods: dict[str, str]
     lacks: tuple[str, ...] = ()
 
 
 LIBRARIES: dict[str, Library] = {
-    OURS: Library(FOLDER / "ours.py", {"t-svgp": "t-SVGP", "q-svgp": "q-SVGP"}),
-    "gpflow": Library(FOLDER / "gpflow_walker.py", {"natgrad": "GPflow"}),
-    "gpytorch": Library(
-        FOLDER / "gpytorch_walker.py",
-        {"ngd": "GPyTorch", "ngd-tril": "GPyTorch tril"},
-    ),
-    "gpjax": Library(
-        FOLDER / "gpjax_walker.py",
-        {"natgrad": "GPJax", "dual": "GPJax dual"},
-        lacks=("softmax",),
-    ),
+    OURS: Library(Path(__file__).with_name("ours.py"), {"t-svgp": "t-SVGP", "q-svgp": "q-SVGP"}),
+    "gpflow": Library(GPFLOW.script, {"natgrad": "GPflow"}),
+    "gpytorch": Library(GPYTORCH.script, {"ngd": "GPyTorch", "ngd-tril": "GPyTorch tril"}),
+    "gpjax": Library(GPJAX.script, {"natgrad": "GPJax", "dual": "GPJax dual"}, lacks=("softmax",)),
 }
 
 

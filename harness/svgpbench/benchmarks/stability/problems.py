@@ -30,7 +30,7 @@ from svgpbench_datasets import Prepared
 Arrays = dict[str, Any]
 """Arrays by name: `X` [n, D], `y` [n], `Z` [M, D], `rows` [steps, b], `checked` [t], and `noise`
 [steps + 1, S, P], whose last set is for the bound; `likelihood`, its `options` as JSON, `classes` (0 without
-classes), `lengthscale`, `variance`, and `noise_variance` (0 if the noise is not Gaussian)."""
+classes), `lengthscales` [], `variance`, and `noise_variance` (0 if the noise is not Gaussian)."""
 
 
 class Start(NamedTuple):
@@ -96,7 +96,7 @@ def make_arrays(plan: Plan, name: str, seed: int) -> Arrays:
         "rows": np.stack([draws.choice(n, b, replace=False) for _ in range(plan.steps)]),
         "checked": draws.choice(n, plan.checked_rows, replace=False),
         "noise": draws.standard_normal((plan.steps + 1, likelihood.samples, model.latents)),
-        "lengthscale": theta.kernel.lengthscales[0, 0],
+        "lengthscales": theta.kernel.lengthscales[0, 0],
         "variance": theta.kernel.variance[0],
         "noise_variance": getattr(theta.likelihood, "noise_variance", 0.0),
     }

@@ -16,12 +16,12 @@ from svgpbench.benchmarks.stability.libraries import LIBRARIES, OURS
 from svgpbench.benchmarks.stability.plan import Cell, Plan, towards_the_largest_rate
 from svgpbench.benchmarks.stability.problems import make_arrays
 from svgpbench.benchmarks.stability.records import Record
+from svgpbench.benchmarks.timing.peers import SERVE
 from svgpbench.benchmarks.timing.process import NOT_FOR_PEERS
 from svgpbench.numbers_file import save_arrays
 from svgpbench.runs.line_process import Died, LineProcess
 from svgpbench.runs.worker_setup import worker_environment
 
-WALK = Path(__file__).with_name("walk.py")
 STDERR_TAIL = 4000
 NOT_PD_WORDS = (
     "cholesky",
@@ -80,6 +80,7 @@ def run_cell(
 ) -> Record:
     """Run one cell in its own process and return its record."""
     request = {
+        "do": "walk",
         "arrays": str(arrays),
         "method": cell.method,
         "backend": plan.backend,
@@ -89,9 +90,9 @@ def run_cell(
         "check_every": plan.check_every,
         **cell.point.model_dump(),
     }
-    process = LineProcess(
-        "the walk", command(cell.library, python), environment(cell.library, threads)
-    )
+    script = str(LIBRARIES[cell.library].script)
+    command = [str(python), str(SERVE), script, "--threads", str(threads)]
+    process = LineProcess("the walk", command, environment(cell.library, threads))
     last: dict[str, Any] = {"step": 0}
     began = time.monotonic()
     try:
@@ -118,13 +119,8 @@ def run_cell(
         variance if variance is not None and math.isfinite(variance) else None,
         round(time.monotonic() - began, 1),
         last.get("n", 0),
-        last.get("versions"),
+        last.get("environment", {}).get("versions"),
     )
-
-
-def command(library: str, python: Path) -> list[str]:
-    """Return the command that starts a run."""
-    return [str(python), str(WALK), str(LIBRARIES[library].walker)]
 
 
 def environment(library: str, threads: int) -> dict[str, str]:
@@ -132,13 +128,9 @@ def environment(library: str, threads: int) -> dict[str, str]:
 
     A peer's Python inherits no Python variable of ours and imports no module from the script's folder.
     """
-    kept = os.environ if library == OURS else without(os.environ, NOT_FOR_PEERS)
-    return {**kept, **worker_environment("cpu", threads), "PYTHONSAFEPATH": "1"}
-
-
-def without(variables: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
-    """Return the variables except those in `names`."""
-    return {k: v for k, v in variables.items() if k not in names}
+    removed = () if library == OURS else NOT_FOR_PEERS
+    inherited = {name: value for name, value in os.environ.items() if name not in removed}
+    return {**inherited, **worker_environment("cpu", threads), "PYTHONSAFEPATH": "1"}
 
 
 def cause(answer: Mapping[str, Any]) -> tuple[str, str]:

@@ -1,19 +1,12 @@
 """One run: natural-gradient steps of one library on one problem, until the last step or a failure.
 
-    PYTHON walk.py WALKER_FILE
-
-PYTHON is the library's. This file imports only NumPy, and only our own walker imports svgpbench. The
-request is one line on stdin. Answers are lines on stdout: the progress, then how the run ended. The
-criteria are the same for all libraries. A run fails if a step raises or gives a non-finite q, or if a
-checked bound is not finite or absurd.
+It runs in the process of `benchmarks/timing/peers/serve.py`, and so imports only NumPy. Answers are the
+progress, then how the run ended. The criteria are the same for all libraries. A run fails if a step raises or
+gives a non-finite q, or if a checked bound is not finite or implausible.
 """
 
 from __future__ import annotations
 
-import importlib.util
-import json
-import os
-import sys
 from collections.abc import Callable
 from typing import Any, Protocol, TypeAlias
 
@@ -21,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 Floats: TypeAlias = npt.NDArray[Any]
-ABSURD = 10.0
-"""A bound is absurd if it is below −ABSURD · |first bound|, where the first bound is that of q = p. The last
-bound is absurd if it is below the first one."""
+DIVERGENCE_FACTOR = 10.0
+"""A run has diverged if a bound is below −DIVERGENCE_FACTOR · |first bound|, where the first bound is that of
+q = p, or if the last bound is below the first one."""
 
 
 class Walker(Protocol):
@@ -48,38 +41,21 @@ class Walker(Protocol):
 Say: TypeAlias = Callable[[dict[str, Any]], None]
 
 
-def main() -> None:
-    """Serve one request."""
-    parent = int(sys.argv[sys.argv.index("--parent") + 1])
-    request = json.loads(sys.stdin.readline())
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # what a library prints goes to stderr
-
-    def say(message: dict[str, Any]) -> None:
-        if os.getppid() != parent:
-            os._exit(1)  # the parent has ended
-        answers.write(json.dumps(message) + "\n")
-        answers.flush()
-
-    module = load(sys.argv[1])
-    with np.load(request["arrays"], allow_pickle=False) as file:
-        arrays = dict(file)
+def start_and_walk(
+    script: Any, arrays: dict[str, Any], request: dict[str, Any], say: Say
+) -> dict[str, Any]:
+    """Say that the run begins, build the script's walker, and return the answer of `walk`."""
+    say({"step": 0, "n": len(arrays["y"])})
+    problem = arrays | {
+        "n": len(arrays["y"]),
+        "Z": arrays["Z"][: request["inducing"]],
+        "jitter": request["jitter"],
+    }
     try:
-        say({"step": 0, "n": len(arrays["y"]), "versions": module.versions()})
-        walker: Walker = module.build(arrays, request)
+        walker: Walker = script.natural_gradient_run(problem, request)
     except Exception as error:
-        say({"died": 0, "of": "error", "message": one_line(error)})
-        return
-    say(walk(walker, request["steps"], request["check_every"], say))
-
-
-def load(path: str) -> Any:
-    """Import the module in a file."""
-    spec = importlib.util.spec_from_file_location("walker", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+        return {"died": 0, "of": "error", "message": one_line(error)}
+    return walk(walker, request["steps"], request["check_every"], say)
 
 
 def one_line(error: Exception) -> str:
@@ -118,7 +94,7 @@ def walk(walker: Walker, steps: int, check_every: int, say: Say) -> dict[str, An
                 if not np.isfinite(bound):
                     return end({"died": k, "of": "bound", **autopsy(walker, before, k - 1)})
                 bounds.append(bound)
-                if bound < -ABSURD * abs(bounds[0]):
+                if bound < -DIVERGENCE_FACTOR * abs(bounds[0]):
                     return end({"died": k, "of": "diverged"})
                 say({"step": k})
     except Exception as error:
@@ -142,7 +118,3 @@ def autopsy(walker: Walker, before: Any, k: int) -> dict[str, Any]:
         return {"smallest_variance": float(np.min(walker.variances(k)))}
     except Exception:  # the library cannot evaluate this state
         return {}
-
-
-if __name__ == "__main__":
-    main()

@@ -1,7 +1,7 @@
 """Peer libraries that steps are compared with, each run by the Python of its own environment.
 
 All peers are entry points, also those that come with svgpbench. A peer's script speaks the protocol of
-`svgpbench.benchmarks.timing.worker` through `serve.py`, and imports nothing of svgpbench.
+`svgpbench.benchmarks.timing.worker` through `serve.py`. Those of svgpbench are in `svgpbench.libraries`.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from svgpbench.benchmarks.timing.peers.peer import Peer
 
-HERE = Path(__file__).parent
+LIBRARIES = Path(__file__).parents[3] / "libraries"
 
 GPFLOW = Peer(
     distribution="gpflow",
@@ -20,7 +20,7 @@ GPFLOW = Peer(
         "numpy==1.26.4",
         "setuptools<81",  # it imports pkg_resources
     ),
-    script=HERE / "gpflow_peer.py",
+    script=LIBRARIES / "gpflow.py",
     methods={"natgrad": "q-svgp", "natgrad retraced": "q-svgp"},
     variable="SVGPBENCH_GPFLOW_PYTHON",
 )
@@ -34,7 +34,7 @@ GPYTORCH = Peer(
         "torch==2.13.0",
         "numpy==2.4.6",
     ),
-    script=HERE / "gpytorch_peer.py",
+    script=LIBRARIES / "gpytorch.py",
     methods={"ngd": "q-svgp", "tril-ngd": "q-svgp"},
     variable="SVGPBENCH_GPYTORCH_PYTHON",
 )
@@ -52,7 +52,7 @@ GPJAX = Peer(
         "optax==0.2.8",
         "numpy==2.4.6",
     ),
-    script=HERE / "gpjax_peer.py",
+    script=LIBRARIES / "gpjax.py",
     methods={"whitened": "q-svgp", "dual": "t-svgp"},
     variable="SVGPBENCH_GPJAX_PYTHON",
 )

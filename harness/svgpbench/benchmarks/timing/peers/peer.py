@@ -20,7 +20,7 @@ class Peer:
     """Pinned requirements to install, the library among them."""
 
     script: Path
-    """Script that `serve.py` loads. It imports nothing of svgpbench."""
+    """Script that `serve.py` loads. Its environment has none of svgpbench's packages."""
 
     methods: Mapping[str, str]
     """Names of the library's methods, each with the family that its M-step agrees with."""

@@ -2,16 +2,19 @@
 
     python serve.py SCRIPT --threads 1 --cores 0
 
-It is run by the Python of the peer's own environment. Neither this file nor the peers' scripts import
-svgpbench. Requests `prepare` and `round` are those of `benchmarks/timing/worker.py`; `learn`, `advance` and
-`look` are for training. An answer may be `refused`, with the reason. A script offers
+It is run by the Python of the peer's own environment, which has none of svgpbench's packages. So this file
+and the peers' scripts import of svgpbench only what needs NumPy alone. Requests `prepare` and `round` are
+those of `benchmarks/timing/worker.py`; `learn`, `advance` and `look` are for training, `walk` for stability.
+An answer may be `refused`, with the reason. A script offers
 
 * `VERSIONS`, the packages whose versions are recorded;
 * `start(threads)`, called once before any other work;
 * `build(problem, method, step)`, which returns a `Step` from the arrays of a problem. It raises
   `NotImplementedError` with the reason if the library has no step with the same result;
 * `learner(problem, method, mode)`, which returns a `Learner` in one mode, or in all if `mode` is empty. It
-  raises as `build` does. A script without it cannot train in `svgpbench learn`.
+  raises as `build` does. A script without it cannot train in `svgpbench learn`;
+* `natural_gradient_run(problem, request)`, which returns a `Walker` of `benchmarks/stability/walk.py`. Only
+  the scripts of `svgpbench survive` have it.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -75,6 +79,7 @@ def main() -> None:
         for thread in os.listdir("/proc/self/task"):  # NumPy's BLAS has started some already
             os.sched_setaffinity(int(thread), cores)
 
+    find_svgpbench()
     peer = load_script(options.script)
     peer.start(options.threads)
 
@@ -101,12 +106,27 @@ def main() -> None:
                 say(training.advance(request["until_s"], request["iterations"]))
             elif request["do"] == "look":
                 say(training.look(request["into"]))
+            elif request["do"] == "walk":
+                from svgpbench.benchmarks.stability.walk import start_and_walk
+
+                say(start_and_walk(peer, load_arrays(request["arrays"]), request, say))
             else:
                 say({"seconds": time_calls(*prepared[key], request["calls"])})
         except NotImplementedError as reason:
             say({"refused": str(reason)})
         except Exception as error:
             say({"error": one_line(error)})
+
+
+def find_svgpbench() -> None:
+    """Make the package of this file importable; its environment stays out of the import path."""
+    folder = Path(__file__).resolve().parents[3]
+    spec = importlib.util.spec_from_file_location(
+        "svgpbench", folder / "__init__.py", submodule_search_locations=[str(folder)]
+    )
+    assert spec is not None and spec.loader is not None
+    module = sys.modules["svgpbench"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
 
 
 def load_script(path: str) -> Any:

@@ -1,4 +1,4 @@
-"""Our own methods on a backend, through the compiled steps of training."""
+"""Our own methods as a script of `serve.py`: stability runs through the compiled steps of training."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from svgpbench.training.blocks import Batch
 from svgpbench.training.session import start_session
 from svgpbench.tree import leaves, rebuild, tree_map
 
-STAND_ON = ("numpy", "jax", "torch", "tensorflow", "tensorflow-cpu")
+FRAMEWORKS = ("numpy", "jax", "torch", "tensorflow", "tensorflow-cpu")
+VERSIONS = tuple(name for name in installed_versions() if name in FRAMEWORKS)
 
 
-def versions() -> dict[str, str]:
-    """Return the versions of NumPy and of the frameworks."""
-    return {name: v for name, v in installed_versions().items() if name in STAND_ON}
+def start(threads: int) -> None:
+    """Do nothing: threads are set before this process starts, and by the run for its backend."""
 
 
-class Ours:
-    """Walker of one of our methods, at its start, q = p."""
+class NaturalGradientRun:
+    """E-steps of one of our methods at a fixed θ, from q = p."""
 
     def __init__(self, arrays: dict[str, Any], request: dict[str, Any]) -> None:
         pin(request["backend"], request["threads"], [])
@@ -42,10 +42,10 @@ class Ours:
         likelihood = build_likelihood(LikelihoodConfig.model_validate({"name": name, **options}))
         model = Model(kernel("matern52"), likelihood, request["jitter"])
         method, self.arrays = build_method(request["method"], {}), arrays
-        scales = KernelParameters(arrays["variance"][None], arrays["lengthscale"][None, None])
+        scales = KernelParameters(arrays["variance"][None], arrays["lengthscales"][None, None])
         start = tree_map(np.float64, likelihood.initial_parameters())
-        theta = Theta(scales, start, arrays["Z"][: request["inducing"]])
-        self.session = start_session(ops, model, method, theta, len(arrays["y"]), learn=())
+        theta = Theta(scales, start, arrays["Z"])
+        self.session = start_session(ops, model, method, theta, arrays["n"], learn=())
         self.rate = self.session.number(request["rate"])
 
     def _batch(self, rows: Floats, draw: int) -> Batch:
@@ -82,6 +82,4 @@ class Ours:
         return self.ops.to_numpy(self.session.marginals(X)[1])
 
 
-def build(arrays: dict[str, Any], request: dict[str, Any]) -> Ours:
-    """Return a walker at its start."""
-    return Ours(arrays, request)
+natural_gradient_run = NaturalGradientRun
