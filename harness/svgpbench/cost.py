@@ -264,13 +264,13 @@ def exponents(
     the full batch, n is also the batch size.
     """
 
-    def at(sizes: Size) -> float:
+    def value(sizes: Size) -> float:
         return float(getattr(getattr(count(method, model, sizes), step), quantity))
 
     return {
-        x: math.log2(at(replace(size, **{x: 2 * value})) / at(size))
-        for x, value in asdict(size).items()
-        if value is not None
+        x: math.log2(value(replace(size, **{x: 2 * number})) / value(size))
+        for x, number in asdict(size).items()
+        if number is not None
     }
 
 

@@ -121,10 +121,10 @@ def test_a_worker_is_kept_for_cells_of_its_backend_mode_dtype_device_and_threads
     others = [make_config("finish", backend=b) for b in backends] + [
         make_config("finish", threads=2)
     ]
-    kinds = {WorkerKind.of(each) for each in (config, *others)}
+    kinds = {WorkerKind.for_cell(each) for each in (config, *others)}
     assert len(kinds) == 6
     same = [make_config("fail"), make_config("finish", 7), make_config("finish", jitter=1e-4)]
-    assert {WorkerKind.of(each) for each in same} == {WorkerKind.of(config)}
+    assert {WorkerKind.for_cell(each) for each in same} == {WorkerKind.for_cell(config)}
 
 
 def test_cells_of_two_kinds_do_not_share_a_process(run: Run) -> None:

@@ -117,7 +117,7 @@ def run_command(
     if not checkpoint >= 0:
         raise UserError(f"--checkpoint {checkpoint:g}: give a number of seconds, at least 0")
     if part:
-        cells = part.of(cells)
+        cells = part.select(cells)
     _check_writable(results)
     held = None if memory is None else memory * 2**30
     with (

@@ -30,7 +30,7 @@ DEFAULT_PRESET = "quick"
 AS_DECLARED = Preset()
 ONE_IN = 10
 """One cell in this many also runs on the backends of `sampled_on`."""
-NO_LOT: Any = {"backend": True, "training": {"joint"}}
+NOT_HASHED: Any = {"backend": True, "training": {"joint"}}
 """Fields left out of the hash that draws these cells: the backend, and a field that was added later."""
 
 C = TypeVar("C", bound=Strict)
@@ -94,8 +94,8 @@ def resolve(
         for seed in seeds
         for split in splits
         for entry in methods
-        for backend, perturbation, of in backends
-        if of is None or seed in of
+        for backend, perturbation, seeds_there in backends
+        if seeds_there is None or seed in seeds_there
     ]
     return cells + ([] if selection.backends else _sampled(cells, experiment, size, selection))
 
@@ -112,19 +112,19 @@ def _sampled(
     if not others:
         return []
     plain = [cell for cell in cells if not cell.perturbation]
-    lots = [_lot(cell) for cell in plain]
-    places = sorted(range(len(plain)), key=lots.__getitem__)
-    drawn = frozenset(places[: math.ceil(len(plain) / ONE_IN)])
+    hashes = [_sampling_hash(cell) for cell in plain]
+    by_hash = sorted(range(len(plain)), key=hashes.__getitem__)
+    sample = frozenset(by_hash[: math.ceil(len(plain) / ONE_IN)])
     return [
         cell.model_copy(update={"backend": backend})
-        for at, cell in enumerate(plain)
-        if at in drawn
+        for index, cell in enumerate(plain)
+        if index in sample
         for backend in others
     ]
 
 
-def _lot(cell: CellConfig) -> str:
-    return hashlib.sha256(cell.model_dump_json(exclude=NO_LOT).encode()).hexdigest()
+def _sampling_hash(cell: CellConfig) -> str:
+    return hashlib.sha256(cell.model_dump_json(exclude=NOT_HASHED).encode()).hexdigest()
 
 
 def chosen_preset(experiment: Experiment, name: str | None) -> Preset:

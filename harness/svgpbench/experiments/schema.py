@@ -268,9 +268,9 @@ class Experiment(Strict):
         The rates are those of its own online trial, or of several entries of the same method and options.
         """
 
-        def rates(of: MethodEntry, problem: Problem) -> tuple[Any, ...]:
+        def rates(method: MethodEntry, problem: Problem) -> tuple[Any, ...]:
             names = ("e_rate", "m_rate", "online")
-            return tuple(self._training(name, problem, of) for name in names)
+            return tuple(self._training(name, problem, method) for name in names)
 
         alike = [x for x in self.methods if x.name == entry.name and x.options == entry.options]
         return all(

@@ -85,7 +85,7 @@ class Whitened(NamedTuple):
 
 def plain_table(dimensions: int) -> Table:
     """Return the table of inputs that were not standardised, named x1, x2 and so on."""
-    names = tuple(f"x{at + 1}" for at in range(dimensions))
+    names = tuple(f"x{index + 1}" for index in range(dimensions))
     return Table(names, np.zeros(dimensions), np.ones(dimensions))
 
 

@@ -99,7 +99,7 @@ def fit(
 
 def _trained(config: CellConfig, timeout: float | None) -> Posterior:
     check_cells([config])
-    worker = WorkerProcess(WorkerKind.of(config), (), TARGET)
+    worker = WorkerProcess(WorkerKind.for_cell(config), (), TARGET)
     try:
         answer = worker.run(Request(config=config), Limits(timeout), threading.Event())
     finally:

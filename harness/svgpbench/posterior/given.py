@@ -26,16 +26,16 @@ def table_of(X: npt.ArrayLike | pd.DataFrame) -> pd.DataFrame:
     rows = finite(X, "X")
     if rows.ndim != 2:
         raise UserError(f"X has shape {rows.shape}; give [n, D]")
-    return pd.DataFrame(rows, columns=[f"x{at + 1}" for at in range(rows.shape[1])])
+    return pd.DataFrame(rows, columns=[f"x{index + 1}" for index in range(rows.shape[1])])
 
 
 def columns(X: pd.DataFrame) -> dict[str, Any]:
     """Return the columns of a frame by name as text; raises `UserError` if two share a name."""
     found: dict[str, Any] = {}
-    for at, name in enumerate(map(str, X.columns)):
+    for index, name in enumerate(map(str, X.columns)):
         if name in found:
             raise UserError(f"X has more than one column {name!r}; give each a name of its own")
-        found[name] = X.iloc[:, at]
+        found[name] = X.iloc[:, index]
     return found
 
 
@@ -58,7 +58,9 @@ def finite(values: Any, what: str) -> Floats:
     try:
         floats = raw.astype(np.float64)
     except (TypeError, ValueError):
-        place, value = next((at, each) for at, each in np.ndenumerate(raw) if not _is_real(each))
+        place, value = next(
+            (index, each) for index, each in np.ndenumerate(raw) if not _is_real(each)
+        )
         raise UserError(
             f"{_item(what, place)} is {str(value)[:40]!r}, not a number; "
             "encode it as numbers or leave it out"

@@ -92,8 +92,8 @@ def _basis(file: Path, arrays: Arrays, facts: Facts) -> Any:
     """Return the basis or bases of the method, read from the file."""
 
     def one(name: str) -> Any:
-        def points(of: str) -> Floats:
-            return _array(file, arrays, of, (-1, len(facts.features)))
+        def points(array: str) -> Floats:
+            return _array(file, arrays, array, (-1, len(facts.features)))
 
         if facts.functions == "features":
             return Features(points(f"{name}.centres"), points(f"{name}.widths"))

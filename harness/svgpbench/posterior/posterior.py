@@ -187,7 +187,7 @@ class Posterior:
         facts = self.facts
         if facts.class_labels is None:
             return (finite(values, "y") - facts.y_mean) / facts.y_scale
-        numbers = {label: float(at) for at, label in enumerate(facts.class_labels)}
+        numbers = {label: float(index) for index, label in enumerate(facts.class_labels)}
         for value in map(_written, values):
             if value not in numbers:
                 raise UserError(f"y holds {value!r}, which is none of {', '.join(numbers)}")

@@ -161,7 +161,7 @@ class DaskExecutor:
         return [slot for worker in self._workers.values() for slot in worker.slots]
 
     def unschedulable_reason(self, waiting: Sequence[PlannedCell]) -> str:
-        kinds = {WorkerKind.of(planned.config) for planned in waiting}
+        kinds = {WorkerKind.for_cell(planned.config) for planned in waiting}
         if any(slot.can_run(kind) for slot in self.now() for kind in kinds):
             self._useful = time.monotonic()
         if self.patience_s is None or time.monotonic() - self._useful < self.patience_s:

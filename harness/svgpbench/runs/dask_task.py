@@ -106,7 +106,7 @@ def _ran(task: CellTask) -> Answer:
     config, stop = task.request.config, Cancelled()
     limits = Limits(task.timeout, task.memory or _share_of_memory())
     with reserved_cores(config.threads, config.measures, stop) as cores:
-        worker = WorkerProcess(WorkerKind.of(config), cores, task.target)
+        worker = WorkerProcess(WorkerKind.for_cell(config), cores, task.target)
         try:
             answer = worker.run(task.request, limits, stop)
         finally:

@@ -30,7 +30,7 @@ class WorkerKind(NamedTuple):
     threads: int
 
     @classmethod
-    def of(cls, config: CellConfig) -> WorkerKind:
+    def for_cell(cls, config: CellConfig) -> WorkerKind:
         """Return the kind of worker that runs a cell."""
         backend = config.backend
         return cls(backend.name, backend.mode, backend.dtype, backend.device, config.threads)

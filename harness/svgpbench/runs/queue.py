@@ -69,7 +69,7 @@ class CellQueue:
         self._waiting: dict[WorkerKind, deque[PlannedCell]] = {}
         self._taken_by: dict[int, WorkerKind] = {}
         for planned in cells:
-            self._waiting.setdefault(WorkerKind.of(planned.config), deque()).append(planned)
+            self._waiting.setdefault(WorkerKind.for_cell(planned.config), deque()).append(planned)
 
     def take(
         self, job: int, can_run: Callable[[WorkerKind], bool] = lambda kind: True
@@ -92,7 +92,7 @@ class CellQueue:
     def put_back(self, planned: PlannedCell) -> None:
         """Put a cell back, before all others of its kind."""
         with self._lock:
-            self._waiting[WorkerKind.of(planned.config)].appendleft(planned)
+            self._waiting[WorkerKind.for_cell(planned.config)].appendleft(planned)
 
     def waiting(self) -> list[PlannedCell]:
         """Return the cells that no job has taken."""

@@ -31,7 +31,7 @@ class Shard:
         """Return the ids of this part: every `count`-th in sorted order, which mixes them."""
         return set(sorted(set(cell_ids))[self.index - 1 :: self.count])
 
-    def of(self, cells: Sequence[CellConfig]) -> list[CellConfig]:
+    def select(self, cells: Sequence[CellConfig]) -> list[CellConfig]:
         """Return the cells of this part in the given order."""
         ids = [identify(cell).cell_id for cell in cells]
         mine = self.among(ids)

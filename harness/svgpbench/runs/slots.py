@@ -94,7 +94,7 @@ class LocalSlot:
         if self.worker is not None and not fits(self.worker, planned):
             self.release()
         if self.worker is None:
-            kind = WorkerKind.of(planned.config)
+            kind = WorkerKind.for_cell(planned.config)
             self.worker = WorkerProcess(kind, self.cores[: kind.threads], self.target)
         worker, before = self.worker, self.worker.cells
         answer = worker.run(request, self.limits, stop)
@@ -113,7 +113,7 @@ class LocalSlot:
 
 def fits(worker: WorkerProcess, planned: PlannedCell) -> bool:
     """Return True if a worker that has run cells before may run this one."""
-    same_kind = worker.kind == WorkerKind.of(planned.config)
+    same_kind = worker.kind == WorkerKind.for_cell(planned.config)
     return same_kind and worker.alive and not planned.config.measures
 
 

@@ -67,11 +67,11 @@ class Batches:
     @cached_property
     def _full(self) -> Batch:
         """All rows; only full-batch training uses it."""
-        return self._of(np.arange(len(self.data.y)), self._evaluation_noise)
+        return self._training_batch(np.arange(len(self.data.y)), self._evaluation_noise)
 
     @cached_property
     def _test(self) -> Batch:
-        return self._of_test(np.arange(len(self.data.y_test)))
+        return self._test_batch(np.arange(len(self.data.y_test)))
 
     @property
     def scale(self) -> float:
@@ -105,9 +105,9 @@ class Batches:
         n = len(self.data.y)
         return self._row_draws.choice(n, self.size or n, replace=False)
 
-    def drawn(self, rows: Rows, inducing: Any) -> Batch:
+    def batch(self, rows: Rows, inducing: Any) -> Batch:
         """Return rows [b] with fresh draws if the likelihood or the method samples."""
-        batch = self._of(rows, self._noise(self._noise_draws))
+        batch = self._training_batch(rows, self._noise(self._noise_draws))
         if self.method.sampled_points:
             batch = batch._replace(basis_points=self.ops.asarray(self._sampled(inducing)))
         return batch
@@ -115,7 +115,7 @@ class Batches:
     def minibatches(self, count: int, inducing: Any) -> Batch:
         """Draw `count` batches, each without replacement, stacked on a leading axis."""
         rows = np.stack([self.sample() for _ in range(count)])
-        drawn = self._of(rows, self._noise(self._noise_draws, count))
+        drawn = self._training_batch(rows, self._noise(self._noise_draws, count))
         if self.method.sampled_points:
             sampled = np.stack([self._sampled(inducing) for _ in range(count)])
             drawn = drawn._replace(basis_points=self.ops.asarray(sampled))
@@ -131,7 +131,7 @@ class Batches:
     def chunks(self, inducing: Any = ()) -> Iterator[Batch]:
         """Yield all training rows in chunks, with the evaluation's noise."""
         for rows in self._chunks(len(self.data.y), inducing):
-            yield self._of(rows, self._evaluation_noise)
+            yield self._training_batch(rows, self._evaluation_noise)
 
     def test(self) -> Batch:
         """Return all test rows, with the evaluation's noise."""
@@ -145,7 +145,7 @@ class Batches:
             yield self._test
             return
         for rows in chunks:
-            yield self._of_test(rows)
+            yield self._test_batch(rows)
 
     def partition(self, inducing: Any) -> Iterator[tuple[float, Any]]:
         """Yield (share, points) over chunks that cover all basis points.
@@ -167,11 +167,11 @@ class Batches:
         for i in range(0, count, size):
             yield np.arange(i, min(i + size, count))
 
-    def _of(self, rows: Rows, noise: Any) -> Batch:
+    def _training_batch(self, rows: Rows, noise: Any) -> Batch:
         ops, d = self.ops, self.data
         return Batch(ops.asarray(d.X[rows]), ops.asarray(d.y[rows]), ops.asarray(rows), noise)
 
-    def _of_test(self, rows: Rows) -> Batch:
+    def _test_batch(self, rows: Rows) -> Batch:
         ops, X, y = self.ops, self.data.X_test[rows], self.data.y_test[rows]
         return Batch(ops.asarray(X), ops.asarray(y), ops.asarray(rows), self._evaluation_noise)
 

@@ -38,7 +38,7 @@ def m_objective(
     return method.bound(ops, f, data, method.state_at(ops, f, data.likelihood, invariant))
 
 
-class AtTheta(NamedTuple):
+class TiedState(NamedTuple):
     """θ, its blocks, and the state that is tied to it."""
 
     raw: Theta
@@ -48,33 +48,33 @@ class AtTheta(NamedTuple):
 
 @dataclass(frozen=True)
 class MStep:
-    """The M-step objective of a method and the learned parts of θ."""
+    """The M-step objective of a method and the trainable parts of θ."""
 
     ops: Ops
     model: Model
     method: AnyMethod
     learn: tuple[str, ...]
 
-    def tied(self, raw: Theta, invariant: Tree, X: Array) -> AtTheta:
+    def tied(self, raw: Theta, invariant: Tree, X: Array) -> TiedState:
         """Return the blocks and the state at θ; X [b, D] are all data if the method needs them."""
         ops, model, method = self.ops, self.model, self.method
         theta = constrain(ops, raw)
-        p = at = prior_at(ops, model, method, theta)
+        p = blocks = prior_at(ops, model, method, theta)
         if method.needs_all_data:
-            at = factor_at(ops, model, method, theta, p, X)
-        return AtTheta(raw, p, method.state_at(ops, at, model.conditional(theta), invariant))
+            blocks = factor_at(ops, model, method, theta, p, X)
+        return TiedState(raw, p, method.state_at(ops, blocks, model.conditional(theta), invariant))
 
     def value_and_gradient(
         self, raw: Theta, invariant: Tree, batch: Batch, scale: Array
     ) -> tuple[Array, Tree]:
-        """Return the objective [] and its gradient in the learned parts."""
+        """Return the objective [] and its gradient in the trainable parts."""
         if not self.method.has_adjoint:
             return self.by_autodiff(raw, invariant, batch, scale)
-        at, theta = self.tied(raw, invariant, batch.X), constrain(self.ops, raw)
-        f = factor_at(self.ops, self.model, self.method, theta, at.prior, batch.X)
+        tied, theta = self.tied(raw, invariant, batch.X), constrain(self.ops, raw)
+        f = factor_at(self.ops, self.model, self.method, theta, tied.prior, batch.X)
         data = data_term(self.model, theta, batch, scale)
-        value = self.method.bound(self.ops, f, data, at.q)
-        return value, self.by_adjoint(at, batch, scale)
+        value = self.method.bound(self.ops, f, data, tied.q)
+        return value, self.by_adjoint(tied, batch, scale)
 
     def by_autodiff(
         self, raw: Theta, invariant: Tree, batch: Batch, scale: Array
@@ -87,10 +87,10 @@ class MStep:
 
         return self.ops.value_and_grad(objective)(trainable_part(raw, self.learn))
 
-    def by_adjoint(self, at: AtTheta, batch: Batch, scale: Array) -> Tree:
+    def by_adjoint(self, tied: TiedState, batch: Batch, scale: Array) -> Tree:
         """Return the gradient at a tied state, from the method's `bound_gradient`."""
-        ops, theta = self.ops, constrain(self.ops, at.raw)
+        ops, theta = self.ops, constrain(self.ops, tied.raw)
         cov, Z = self.model.differentiable_covariance(ops, theta), theta.inducing
         data = data_term(self.model, theta, batch, scale)
-        gradient = self.method.bound_gradient(ops, cov, Z, batch.X, at.prior, data, at.q)
+        gradient = self.method.bound_gradient(ops, cov, Z, batch.X, tied.prior, data, tied.q)
         return trainable_part(pull_constrain(ops, theta, Theta(*gradient)), self.learn)

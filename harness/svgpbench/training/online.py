@@ -116,7 +116,7 @@ class OnlineTrainer(Trainer):
         rows = self.batches.sample()
         if state.iteration > 1:  # the initial basis comes from the first batch
             state = self.grow_basis(state, self.data.X[rows])
-        batch = self.batches.drawn(rows, state.raw.inducing)
+        batch = self.batches.batch(rows, state.raw.inducing)
         f = self.steps.factor(state.raw, state.prior, batch)
         state = state._replace(q=self.steps.e_phase(state.raw, f, batch, state.q, rate, self.scale))
         if self.settings.learn:

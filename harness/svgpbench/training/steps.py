@@ -25,7 +25,7 @@ from svgpbench.training.blocks import (
     replace_trainable,
     trainable_part,
 )
-from svgpbench.training.m_step import AtTheta, MStep
+from svgpbench.training.m_step import MStep, TiedState
 from svgpbench.tree import tree_map
 
 
@@ -50,7 +50,7 @@ class MPhase(Protocol):
         rate: Array,
         scale: Array,
         /,
-    ) -> tuple[AtTheta, AdamState]: ...
+    ) -> tuple[TiedState, AdamState]: ...
 
 
 class Objective(Protocol):
@@ -85,7 +85,7 @@ class Steps:
     m_phase_batches: MPhase
     invariant: Callable[[Theta, Any, Tree], Tree]  # (raw, p, state) -> invariant
     objective_and_gradient: Objective
-    tied: Callable[[Theta, Tree, Array], AtTheta]  # (raw, held, X)
+    tied: Callable[[Theta, Tree, Array], TiedState]  # (raw, invariant, X)
     bound: Bound
     expected: Callable[[Theta, Any, Batch, Tree], Array]  # (raw, f, batch, state) -> Σ V []
     marginals: Callable[[Theta, Any, Tree, Array], tuple[Array, Array]]  # (raw, p, state, X)
@@ -130,12 +130,12 @@ def compile_steps(
 
     def m_phase(
         raw: Theta, p: Any, state: Tree, adam: AdamState, batch: Batch, rate: Array, scale: Array
-    ) -> tuple[AtTheta, AdamState]:
+    ) -> tuple[TiedState, AdamState]:
         return ascent(raw, p, state, adam, lambda _: batch, (), rate, scale)
 
     def m_phase_batches(
         raw: Theta, p: Any, state: Tree, adam: AdamState, batches: Batch, rate: Array, scale: Array
-    ) -> tuple[AtTheta, AdamState]:
+    ) -> tuple[TiedState, AdamState]:
         return ascent(raw, p, state, adam, lambda batch: batch, batches, rate, scale)
 
     def ascent(
@@ -147,14 +147,14 @@ def compile_steps(
         xs: Tree,
         rate: Array,
         scale: Array,
-    ) -> tuple[AtTheta, AdamState]:
+    ) -> tuple[TiedState, AdamState]:
         fixed = invariant(raw, p, state)
 
         def moved(raw: Theta, adam: AdamState, gradient: Tree) -> tuple[Theta, AdamState]:
             parts, adam = adam_ascent(ops, adam, trainable_part(raw, learn), gradient, rate)
             return replace_trainable(raw, learn, parts), adam
 
-        def by_adjoint(c: tuple[AtTheta, AdamState], x: Tree) -> tuple[AtTheta, AdamState]:
+        def by_adjoint(c: tuple[TiedState, AdamState], x: Tree) -> tuple[TiedState, AdamState]:
             tied, adam = c
             raw, adam = moved(tied.raw, adam, m_step.by_adjoint(tied, batch_of(x), scale))
             return m_step.tied(raw, fixed, batch_of(x).X), adam
@@ -163,7 +163,7 @@ def compile_steps(
             return moved(*c, m_step.by_autodiff(c[0], fixed, batch_of(x), scale)[1])
 
         if method.has_adjoint:
-            return _fold(ops, by_adjoint, (AtTheta(raw, p, state), adam), xs, m_steps)
+            return _fold(ops, by_adjoint, (TiedState(raw, p, state), adam), xs, m_steps)
         raw, adam = _fold(ops, by_autodiff, (raw, adam), xs, m_steps)
         last = batch_of(tree_map(lambda x: x[0], xs)).X
         return m_step.tied(raw, fixed, last), adam

@@ -61,7 +61,9 @@ def climbed(table, workers, likelihood="gaussian", target="y", rows=120, **optio
 def in_memory(table, run, likelihood, target, method, trainer=Trainer, **settings):
     """The same rows at once, from the same θ, in the loop that trains everything else."""
     frame = pd.read_parquet(table)
-    X, y = run.units.of(frame[["a", "b", "c"]].to_numpy(), frame[target].to_numpy(np.float64))
+    X, y = run.units.standardise(
+        frame[["a", "b", "c"]].to_numpy(), frame[target].to_numpy(np.float64)
+    )
     model = Model(Matern52(), build_likelihood(LikelihoodConfig(name=likelihood)))
     options = TrainingConfig.model_validate({"m_steps": 0, "learn": []} | settings)
     data = TrainingData(X, y, X[:5], y[:5])

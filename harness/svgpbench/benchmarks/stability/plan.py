@@ -98,10 +98,10 @@ class Cell(NamedTuple):
     @property
     def title(self) -> str:
         """Title in a line of progress."""
-        at = self.point
+        point = self.point
         return (
             f"{self.problem} {self.library} {self.method}: "
-            f"γ={at.rate:g} {at.dtype} jitter={at.jitter:g} M={at.inducing} seed={self.seed}"
+            f"γ={point.rate:g} {point.dtype} jitter={point.jitter:g} M={point.inducing} seed={self.seed}"
         )
 
     def key(self) -> dict[str, Any]:

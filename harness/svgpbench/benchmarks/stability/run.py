@@ -140,14 +140,14 @@ def cause(answer: Mapping[str, Any]) -> tuple[str, str]:
     variances before, whose roots are NaN. Some libraries raise when such a q is stored.
     """
     message = str(answer.get("message", ""))
-    of, words = answer.get("of", records.LIVED), message.lower()
-    if of == "start":
+    failed_part, text = answer.get("of", records.LIVED), message.lower()
+    if failed_part == "start":
         return records.NOT_PD, "no bound at q = p: K(Z, Z)"
-    if of in (records.LIVED, records.DIVERGED):
-        return of, message
-    if of == "error" and STORED_NAN not in words:
-        of_cholesky = any(word in words for word in NOT_PD_WORDS)
+    if failed_part in (records.LIVED, records.DIVERGED):
+        return failed_part, message
+    if failed_part == "error" and STORED_NAN not in text:
+        of_cholesky = any(word in text for word in NOT_PD_WORDS)
         return (records.NOT_PD if of_cholesky else records.ERROR), message
     if (answer.get("smallest_variance") or 0.0) < 0.0:
         return records.VARIANCE, message
-    return (records.NAN if of == "bound" else records.NOT_PD), message
+    return (records.NAN if failed_part == "bound" else records.NOT_PD), message

@@ -111,7 +111,7 @@ def _start(
 
     Raises `UserError` if the shard has fewer rows than inducing inputs.
     """
-    X, _ = units.of(*read(shard, columns))
+    X, _ = units.standardise(*read(shard, columns))
     if inducing.count > len(X):
         raise UserError(f"inducing inputs: {inducing.count} of {len(X)} rows of a shard")
     count = lengthscale_count(kernel.ard, X.shape[1])

@@ -30,7 +30,7 @@ class Units(NamedTuple):
     centre: Floats
     scale: Floats
 
-    def of(self, X: Floats, y: Floats) -> tuple[Floats, Floats]:
+    def standardise(self, X: Floats, y: Floats) -> tuple[Floats, Floats]:
         """Return rows in these units."""
         standard = (X - self.centre[:-1]) / self.scale[:-1]
         return standard, (y - self.centre[-1]) / self.scale[-1]
@@ -67,7 +67,7 @@ def added(one: Sums, other: Sums) -> Sums:
 
 def sums(shard: Shard, work: Work, theta: Theta, state: Tree) -> Sums:
     """Return the sums of one shard at θ and the whitened dual parameters, both on the host."""
-    X, y = work.units.of(*read(shard, work.columns))
+    X, y = work.units.standardise(*read(shard, work.columns))
     session = at_state(_ops(work.backend, shard.device), work.model, theta, state)
     chunks = [slice(first, first + work.chunk) for first in range(0, len(y), work.chunk)]
     total = functools.reduce(added, (_chunk_sums(session, X[rows], y[rows]) for rows in chunks))
@@ -100,10 +100,10 @@ def _ops(backend: BackendConfig, device: int) -> Ops:
     ops = _loaded(backend)
     if not device:
         return ops
-    on: Callable[[int], Ops] | None = getattr(ops, "on", None)
-    if on is None:
+    device_of: Callable[[int], Ops] | None = getattr(ops, "on", None)
+    if device_of is None:
         raise UserError(f"backend {backend.name!r} computes on one device; jax does on several")
-    return on(device)
+    return device_of(device)
 
 
 @functools.lru_cache(maxsize=1)

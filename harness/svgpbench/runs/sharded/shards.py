@@ -47,12 +47,12 @@ def shards_of(path: Path, rows: int) -> list[Shard]:
     """
     found: list[Shard] = []
     with _opened(path) as file:
-        sizes = [file.metadata.row_group(at).num_rows for at in range(file.num_row_groups)]
+        sizes = [file.metadata.row_group(index).num_rows for index in range(file.num_row_groups)]
     held: list[int] = []
-    for at in range(len(sizes)):
-        held.append(at)
+    for index in range(len(sizes)):
+        held.append(index)
         total = sum(sizes[one] for one in held)
-        if total >= rows or (at == len(sizes) - 1 and total):
+        if total >= rows or (index == len(sizes) - 1 and total):
             found.append(Shard(str(path), tuple(held), total))
             held = []
     if not found:
@@ -90,8 +90,8 @@ def read(shard: Shard, columns: Columns) -> tuple[Floats, Floats]:
         table = file.read_row_groups(list(shard.groups), columns=names, use_threads=False)
     rows = np.stack([_numbers(table.column(name)) for name in names], axis=-1)
     if not np.isfinite(rows).all():
-        at = int(np.argmin(np.isfinite(rows).all(axis=0)))
-        raise UserError(f"{shard.path}: column {names[at]!r} holds NaN or infinity")
+        index = int(np.argmin(np.isfinite(rows).all(axis=0)))
+        raise UserError(f"{shard.path}: column {names[index]!r} holds NaN or infinity")
     return rows[:, :-1], rows[:, -1]
 
 

@@ -51,7 +51,7 @@ class OnDevices(Workers):
         arguments: tuple[Any, ...],
         add: Callable[[T, T], T],
     ) -> T:
-        placed = [replace(shard, device=at % self.count) for at, shard in enumerate(shards)]
+        placed = [replace(shard, device=index % self.count) for index, shard in enumerate(shards)]
         with ThreadPoolExecutor(self.count) as pool:
             parts = list(pool.map(lambda shard: function(shard, *arguments), placed))
         return in_pairs(parts, add)
