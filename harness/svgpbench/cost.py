@@ -199,8 +199,8 @@ class _Counted:
         return Phases(start, e_phase, m_phase, holds + ties, evaluation)
 
     def _flops(self, f: Callable[[], T]) -> tuple[T, int]:
-        found, tally = self.ops.count(f)
-        return found, Tally(*tally).flops
+        result, tally = self.ops.count(f)
+        return result, Tally(*tally).flops
 
     def _by_passes(self) -> Tree:
         """Compute SGPR's bound and its gradient by sums over all rows, as its trainer does."""

@@ -27,7 +27,7 @@ def test_each_cell_is_in_one_shard_whatever_the_order_and_none_is_larger(
 
 def test_shards_of_an_experiment_are_its_cells_in_their_order() -> None:
     cells = resolve(load_experiment("adam2021-fig3"), "quick")
-    parts = [Shard(place, 4).of(cells) for place in range(1, 5)]
+    parts = [Shard(place, 4).select(cells) for place in range(1, 5)]
     found = [[cells.index(cell) for cell in part] for part in parts]
     assert sorted(at for part in found for at in part) == list(range(len(cells)))
     assert all(part == sorted(part) for part in found)

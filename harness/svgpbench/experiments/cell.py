@@ -111,8 +111,8 @@ def drawn_rows(config: CellConfig, ready: Prepared) -> tuple[Inputs, Floats]:
         return ready.X_train, ready.y_train
     if rows > n:
         raise UserError(f"training.rows {rows} exceeds {n} rows")
-    drawn = Stream.TRAINING_ROWS.generator(config.seed).choice(n, rows, replace=False)
-    return np.asarray(ready.X_train[drawn]), ready.y_train[drawn]
+    chosen_rows = Stream.TRAINING_ROWS.generator(config.seed).choice(n, rows, replace=False)
+    return np.asarray(ready.X_train[chosen_rows]), ready.y_train[chosen_rows]
 
 
 def split_rows(data: DataConfig, how: SplitConfig, rows: int) -> Split:

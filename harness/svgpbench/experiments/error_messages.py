@@ -23,10 +23,10 @@ def one_line(
         declared: the content of the file, or of the table at the path `table`.
         table: path of the table in the file; empty for the whole file.
     """
-    found = [(_in_file(detail["loc"], declared), detail) for detail in error.errors()]
+    located = [(_in_file(detail["loc"], declared), detail) for detail in error.errors()]
     # a misspelt key is often also a missing one; one member of a union is often nearer than another
     path, detail = min(
-        found, key=lambda pair: (pair[1]["type"] != "extra_forbidden", -len(pair[0]))
+        located, key=lambda pair: (pair[1]["type"] != "extra_forbidden", -len(pair[0]))
     )
     if detail["type"] == "extra_forbidden":
         return _unknown_key(path, model, table)

@@ -131,15 +131,15 @@ def inducing_options(config: InducingConfig) -> dict[str, Any]:
 
 def essential(whole: CellConfig) -> dict[str, Any]:
     """Return the values of a complete configuration that affect results and differ from their defaults."""
-    found = whole.model_dump(mode="json", exclude=SHOWN_ONLY, exclude_defaults=True)
-    _leave_out_of_kernel(found["kernel"], whole.kernel)
-    _leave_out(found["inducing"], inducing_options(InducingConfig(init=whole.inducing.init)))
+    fields = whole.model_dump(mode="json", exclude=SHOWN_ONLY, exclude_defaults=True)
+    _leave_out_of_kernel(fields["kernel"], whole.kernel)
+    _leave_out(fields["inducing"], inducing_options(InducingConfig(init=whole.inducing.init)))
     bare = likelihood_keys(LikelihoodConfig(name=whole.likelihood.name))
     usual = method_options(whole.method.name)
-    found["method"]["options"] = _unusual(whole.method.options, usual)
+    fields["method"]["options"] = _unusual(whole.method.options, usual)
     keys = _unusual(whole.likelihood.model_dump(mode="json"), bare.model_dump(mode="json"))
-    found["likelihood"] = {"name": whole.likelihood.name} | keys
-    return found
+    fields["likelihood"] = {"name": whole.likelihood.name} | keys
+    return fields
 
 
 def _leave_out_of_kernel(table: dict[str, Any], config: KernelConfig) -> None:

@@ -22,8 +22,12 @@ def shipped_experiments() -> dict[str, Traversable]:
     package = files("svgpbench")
     papers = [folder / "experiments" for folder in (package / "papers").iterdir()]
     folders = [package / "experiments", *(folder for folder in papers if folder.is_dir())]
-    found = [item for folder in folders for item in folder.iterdir() if item.name.endswith(".toml")]
-    return {item.name.removesuffix(".toml"): item for item in sorted(found, key=lambda i: i.name)}
+    toml_files = [
+        item for folder in folders for item in folder.iterdir() if item.name.endswith(".toml")
+    ]
+    return {
+        item.name.removesuffix(".toml"): item for item in sorted(toml_files, key=lambda i: i.name)
+    }
 
 
 def is_file_name(text: str) -> bool:

@@ -212,11 +212,11 @@ def _inducing(
 def _problems(
     experiment: Experiment, size: Preset, names: Sequence[str]
 ) -> Iterator[tuple[Problem, DataConfig]]:
-    known = data_sets_by_name(experiment.data_names)
+    by_name = data_sets_by_name(experiment.data_names)
     for name in names:
-        if name not in known:
-            raise unknown(f"data set of {experiment.name}", name, known)
-    wanted = {data for name in names or size.data or known for data in known[name]}
+        if name not in by_name:
+            raise unknown(f"data set of {experiment.name}", name, by_name)
+    wanted = {data for name in names or size.data or by_name for data in by_name[name]}
     for problem in experiment.problems:
         for data in problem.data:
             if data.title in wanted and _is_where(data, size):

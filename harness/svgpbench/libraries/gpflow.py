@@ -155,21 +155,21 @@ def retraced_e_step(model: Any, rate: float) -> Callable[..., None]:
     The notebook does the same: its compiled loss closure is kept between iterations, its natural-gradient
     step is not.
     """
-    one = e_step(model, rate, tf.function(model.training_loss))
+    natural_step = e_step(model, rate, tf.function(model.training_loss))
 
     def step(X: Any, y: Any) -> None:
-        tf.function(one)(X, y)
+        tf.function(natural_step)(X, y)
 
     return step
 
 
 def e_steps(model: Any, rate: float) -> Callable[..., None]:
     """Return `HELD` natural-gradient steps on one batch."""
-    one = e_step(model, rate)
+    natural_step = e_step(model, rate)
 
     def steps(X: Any, y: Any) -> None:
         for _ in tf.range(HELD):
-            one(X, y)
+            natural_step(X, y)
 
     return steps
 
@@ -472,16 +472,16 @@ def from_gpflow(model: Any, path: str | Path, table: Table | None = None) -> Pat
 
 
 def _likelihood(path: str | Path, w: Whitened) -> Any:
-    given = w.parameters
+    values = w.parameters
     if w.likelihood == "gaussian":
-        return gpflow.likelihoods.Gaussian(variance=given["noise_variance"])
+        return gpflow.likelihoods.Gaussian(variance=values["noise_variance"])
     if w.likelihood == "bernoulli-probit":
-        plain = given["squash"] == OWN_SQUASH
-        return gpflow.likelihoods.Bernoulli() if plain else SquashedProbit(given["squash"])
+        plain = values["squash"] == OWN_SQUASH
+        return gpflow.likelihoods.Bernoulli() if plain else SquashedProbit(values["squash"])
     if w.likelihood == "softmax":
-        made = gpflow.likelihoods.Softmax(int(given["classes"]))
-        made.num_monte_carlo_points = int(given["samples"])
-        return made
+        softmax_likelihood = gpflow.likelihoods.Softmax(int(values["classes"]))
+        softmax_likelihood.num_monte_carlo_points = int(values["samples"])
+        return softmax_likelihood
     raise UserError(f"{path}: likelihood {w.likelihood!r} does not cross to GPflow")
 
 

@@ -286,8 +286,8 @@ class Learner(EM):
 
     def predict(self) -> tuple[Any, Any, Any]:
         """Return `moments` of the current family."""
-        found: tuple[Any, Any, Any] = self.moments_of(*self.at[:2])
-        return found
+        moments: tuple[Any, Any, Any] = self.moments_of(*self.at[:2])
+        return moments
 
     def figure(self, result: Any) -> float:
         """Return the bound after a call."""

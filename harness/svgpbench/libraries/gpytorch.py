@@ -187,9 +187,9 @@ class Model(ZeroMeanGP):
         self.variational_strategy._clear_cache()
         with torch.no_grad():
             f = self(X)
-            found = tuple(x.cpu().reshape(len(X), -1).T.numpy() for x in (f.mean, f.variance))
+            both = tuple(x.cpu().reshape(len(X), -1).T.numpy() for x in (f.mean, f.variance))
         self.train()
-        return found[0], found[1]
+        return both[0], both[1]
 
     def with_compiled_parts(self, step: Call) -> Call:
         """Return the step with kernel and quadrature compiled.
@@ -503,11 +503,11 @@ def to_gpytorch(path: str | Path) -> SVGP:
     """
     w = load_whitened(path)
     model = SVGP(w, _kernel(path, w), _likelihood(path, w))
-    kernel, given = model.covar_module, w.parameters
+    kernel, values = model.covar_module, w.parameters
     kernel.base_kernel.lengthscale = torch.as_tensor(w.lengthscales)
     kernel.outputscale = torch.tensor(w.variance, dtype=torch.float64)
     if w.likelihood == "gaussian":
-        model.likelihood.noise = torch.tensor(given["noise_variance"], dtype=torch.float64)
+        model.likelihood.noise = torch.tensor(values["noise_variance"], dtype=torch.float64)
     return model
 
 

@@ -95,9 +95,9 @@ def whiten(K: Floats, mean: Floats, chol: Floats) -> tuple[Floats, Floats]:
     K includes the jitter. Raises `UserError` if it is not positive definite.
     """
     L = lower_factor(K, "K(Z, Z)")
-    both = np.concatenate([mean[..., None], chol], axis=-1)
-    found = np.asarray(np.linalg.solve(L, both), dtype=np.float64)
-    return found[..., 0], found[..., 1:]
+    stacked = np.concatenate([mean[..., None], chol], axis=-1)
+    solved = np.asarray(np.linalg.solve(L, stacked), dtype=np.float64)
+    return solved[..., 0], solved[..., 1:]
 
 
 def named_kernel(kernel: Any, kinds: Mapping[str, Any]) -> str:
@@ -151,31 +151,31 @@ def save_whitened(whitened: Whitened, path: str | Path) -> Path:
 def load_whitened(path: str | Path) -> Whitened:
     """Return a posterior that `save_whitened` wrote; raises `UserError` for any other file."""
     file = Path(path)
-    text, found = read_numbers(file, FACTS, "exported posterior")
+    text, arrays = read_numbers(file, FACTS, "exported posterior")
     try:
         facts = json.loads(text)
     except ValueError:
         raise UserError(f"{file} holds no exported posterior: its {FACTS!r} are no JSON") from None
-    _check(file, facts, found)
+    _check(file, facts, arrays)
     table = Table(
         tuple(facts["features"]),
-        found["x_mean"],
-        found["x_scale"],
-        float(found["y_mean"]),
-        float(found["y_scale"]),
+        arrays["x_mean"],
+        arrays["x_scale"],
+        float(arrays["y_mean"]),
+        float(arrays["y_scale"]),
         tuple(facts["class_labels"]),
         facts["rows"],
     )
     return Whitened(
         facts["kernel"],
-        float(found["variance"]),
-        found["lengthscales"],
+        float(arrays["variance"]),
+        arrays["lengthscales"],
         facts["likelihood"],
         facts["parameters"],
-        float(found["jitter"]),
-        found["Z"],
-        found["mean"],
-        found["chol"],
+        float(arrays["jitter"]),
+        arrays["Z"],
+        arrays["mean"],
+        arrays["chol"],
         table,
     )
 
@@ -187,11 +187,11 @@ def _check(file: Path, facts: Any, arrays: Mapping[str, npt.NDArray[Any]]) -> No
         raise UserError(f"{file}: {odd[0]!r} is missing from a posterior, or no part of one")
     sizes = {"D": len(facts["features"])}
     for name, axes in SHAPES.items():
-        found = arrays[name]
-        wanted = [sizes.setdefault(axis, size) for axis, size in zip(axes, found.shape)]  # noqa: B905
-        if found.dtype != np.float64 or found.shape != tuple(wanted) or found.ndim != len(axes):
-            raise UserError(f"{file}: {name!r} is {found.dtype} of shape {found.shape}")
-        if not np.isfinite(found).all() or (name in POSITIVE and not (found > 0.0).all()):
+        array = arrays[name]
+        expected = [sizes.setdefault(axis, size) for axis, size in zip(axes, array.shape)]  # noqa: B905
+        if array.dtype != np.float64 or array.shape != tuple(expected) or array.ndim != len(axes):
+            raise UserError(f"{file}: {name!r} is {array.dtype} of shape {array.shape}")
+        if not np.isfinite(array).all() or (name in POSITIVE and not (array > 0.0).all()):
             raise UserError(f"{file}: {name!r} holds NaN, infinity or a scale that is not above 0")
     if not all(sizes.values()) or sizes["l"] not in (1, sizes["D"]):
         raise UserError(f"{file}: {sizes['l']} lengthscales, sizes {sizes}: no model has these")
@@ -217,8 +217,8 @@ def _check_words(file: Path, facts: Any) -> None:
         raise UserError(f"{file}: features and class_labels are no names")
     if facts["rows"] < 0:
         raise UserError(f"{file}: rows is {facts['rows']}")
-    name, given = facts["likelihood"], facts["parameters"]
+    name, parameters = facts["likelihood"], facts["parameters"]
     if name not in LIKELIHOODS:
         raise UserError(f"{file}: likelihood {name!r} is none of {', '.join(LIKELIHOODS)}")
-    if {key: type(x) for key, x in given.items()} != LIKELIHOODS[name]:
-        raise UserError(f"{file}: parameters of {name} are {given}")
+    if {key: type(x) for key, x in parameters.items()} != LIKELIHOODS[name]:
+        raise UserError(f"{file}: parameters of {name} are {parameters}")

@@ -38,14 +38,14 @@ def run_cell(config: CellConfig, checkpoint: Path | None = None, every_s: float 
 
 
 def _facts(config: CellConfig, dataset: Dataset, ready: Prepared, outcome: Outcome) -> Facts:
-    whole = completed(config, dataset)
+    complete = completed(config, dataset)
     return Facts(
-        kernel=whole.kernel,
-        likelihood=whole.likelihood,
-        method=whole.method,
-        functions=whole.inducing.functions,
-        jitter=whole.jitter,
-        seed=whole.seed,
+        kernel=complete.kernel,
+        likelihood=complete.likelihood,
+        method=complete.method,
+        functions=complete.inducing.functions,
+        jitter=complete.jitter,
+        seed=complete.seed,
         n=len(ready.y_train),
         features=dataset.feature_names,
         class_labels=dataset.class_labels,

@@ -43,14 +43,16 @@ def import_posterior(path: str | Path) -> Posterior:
 
     Raises `UserError` if the file is not an exported posterior, or if its kernel is unknown.
     """
-    found = load_whitened(path)
-    likelihood = LikelihoodConfig.model_validate({"name": found.likelihood, **found.parameters})
-    table, ard = found.table, len(found.lengthscales) > 1 or found.Z.shape[1] == 1
+    exchanged = load_whitened(path)
+    likelihood = LikelihoodConfig.model_validate(
+        {"name": exchanged.likelihood, **exchanged.parameters}
+    )
+    table, ard = exchanged.table, len(exchanged.lengthscales) > 1 or exchanged.Z.shape[1] == 1
     facts = Facts(
-        kernel=KernelConfig(name=found.kernel, ard=ard),
+        kernel=KernelConfig(name=exchanged.kernel, ard=ard),
         likelihood=likelihood,
         method=MethodConfig(name="q-svgp", options={"whiten": True}),
-        jitter=found.jitter,
+        jitter=exchanged.jitter,
         seed=0,
         n=table.rows,
         features=table.features,
@@ -58,9 +60,9 @@ def import_posterior(path: str | Path) -> Posterior:
         y_mean=table.y_mean,
         y_scale=table.y_scale,
     )
-    scales = KernelParameters(np.array([found.variance]), found.lengthscales[None])
-    theta = Theta(scales, build_likelihood(likelihood).initial_parameters(), found.Z)
-    state = QState(MeanCholesky(found.mean, found.chol), (), np.zeros(()))
+    scales = KernelParameters(np.array([exchanged.variance]), exchanged.lengthscales[None])
+    theta = Theta(scales, build_likelihood(likelihood).initial_parameters(), exchanged.Z)
+    state = QState(MeanCholesky(exchanged.mean, exchanged.chol), (), np.zeros(()))
     posterior = Posterior(facts, theta, state, table.x_mean, table.x_scale)
     _ = posterior.model  # raises if the kernel is unknown
     return posterior

@@ -71,8 +71,8 @@ def fit(
     Raises:
         UserError: if the model cannot be trained, or if the training fails, with the reason.
     """
-    chosen = _named(likelihood)
-    support = build_likelihood(_checked(LikelihoodConfig, chosen)).support
+    likelihood_table = _named(likelihood)
+    support = build_likelihood(_checked(LikelihoodConfig, likelihood_table)).support
     table, target = _table(X, y, labelled=support in TASKS)
     with tempfile.TemporaryDirectory(prefix="svgpbench-fit-") as folder:
         path = Path(folder) / "table.parquet"
@@ -81,7 +81,7 @@ def fit(
             data=_data(path, target, support),
             split={"kind": "none"},
             kernel=_named(kernel),
-            likelihood=chosen,
+            likelihood=likelihood_table,
             inducing=_inducing(inducing),
             training=dict(training or {}),
             method=_named(method),
@@ -152,8 +152,8 @@ def _data(path: Path, target: str, support: str) -> dict[str, Any]:
 
 
 def _config(**tables: Any) -> CellConfig:
-    found: CellConfig = _checked(CellConfig, tables)
-    return found
+    config: CellConfig = _checked(CellConfig, tables)
+    return config
 
 
 def _checked(model: Any, values: Mapping[str, Any]) -> Any:

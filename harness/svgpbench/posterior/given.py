@@ -31,12 +31,12 @@ def table_of(X: npt.ArrayLike | pd.DataFrame) -> pd.DataFrame:
 
 def columns(X: pd.DataFrame) -> dict[str, Any]:
     """Return the columns of a frame by name as text; raises `UserError` if two share a name."""
-    found: dict[str, Any] = {}
+    by_name: dict[str, Any] = {}
     for index, name in enumerate(map(str, X.columns)):
-        if name in found:
+        if name in by_name:
             raise UserError(f"X has more than one column {name!r}; give each a name of its own")
-        found[name] = X.iloc[:, index]
-    return found
+        by_name[name] = X.iloc[:, index]
+    return by_name
 
 
 def vector(y: npt.ArrayLike, n: int) -> npt.NDArray[Any]:
@@ -58,16 +58,18 @@ def finite(values: Any, what: str) -> Floats:
     try:
         floats = raw.astype(np.float64)
     except (TypeError, ValueError):
-        place, value = next(
-            (index, each) for index, each in np.ndenumerate(raw) if not _is_real(each)
+        position, value = next(
+            (index, item) for index, item in np.ndenumerate(raw) if not _is_real(item)
         )
         raise UserError(
-            f"{_item(what, place)} is {str(value)[:40]!r}, not a number; "
+            f"{_item(what, position)} is {str(value)[:40]!r}, not a number; "
             "encode it as numbers or leave it out"
         ) from None
     if not np.isfinite(floats).all():
-        place = tuple(np.argwhere(~np.isfinite(floats))[0])
-        raise UserError(f"{_item(what, place)} is {floats[place]}; fill in or remove that row")
+        position = tuple(np.argwhere(~np.isfinite(floats))[0])
+        raise UserError(
+            f"{_item(what, position)} is {floats[position]}; fill in or remove that row"
+        )
     return floats
 
 

@@ -58,8 +58,8 @@ def load_posterior(path: str | Path) -> Posterior:
     )
     parameters = blank.model.likelihood.initial_parameters()
     named = named_leaves(parameters, "theta.likelihood")
-    found = iter([_array(file, arrays, name, ()) for name, _ in named])
-    theta = theta._replace(likelihood=rebuild(parameters, found))
+    values = iter([_array(file, arrays, name, ()) for name, _ in named])
+    theta = theta._replace(likelihood=rebuild(parameters, values))
     ops = load_backend("numpy")
     prior = prior_at(ops, blank.model, blank.method, theta)
     like = blank.method.initial_state(ops, prior, blank.model.latents, facts.n)
@@ -112,11 +112,11 @@ def _array(file: Path, arrays: Arrays, name: str, shape: tuple[int, ...]) -> Flo
     """
     if name not in arrays:
         raise UserError(f"{file} holds no posterior of its method: it has no {name!r}")
-    found = arrays[name]
-    fits = found.ndim == len(shape) and all(
-        size == wanted or (wanted == -1 and size > 0)
-        for size, wanted in zip(found.shape, shape, strict=True)
+    array = arrays[name]
+    fits = array.ndim == len(shape) and all(
+        size == expected or (expected == -1 and size > 0)
+        for size, expected in zip(array.shape, shape, strict=True)
     )
-    if not fits or found.dtype != np.float64:
-        raise UserError(f"{file}: {name!r} is {found.dtype} of shape {found.shape}, not {shape}")
-    return found
+    if not fits or array.dtype != np.float64:
+        raise UserError(f"{file}: {name!r} is {array.dtype} of shape {array.shape}, not {shape}")
+    return array

@@ -206,11 +206,11 @@ def _columns(X: npt.ArrayLike | pd.DataFrame, features: Sequence[str]) -> Floats
     Raises `UserError` for a missing column, another shape, or a value that is not finite.
     """
     if isinstance(X, pd.DataFrame):
-        own = columns(X)
+        by_name = columns(X)
         for name in features:
-            if name not in own:
+            if name not in by_name:
                 raise UserError(f"X has no column {name!r}, which the posterior was trained on")
-        rows = np.stack([finite(own[name], f"X[{name!r}]") for name in features], axis=-1)
+        rows = np.stack([finite(by_name[name], f"X[{name!r}]") for name in features], axis=-1)
     else:
         rows = finite(X, "X")
     if rows.ndim != 2 or rows.shape[1] != len(features) or not len(rows):

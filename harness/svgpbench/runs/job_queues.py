@@ -66,8 +66,8 @@ class JobOptions(Strict):
             return cls.model_validate(found)
         except ValidationError as error:
             first = error.errors()[0]
-            said = first["msg"].removeprefix("Value error, ")
-            raise UserError(f"--cluster {first['loc'][0]}: {said}") from None
+            message = first["msg"].removeprefix("Value error, ")
+            raise UserError(f"--cluster {first['loc'][0]}: {message}") from None
 
 
 def job_cluster(queue: Queue, options: JobOptions) -> Any:

@@ -98,8 +98,8 @@ def draw_sample(records: Sequence[Record], count: int, seed: int = 0) -> list[Re
     """Return `count` records drawn by a seed, in their order."""
     if count >= len(records):
         return list(records)
-    chosen = np.random.default_rng(seed).choice(len(records), count, replace=False)
-    return [records[i] for i in sorted(chosen)]
+    indices = np.random.default_rng(seed).choice(len(records), count, replace=False)
+    return [records[i] for i in sorted(indices)]
 
 
 def verdict_on(record: Record, fresh: Record, replicas: Sequence[Record] = ()) -> Verdict:

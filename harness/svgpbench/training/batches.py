@@ -93,12 +93,12 @@ class Batches:
 
     def full(self, inducing: Any) -> Batch:
         """Return all rows, with fresh draws if the likelihood or the method samples."""
-        drawn = self._full
+        batch = self._full
         if self.model.likelihood.samples:
-            drawn = drawn._replace(noise=self._noise(self._noise_draws))
+            batch = batch._replace(noise=self._noise(self._noise_draws))
         if self.method.sampled_points:
-            drawn = drawn._replace(basis_points=self.ops.asarray(self._sampled(inducing)))
-        return drawn
+            batch = batch._replace(basis_points=self.ops.asarray(self._sampled(inducing)))
+        return batch
 
     def sample(self) -> Rows:
         """Draw the row numbers of one batch in random order; all rows if training is full batch."""
@@ -115,11 +115,11 @@ class Batches:
     def minibatches(self, count: int, inducing: Any) -> Batch:
         """Draw `count` batches, each without replacement, stacked on a leading axis."""
         rows = np.stack([self.sample() for _ in range(count)])
-        drawn = self._training_batch(rows, self._noise(self._noise_draws, count))
+        batches = self._training_batch(rows, self._noise(self._noise_draws, count))
         if self.method.sampled_points:
             sampled = np.stack([self._sampled(inducing) for _ in range(count)])
-            drawn = drawn._replace(basis_points=self.ops.asarray(sampled))
-        return drawn
+            batches = batches._replace(basis_points=self.ops.asarray(sampled))
+        return batches
 
     def evaluation(self, inducing: Any = ()) -> Iterator[Batch]:
         """Yield all training rows with the evaluation's noise, in chunks if training is by minibatch."""

@@ -102,5 +102,7 @@ def _rebuilt(layout: dict[str, Any], like: Any, arrays: list[Any], ops: Ops) -> 
     parts = layout["tuple"]
     same = isinstance(like, tuple) and len(like) == len(parts)
     likes = like if same else ((),) * len(parts)
-    made = [_rebuilt(part, one, arrays, ops) for part, one in zip(parts, likes, strict=True)]
-    return type(like)(*made) if same and hasattr(like, "_fields") else tuple(made)
+    rebuilt = [
+        _rebuilt(part, like_part, arrays, ops) for part, like_part in zip(parts, likes, strict=True)
+    ]
+    return type(like)(*rebuilt) if same and hasattr(like, "_fields") else tuple(rebuilt)

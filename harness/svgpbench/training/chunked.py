@@ -52,9 +52,9 @@ def compile_passes(ops: Ops, model: Model, method: SGPR, learn: tuple[str, ...])
 
     def pull(raw: Theta, batch: Batch, cotangent: Sums) -> Tree:
         def pairing(parts: Tree) -> Array:
-            moved = replace_trainable(raw, learn, parts)
-            p = prior_at(ops, model, method, constrain(ops, moved))
-            pairs = zip(leaves(cotangent), leaves(sums_at(moved, p, batch)), strict=True)
+            new_raw = replace_trainable(raw, learn, parts)
+            p = prior_at(ops, model, method, constrain(ops, new_raw))
+            pairs = zip(leaves(cotangent), leaves(sums_at(new_raw, p, batch)), strict=True)
             return sum((ops.sum(g * t) for g, t in pairs), ops.zeros(()))
 
         return ops.value_and_grad(pairing)(trainable_part(raw, learn))[1]

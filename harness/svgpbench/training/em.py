@@ -258,8 +258,8 @@ class Trainer:
             tree_map(ops.to_numpy, self.steps.predict(state.raw, state.prior, state.q, chunk))
             for chunk in self.batches.test_chunks(state.raw.inducing)
         ]
-        whole = tree_map(lambda *xs: np.concatenate(xs, axis=-1, dtype=np.float64), *predicted)
-        return scores(self.model.likelihood.task, whole, d.y_test, d.y_scale)
+        all_rows = tree_map(lambda *xs: np.concatenate(xs, axis=-1, dtype=np.float64), *predicted)
+        return scores(self.model.likelihood.task, all_rows, d.y_test, d.y_scale)
 
     def step_control(self, state: TrainState) -> dict[str, int]:
         """Return the halvings of the E-step's rate so far, and the training rows with β < 0 if possible."""
@@ -304,7 +304,7 @@ class Trainer:
         If it stops early, the remaining trace points have its last θ. SciPy cannot resume an ascent, so a
         resumed run replays the evaluations that an earlier process made.
         """
-        s, taken, begun = self.settings, 0, self.state.raw
+        s, iterations, start = self.settings, 0, self.state.raw
         self.resume_from(checkpoint)
         if self.state.iteration == s.em_iterations or self.state.failed:
             return
@@ -321,19 +321,19 @@ class Trainer:
             since = self.clock()
 
         def on_iteration(raw: Theta) -> None:
-            nonlocal taken
-            taken += 1
-            if taken % s.m_steps == 0 and taken // s.m_steps >= self.state.iteration:
+            nonlocal iterations
+            iterations += 1
+            if iterations % s.m_steps == 0 and iterations // s.m_steps >= self.state.iteration:
                 point(raw)
 
         try:
             if not self.state.iteration:
-                point(begun)
+                point(start)
             climbed, objective = (
                 (s.em_iterations - 1) * s.m_steps,
                 self.collapsed_objective(self.state),
             )
-            last = self.maximise(begun, objective, climbed, on_iteration, evaluations)
+            last = self.maximise(start, objective, climbed, on_iteration, evaluations)
             while self.state.iteration < s.em_iterations:
                 point(last)
         except _StoppedError:

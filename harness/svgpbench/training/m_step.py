@@ -82,8 +82,8 @@ class MStep:
         """Return the objective [] and its gradient, by autodiff through the whole bound."""
 
         def objective(parts: Tree) -> Array:
-            moved = replace_trainable(raw, self.learn, parts)
-            return m_objective(self.ops, self.model, self.method, moved, invariant, batch, scale)
+            new_raw = replace_trainable(raw, self.learn, parts)
+            return m_objective(self.ops, self.model, self.method, new_raw, invariant, batch, scale)
 
         return self.ops.value_and_grad(objective)(trainable_part(raw, self.learn))
 

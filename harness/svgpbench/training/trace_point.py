@@ -35,7 +35,7 @@ def scores(task: str, predicted: Predicted, y: Floats, y_scale: float) -> dict[s
         }
     rmse = float(np.sqrt(np.mean((guess - y) ** 2)))
     mae = float(np.mean(np.abs(guess - y)))
-    found = {
+    metrics = {
         "nlpd": nlpd,
         "nlpd_original": nlpd + float(np.log(y_scale)),
         "rmse": rmse,
@@ -45,7 +45,7 @@ def scores(task: str, predicted: Predicted, y: Floats, y_scale: float) -> dict[s
         "nmae": _relative(mae, float(np.mean(np.abs(y - np.mean(y))))),
     }
     # these need only a mean and a variance; for heavier tails or counts they would be wrong
-    return found if isinstance(variance, tuple) else found | gaussian_scores(guess, variance, y)
+    return metrics if isinstance(variance, tuple) else metrics | gaussian_scores(guess, variance, y)
 
 
 def _relative(error: float, spread: float) -> float:
@@ -89,8 +89,8 @@ def expected_calibration_error(p: Floats, y: Floats) -> float:
     classes = p if p.ndim == 2 else np.stack([1.0 - p, p])
     confidence, right = np.max(classes, axis=0), np.argmax(classes, axis=0) == y
     # bins (0, 1/15], (1/15, 2/15], …; rounding may carry a probability past 1
-    place = np.clip(np.nan_to_num(np.ceil(confidence * CALIBRATION_BINS)), 0, CALIBRATION_BINS)
-    gaps = np.bincount(place.astype(int), weights=right - confidence)
+    bins = np.clip(np.nan_to_num(np.ceil(confidence * CALIBRATION_BINS)), 0, CALIBRATION_BINS)
+    gaps = np.bincount(bins.astype(int), weights=right - confidence)
     return float(np.sum(np.abs(gaps)) / len(y))
 
 
@@ -100,10 +100,10 @@ def hyperparameters(theta: Theta) -> dict[str, float]:
     The lengthscales, of all parts of a compound kernel, are given by their minimum, geometric mean and
     maximum. The variance is that of the first part.
     """
-    found = leaves(theta.kernel)  # variance [Q] and lengthscales [Q, D] of each part
-    lengthscales = np.concatenate([np.ravel(x) for x in found[1::2]]).astype(np.float64)
+    parameters = leaves(theta.kernel)  # variance [Q] and lengthscales [Q, D] of each part
+    lengthscales = np.concatenate([np.ravel(x) for x in parameters[1::2]]).astype(np.float64)
     rows = {
-        "variance": float(np.ravel(found[0])[0]),
+        "variance": float(np.ravel(parameters[0])[0]),
         "lengthscale_min": float(lengthscales.min()),
         "lengthscale_mean": float(np.exp(np.mean(np.log(lengthscales)))),
         "lengthscale_max": float(lengthscales.max()),

@@ -57,21 +57,21 @@ def axes() -> dict[str, list[str]]:
 
     Raises `UserError` for an entry of another form, an unknown axis or an unknown value.
     """
-    asked = os.environ.get(VARIABLE, "").strip()
-    if asked == "full":
+    selection = os.environ.get(VARIABLE, "").strip()
+    if selection == "full":
         return {name: list(values) for name, values in full().items()}
-    known = {**full(), "problem": tuple(SHAPES)}
+    known_values = {**full(), "problem": tuple(SHAPES)}
     out = {name: list(values) for name, values in small().items()}
-    for part in filter(None, map(str.strip, asked.split(";"))):
+    for part in filter(None, map(str.strip, selection.split(";"))):
         name, equals, values = (word.strip() for word in part.partition("="))
         if not equals:
             raise UserError(
                 f"{VARIABLE}: {part!r} is not AXIS=VALUE,VALUE; or write {VARIABLE}=full"
             )
-        if name not in known:
-            raise unknown(f"axis of {VARIABLE}", name, known)
+        if name not in known_values:
+            raise unknown(f"axis of {VARIABLE}", name, known_values)
         out[name] = [value.strip() for value in values.split(",")]
         for value in out[name]:
-            if value not in known[name]:
-                raise unknown(f"{name} of {VARIABLE}", value, known[name])
+            if value not in known_values[name]:
+                raise unknown(f"{name} of {VARIABLE}", value, known_values[name])
     return out

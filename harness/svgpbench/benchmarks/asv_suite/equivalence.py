@@ -28,12 +28,12 @@ def reference_elsewhere(problem: str, method: str, step: str) -> float:
 
     The memory of this process is measured. The figure is cached in a file of the current folder.
     """
-    kept = Path(f"{problem} {method} {step}.json")
-    if not kept.exists():
+    cache_file = Path(f"{problem} {method} {step}.json")
+    if not cache_file.exists():
         command = (sys.executable, __file__, problem, method, step)
         done = subprocess.run(command, check=True, capture_output=True, text=True)
-        kept.write_text(done.stdout, encoding="utf-8")
-    return float(json.loads(kept.read_text(encoding="utf-8")))
+        cache_file.write_text(done.stdout, encoding="utf-8")
+    return float(json.loads(cache_file.read_text(encoding="utf-8")))
 
 
 def why_not_timed(figure: float, expected: float, dtype: str) -> str:

@@ -82,13 +82,13 @@ def floor_ratio(
     the step cannot be counted.
     """
     _, case = first_call(step, backend, method, problem, dtype, device)
-    made = make_problem(problem)
+    built = make_problem(problem)
     try:
-        work = work_of(made, method, step)
+        work = work_of(built, method, step)
     except (UserError, NotImplementedError) as error:
         raise NotImplementedError(f"no floor: {error}") from None
-    rows = max(len(made.y), len(made.y_new))
-    sizes = Sizes(len(made.Z), rows, made.model().latents)
+    rows = max(len(built.y), len(built.y_new))
+    sizes = Sizes(len(built.Z), rows, built.model().latents)
     rates = best_of([measure_ops(case.ops, sizes), measure_blas(sizes, threads())])
     return timing.warm_up(case.call) / STEPS[step] / least_seconds(work, rates)
 

@@ -71,8 +71,8 @@ class Plan(Strict):
     def points(self) -> tuple[Point, ...]:
         """All points: the centre, then the first value of every cut, the second of every cut, and so on."""
         turns = zip_longest(*([(axis, value) for value in values] for axis, values in self.cuts))
-        moved = [cut for turn in turns for cut in turn if cut is not None]
-        return (self.centre, *(self.centre.model_copy(update=dict([cut])) for cut in moved))
+        in_turn = [cut for turn in turns for cut in turn if cut is not None]
+        return (self.centre, *(self.centre.model_copy(update=dict([cut])) for cut in in_turn))
 
     @property
     def most_inducing(self) -> int:

@@ -85,7 +85,7 @@ def make_arrays(plan: Plan, name: str, seed: int) -> Arrays:
     ready, model, theta = start_of(name, problem, plan.most_inducing, plan.checked_rows, seed)
     y, likelihood = ready.y_train, model.likelihood
     n, b = len(y), problem.batch_size
-    draws = Stream.STABILITY.generator(seed)
+    rng = Stream.STABILITY.generator(seed)
     return {
         "likelihood": likelihood.name,
         "options": problem.likelihood.model_dump_json(exclude={"name"}),
@@ -93,9 +93,9 @@ def make_arrays(plan: Plan, name: str, seed: int) -> Arrays:
         "X": np.asarray(ready.X_train),
         "y": y,
         "Z": theta.inducing,
-        "rows": np.stack([draws.choice(n, b, replace=False) for _ in range(plan.steps)]),
-        "checked": draws.choice(n, plan.checked_rows, replace=False),
-        "noise": draws.standard_normal((plan.steps + 1, likelihood.samples, model.latents)),
+        "rows": np.stack([rng.choice(n, b, replace=False) for _ in range(plan.steps)]),
+        "checked": rng.choice(n, plan.checked_rows, replace=False),
+        "noise": rng.standard_normal((plan.steps + 1, likelihood.samples, model.latents)),
         "lengthscales": theta.kernel.lengthscales[0, 0],
         "variance": theta.kernel.variance[0],
         "noise_variance": getattr(theta.likelihood, "noise_variance", 0.0),

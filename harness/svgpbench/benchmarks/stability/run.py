@@ -98,8 +98,8 @@ def run_cell(
     try:
         process.send(json.dumps(request))
         while not last.keys() & {"lived", "died"}:
-            left = limit_s - (time.monotonic() - began)
-            last |= json.loads(process.line(max(left, 0.0)))
+            remaining_s = limit_s - (time.monotonic() - began)
+            last |= json.loads(process.line(max(remaining_s, 0.0)))
         end, message = cause(last)
     except TimeoutError:
         process.kill()

@@ -64,8 +64,8 @@ def one_line(error: Exception) -> str:
     TensorFlow's first line ends in a colon, and a traceback lies between it and the last line.
     """
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
-    said = [line for line in lines if not line.startswith("[[")]
-    line = said[-1] if lines[0].endswith(":") and said else lines[0]
+    kept_lines = [line for line in lines if not line.startswith("[[")]
+    line = kept_lines[-1] if lines[0].endswith(":") and kept_lines else lines[0]
     return f"{type(error).__name__}: {line}"[:200]
 
 

@@ -82,8 +82,8 @@ def prepare_race(plan: Plan, name: str, seed: int) -> Prepared:
     ready, model, theta = start_of(name, race, race.inducing, plan.checked_rows, seed)
     X, y, likelihood = np.asarray(ready.X_train), np.asarray(ready.y_train), model.likelihood
     new = np.random.default_rng(0).permutation(len(ready.y_test))[: plan.test_rows]
-    own = Stream.TIME_TO_TARGET.generator(seed)
-    noise = own.standard_normal(
+    rng = Stream.TIME_TO_TARGET.generator(seed)
+    noise = rng.standard_normal(
         (1 + SETS * bool(likelihood.samples), likelihood.samples, model.latents)
     )
     return Prepared(
@@ -100,7 +100,7 @@ def prepare_race(plan: Plan, name: str, seed: int) -> Prepared:
             "noise_variance": getattr(theta.likelihood, "noise_variance", 0.0),
             "squash": SQUASH,
             "jitter": plan.jitter,
-            "rows": minibatches(len(y), race.batch_size, own),
+            "rows": minibatches(len(y), race.batch_size, rng),
             "checked": np.random.default_rng(1).choice(len(y), plan.checked_rows, replace=False),
             "noise": noise[0],
             "draws": noise[1:] if likelihood.samples else noise,
@@ -136,13 +136,13 @@ def _refuse(name: str, race: Race) -> None:
         raise UserError(f"problem {name!r}: the peers have squash = {SQUASH:g}")
 
 
-def minibatches(n: int, size: int, draws: np.random.Generator) -> npt.NDArray[np.int32]:
+def minibatches(n: int, size: int, rng: np.random.Generator) -> npt.NDArray[np.int32]:
     """Draw the rows [minibatches, b] of `EPOCHS` epochs.
 
     Each epoch is a permutation of the data without the incomplete last minibatch.
     """
     count = n // size
-    epochs = [draws.permutation(n)[: count * size].reshape(count, size) for _ in range(EPOCHS)]
+    epochs = [rng.permutation(n)[: count * size].reshape(count, size) for _ in range(EPOCHS)]
     return np.concatenate(epochs).astype(np.int32)
 
 

@@ -197,8 +197,8 @@ def build_case(ops: Ops, problem: Problem, method_title: str, step: str) -> Case
         return case
 
     def as_peers() -> float:
-        theirs = _Start(ops, problem, method_title, problem.model_of_peers()).case(step)
-        return theirs.figure(theirs.call())
+        peer_case = _Start(ops, problem, method_title, problem.model_of_peers()).case(step)
+        return peer_case.figure(peer_case.call())
 
     return replace(case, as_peers=as_peers)
 

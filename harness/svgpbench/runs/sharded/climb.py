@@ -88,11 +88,11 @@ def climb(
     return ShardedRun(theta, state, units, rows, tuple(done))
 
 
-def _units(found: Moments, model: Model) -> Units:
+def _units(moments_of_rows: Moments, model: Model) -> Units:
     """Return standard units; targets that are not real-valued are not scaled."""
-    spread = np.sqrt(found.squares / found.rows)
-    constant = spread <= 1e-12 * np.maximum(1.0, np.abs(found.mean))
-    centre, scale = found.mean.copy(), np.where(constant, 1.0, spread)
+    spread = np.sqrt(moments_of_rows.squares / moments_of_rows.rows)
+    constant = spread <= 1e-12 * np.maximum(1.0, np.abs(moments_of_rows.mean))
+    centre, scale = moments_of_rows.mean.copy(), np.where(constant, 1.0, spread)
     if model.likelihood.support != "real":
         centre[-1], scale[-1] = 0.0, 1.0
     return Units(centre, scale)

@@ -45,19 +45,19 @@ def shards_of(path: Path, rows: int) -> list[Shard]:
 
     Raises `UserError` if the file is not a Parquet table or has no rows.
     """
-    found: list[Shard] = []
+    shards: list[Shard] = []
     with _opened(path) as file:
         sizes = [file.metadata.row_group(index).num_rows for index in range(file.num_row_groups)]
-    held: list[int] = []
+    groups: list[int] = []
     for index in range(len(sizes)):
-        held.append(index)
-        total = sum(sizes[one] for one in held)
+        groups.append(index)
+        total = sum(sizes[group] for group in groups)
         if total >= rows or (index == len(sizes) - 1 and total):
-            found.append(Shard(str(path), tuple(held), total))
-            held = []
-    if not found:
+            shards.append(Shard(str(path), tuple(groups), total))
+            groups = []
+    if not shards:
         raise UserError(f"{path} has no rows")
-    return found
+    return shards
 
 
 def columns_of(path: Path, target: str, features: Sequence[str] = ()) -> Columns:
@@ -70,14 +70,14 @@ def columns_of(path: Path, target: str, features: Sequence[str] = ()) -> Columns
     for name in (target, *features):
         if name not in schema.names:
             raise unknown(f"column of {path}", name, schema.names)
-    chosen = tuple(features) or tuple(name for name in schema.names if name != target)
+    chosen_features = tuple(features) or tuple(name for name in schema.names if name != target)
     import pyarrow.types as kinds
 
-    for name in (*chosen, target):
+    for name in (*chosen_features, target):
         kind = schema.field(name).type
         if not (kinds.is_floating(kind) or kinds.is_integer(kind) or kinds.is_boolean(kind)):
             raise UserError(f"{path}: column {name!r} holds {kind}, not numbers")
-    return Columns(chosen, target)
+    return Columns(chosen_features, target)
 
 
 def read(shard: Shard, columns: Columns) -> tuple[Floats, Floats]:

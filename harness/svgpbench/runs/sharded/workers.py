@@ -25,8 +25,8 @@ class Workers:
         """Return the sum of function(shard, *arguments) over all shards; its errors are raised here."""
         shared = self._share(arguments)
         parts = (self._call(function, shard, *shared) for shard in shards)
-        found: T = self._fetch(in_pairs(parts, lambda a, b: self._call(add, a, b)))
-        return found
+        result: T = self._fetch(in_pairs(parts, lambda a, b: self._call(add, a, b)))
+        return result
 
     def _share(self, arguments: tuple[Any, ...]) -> Sequence[Any]:
         return arguments

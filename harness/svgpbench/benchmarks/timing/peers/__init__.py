@@ -45,28 +45,28 @@ def locate_peers(
         UserError: for an unknown peer, a Python that is missing or lacks the peer, an environment that
             cannot be made, and two candidates of one version.
     """
-    found: dict[str, Located] = {}
-    for given in _provided(python) if names is None else names:
-        name, _, candidate = given.partition("@")
+    located: dict[str, Located] = {}
+    for request in _provided(python) if names is None else names:
+        name, _, candidate = request.partition("@")
         peer: Peer = load(PEERS, name)
-        if name not in found:
-            found[name] = Located(peer, _python_of(name, peer, python, tell))
+        if name not in located:
+            located[name] = Located(peer, _python_of(name, peer, python, tell))
         if candidate:
-            made = make_candidate(name, peer, candidate, tell)
-            label = f"{name}@{_version(peer, made, f'--peer {given}')}"
-            if label in found:
+            candidate_python = make_candidate(name, peer, candidate, tell)
+            label = f"{name}@{_version(peer, candidate_python, f'--peer {request}')}"
+            if label in located:
                 raise UserError(
-                    f"--peer {given}: another candidate is {label} too; give it a version"
+                    f"--peer {request}: another candidate is {label} too; give it a version"
                 )
-            found[label] = Located(peer, made)
-    return found
+            located[label] = Located(peer, candidate_python)
+    return located
 
 
 def peer_python(name: str) -> str | None:
     """Return the Python of a peer's variable or of an existing environment, or None. Makes nothing."""
     peer: Peer = load(PEERS, name)
-    made = find_environment(name, peer.requirements)
-    return os.environ.get(peer.variable) or (str(made) if made else None)
+    environment = find_environment(name, peer.requirements)
+    return os.environ.get(peer.variable) or (str(environment) if environment else None)
 
 
 def _provided(python: str | None) -> list[str]:
@@ -80,10 +80,10 @@ def _provided(python: str | None) -> list[str]:
 
 
 def _python_of(name: str, peer: Peer, python: str | None, tell: Tell) -> Path:
-    given = python or os.environ.get(peer.variable)
-    if not given:
+    named = python or os.environ.get(peer.variable)
+    if not named:
         return make_environment(name, peer.requirements, tell)
-    return check_python(peer, given, "--peer-python" if python else peer.variable)
+    return check_python(peer, named, "--peer-python" if python else peer.variable)
 
 
 def check_python(peer: Peer, given: str, origin: str) -> Path:

@@ -32,7 +32,7 @@ def _digest(path: Path) -> str:
     """
     if path.is_file():
         return hashlib.sha256(path.read_bytes()).hexdigest()
-    told = []
+    entries = []
     for file in sorted(path.rglob("*")):
         inside = file.relative_to(path)
         if (
@@ -41,8 +41,8 @@ def _digest(path: Path) -> str:
             and ".egg-info" not in str(inside)
         ):
             status = file.stat()
-            told.append(f"{inside} {status.st_size} {status.st_mtime_ns}")
-    return hashlib.sha256("\n".join(told).encode()).hexdigest()
+            entries.append(f"{inside} {status.st_size} {status.st_mtime_ns}")
+    return hashlib.sha256("\n".join(entries).encode()).hexdigest()
 
 
 def _distribution(requirement: str) -> str:
