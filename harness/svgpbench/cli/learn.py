@@ -23,7 +23,7 @@ from svgpbench.benchmarks.time_to_target.plan import (
 )
 from svgpbench.benchmarks.time_to_target.records import Record
 from svgpbench.benchmarks.time_to_target.tables import end_table, notes, search_table, target_table
-from svgpbench.benchmarks.time_to_target.training import Place, Trainer
+from svgpbench.benchmarks.time_to_target.training import Resources, Trainer
 from svgpbench.benchmarks.timing.cases import timed_method
 from svgpbench.benchmarks.timing.compare import MAX_OTHER_CORES
 from svgpbench.benchmarks.timing.peers import known_peers, locate_peers, peer_python
@@ -142,7 +142,7 @@ def _run(
     peers = locate_peers([name for name in libraries if name != OURS], tell=tell)
     with (
         timing_cores(limits.threads) as cores,
-        Trainer(plan, Place(peers, limits.threads, cores)) as trainer,
+        Trainer(plan, Resources(peers, limits.threads, cores)) as trainer,
     ):
 
         def execute(run: Run) -> Record:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from svgpbench.benchmarks.time_to_target.plan import OURS, Contestant, Plan, RatePair, Run
-from svgpbench.benchmarks.time_to_target.training import Place, Trainer
+from svgpbench.benchmarks.time_to_target.training import Resources, Trainer
 from svgpbench.benchmarks.timing.peers import Located, Peer
 
 FAKE = Contestant("fake", "m")
@@ -119,5 +119,5 @@ def fake_trainer(plan: Plan, folder: Path, script: str = SCRIPT) -> Iterator[Tra
     path = folder / "script.py"
     path.write_text(script)
     located = Located(Peer("p", "p", (), path, {"m": "m"}, "P"), Path(sys.executable))
-    with Trainer(plan, Place({"fake": located}, 1, ())) as trainer:
+    with Trainer(plan, Resources({"fake": located}, 1, ())) as trainer:
         yield trainer

@@ -26,7 +26,7 @@ SCRIPT = Path(__file__).with_name("ours.py")
 ENDLESS = 1 << 60
 
 
-class Place(NamedTuple):
+class Resources(NamedTuple):
     """Resources of runs: the available peers, and the threads and cores of each process."""
 
     peers: Mapping[str, Located]
@@ -46,8 +46,8 @@ class Place(NamedTuple):
 class Trainer:
     """Trainer of a plan's runs, one at a time. As a context manager, it removes its temporary files."""
 
-    def __init__(self, plan: Plan, place: Place) -> None:
-        self.plan, self.place = plan, place
+    def __init__(self, plan: Plan, resources: Resources) -> None:
+        self.plan, self.resources = plan, resources
         self._folder = tempfile.TemporaryDirectory()
         self._ready: tuple[str, int, Prepared] | None = None
 
@@ -68,7 +68,7 @@ class Trainer:
         save_arrays(race.of_run(run.rates, run.search), self._file("run"))
         record, looks = Record(run, DONE), []
         loads: list[Load] = []
-        with self.place.process(run) as process:
+        with self.resources.process(run) as process:
             try:
                 process.wait_until_ready()
                 begun = process.ask(self._request(run))
@@ -81,9 +81,9 @@ class Trainer:
                 for until_s in [run.seconds] if run.search else self.plan.looks(run.seconds):
                     most = self.plan.iterations or ENDLESS
                     request = {"do": "advance", "until_s": until_s, "iterations": most}
-                    at, load = process.ask_metered(request)
+                    totals, load = process.ask_metered(request)
                     loads.append(load)
-                    look = self._look(process, at, run.search, race)
+                    look = self._evaluate(process, totals, run.search, race)
                     if not math.isfinite(look.elbo) or not math.isfinite(look.nlpd or 0.0):
                         what = "the bound" if not math.isfinite(look.elbo) else "the NLPD"
                         raise ProcessFailed(f"{what} is not finite by iteration {look.iterations}")
@@ -97,8 +97,8 @@ class Trainer:
         other_cores = round(together(loads).other_cores, 3)
         return record._replace(looks=tuple(looks), other_cores=other_cores)
 
-    def _look(
-        self, process: TimedProcess, at: Mapping[str, Any], search: bool, race: Prepared
+    def _evaluate(
+        self, process: TimedProcess, totals: Mapping[str, Any], search: bool, race: Prepared
     ) -> Look:
         into = "" if search else str(self._file("predicted"))
         elbo = process.ask({"do": "look", "into": into})["elbo"]
@@ -106,7 +106,7 @@ class Trainer:
         if into:
             with np.load(into, allow_pickle=False) as predicted:
                 nlpd = race.judge.nlpd(predicted)
-        return Look(at["seconds"], at["iterations"], elbo, nlpd)
+        return Look(totals["seconds"], totals["iterations"], elbo, nlpd)
 
     def _request(self, run: Run) -> dict[str, Any]:
         files = {name: str(self._file(name)) for name in ("problem", "run")}
