@@ -95,7 +95,7 @@ def pages() -> Facts:
 def readme() -> Facts:
     """Return the README's table, as its command prints it."""
     shown = svgpbench(
-        "table", "adam2021-fig3", "--preset", "paper", "--results", "results", "--format", "csv"
+        "table", "adam2021-fig3", "--preset", "paper", "--results", "results", "--csv"
     )
     return {"adam2021-fig3": digest(shown)}
 

@@ -39,7 +39,10 @@ def advise_command(
     ] = None,
     *,
     target: Annotated[
-        list[str] | None, typer.Option("--target", metavar="COLUMN", help="Of a file of your own.")
+        list[str] | None,
+        typer.Option(
+            "--target", metavar="COLUMN", help="Column to predict, in a file of your own."
+        ),
     ] = None,
     task: OwnTask = None,
     n: Annotated[
@@ -50,18 +53,26 @@ def advise_command(
         int | None, typer.Option("--M", min=1, help="Inducing points; any by default.")
     ] = None,
     likelihood: Annotated[
-        str | None, typer.Option("--likelihood", help="That of the task by default.")
+        str | None,
+        typer.Option("--likelihood", help="Likelihood; the usual one of the task by default."),
     ] = None,
-    metric: Annotated[str, typer.Option("--metric", help="What to judge by.")] = "nlpd",
+    metric: Annotated[
+        str, typer.Option("--metric", help="Metric by which methods are compared.")
+    ] = "nlpd",
     within: Annotated[
-        float, typer.Option("--within", metavar="FACTOR", help="How far N, D and M may be.")
+        float,
+        typer.Option(
+            "--within",
+            metavar="FACTOR",
+            help="Largest factor between your N, D and M and those of a record.",
+        ),
     ] = 3.0,
     experiment: Annotated[
         list[str] | None,
         typer.Option(
             "--experiment",
             metavar="FILE",
-            help="Your own experiment file whose records are here: it says whether rates were searched.",
+            help="Experiment file of your own that says whether rates were searched.",
         ),
     ] = None,
     results: ResultsFolder = RESULTS,

@@ -44,16 +44,20 @@ def claims_command(
     ] = None,
     *,
     paper: Annotated[
-        str | None, typer.Option("--paper", metavar="NAME", help="Those of one paper.")
+        str | None, typer.Option("--paper", metavar="NAME", help="Name of a paper; all by default.")
     ] = None,
     contradictory: Annotated[
-        bool, typer.Option("--contradictions", help="Where the papers contradict one another.")
+        bool, typer.Option("--contradictions", help="Show the contradictions between papers.")
     ] = False,
     of_artefacts: Annotated[
-        bool, typer.Option("--artefacts", help="What each artefact took and what rests on it.")
+        bool,
+        typer.Option(
+            "--artefacts", help="Show the cost of each artefact and the claims that need it."
+        ),
     ] = False,
     of_release: Annotated[
-        bool, typer.Option("--released", help="The grades that came with this version.")
+        bool,
+        typer.Option("--released", help="Show the grades that were shipped with this version."),
     ] = False,
     results: ResultsFolder = RESULTS,
     as_json: AsJson = False,

@@ -29,14 +29,21 @@ def collect_command(
     ] = None,
     into: Annotated[
         Path | None,
-        typer.Option("--into", metavar="RESULTS", help="A folder; a Parquet file an experiment."),
+        typer.Option(
+            "--into",
+            metavar="RESULTS",
+            help="Folder of records to write, one Parquet file per experiment.",
+        ),
     ] = None,
     traces: Annotated[
-        bool, typer.Option("--traces", help="A row a trace point in place of a row a cell.")
+        bool,
+        typer.Option("--traces", help="Write one row per traced point instead of one per cell."),
     ] = False,
     keep: Annotated[
         Keep | None,
-        typer.Option("--keep", help="Of records of one cell with different numbers, the newer."),
+        typer.Option(
+            "--keep", help="Record to keep if two records of a cell have different numbers."
+        ),
     ] = None,
 ) -> None:
     """Put the records of several folders into one table, or into one folder."""

@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 
 def compare_command(
     first: Annotated[str, typer.Argument(metavar="A", help="A method, a backend or a folder.")],
-    second: Annotated[str, typer.Argument(metavar="B", help="What A is held against.")],
+    second: Annotated[
+        str,
+        typer.Argument(metavar="B", help="The method, backend or folder that A is compared with."),
+    ],
     *,
     experiment: Annotated[
         str | None,

@@ -29,7 +29,9 @@ def cost_command(
     *,
     option: Annotated[
         list[str] | None,
-        typer.Option("--option", metavar="KEY=VALUE", help="Of the method; repeat for several."),
+        typer.Option(
+            "--option", metavar="KEY=VALUE", help="Option of the method; repeat for several."
+        ),
     ] = None,
     n: Annotated[int, typer.Option("--n", help="Rows of the data.")] = 10_000,
     batch: Annotated[

@@ -30,7 +30,7 @@ def doctor_command(
         typer.Option(
             "--compare",
             metavar="RECORD",
-            help="How this differs from where a record (.json, id) was made.",
+            help="Show how this machine differs from that of a record (.json or id).",
         ),
     ] = None,
     lock: Annotated[
@@ -38,7 +38,7 @@ def doctor_command(
         typer.Option(
             "--lock",
             metavar="RECORD",
-            help="What was installed where a record was made, as pip's requirements.",
+            help="Print the packages that a record was made with, as a requirements file.",
         ),
     ] = None,
     results: ResultsFolder = RESULTS,

@@ -41,11 +41,13 @@ def fetch_command(
     ] = None,
     cache: Annotated[
         Path | None,
-        typer.Option("--cache", metavar="DIR", help="Where files go. SVGPBENCH_DATA by default."),
+        typer.Option(
+            "--cache", metavar="DIR", help="Folder of downloaded files; SVGPBENCH_DATA by default."
+        ),
     ] = None,
     downloads: Annotated[
         list[Path] | None,
-        typer.Option("--from", metavar="FILE", help="What you downloaded for NAME yourself."),
+        typer.Option("--from", metavar="FILE", help="File that you downloaded for NAME yourself."),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List, download nothing.")] = False,
     as_json: AsJson = False,

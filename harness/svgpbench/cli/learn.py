@@ -58,7 +58,7 @@ def learn_command(
     backend: Backends = None,
     seconds: Annotated[
         float | None,
-        typer.Option("--seconds", min=0.01, help="Of training, at most, a run: to try it."),
+        typer.Option("--seconds", min=0.01, help="Largest number of seconds of training per run."),
     ] = None,
     plan: Annotated[
         Path,

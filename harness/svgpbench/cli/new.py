@@ -57,10 +57,12 @@ GROUPS = {
 
 
 def new_command(
-    kind: Annotated[Kind, typer.Argument(help="What it adds.")],
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Of the package, and of the plugin.")],
+    kind: Annotated[Kind, typer.Argument(help="Kind of plugin.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Name of the package and of the plugin.")
+    ],
     out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="Folder in which its own is made.")
+        Path, typer.Option("--out", metavar="DIR", help="Folder in which the package is made.")
     ] = Path(),
 ) -> None:
     """Write a small package that adds a plugin: it installs, its tests pass, and it is yours to change."""

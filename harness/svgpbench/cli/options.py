@@ -41,6 +41,6 @@ Backends: TypeAlias = Annotated[
     typer.Option("--backend", metavar="NAME[:MODE]", help="Repeat for several."),
 ]
 OnDevice: TypeAlias = Annotated[
-    Device, typer.Option("--device", help="Where backends keep their arrays.")
+    Device, typer.Option("--device", help="Device that backends compute on.")
 ]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]

@@ -52,7 +52,7 @@ def run_command(
     ] = None,
     shard: Annotated[
         str | None,
-        typer.Option("--shard", metavar="I/N", help="Only the I-th of N equal parts."),
+        typer.Option("--shard", metavar="I/N", help="Run only the I-th of N equal parts."),
     ] = None,
     dtype: Annotated[Dtype | None, typer.Option("--dtype")] = None,
     device: Annotated[Device | None, typer.Option("--device")] = None,
@@ -67,7 +67,11 @@ def run_command(
     ] = None,
     memory: Annotated[
         float | None,
-        typer.Option("--memory", metavar="GIB", help="What a worker may hold; a share by default."),
+        typer.Option(
+            "--memory",
+            metavar="GIB",
+            help="Memory limit of a worker in GiB; an equal share by default.",
+        ),
     ] = None,
     checkpoint: Annotated[
         float, typer.Option("--checkpoint", metavar="S", help="Seconds between checkpoints.")
@@ -80,7 +84,11 @@ def run_command(
     pbs: Annotated[bool, typer.Option("--pbs", help="Compute in jobs of PBS.")] = False,
     cluster: Annotated[
         list[str] | None,
-        typer.Option("--cluster", metavar="KEY=VALUE", help="What a job asks for; repeat."),
+        typer.Option(
+            "--cluster",
+            metavar="KEY=VALUE",
+            help="Resource that a job requests; repeat for several.",
+        ),
     ] = None,
     job_script: Annotated[
         bool, typer.Option("--job-script", help="Print the job that would be submitted.")

@@ -52,7 +52,9 @@ def scaling_command(
         list[str] | None,
         typer.Option("--axis", help=f"{', '.join(AXES)}; repeat for several; all by default."),
     ] = None,
-    rungs: Annotated[int, typer.Option("--rungs", help="Of each ladder, a factor 2 apart.")] = 5,
+    rungs: Annotated[
+        int, typer.Option("--rungs", help="Number of sizes per axis, each twice the one before.")
+    ] = 5,
     repeats: Repeats = 5,
     threads: Threads = None,
     device: OnDevice = Device.cpu,
@@ -71,7 +73,9 @@ def scaling_command(
     ] = None,
     from_record: Annotated[
         Path | None,
-        typer.Option("--from-record", metavar="FILE", help="Of --out, instead of timing."),
+        typer.Option(
+            "--from-record", metavar="FILE", help="Show a record of --out instead of timing."
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -32,16 +32,29 @@ def sharded_command(
     lengthscale: Annotated[float, typer.Option("--lengthscale")] = 1.0,
     likelihood: Annotated[str, typer.Option("--likelihood")] = "gaussian",
     iterations: Annotated[int, typer.Option("--iterations", min=1, help="E-steps.")] = 1,
-    rate: Annotated[float, typer.Option("--rate", help="Of an E-step.")] = 1.0,
+    rate: Annotated[float, typer.Option("--rate", help="Rate of the E-steps.")] = 1.0,
     backend: Annotated[str, typer.Option("--backend", metavar="NAME[:MODE]")] = "numpy",
     shard_rows: Annotated[
-        int, typer.Option("--shard-rows", min=1, help="At least so many, in whole row groups.")
+        int,
+        typer.Option(
+            "--shard-rows",
+            min=1,
+            help="Least number of rows per shard; shards are whole row groups.",
+        ),
     ] = 100_000,
     dask: Annotated[
-        str | None, typer.Option("--dask", metavar="ADDRESS", help="Compute on its workers.")
+        str | None,
+        typer.Option(
+            "--dask", metavar="ADDRESS", help="Address of a Dask scheduler whose workers compute."
+        ),
     ] = None,
     devices: Annotated[
-        int, typer.Option("--devices", min=1, help="Of this machine, side by side; jax.")
+        int,
+        typer.Option(
+            "--devices",
+            min=1,
+            help="Number of devices of this machine to use in parallel; jax only.",
+        ),
     ] = 1,
     seed: Annotated[int, typer.Option("--seed", min=0)] = 0,
     as_json: AsJson = False,

@@ -51,7 +51,7 @@ def speed_command(
     ] = None,
     peers: Annotated[
         bool,
-        typer.Option("--peers", help="Beside every peer; environments are made where none is."),
+        typer.Option("--peers", help="Time every peer library too; missing environments are made."),
     ] = False,
     peer: Annotated[
         list[str] | None,

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
 OfKind: TypeAlias = Annotated[
     str | None,
-    typer.Option("--kind", metavar="KIND", help="Of a kind that the file does not declare."),
+    typer.Option(
+        "--kind", metavar="KIND", help="Kind of table or figure that the file does not declare."
+    ),
 ]
 
 

@@ -12,13 +12,19 @@ from svgpbench.runs.cores import usable_cores
 FAILED, INTERRUPTED = 1, 130
 
 Repeats: TypeAlias = Annotated[
-    int, typer.Option("--repeats", min=1, help="Clean rounds wanted of each cell.")
+    int, typer.Option("--repeats", min=1, help="Number of clean rounds per cell.")
 ]
 Threads: TypeAlias = Annotated[
-    int | None, typer.Option("--threads", min=1, help="Of each process; 2 where there are 2.")
+    int | None,
+    typer.Option(
+        "--threads", min=1, help="Threads per process; 2 by default if there are 2 cores."
+    ),
 ]
 MaxOtherCores: TypeAlias = Annotated[
-    float, typer.Option("--max-other-cores", min=0, help="CPU of others that a round may lose.")
+    float,
+    typer.Option(
+        "--max-other-cores", min=0, help="Cores of CPU that other processes may use during a round."
+    ),
 ]
 RecordFile: TypeAlias = Annotated[
     Path | None, typer.Option("--out", metavar="FILE", help="Write a JSON record.")

@@ -28,11 +28,14 @@ def verify_command(
     results: ResultsFolder = RESULTS,
     sample: Annotated[
         int | None,
-        typer.Option("--sample", metavar="K", min=1, help="Only K, drawn of those that can run."),
+        typer.Option(
+            "--sample",
+            metavar="K",
+            min=1,
+            help="Number of records to draw from those that can run.",
+        ),
     ] = None,
-    seed: Annotated[
-        int, typer.Option("--seed", min=0, help="Of the drawing: another seed, another sample.")
-    ] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Random seed of the sample.")] = 0,
     jobs: Annotated[
         int | None, typer.Option("--jobs", help="Workers at a time; as many as fit by default.")
     ] = None,

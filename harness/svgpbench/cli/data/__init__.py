@@ -19,7 +19,7 @@ from svgpbench_datasets import DataError, DatasetEntry
 
 app = typer.Typer(
     name="data",
-    help="What is known of the data sets, and what their numbers give away.",
+    help="Show, audit, split, make and export data sets.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )

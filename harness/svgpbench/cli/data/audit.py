@@ -34,15 +34,19 @@ class Task(StrEnum):
 Targets: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
-        "--target", metavar="COLUMN", help="Of a file of your own; repeat for several outputs."
+        "--target",
+        metavar="COLUMN",
+        help="Column to predict, in a file of your own; repeat for several.",
     ),
 ]
 Arrays: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option("--array", metavar="NAME", help="Of a .mat or .npz; repeat for several."),
+    typer.Option(
+        "--array", metavar="NAME", help="Array of a .mat or .npz file; repeat for several."
+    ),
 ]
 OwnTask: TypeAlias = Annotated[
-    Task | None, typer.Option("--task", help="Of a file of your own; regression by default.")
+    Task | None, typer.Option("--task", help="Task of a file of your own; regression by default.")
 ]
 
 
@@ -52,7 +56,10 @@ def show_command(
     ],
     *,
     declared: Annotated[
-        bool, typer.Option("--declared", help="What the registry says alone; nothing is fetched.")
+        bool,
+        typer.Option(
+            "--declared", help="Show only what the registry declares; nothing is fetched."
+        ),
     ] = False,
     target: Targets = None,
     task: OwnTask = None,

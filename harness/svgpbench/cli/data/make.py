@@ -21,17 +21,22 @@ from svgpbench_datasets.generated.walker import Walk, make_walker
 def make_command(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A data set that is made.")],
     *,
-    rows: Annotated[int, typer.Option("--rows", min=1, help="How many.")] = Walk.rows,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of every draw.")] = Walk.seed,
+    rows: Annotated[int, typer.Option("--rows", min=1, help="Number of rows.")] = Walk.rows,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Random seed.")] = Walk.seed,
     policy: Annotated[
-        str, typer.Option("--policy", metavar="NAME", help="What moves it: oscillator or random.")
+        str,
+        typer.Option(
+            "--policy", metavar="NAME", help="Policy that moves the walker: oscillator or random."
+        ),
     ] = Walk.policy,
     frames: Annotated[
-        int, typer.Option("--frames", min=1, max=2, help="Whose inputs a row has.")
+        int, typer.Option("--frames", min=1, max=2, help="Number of stacked frames per row.")
     ] = Walk.frames,
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="FILE.parquet", help="In the cache by default."),
+        typer.Option(
+            "--out", metavar="FILE.parquet", help="File to write; in the cache by default."
+        ),
     ] = None,
 ) -> None:
     """Simulate a data set and keep it as Parquet; needs the extra `walker`."""

@@ -36,16 +36,25 @@ def split_command(
     kind: Annotated[
         Kind, typer.Option("--kind", help="fixed: published with the data set.")
     ] = Kind.k_fold,
-    folds: Annotated[int, typer.Option("--folds", min=2, help="Of k-fold.")] = DEFAULT.folds,
+    folds: Annotated[
+        int, typer.Option("--folds", min=2, help="Number of folds of k-fold.")
+    ] = DEFAULT.folds,
     test_fraction: Annotated[
-        float, typer.Option("--test-fraction", help="Of random: above 0, below 1.")
+        float,
+        typer.Option(
+            "--test-fraction", help="Share of test rows of a random split, between 0 and 1."
+        ),
     ] = DEFAULT.test_fraction,
     seed: Annotated[
-        int, typer.Option("--seed", min=0, help="Of k-fold and random.")
+        int, typer.Option("--seed", min=0, help="Random seed of k-fold and random splits.")
     ] = DEFAULT.seed,
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="FILE.csv", help="Masks: a column a split, 1 a test row."),
+        typer.Option(
+            "--out",
+            metavar="FILE.csv",
+            help="File of masks: one column per split, 1 for a test row.",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
