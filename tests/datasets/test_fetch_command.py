@@ -29,7 +29,7 @@ def test_a_download_with_everything_it_prints(
     assert "housing.data.xz" in planned.stdout
     assert "needs no download" in planned.stdout
     assert planned.stdout.count(f"\nfar/data.txt from {server.url}/f\n") == 1  # on a line, once
-    assert f"1 to download, at most 300.0 kB, to {cache}" in planned.stdout
+    assert f"1 to download, at most 300 kB, to {cache}" in planned.stdout
     assert server.requests == []
     assert not cache.exists()
 
@@ -40,9 +40,9 @@ def test_a_download_with_everything_it_prints(
         f"error: lost/data.txt could not be had ({server.url}/lost: HTTP 404 Not Found); get "
         "it by other means, then run `svgpbench fetch lost --from FILE`, or name a mirror with "
         "--mirror or SVGPBENCH_MIRROR",
-        "far/data.txt: downloading 300.0 kB",
+        "far/data.txt: downloading 300 kB",
         "far/data.txt: broke off after 100,000 of 300,000 bytes; trying again",
-        "far/data.txt: downloading 300.0 kB",
+        "far/data.txt: downloading 300 kB",
     ]
     content = json.loads(done.stdout)
     assert content["cache"] == str(cache)
