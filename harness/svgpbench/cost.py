@@ -27,7 +27,7 @@ from svgpbench.ops import Array, Ops, Tree
 from svgpbench.plugins import new_backend
 from svgpbench.training.blocks import Batch, trainable_names
 from svgpbench.training.chunked import Passes, compile_passes
-from svgpbench.training.session import Session, start_session
+from svgpbench.training.session import Session, session_at
 from svgpbench.tree import leaves, tree_map
 
 T = TypeVar("T")
@@ -159,16 +159,17 @@ class _Counted:
         self.number = ops.zeros(())  # stands for a rate or for n/b
 
     def start(self) -> Session:
-        """Return the method at a θ of ones; nobody keeps it, so that peak memory has no part of it."""
-        return start_session(
+        """Return the method at a θ of shapes; nobody keeps it, so that peak memory has no part of it."""
+        raw = _theta(self.ops, self.method, self.model, self.size)
+        return session_at(
             self.ops,
             self.model,
             self.method,
-            _theta(self.method, self.model, self.size),
+            raw,
             self.size.n,
-            learn=self.learn,
-            e_steps=self.e_steps,
-            m_steps=self.m_steps,
+            self.learn,
+            self.e_steps,
+            self.m_steps,
         )
 
     def cost(self) -> Cost:
@@ -284,23 +285,19 @@ def _check(method: AnyMethod, model: Model, size: Size) -> None:
         raise UserError(f"method {method.name!r} {verb} gamma, a basis of the mean alone")
 
 
-def _theta(method: AnyMethod, model: Model, size: Size) -> Theta:
-    """Return a θ with the right shapes; its bases are views of a single number."""
-
-    def points(count: int) -> Any:
-        return np.broadcast_to(np.float64(0.0), (count, size.D))
-
-    inducing: Any = points(size.n if method.basis == "data" else size.M)
+def _theta(ops: Ops, method: AnyMethod, model: Model, size: Size) -> Theta:
+    """Return an unconstrained θ of shapes alone, so that no size takes memory."""
+    inducing: Any = ops.zeros((size.n if method.basis == "data" else size.M, size.D))
     if size.gamma is not None:
-        inducing = Decoupled(points(size.gamma), inducing)
-    likelihood = tree_map(np.float64, model.likelihood.initial_parameters())
-    return Theta(_parameters(model.kernel, size.D), likelihood, inducing)
+        inducing = Decoupled(ops.zeros((size.gamma, size.D)), inducing)
+    likelihood = tree_map(lambda _: ops.zeros(()), model.likelihood.initial_parameters())
+    return Theta(_parameters(ops, model.kernel, size.D), likelihood, inducing)
 
 
-def _parameters(kernel: Kernel, D: int) -> Tree:
+def _parameters(ops: Ops, kernel: Kernel, D: int) -> Tree:
     if isinstance(kernel, Compound):
-        return tuple(_parameters(part, D) for part in kernel.parts)
-    return KernelParameters(np.ones(1), np.ones((1, D)))
+        return tuple(_parameters(ops, part, D) for part in kernel.parts)
+    return KernelParameters(ops.zeros((1,)), ops.zeros((1, D)))
 
 
 def _integers(ops: Ops, *shape: int) -> Array:

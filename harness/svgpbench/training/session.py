@@ -111,9 +111,23 @@ def start_session(
     Raises:
         UserError: if a value of θ is too small.
     """
+    raw = tree_map(ops.asarray, unconstrain(theta))
+    return session_at(ops, model, method, raw, n, learn, e_steps, m_steps)
+
+
+def session_at(
+    ops: Ops,
+    model: Model,
+    method: AnyMethod,
+    raw: Theta,
+    n: int,
+    learn: tuple[Learnable, ...],
+    e_steps: int,
+    m_steps: int,
+) -> Session:
+    """Return what `start_session` returns, at an unconstrained θ on the device."""
     trainable = trainable_names(method, learn)
     steps = compile_steps(ops, model, method, e_steps, m_steps, trainable)
-    raw = tree_map(ops.asarray, unconstrain(theta))
     prior = steps.prior(raw)
     q = method.initial_state(ops, prior, model.latents, n)
     return Session(ops, model, method, steps, trainable, n, raw, prior, q)
