@@ -38,7 +38,8 @@ def _claim(named: Settles, judged: Mapping[str, Judged]) -> Iterator[str]:
     yield f"* **{named.id}**, {found.claim.title}: `{found.grade}`"
     if found.grade == Grade.not_run:
         yield from (f"  * not run yet; it rests on `{command}`" for command in found.commands)
-    parts = {part.says: part for part in found.parts}
+    declared = found.claim.parts  # a part of the evidence may also name stand-ins
+    parts = {stated.says: part for stated, part in zip(declared, found.parts, strict=True)}
     for says in named.parts:
         if says not in parts:
             raise unknown(f"part of {named.id}", says, parts)
