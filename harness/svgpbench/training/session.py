@@ -57,7 +57,7 @@ class Session:
 
     def scale(self, batch: Batch) -> Array:
         """Return the factor n/b [] with which a batch stands for all data."""
-        return self.number(self.n / len(batch.y))
+        return self.number(self.n / batch.y.shape[0])
 
     def adam(self) -> AdamState:
         """Return the start of Adam on the trainable part of θ."""
