@@ -107,7 +107,7 @@ def test_a_method_that_forgets_its_kl_or_writes_into_its_state_is_found(stranger
 def test_a_method_whose_posterior_is_another_s_is_found(stranger: Place) -> None:
     file = stranger.folder / "slate" / "slate" / "method.py"
     text = file.read_text()
-    file.write_text(text.replace("matvec(at.L, q.c)", "2.0 * matvec(at.L, q.c)"))
+    file.write_text(text.replace("matvec(blocks.L, q.c)", "2.0 * matvec(blocks.L, q.c)"))
     assert text != file.read_text()
     assert failed(kit(stranger, "--method", "mean-field", "--backend", "numpy")) == {
         "test_marginals_and_kl_are_those_of_its_posterior"

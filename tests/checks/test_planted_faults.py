@@ -130,7 +130,7 @@ FAULTS = {
     ),
     "KL of an unwhitened state taken as whitened": (
         mean_covariance,
-        "return MeanCholesky(mean, ops.solve_triangular(at.L, state.q.chol))",
+        "return MeanCholesky(mean, ops.solve_triangular(blocks.L, state.q.chol))",
         "return MeanCholesky(mean, state.q.chol)",
         "q-svgp natgrad unwhitened",
     ),
@@ -149,8 +149,8 @@ FAULTS = {
     ),
     "a mean without what the kept precision takes up": (
         diagonal_precision,
-        "pull = pull + matvec(f.W, own) - kept",
-        "pull = pull + matvec(f.W, own)",
+        "pull = pull + matvec(f.W, beta_mean) - diagonal_part",
+        "pull = pull + matvec(f.W, beta_mean)",
         "diagonal-precision projected-a",
     ),
     "weights held for tied-projected": (
@@ -173,8 +173,8 @@ FAULTS = {
     ),
     "sites held without their precision's unit": (
         full,
-        "return at_precision(ops, likelihood, held)",
-        "return held",
+        "return at_precision(ops, likelihood, invariant)",
+        "return invariant",
         "t-vgp",
     ),
     "prior's pull missing from the weights": (
@@ -207,13 +207,13 @@ FAULTS = {
 LIKELIHOOD_FAULTS = {
     "own latent left out of robust-max's α": (
         robust_max,
-        "alpha = one_hot * ops.sum(own, axis=-1) - ops.sum(competitors, axis=-1)",
+        "alpha = one_hot * ops.sum(label_slope, axis=-1) - ops.sum(competitors, axis=-1)",
         "alpha = -ops.sum(competitors, axis=-1)",
         "robust-max",
     ),
     "a competitor's β not scaled by z": (
         robust_max,
-        "ops.sum(competitors * at.z, axis=-1) - beta_own",
+        "ops.sum(competitors * nodes.z, axis=-1) - beta_own",
         "ops.sum(competitors, axis=-1) - beta_own",
         "robust-max",
     ),
@@ -225,14 +225,14 @@ LIKELIHOOD_FAULTS = {
     ),
     "softmax's β without 1 − p": (
         softmax,
-        "matvec(shares * (1.0 - shares), p.weights)",
-        "matvec(shares, p.weights)",
+        "matvec(probabilities * (1.0 - probabilities), p.weights)",
+        "matvec(probabilities, p.weights)",
         "softmax",
     ),
     "the draws of softmax in the wrong latents": (
         softmax,
-        "[..., None] * ops.matrix_transpose(p.noise)",
-        "[..., None] * ops.flip(ops.matrix_transpose(p.noise), axis=(0,))",
+        "ops.sqrt(v)[..., None] * noise",
+        "ops.sqrt(v)[..., None] * ops.flip(noise, axis=(0,))",
         "softmax",
     ),
     "degrees of freedom short by one": (
@@ -249,8 +249,8 @@ LIKELIHOOD_FAULTS = {
     ),
     "the step that should have been halved taken whole": (
         dual,
-        "return moved._replace(halvings=state.halvings + halvings)",
-        "return at(rate)._replace(halvings=state.halvings + halvings)",
+        "return stepped._replace(halvings=state.halvings + halvings)",
+        "return step(rate)._replace(halvings=state.halvings + halvings)",
         "robust-max",
     ),
 }
