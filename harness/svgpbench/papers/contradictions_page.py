@@ -38,11 +38,11 @@ def _claim(named: Settles, judged: Mapping[str, Judged]) -> Iterator[str]:
     yield f"* **{named.id}**, {found.claim.title}: `{found.grade}`"
     if found.grade == Grade.not_run:
         yield from (f"  * not run yet; it rests on `{command}`" for command in found.commands)
-    declared = found.claim.parts  # a part of the evidence may also name stand-ins
-    parts = {stated.says: part for stated, part in zip(declared, found.parts, strict=True)}
+    # a part of the evidence may also name stand-ins, after what it says
     for says in named.parts:
-        if says not in parts:
-            raise unknown(f"part of {named.id}", says, parts)
-        part = parts[says]
+        named_so = [x for x in found.parts if x.says == says or x.says.startswith(f"{says} (")]
+        if not named_so:
+            raise unknown(f"part of {named.id}", says, [x.says for x in found.parts])
+        part = named_so[0]
         if not part.why_not:
             yield f"  * {says}: `{part.grade}`"
