@@ -308,7 +308,7 @@ def leads(part: Part) -> Graded:
     table = pd.DataFrame(
         [
             [np.mean([run.metrics[metric] for run in cells.plain[name].values()]) for name in field]
-            for cells in part.cases.values()
+            for _, cells in sorted(part.cases.items())
             if cells.learned()
         ],
         columns=field,
