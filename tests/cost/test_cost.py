@@ -124,12 +124,13 @@ def test_no_matrix_is_factorised_twice(method: str, e_step: int, m_step: int) ->
 
 
 def test_no_array_is_made_however_large_the_problem() -> None:
+    count(built("t-svgp untied"), GAUSSIAN, Size(n=10, M=5, D=1))  # first imports are not counted
     gc.collect()
     tracemalloc.start()
     count(built("t-svgp untied"), GAUSSIAN, Size(n=10**7, M=10**5, D=10**7))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert peak < 2**22
+    assert peak < 2**20
 
 
 def test_a_minibatch_costs_what_its_rows_cost() -> None:
