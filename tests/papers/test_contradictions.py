@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from svgpbench.cli.application import exit_code
@@ -51,6 +53,20 @@ def test_grades_are_those_of_the_ledger_and_what_has_not_run_says_how() -> None:
     with pytest.raises(UserError, match="part of a 'third'"):
         third = one.model_copy(update={"claims": (Settles(id="a", parts=("third",)),)})
         settled_as_markdown([third], ledger)
+
+
+def test_a_part_with_stand_ins_is_found_by_what_it_says() -> None:
+    part = Part("a < b", "core", Judgement(Grade.holds, ()), stand_ins=("a (long)", "b"))
+    assert part.title == "a < b (a (long), b)"
+    one = Contradiction(
+        about="it",
+        one="A.",
+        other="B.",
+        settled_by="C.",
+        claims=(Settles(id="a", parts=("a < b",)),),
+    )
+    found = dataclasses.replace(judged(Grade.holds), parts=(part,))
+    assert settled_as_markdown([one], {"a": found}).endswith("  * a < b: `holds`")
 
 
 def test_contradictions_are_of_all_papers(capsys: pytest.CaptureFixture[str]) -> None:

@@ -229,7 +229,7 @@ def _core(one: Judged) -> Iterator[Table]:
     for part in (*one.of("core"), *one.of("erratum")):
         note = part.why_not or part.judgement.note
         role = "erratum: " if part.role == "erratum" else ""
-        title = f"{role}{part.says}: {part.grade}{f' ({note})' if note else ''}"
+        title = f"{role}{part.title}: {part.grade}{f' ({note})' if note else ''}"
         rows = [
             [effect.of, effect.outcome, with_interval(effect), Styled(effect.note, "dim")]
             for effect in part.judgement.effects
@@ -242,7 +242,7 @@ def _conditions(one: Judged) -> Iterator[Table]:
     from svgpbench.papers.grading import effect_of
 
     rows = [
-        [part.says, _graded(part.grade), part.why_not or effect_of([part.judgement])]
+        [part.title, _graded(part.grade), part.why_not or effect_of([part.judgement])]
         for part in one.of("condition")
     ]
     if rows:

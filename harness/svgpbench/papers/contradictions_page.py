@@ -38,11 +38,10 @@ def _claim(named: Settles, judged: Mapping[str, Judged]) -> Iterator[str]:
     yield f"* **{named.id}**, {found.claim.title}: `{found.grade}`"
     if found.grade == Grade.not_run:
         yield from (f"  * not run yet; it rests on `{command}`" for command in found.commands)
-    # a part of the evidence may also name stand-ins, after what it says
+    parts = {part.says: part for part in found.parts}
     for says in named.parts:
-        named_so = [x for x in found.parts if x.says == says or x.says.startswith(f"{says} (")]
-        if not named_so:
-            raise unknown(f"part of {named.id}", says, [x.says for x in found.parts])
-        part = named_so[0]
+        if says not in parts:
+            raise unknown(f"part of {named.id}", says, parts)
+        part = parts[says]
         if not part.why_not:
             yield f"  * {says}: `{part.grade}`"

@@ -35,6 +35,12 @@ class Part:
     why_not: str = ""  # if it has not run
     records: tuple[str, ...] = ()  # ids of the cells it uses
     under: Mapping[str, Grade] | None = None  # grade under each variant of the rules
+    stand_ins: tuple[str, ...] = ()  # labels of the methods that stand for printed rows
+
+    @property
+    def title(self) -> str:
+        """What it says, and the stand-ins in brackets."""
+        return f"{self.says} ({', '.join(self.stand_ins)})" if self.stand_ins else self.says
 
     @property
     def grade(self) -> Grade:
@@ -105,7 +111,7 @@ class Judged:
             "commands": list(self.commands),
             "parts": [
                 {
-                    "says": part.says,
+                    "says": part.title,
                     "role": part.role,
                     "grade": part.grade,
                     "note": part.judgement.note,
@@ -310,10 +316,16 @@ def _part(part: AnyPredicate, artefact: Artefact, evidence: dict[str, Evidence])
             why = f"no times of {', '.join(without)} in {where}"
             return Part(part.says, _role(part), not_run, why)
     frame = found.of(part.compared)
-    says = f"{part.says}{_stand_ins(frame)}"
     records = tuple(frame["cell_id"].unique())
     judgement = part.judge(frame)
-    return Part(says, _role(part), judgement, records=records, under=_under(part, frame))
+    return Part(
+        part.says,
+        _role(part),
+        judgement,
+        records=records,
+        under=_under(part, frame),
+        stand_ins=_stand_ins(frame),
+    )
 
 
 def _under(part: AnyPredicate, frame: pd.DataFrame) -> dict[str, Grade] | None:
@@ -323,13 +335,12 @@ def _under(part: AnyPredicate, frame: pd.DataFrame) -> dict[str, Grade] | None:
     return {name: part.judge(frame, rules).grade for name, rules in VARIANTS.items()}
 
 
-def _stand_ins(frame: pd.DataFrame) -> str:
-    """Return ` (LABELS)` of the methods that stand for printed rows; empty if there are none."""
+def _stand_ins(frame: pd.DataFrame) -> tuple[str, ...]:
+    """Return the labels of the methods that stand for printed rows."""
     if "label" not in frame:  # such as step times
-        return ""
-    of_rows = frame["method"].str.partition(AT)[0] != frame["label"]
-    labels = frame.loc[of_rows, "label"].unique()
-    return f" ({', '.join(labels)})" if len(labels) else ""
+        return ()
+    is_stand_in = frame["method"].str.partition(AT)[0] != frame["label"]
+    return tuple(frame.loc[is_stand_in, "label"].unique())
 
 
 def _why_not_run(paper: Paper, claim: Claim, parts: tuple[Part, ...]) -> str:

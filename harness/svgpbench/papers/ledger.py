@@ -130,7 +130,7 @@ def _counts(rows: Sequence[Mapping[str, str]]) -> list[str]:
 
 def _entry(one: Judged) -> str:
     lines = [f"{one.claim.id}, {one.claim.claim}:", ""]
-    lines += [f"- {part.role}: {part.says}: {_evidence(part)}" for part in one.parts]
+    lines += [f"- {part.role}: {part.title}: {_evidence(part)}" for part in one.parts]
     if one.steady:
         lines.append(f"- steadiness: {one.steady}")
     if one.claim.response:
