@@ -78,7 +78,7 @@ class FixedJitter(VariationalStrategy):
 
 
 class LargeBatchFixedJitter(FixedJitter, LargeBatchVariationalStrategy):
-    """The same on data-centre GPUs, as GPyTorch advises."""
+    """`FixedJitter` with the strategy that GPyTorch advises for large batches on data-centre GPUs."""
 
 
 class SquashedProbit(gpytorch.likelihoods.BernoulliLikelihood):

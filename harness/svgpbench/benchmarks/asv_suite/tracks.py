@@ -1,4 +1,4 @@
-"""What else a step costs: its first call, compilations that should not be, memory."""
+"""Costs of a step besides its time: first call, compilations, memory, and distance from the floor."""
 
 from __future__ import annotations
 

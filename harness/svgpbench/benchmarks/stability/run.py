@@ -92,7 +92,7 @@ def run_cell(
     }
     script = str(LIBRARIES[cell.library].script)
     command = [str(python), str(SERVE), script, "--threads", str(threads)]
-    process = LineProcess("the walk", command, environment(cell.library, threads))
+    process = LineProcess("the run", command, environment(cell.library, threads))
     last: dict[str, Any] = {"step": 0}
     began = time.monotonic()
     try:
