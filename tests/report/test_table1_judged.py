@@ -66,7 +66,7 @@ def test_the_numbers_hold_as_printed_row_by_row(tmp_path: Path) -> None:
     assert "0.304 and 0.304" in one.finding
     of_table1 = [part for part in one.parts if part.records]
     assert [part.grade for part in of_table1] == ["holds"] * 11
-    assert of_table1[0].says == "q-SVGP, lrE=.040 lrM=.05 E=1 M=1 (q-SVGP 1E1M .040 .05)"
+    assert of_table1[0].title == "q-SVGP, lrE=.040 lrM=.05 E=1 M=1 (q-SVGP 1E1M .040 .05)"
     assert len(one.records) == 11 * 5
 
 
