@@ -8,7 +8,10 @@ if `over_outputs` is true. A metric in the units of an output is not.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
 
 from svgpbench.errors import unknown
 
@@ -213,8 +216,11 @@ def of_a_trace(name: str) -> Metric:
     return known[name]
 
 
-def loss(value: float, better: Better) -> float:
-    """Return a number that is lower for a better value."""
+Number = TypeVar("Number", float, npt.NDArray[np.float64])
+
+
+def loss(value: Number, better: Better) -> Number:
+    """Return a number that is lower for a better value, or an array of such numbers."""
     if isinstance(better, float):
         return abs(value - better)
     return -value if better == "higher" else value

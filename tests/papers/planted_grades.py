@@ -8,8 +8,9 @@ import pandas as pd
 from pydantic import TypeAdapter
 
 from svgpbench.papers.grades import Grade, Judgement
+from svgpbench.papers.grading import judge_part
 from svgpbench.papers.predicates.all_predicates import AnyPredicate
-from svgpbench.stats.rules import RULES, Rules
+from svgpbench.stats.rules import RULES, VARIANTS, Rules
 
 YES: Final = Grade.holds
 NO: Final = Grade.fails
@@ -26,5 +27,10 @@ def part(predicate: str, **keys: Any) -> AnyPredicate:
 
 
 def judged(frame: pd.DataFrame, predicate: str, rules: Rules = RULES, **keys: Any) -> Judgement:
-    """What such a part finds in a frame."""
-    return part(predicate, **keys).judge(frame, rules)
+    """Judge a part by planted records; as a core part it has its own grade under each variant."""
+    if rules != RULES:
+        return part(predicate, **keys).judge(frame, rules)
+    core = part(predicate, **keys).model_copy(update={"core": True})
+    judgement, under = judge_part(core, frame)
+    assert under == {name: core.judge(frame, each).grade for name, each in VARIANTS.items()}
+    return judgement

@@ -19,7 +19,7 @@ from svgpbench.papers.grades import Fidelity, Grade, Judgement, combined
 from svgpbench.papers.predicates.all_predicates import AnyPredicate
 from svgpbench.papers.predicates.computations import Computed
 from svgpbench.stats.effects import Effect, with_interval
-from svgpbench.stats.rules import AT, VARIANTS
+from svgpbench.stats.rules import AT, VARIANTS, WatchedRules
 
 Role: TypeAlias = Literal["core", "erratum", "condition"]
 Kind: TypeAlias = Literal["theory", "experiments", "speed"]
@@ -297,7 +297,8 @@ def _computed(part: AnyPredicate, computation: Computation | None) -> Part:
         return Part(part.says, _role(part), Judgement(Grade.not_run, ()), "nothing computes it")
     checks = part.checks if isinstance(part, Computed) else ()
     frame = computation.of(checks)
-    return Part(part.says, _role(part), part.judge(frame), under=_under(part, frame))
+    judgement, under = judge_part(part, frame)
+    return Part(part.says, _role(part), judgement, under=under)
 
 
 def _part(part: AnyPredicate, artefact: Artefact, evidence: dict[str, Evidence]) -> Part:
@@ -317,22 +318,34 @@ def _part(part: AnyPredicate, artefact: Artefact, evidence: dict[str, Evidence])
             return Part(part.says, _role(part), not_run, why)
     frame = found.of(part.compared)
     records = tuple(frame["cell_id"].unique())
-    judgement = part.judge(frame)
+    judgement, under = judge_part(part, frame)
     return Part(
         part.says,
         _role(part),
         judgement,
         records=records,
-        under=_under(part, frame),
+        under=under,
         stand_ins=_stand_ins(frame),
     )
 
 
-def _under(part: AnyPredicate, frame: pd.DataFrame) -> dict[str, Grade] | None:
-    """Return the grade of a core part under each variant of the rules; None for other parts."""
+def judge_part(
+    part: AnyPredicate, frame: pd.DataFrame
+) -> tuple[Judgement, dict[str, Grade] | None]:
+    """Return the judgement of a part and, for a core part, its grade under each variant of the rules.
+
+    A variant that differs only in settings that the part does not read has the same grade.
+    """
+    rules = WatchedRules()
+    judgement = part.judge(frame, rules)
     if not part.core:
-        return None
-    return {name: part.judge(frame, rules).grade for name, rules in VARIANTS.items()}
+        return judgement, None
+    return judgement, {
+        name: part.judge(frame, variant).grade
+        if rules.differ_in_what_was_read(variant)
+        else judgement.grade
+        for name, variant in VARIANTS.items()
+    }
 
 
 def _stand_ins(frame: pd.DataFrame) -> tuple[str, ...]:

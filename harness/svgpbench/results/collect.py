@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from svgpbench.config import CellConfig
 from svgpbench.errors import UserError, unknown
 from svgpbench.experiments import Experiment, load_experiment, resolve, shipped_experiments
 from svgpbench.experiments.cell import identify
+from svgpbench.experiments.identity import Identity
 from svgpbench.results.records import Record, UnreadableFileError
 from svgpbench.results.store import LoadedRecords, experiments, records_in, records_of
 from svgpbench.results.validity import outdated_reason
@@ -63,7 +64,9 @@ def collect(
         found, notes = _current(*_readable(records_in(results, experiment.name)))
         missing = 0
     else:
-        found, notes = _readable(records_of(results, [identify(cell) for cell in cells]))
+        identities = [identify(cell) for cell in cells]
+        found, notes = _readable(records_of(results, identities))
+        found = _relabelled(found, identities)
         missing = len(cells) - len(found)
         if missing:
             notes.append(f"{missing} of {len(cells)} cells have not run")
@@ -76,8 +79,8 @@ def collect(
     if cells is None and experiment.presets:
         records, note = of_one_preset(records, experiment)
         notes.append(note)
-    refuse_mixture(records)
-    notes += [*_differences_between_rows(records), *several_versions(records)]
+    settings = refuse_mixture(records)
+    notes += [*_differences_between_rows(records, settings), *several_versions(records)]
     ordered = sorted(records, key=_order(experiment))
     return Collected(experiment.name, tuple(ordered), missing, tuple(notes))
 
@@ -112,6 +115,23 @@ def _of_name(results: Path, name: str) -> Collected:
         raise UserError("none of its records is current")
     refuse_mixture(records)
     return Collected(name, tuple(records), 0, ())
+
+
+def _relabelled(records: Iterable[Record], cells: Iterable[Identity]) -> list[Record]:
+    """Return records with the labels that their methods have today, which name no setting."""
+    methods = {cell.cell_id: cell.config.method for cell in cells}
+    return [
+        record
+        if record.config.method.label == (label := methods[record.cell_id].label)
+        else record.model_copy(
+            update={
+                "config": record.config.model_copy(
+                    update={"method": record.config.method.model_copy(update={"label": label})}
+                )
+            }
+        )
+        for record in records
+    ]
 
 
 def _readable(found: LoadedRecords) -> tuple[list[Record], list[str]]:
@@ -198,20 +218,24 @@ def _names(record: Record) -> set[str]:
     return {backend.name, backend.title, f"{backend.name}:{backend.mode}".rstrip(":")}
 
 
-def refuse_mixture(records: Sequence[Record]) -> None:
-    """Raise `UserError` if records of one data set and one method differ in their settings."""
-    first: dict[tuple[str, str], Record] = {}
-    for record in records:
-        config = record.config
-        row = (config.data.title, config.method.title)
-        reference = first.setdefault(row, record)
-        ours, theirs = dict(_settings(record)), dict(_settings(reference))
-        for key in sorted(ours.keys() | theirs.keys()):
-            if ours.get(key) != theirs.get(key):
-                raise UserError(
-                    f"records of {row[0]}, {row[1]} differ in {key} ({theirs.get(key)} and "
-                    f"{ours.get(key)}); choose one with --preset, or another --results folder"
-                )
+def refuse_mixture(records: Sequence[Record]) -> list[dict[str, Any]]:
+    """Return the settings of each record by dotted key.
+
+    Raises `UserError` if records of one data set and one method differ in their settings.
+    """
+    first: dict[tuple[str, str], dict[str, Any]] = {}
+    settings = [dict(_settings(record)) for record in records]
+    for record, ours in zip(records, settings, strict=True):
+        row = (record.config.data.title, record.config.method.title)
+        theirs = first.setdefault(row, ours)
+        if ours == theirs:
+            continue
+        key = min(key for key in ours.keys() | theirs.keys() if ours.get(key) != theirs.get(key))
+        raise UserError(
+            f"records of {row[0]}, {row[1]} differ in {key} ({theirs.get(key)} and "
+            f"{ours.get(key)}); choose one with --preset, or another --results folder"
+        )
+    return settings
 
 
 def _settings(record: Record) -> Iterator[tuple[str, Any]]:
@@ -238,9 +262,10 @@ def _flat(values: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]
             yield f"{prefix}{key}", tuple(value) if isinstance(value, list) else value
 
 
-def _differences_between_rows(records: Sequence[Record]) -> Iterator[str]:
+def _differences_between_rows(
+    records: Sequence[Record], flat: Sequence[Mapping[str, Any]]
+) -> Iterator[str]:
     """Yield a note for each setting in which rows differ, which a reader who compares rows must know."""
-    flat = [dict(_settings(record)) for record in records]
     for shared in SHARED:
         for key in sorted(key for key in flat[0] if key == shared or key.startswith(f"{shared}.")):
             values: dict[Any, set[str]] = {}

@@ -100,7 +100,8 @@ def _log_theta(record: Record) -> pd.DataFrame:
     """Return the logarithms of the hyperparameters in the trace, with one row per iteration."""
     columns = {key: record.trace[key] for key in THETA if key in record.trace}
     index = pd.Index(record.trace.get("iteration", ()), dtype=float)
-    return pd.DataFrame(columns, index, dtype=float).map(np.log)
+    values = np.array(list(columns.values()), dtype=float).T.reshape(len(index), len(columns))
+    return pd.DataFrame(np.log(values), index, list(columns))
 
 
 def _mean(record: Record, column: str) -> float:

@@ -25,9 +25,9 @@ def mean_and_error(cells: pd.DataFrame, metric: str) -> tuple[float, float]:
     The error is NaN if there are too few splits or starts. Both are NaN if any cell has no finite value
     (null in its record): the mean of the other cells would look too good.
     """
-    values = cells.set_index(REPLICATE)[metric]
-    if values.empty or values.isna().any():
+    if cells.empty or cells[metric].isna().any():
         return math.nan, math.nan
+    values = cells[[*REPLICATE, metric]].set_index(REPLICATE)[metric]
     return float(values.mean()), float(error_of_mean(values, overlap(cells), metric))
 
 

@@ -9,7 +9,7 @@ converged runs, `bound_rise` and `bound_fall` have the change of the bound in th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +39,15 @@ UNLEARNED: Final = 0.95
 SHARES = ("nmae", "nmse")
 """Measures that are relative to the error of the targets' mean."""
 
+READ: Final = {
+    *("data", "method", *REPLICATE, "perturbation", "status", "unrecorded"),
+    *("n_train", "n_test", "n_bound", "bound_rise", "bound_fall", *SHARES),
+}
+"""Columns of a frame that a comparison reads beside that of its measure."""
+
+Replicate: TypeAlias = tuple[int, int, int]
+"""Split seed, fold and seed of a cell."""
+
 
 class OneDataSet:
     """The cells of one data set and one measure, arranged once to compare any two methods."""
@@ -48,7 +57,7 @@ class OneDataSet:
         plain = cells[cells["perturbation"] == 0]
         replicas = cells[cells["perturbation"] > 0]
         self._plain = _Wide(plain, name)
-        self._replicas = _Wide(replicas, name, self._plain.index) if len(replicas) else None
+        self._replicas = _Wide(replicas, name, self._plain.replicates) if len(replicas) else None
         bad = (plain["status"] != "ok") | (plain[name].isna() & ~_unrecorded(plain, name))
         facts = pd.DataFrame(
             {
@@ -213,18 +222,24 @@ def is_learned(plain: pd.DataFrame) -> bool:
 class _Wide:
     """Losses of each replicate [rows] and method [columns], NaN where there is none.
 
-    The rows are those of `index` if it is given.
+    The rows are those of `replicates` if they are given.
     """
 
-    def __init__(self, cells: pd.DataFrame, name: str, index: pd.Index[Any] | None = None) -> None:
-        better = MEASURES[name].better
-        values = cells.assign(loss=cells[name].map(lambda value: loss(value, better)))
-        wide = values.pivot(index=REPLICATE, columns="method", values="loss")
-        wide = wide if index is None else wide.reindex(index)
-        self.index = wide.index
-        self._columns = {str(method): wide[method].to_numpy(dtype=float) for method in wide}
-        self._split = wide.groupby(level=["split_seed", "fold"]).ngroup().to_numpy()
-        self._start = wide.groupby(level="seed").ngroup().to_numpy()
+    def __init__(
+        self, cells: pd.DataFrame, name: str, replicates: Sequence[Replicate] | None = None
+    ) -> None:
+        where = list(zip(*(cells[key] for key in REPLICATE), strict=True))
+        self.replicates = sorted(set(where)) if replicates is None else replicates
+        rows = {replicate: row for row, replicate in enumerate(self.replicates)}
+        self._columns = {
+            str(method): np.full(len(rows), np.nan) for method in cells["method"].unique()
+        }
+        losses = loss(cells[name].to_numpy(dtype=float), MEASURES[name].better)
+        for method, replicate, value in zip(cells["method"], where, losses, strict=True):
+            if replicate in rows:
+                self._columns[method][rows[replicate]] = value
+        self._split = _numbered([(split_seed, fold) for split_seed, fold, _ in self.replicates])
+        self._start = _numbered([seed for *_, seed in self.replicates])
 
     def has(self, *methods: str) -> bool:
         """Return True if every given method has a column."""
@@ -237,6 +252,12 @@ class _Wide:
     def units(self, values: Floats, kept: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
         """Return the means of the kept values over each split, and over each start."""
         return _means(values[kept], self._split[kept]), _means(values[kept], self._start[kept])
+
+
+def _numbered(labels: Sequence[Any]) -> npt.NDArray[np.int64]:
+    """Return the position of each label among the sorted distinct labels."""
+    positions = {label: at for at, label in enumerate(sorted(set(labels)))}
+    return np.array([positions[label] for label in labels], dtype=np.int64)
 
 
 def _means(values: Floats, groups: npt.NDArray[np.integer[Any]]) -> Floats:
@@ -266,8 +287,9 @@ def compare(
 
 def data_sets(frame: pd.DataFrame, measure: str) -> list[OneDataSet]:
     """Return one `OneDataSet` for each data set of a frame, in their order."""
+    narrow = frame[[name for name in frame if name in READ or name == measure]]
     return [
-        OneDataSet(str(data), cells, measure) for data, cells in frame.groupby("data", sort=False)
+        OneDataSet(str(data), cells, measure) for data, cells in narrow.groupby("data", sort=False)
     ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 AT: Final = " @ "
 """Separator between a method and the iteration, or the seconds, of its trace that a claim is about."""
@@ -21,6 +21,22 @@ class Rules(NamedTuple):
     tolerances: tuple[float, ...] = TOLERANCES
     lower_start: bool = False  # measure the distance to the best from the lower first bound
     chaos: bool = True  # a difference that rounding moves by more than itself is undecided
+
+
+class WatchedRules(Rules):
+    """The usual rules, with the names of those settings that a grade has read."""
+
+    def __init__(self) -> None:
+        self.read: set[str] = set()
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in Rules._fields:
+            self.read.add(name)
+        return super().__getattribute__(name)
+
+    def differ_in_what_was_read(self, other: Rules) -> bool:
+        """Return True if a setting that has been read has another value in `other`."""
+        return any(getattr(RULES, name) != getattr(other, name) for name in self.read)
 
 
 RULES: Final = Rules()

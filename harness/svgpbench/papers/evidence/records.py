@@ -11,7 +11,6 @@ import pandas as pd
 
 from svgpbench.errors import UserError, unknown
 from svgpbench.experiments import Experiment, Selection, resolve, shipped_experiments
-from svgpbench.experiments.cell import identify
 from svgpbench.experiments.resolve import shown_names
 from svgpbench.papers import Artefact
 from svgpbench.plugins import COMPUTED, load, plugins
@@ -97,11 +96,7 @@ def gather(results: Path, artefact: Artefact, experiment: Experiment) -> Evidenc
         return Evidence(pd.DataFrame(), why)
     frame = frame_of(found.records)
     names = shown_names(experiment, artefact.preset)
-    titles = {
-        identify(cell).cell_id: cell.method.title for cell in cells
-    }  # labels in records may be out of date
-    labels = frame["cell_id"].map(titles)
-    named = frame.assign(method=labels.map(names), label=labels)
+    named = frame.assign(method=frame["method"].map(names), label=frame["method"])
     return Evidence(named, records=found.records)
 
 

@@ -6,7 +6,7 @@ and the rules.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Annotated, Literal, TypeAlias
@@ -25,7 +25,7 @@ from svgpbench.papers.predicates.traces import Converges, Drifts, Sooner, Within
 from svgpbench.stats.differences import TooFewError, sampled, units_of_width, would_decide
 from svgpbench.stats.effects import Effect, Outcome
 from svgpbench.stats.measures import MEASURES, MeasureName
-from svgpbench.stats.pairs import compare, unconverged
+from svgpbench.stats.pairs import OneDataSet, compare, data_sets, unconverged
 from svgpbench.stats.ranks import average_ranks
 from svgpbench.stats.rules import RULES, Rules
 
@@ -54,19 +54,22 @@ class Ordering(AtTheEnd):
         return self.methods or tuple(name for pair in self.settings.values() for name in pair)
 
     def judge(self, frame: pd.DataFrame, rules: Rules = RULES) -> Judgement:
+        cases = data_sets(frame, self.metric)
         if self.settings:
-            effects = tuple(self._over_settings(frame, rules))
+            effects = tuple(self._over_settings(cases, rules))
             return Judgement(_better(effects), effects)
-        pairs = [self._pair(frame, *pair, rules) for pair in pairwise(self.methods)]
+        pairs = [self._pair(cases, *pair, rules) for pair in pairwise(self.methods)]
         ranks = average_ranks(frame, self.metric, MEASURES[self.metric].better, self.methods)
         effects = tuple(effect for pair in pairs for effect in pair)
         return Judgement(combined(map(_better, pairs)), effects, ranks)
 
-    def _pair(self, frame: pd.DataFrame, first: str, second: str, rules: Rules) -> list[Effect]:
-        found = compare(
-            frame, self.metric, first, second, rules,
-            no_worse=self.at_least, converged=self.converged,
-        )  # fmt: skip
+    def _pair(
+        self, cases: Sequence[OneDataSet], first: str, second: str, rules: Rules
+    ) -> list[Effect]:
+        found = [
+            case.effect(first, second, rules, no_worse=self.at_least, converged=self.converged)
+            for case in cases
+        ]
         good = {Outcome.better, Outcome.no_worse} if self.at_least else {Outcome.better}
         name = f" {first} against {second}" if len(self.methods) > 2 else ""
         return [
@@ -74,11 +77,10 @@ class Ordering(AtTheEnd):
             for x in found
         ]
 
-    def _over_settings(self, frame: pd.DataFrame, rules: Rules) -> Iterator[Effect]:
-        several = frame["data"].nunique() > 1
+    def _over_settings(self, cases: Sequence[OneDataSet], rules: Rules) -> Iterator[Effect]:
         for setting, pair in self.settings.items():
-            for effect in self._pair(frame, *pair, rules):
-                yield replace(effect, of=f"{setting}, {effect.of}" if several else setting)
+            for effect in self._pair(cases, *pair, rules):
+                yield replace(effect, of=f"{setting}, {effect.of}" if len(cases) > 1 else setting)
 
 
 def _speaks(outcome: str, good: set[Outcome]) -> bool | None:

@@ -7,9 +7,8 @@ where the difference lies against its region in every run.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +23,7 @@ from svgpbench.papers.predicates.traces import RUN, AtTolerances, convergence_ti
 from svgpbench.stats.differences import LEVEL
 from svgpbench.stats.effects import Effect, Outcome
 from svgpbench.stats.measures import MeasureName
-from svgpbench.stats.pairs import compare
+from svgpbench.stats.pairs import OneDataSet, compare
 from svgpbench.stats.rules import RULES, Rules
 
 Floats = npt.NDArray[np.float64]
@@ -89,10 +88,9 @@ class Suffices(AtTheEnd):
         return Judgement(over_cases(effects, worst), effects)
 
     def _on_one(self, data: str, cells: pd.DataFrame, rules: Rules) -> Effect:
+        case = OneDataSet(data, cells, self.metric)
         rungs = {
-            rung: compare(
-                cells, self.metric, *pair, rules, no_worse=True, converged=self.converged
-            )[0]
+            rung: case.effect(*pair, rules, no_worse=True, converged=self.converged)
             for rung, pair in self.ladder.items()
         }
         *_, last = rungs.values()
@@ -134,7 +132,7 @@ class Drives(AtTolerances):
         return self.methods
 
     def at(self, frame: pd.DataFrame, tolerance: float, rules: Rules) -> Judgement | None:
-        cells = pd.DataFrame(self._cells(frame, tolerance, rules))
+        cells = self._cells(frame, tolerance, rules)
         if cells.empty:
             return None
         design = self._design(cells)
@@ -159,21 +157,17 @@ class Drives(AtTolerances):
         held = None if outcome == Outcome.undecided else (outcome == DRIVES) == self.drives
         return Effect(self.factor, outcome, slope, low, high, note, held)
 
-    def _cells(
-        self, frame: pd.DataFrame, tolerance: float, rules: Rules
-    ) -> Iterator[dict[str, Any]]:
-        """Yield the levels and log ratio of each run in which one or both methods converge and none fails."""
-        for _, cells in frame.groupby("data", sort=False):
-            times = convergence_times(cells, self.methods, tolerance, rules)
-            runs = [run for _, run in cells.groupby(RUN)]  # in the same order as the times
-            for (_, of_run), run in zip(times.iterrows(), runs, strict=True):
-                by_method = run.set_index("method")
-                if of_run.isna().any() or np.isinf(of_run).all():
-                    continue
-                budget = by_method["iterations"].reindex(list(self.methods))
-                first, second = np.minimum(of_run[list(self.methods)], budget)
-                levels = {factor: float(run[factor].iloc[0]) for factor in self.factors}
-                yield {**levels, "ratio": math.log(second / first)}
+    def _cells(self, frame: pd.DataFrame, tolerance: float, rules: Rules) -> pd.DataFrame:
+        """Return factors and log ratio of the runs in which a method converges and none fails."""
+        times = convergence_times(frame, self.methods, tolerance, rules)
+        cells = frame[frame["method"].isin(self.methods)].set_index([*RUN, "method"])
+        budgets = cells["iterations"].unstack().reindex(times.index)[list(self.methods)]
+        levels = cells.groupby(level=RUN)[list(self.factors)].first().reindex(times.index)
+        first, second = np.minimum(times.to_numpy(), budgets.to_numpy()).T
+        failed, censored = np.isnan(times.to_numpy()), np.isinf(times.to_numpy())
+        shown = ~failed.any(axis=1) & ~censored.all(axis=1)
+        runs: pd.DataFrame = levels.assign(ratio=np.log(second / first)).loc[shown]
+        return runs
 
     def _design(self, cells: pd.DataFrame) -> Floats:
         """Return the design matrix [cells, 1 + factors]: a column of ones, then one per factor."""

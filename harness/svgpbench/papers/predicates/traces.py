@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -19,13 +19,17 @@ from pydantic import PositiveFloat
 
 from svgpbench.papers.grades import Grade, Judgement, combined, over_cases
 from svgpbench.papers.predicates.predicate import Predicate
+from svgpbench.stats.convergence import BoundTrace
+from svgpbench.stats.differences import REPLICATE
 from svgpbench.stats.effects import Effect, Outcome
 from svgpbench.stats.measures import ColumnName
 from svgpbench.stats.rules import RULES, Rules
 
 INSIDE, SOME, OUTSIDE = "inside", "some inside", "outside"
 TURNS = "turns with the tolerance"
-RUN = ["split_seed", "fold", "seed"]
+RUN = ["data", *REPLICATE]
+"""Columns that identify a run of each method."""
+
 REGION = 1.1
 """Ratio within which convergence times count as equal."""
 
@@ -153,14 +157,11 @@ class Converges(AtTolerances):
         return (self.method, *self.beside)
 
     def at(self, frame: pd.DataFrame, tolerance: float, rules: Rules) -> Judgement:
+        times = convergence_times(frame, self.compared, tolerance, rules)[self.method]
+        least, most = self.at_least * rules.threshold, self.at_most * rules.threshold
         effects = tuple(
-            _inside(
-                str(data),
-                convergence_times(cells, self.compared, tolerance, rules)[self.method],
-                self.at_least * rules.threshold,
-                self.at_most * rules.threshold,
-            )
-            for data, cells in frame.groupby("data", sort=False)
+            _inside(str(data), of_data, least, most)
+            for data, of_data in times.groupby(level="data", sort=False)
         )
         return Judgement(_of_insides(effects), effects)
 
@@ -182,34 +183,29 @@ class Sooner(AtTolerances):
         return self.methods
 
     def at(self, frame: pd.DataFrame, tolerance: float, rules: Rules) -> Judgement | None:
-        ratio = self.ratio**rules.threshold
-        claimed = self._graded(frame, tolerance, ratio, rules)
+        times = convergence_times(frame, self.methods, tolerance, rules)
+        claimed = self._graded(times, self.ratio**rules.threshold)
         if claimed is None or claimed.grade == Grade.holds or not self.faster:
             return claimed
         if self.ratio > REGION:
-            sooner = self._graded(frame, tolerance, REGION**rules.threshold, rules)
+            sooner = self._graded(times, REGION**rules.threshold)
             if sooner is not None and sooner.grade == Grade.holds:
                 return replace(claimed, grade=Grade.direction)
         return claimed
 
-    def _graded(
-        self, frame: pd.DataFrame, tolerance: float, ratio: float, rules: Rules
-    ) -> Judgement | None:
+    def _graded(self, times: pd.DataFrame, ratio: float) -> Judgement | None:
         effects = [
             effect
-            for data, cells in frame.groupby("data", sort=False)
-            if (effect := self._on_one(str(data), cells, tolerance, ratio, rules)) is not None
+            for data, of_data in times.groupby(level="data", sort=False)
+            if (effect := self._on_one(str(data), of_data, ratio)) is not None
         ]
         if not effects:
             return None
         worst = [self.faster and effect.outcome == Outcome.worse for effect in effects]
         return Judgement(over_cases(effects, worst), tuple(effects))
 
-    def _on_one(
-        self, data: str, cells: pd.DataFrame, tolerance: float, ratio: float, rules: Rules
-    ) -> Effect | None:
+    def _on_one(self, data: str, times: pd.DataFrame, ratio: float) -> Effect | None:
         """Compare the two on one data set; None if both methods are censored in every run."""
-        times = convergence_times(cells, self.methods, tolerance, rules)
         if failed := int(times.isna().any(axis=1).sum()):
             note = f"{failed} of {len(times)} pairs have a cell that failed"
             return Effect(data, Outcome.undecided, note=note)
@@ -248,22 +244,14 @@ class Drifts(AtTolerances):
         return (self.method, *self.beside)
 
     def at(self, frame: pd.DataFrame, tolerance: float, rules: Rules) -> Judgement:
+        times = convergence_times(frame, self.compared, tolerance, rules)[self.method]
+        mine = frame[frame["method"] == self.method].set_index(RUN)["theta"].reindex(times.index)
+        drifts = pd.Series(map(_range_after, mine, times), times.index, dtype=float)
         effects = tuple(
-            _inside(str(data), drifts, self.at_least * rules.threshold, math.inf)
-            for data, drifts in self._drifts(frame, tolerance, rules)
+            _inside(str(data), of_data, self.at_least * rules.threshold, math.inf)
+            for data, of_data in drifts.groupby(level="data", sort=False)
         )
         return Judgement(_of_insides(effects), effects)
-
-    def _drifts(
-        self, frame: pd.DataFrame, tolerance: float, rules: Rules
-    ) -> Iterator[tuple[str, pd.Series[float]]]:
-        for data, cells in frame.groupby("data", sort=False):
-            times = convergence_times(cells, self.compared, tolerance, rules)[self.method]
-            mine = cells[cells["method"] == self.method].sort_values(RUN)
-            drifts = [
-                _range_after(theta, time) for theta, time in zip(mine["theta"], times, strict=True)
-            ]
-            yield str(data), pd.Series(drifts, dtype=float)
 
 
 def _range_after(theta: pd.DataFrame, time: float) -> float:
@@ -275,20 +263,27 @@ def _range_after(theta: pd.DataFrame, time: float) -> float:
 def convergence_times(
     cells: pd.DataFrame, methods: Sequence[str], tolerance: float, rules: Rules = RULES
 ) -> pd.DataFrame:
-    """Return T of each run on one data set [runs, methods], in iterations.
+    """Return T of each run [runs, methods], in iterations.
 
-    T is NaN for a failed cell and infinite if censored. Runs are indexed by split, fold and seed. `cells`
-    has a `bound_trace` for each cell.
+    T is NaN for a failed cell and infinite if censored. Runs are indexed by `RUN`, with the data sets in
+    their order. `cells` has a `bound_trace` for each cell.
     """
-    times: dict[Hashable, dict[str, float]] = {}
-    for run, several in cells[cells["method"].isin(methods)].groupby(RUN):
-        traces = dict(zip(several["method"], several["bound_trace"], strict=True))
-        ended = dict(zip(several["method"], several["status"] == "ok", strict=True))
-        starts = [trace.start for trace in traces.values() if len(trace.bound)]
+    runs: dict[tuple[Any, ...], dict[str, tuple[BoundTrace, bool]]] = {}
+    columns = (cells[key] for key in (*RUN, "method", "bound_trace", "status"))
+    for *run, method, trace, status in zip(*columns, strict=True):
+        if method in methods:
+            runs.setdefault(tuple(run), {})[method] = trace, status == "ok"
+    order = {data: at for at, data in enumerate(cells["data"].unique())}
+    keys = sorted(runs, key=lambda key: (order[key[0]], key[1:]))
+    times = []
+    for key in keys:
+        starts = [trace.start for trace, _ in runs[key].values() if len(trace.bound)]
         start = (min if rules.lower_start else max)(starts, default=0.0)
-        times[run] = {
-            method: trace.converges(start, tolerance) if ended[method] else math.nan
-            for method, trace in traces.items()
-        }
-    frame = pd.DataFrame.from_dict(times, orient="index", dtype=float)
-    return frame.reindex(columns=list(dict.fromkeys(methods)))
+        times.append(
+            {
+                method: trace.converges(start, tolerance) if ended else math.nan
+                for method, (trace, ended) in runs[key].items()
+            }
+        )
+    index = pd.MultiIndex.from_tuples(keys, names=RUN)
+    return pd.DataFrame(times, index, columns=list(dict.fromkeys(methods)), dtype=float)
