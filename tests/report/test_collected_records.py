@@ -104,6 +104,16 @@ def test_of_the_cells_that_were_to_run_those_missing_are_counted(tmp_path: Path)
     )
 
 
+def test_a_method_has_the_label_that_the_experiment_gives_it_today(tmp_path: Path) -> None:
+    old, new = (
+        cell().model_copy(update={"method": MethodConfig(name="t-svgp", label=label)})
+        for label in ("old", "new")
+    )
+    stored(tmp_path, old)
+    assert [row[1] for row in rows(collect(tmp_path, EXPERIMENT, [old]))] == ["old"]
+    assert [row[1] for row in rows(collect(tmp_path, EXPERIMENT, [new]))] == ["new"]
+
+
 def test_nothing_to_show_is_one_line(tmp_path: Path) -> None:
     for cells in (None, [cell()]):
         with pytest.raises(UserError, match=r"no records of by-hand in .*; run it first") as caught:
