@@ -8,22 +8,19 @@ file has those that no test noticed, and the command ends with 1 while one of th
 
 from __future__ import annotations
 
-import json
 import os
 import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from drawing import Mutant, draw
 from fault_files import NUMPY_ONLY, ROOT
-from killing import Verdict, copies, judged, over_copies
+from killing import Verdict, copies, judge_all, judged, read_verdicts
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from survivors import merged, read_survivors, write_survivors
 from tree_copies import TreeCopy
@@ -53,12 +50,14 @@ def main(
     drawn = draw(ROOT, list(tests), count, seed)
     drawn = [x for x in drawn if not only or any(text in x.file for text in only)]
     path = VERDICTS / f"drawn-{count}-{seed}.jsonl"
-    known = {} if again else read_verdicts(path)
+    if again:
+        path.unlink(missing_ok=True)
+    known = read_verdicts(path)
     redo = {"survived"} if left else set()
     waiting = [x for x in drawn if x.key not in known or known[x.key].status in redo]
     console.print(f"{len(drawn)} mutants, {len(waiting)} of them to judge")
     if waiting:
-        judge_all(console, waiting, tests, known, path, min(jobs, len(waiting)), limit)
+        known = judge_mutants(console, waiting, tests, path, min(jobs, len(waiting)), limit)
     by_status = {
         status: [x for x in drawn if (x.key in known and known[x.key].status == status)]
         for status in ("survived", "killed", "broken")
@@ -76,63 +75,37 @@ def main(
     raise typer.Exit(int(bool(unread)))
 
 
-def judge_all(
+def judge_mutants(
     console: Console,
     waiting: Sequence[Mutant],
     tests: Mapping[str, Sequence[str]],
-    known: dict[str, Verdict],
     path: Path,
     jobs: int,
     limit: float,
-) -> None:
-    """Judge mutants and keep each verdict as it comes."""
+) -> dict[str, Verdict]:
+    """Judge mutants, after their tests have passed on the sources without any."""
 
     def do(copy: TreeCopy, mutant: Mutant) -> Verdict:
         return judged(copy, mutant.file, mutant.text, tests[mutant.file], NUMPY_ONLY, limit)
 
     with copies(ROOT, jobs) as made:
-        wanted = {x.file for x in waiting}
-        union = dict.fromkeys(test for file in tests if file in wanted for test in tests[file])
+        files = {mutant.file for mutant in waiting}
+        union = dict.fromkeys(test for file in tests if file in files for test in tests[file])
         if (outcome := made[0].test(list(union), NUMPY_ONLY, 3600.0, options=())).code != 0:
             console.print(outcome.output, markup=False)
             raise typer.Exit(2)
-        with Progress(
-            *(TextColumn("{task.description}"), BarColumn()),
-            *(MofNCompleteColumn(), TimeElapsedColumn()),
-            console=console,
-        ) as progress:
-            task = progress.add_task("mutants", total=len(waiting))
-            for mutant, verdict in over_copies(made, waiting, do):
-                known[mutant.key] = verdict
-                write_verdicts(path, known)
-                colour = "red" if verdict.status == "survived" else "green"
-                told = f"{Path(mutant.file).name}:{mutant.line} {mutant.operator} {verdict.by}"
-                progress.console.print(
-                    f"[{colour}]{verdict.status}[/] {verdict.seconds:.0f} s {escape(told)}",
-                    soft_wrap=True,
-                )
-                progress.advance(task)
+        changes = {mutant.key: mutant for mutant in waiting}
+        return judge_all(console, made, changes, do, _title, path)
+
+
+def _title(mutant: Mutant) -> str:
+    return f"{Path(mutant.file).name}:{mutant.line} {mutant.operator}"
 
 
 def read_modules(path: Path) -> dict[str, list[str]]:
     """The tests of each file that mutants are drawn from."""
     modules = tomllib.loads(path.read_text(encoding="utf-8"))["module"]
     return {one["file"]: one["tests"] for one in modules}
-
-
-def read_verdicts(path: Path) -> dict[str, Verdict]:
-    """Verdicts by a mutant's key; none where there is no file."""
-    if not path.exists():
-        return {}
-    lines = path.read_text(encoding="utf-8").splitlines()
-    return {key: Verdict(**told) for key, told in map(json.loads, lines)}
-
-
-def write_verdicts(path: Path, verdicts: Mapping[str, Verdict]) -> None:
-    """One line of JSON a mutant."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lines = [json.dumps([key, asdict(verdict)]) for key, verdict in verdicts.items()]
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def summary(drawn: Sequence[Mutant], known: Mapping[str, Verdict]) -> Table:

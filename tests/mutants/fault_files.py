@@ -43,11 +43,11 @@ class Fault:
         return "".join(lines[:start]) + within.replace(self.old, self.new) + "".join(lines[end:])
 
     def judged_as(self, root: Path) -> str:
-        """A hash of the fault, its tests' names and its file: a verdict on others is none on this."""
+        """Return a hash of the fault, the names of its tests and the content of its file."""
         path = root / self.file
         source = path.read_text(encoding="utf-8") if path.exists() else ""
-        told = (self.function, self.old, self.new, *self.tests, self.k, source)
-        return hashlib.sha256("\0".join(told).encode()).hexdigest()[:8]
+        parts = (self.function, self.old, self.new, *self.tests, self.k, source)
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
 def span(source: str, dotted: str) -> tuple[int, int]:

@@ -1,17 +1,21 @@
-"""Whether tests notice a change: many changes over a few copies of the tree."""
+"""Judge many changes in a few copies of the tree: does a test notice? Verdicts are stored as they come."""
 
 from __future__ import annotations
 
+import json
 import queue
 import signal
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal, TypeVar
 
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from tree_copies import TreeCopy
 
 T = TypeVar("T")
@@ -25,6 +29,47 @@ class Verdict:
     status: Literal["killed", "survived", "stale", "broken"]
     by: str = ""  # the test that failed, "timeout", or what is wrong with the change
     seconds: float = 0.0
+
+
+def read_verdicts(path: Path) -> dict[str, Verdict]:
+    """Return verdicts by the key of a change; none if there is no file."""
+    if not path.exists():
+        return {}
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return {key: Verdict(**fields) for key, fields in map(json.loads, lines)}
+
+
+def write_verdicts(path: Path, verdicts: Mapping[str, Verdict]) -> None:
+    """Write one line of JSON per verdict."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = [json.dumps([key, asdict(verdict)]) for key, verdict in verdicts.items()]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def judge_all(
+    console: Console,
+    made: Sequence[TreeCopy],
+    changes: Mapping[str, T],
+    do: Callable[[TreeCopy, T], Verdict],
+    title: Callable[[T], str],
+    path: Path,
+) -> dict[str, Verdict]:
+    """Judge changes by key and return all verdicts; each is printed and written to `path` as it comes."""
+    verdicts, keys = read_verdicts(path), list(changes)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
+        task = progress.add_task("changes", total=len(keys))
+        for key, verdict in over_copies(made, keys, lambda copy, key: do(copy, changes[key])):
+            verdicts[key] = verdict
+            write_verdicts(path, verdicts)
+            colour = "green" if verdict.status == "killed" else "red"
+            line = f"{title(changes[key])} {verdict.by and f'({verdict.by})'}"
+            progress.console.print(
+                f"[{colour}]{verdict.status}[/] {verdict.seconds:.0f} s {escape(line)}",
+                soft_wrap=True,
+            )
+            progress.advance(task)
+    return verdicts
 
 
 @contextmanager

@@ -2,7 +2,8 @@
 
     python tests/mutants/run.py --only batches --jobs 2
 
-The verdicts are kept in RESULTS.md beside this file; a partial run replaces the rows that it ran.
+Verdicts are kept in build/mutants, for `--left`.
+A verdict holds while the fault, its tests and its file stay as they are.
 """
 
 from __future__ import annotations
@@ -15,13 +16,11 @@ from typing import Annotated
 import fault_files
 import typer
 from fault_files import ROOT, Fault, StaleError, read_faults
-from killing import Verdict, copies, judged, over_copies
-from result_table import RESULTS, read_rows, row_of, standing, write_rows
+from killing import Verdict, copies, judge_all, judged, read_verdicts
 from rich.console import Console
-from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from tree_copies import TreeCopy
 
+VERDICTS = ROOT / "build" / "mutants" / "faults.jsonl"
 LIMIT_S = 180.0
 
 
@@ -31,7 +30,7 @@ def main(
         typer.Option("--only", metavar="TEXT", help="An area, or text in a fault; repeatable."),
     ] = None,
     left: Annotated[
-        bool, typer.Option("--left", help="Only faults that the table has no kill of.")
+        bool, typer.Option("--left", help="Only faults that no run has killed as they are now.")
     ] = False,
     jobs: Annotated[int, typer.Option("--jobs", min=1)] = os.cpu_count() or 1,
     limit: Annotated[
@@ -40,38 +39,31 @@ def main(
 ) -> None:
     """Judge every fault; end with 1 where one is not noticed or no longer fits."""
     console, faults = Console(), read_faults()
-    rows = standing(read_rows(RESULTS), faults, ROOT)
-    chosen = [
-        fault
+    known = read_verdicts(VERDICTS)
+    chosen = {
+        fault.judged_as(ROOT): fault  # as the copies have it
         for fault in faults
-        if (not only or any(matches(fault, text) for text in only))
-        and not (left and rows.get((fault.area, fault.says), ("",))[0] == "killed")
-    ]
+        if not only or any(matches(fault, text) for text in only)
+    }
+    if left:
+        chosen = {
+            key: fault
+            for key, fault in chosen.items()
+            if key not in known or known[key].status != "killed"
+        }
     if not chosen:
         console.print("no fault to judge")
         return
-    judged_as = {(x.area, x.says): x.judged_as(ROOT) for x in chosen}  # what the copies hold
-    red = 0
     with copies(ROOT, min(jobs, len(chosen))) as made:
         console.print(f"{len(chosen)} of {len(faults)} faults; first their tests without any")
-        if wrong := unchanged_failures(made[0], chosen):
+        if wrong := unchanged_failures(made[0], list(chosen.values())):
             console.print(wrong, markup=False)
             raise typer.Exit(2)
-        with Progress(
-            *(TextColumn("{task.description}"), BarColumn()),
-            *(MofNCompleteColumn(), TimeElapsedColumn()),
-            console=console,
-        ) as progress:
-            task = progress.add_task("faults", total=len(chosen))
-            for fault, verdict in over_copies(
-                made, chosen, lambda copy, fault: judge(copy, fault, limit)
-            ):
-                red += verdict.status != "killed"
-                rows[fault.area, fault.says] = row_of(verdict, judged_as[fault.area, fault.says])
-                write_rows(RESULTS, faults, rows)
-                progress.console.print(line(fault, verdict), soft_wrap=True)
-                progress.advance(task)
-    console.print(f"{len(chosen) - red} killed, {red} not; {RESULTS.relative_to(ROOT)} has all")
+        known = judge_all(
+            console, made, chosen, lambda copy, fault: judge(copy, fault, limit), _title, VERDICTS
+        )
+    red = sum(known[key].status != "killed" for key in chosen)
+    console.print(f"{len(chosen) - red} killed, {red} not")
     raise typer.Exit(int(red > 0))
 
 
@@ -101,12 +93,8 @@ def judge(copy: TreeCopy, fault: Fault, limit: float) -> Verdict:
     return judged(copy, fault.file, text, fault.tests, fault.k, limit)
 
 
-def line(fault: Fault, verdict: Verdict) -> str:
-    """A verdict for the terminal."""
-    colour = "green" if verdict.status == "killed" else "red"
-    told = f"{Path(fault.file).name} {fault.function}: {fault.says}"
-    by = f" ({verdict.by})" if verdict.by else ""
-    return f"[{colour}]{verdict.status}[/] {verdict.seconds:.0f} s {escape(told + by)}"
+def _title(fault: Fault) -> str:
+    return f"{Path(fault.file).name} {fault.function}: {fault.says}"
 
 
 if __name__ == "__main__":

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from drawing import Mutant, draw, says_something
-from drawn import MODULES, read_modules, read_verdicts, write_verdicts
+from drawn import MODULES, read_modules
 from fault_files import ROOT
-from killing import Verdict
+from killing import Verdict, read_verdicts, write_verdicts
 from survivors import Survivor, merged, read_survivors, write_survivors
 
 SOURCE = '''"""A module."""

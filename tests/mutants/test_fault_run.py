@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from fault_files import Fault, StaleError, read_faults, span
 from killing import Verdict, over_copies
-from result_table import read_rows, row_of, standing, write_rows
 from run import judge, matches
 from tree_copies import TreeCopy
 
@@ -129,30 +128,18 @@ def test_faults_are_chosen_by_area_or_else_by_text() -> None:
     assert matches(replace(change, area="batches"), "batches")
 
 
-def test_a_partial_run_keeps_the_other_rows(tmp_path: Path) -> None:
-    path, faults = tmp_path / "RESULTS.md", [fault("a", "b"), fault("c", "d", function="")]
-    first = {(faults[0].area, faults[0].says): row_of(Verdict("killed", "t.py::x[a|b]", 2.4), "0a")}
-    write_rows(path, faults, first)
-    rows = read_rows(path)
-    assert rows[faults[0].area, faults[0].says] == ("killed", "t.py::x[a|b]", "2", "0a")
-    assert rows[faults[1].area, faults[1].says] == ("not run", "", "", "")
-    write_rows(path, faults[1:], rows)
-    assert list(read_rows(path)) == [(faults[1].area, faults[1].says)]
-
-
-def test_a_verdict_on_another_fault_test_or_file_does_not_stand(tmp_path: Path) -> None:
+def test_a_verdict_on_another_fault_test_or_file_does_not_hold(tmp_path: Path) -> None:
     change = fault("a", "b")
     path = tmp_path / change.file
     path.parent.mkdir(parents=True)
     path.write_text("a")
-    key = (change.area, change.says)
-    rows = {key: row_of(Verdict("killed"), change.judged_as(tmp_path))}
-    assert standing(rows, [change], tmp_path) == rows
+    key = change.judged_as(tmp_path)
+    assert change.judged_as(tmp_path) == key
     for other in (
         replace(change, new="c"),
         replace(change, tests=("x.py",)),
         replace(change, k=""),
     ):
-        assert standing(rows, [other], tmp_path) == {}
+        assert other.judged_as(tmp_path) != key
     path.write_text("a = 1")
-    assert standing(rows, [change], tmp_path) == {}
+    assert change.judged_as(tmp_path) != key
