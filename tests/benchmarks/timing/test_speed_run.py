@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 
 import pytest
 
@@ -51,6 +52,30 @@ def test_backends_are_timed_in_turn_in_processes_of_their_own() -> None:
     record = json.loads(json.dumps(report.to_json(), allow_nan=False))
     assert record["rounds"] == {"total": 16, "discarded": 0}
     assert len(times_table(report).rows) == 8
+
+
+@pytest.mark.usefixtures("short_rounds")
+def test_a_run_hands_over_what_is_timed_after_each_step_and_when_it_is_interrupted() -> None:
+    unfinished: list[SpeedReport] = []
+
+    def stop_in_the_second_step(line: str) -> None:
+        if "m_step" in line:
+            raise KeyboardInterrupt
+
+    def run(on_progress: Callable[[str], None]) -> SpeedReport:
+        return run_speed(
+            ["tiny"], ["numpy"], ["e_step", "m_step"], repeats=1, on_progress=on_progress,
+            methods=["t-svgp"], max_other_cores=1e9,
+            on_step=lambda report: unfinished.append(SpeedReport.from_json(report.to_json())),
+        )  # fmt: skip
+
+    whole = run(lambda line: None)
+    assert not whole.interrupted
+    assert [(x.interrupted, len(x.cells)) for x in unfinished] == [(True, 1), (True, 2)]
+    unfinished.clear()
+    stopped = run(stop_in_the_second_step)
+    assert stopped.interrupted and stopped.notes()[0].startswith("interrupted: ")
+    assert [[cell.step for cell in report.cells] for report in unfinished] == [["e_step"]]
 
 
 @pytest.mark.usefixtures("short_rounds")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -158,11 +159,13 @@ def run_scaling(
     *,
     max_other_cores: float = MAX_OTHER_CORES,
     device: str = "cpu",
+    on_step: Callable[[ScalingReport], None] = lambda report: None,
 ) -> ScalingReport:
     """Time an E-step and an M-step on every rung, each in a fresh process.
 
     Raises `UserError` as `rungs` does, for an unknown name, and for a likelihood that the method refuses.
-    After Ctrl-C the speed report is marked `interrupted` and holds the cells timed so far.
+    `on_step` is called with the unfinished report after each step of each shape. The speed report is marked
+    `interrupted` until all is timed, and after Ctrl-C.
     """
     shapes = rungs(centre, axes, count)
     check_backend(backend.partition(":")[0])
@@ -178,12 +181,13 @@ def run_scaling(
     }
     environment = {"parent": describe(threads).model_dump(mode="json")}
     report = ScalingReport(centre, shapes, SpeedReport([], settings, environment))
-    try:
+    report.speed.interrupted = True
+    with suppress(KeyboardInterrupt):
         for title in shapes:
             for step in STEPS:
                 _run_cell(report, title, step, on_progress)
-    except KeyboardInterrupt:
-        report.speed.interrupted = True
+                on_step(report)
+        report.speed.interrupted = False
     return report
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from time import sleep
 from typing import Any
@@ -49,6 +49,7 @@ def run_speed(
     methods: Sequence[str] = (),
     max_other_cores: float = MAX_OTHER_CORES,
     device: str = "cpu",
+    on_step: Callable[[SpeedReport], None] = lambda report: None,
 ) -> SpeedReport:
     """Time every step of every method on every problem.
 
@@ -63,9 +64,10 @@ def run_speed(
         methods: names of methods, with a variant after a space; by default those of `usual_methods`.
         max_other_cores: cores that other processes may use in a round before it is discarded.
         device: device of every backend; a peer uses the best that it finds there.
+        on_step: called with the unfinished report after each step of each problem.
 
     Returns:
-        The report. After Ctrl-C it is marked `interrupted` and holds what was timed so far.
+        The report. It is marked `interrupted` until all is timed, and after Ctrl-C.
 
     Raises:
         UserError: for an unknown name, a missing framework, or more threads than cores.
@@ -87,8 +89,9 @@ def run_speed(
             "max_other_cores": max_other_cores,
         },
         environment={"parent": describe(threads).model_dump(mode="json")},
+        interrupted=True,
     )
-    try:
+    with suppress(KeyboardInterrupt):
         for problem in problems:
             with ExitStack() as stack:
                 cores = stack.enter_context(timing_cores(threads))
@@ -113,8 +116,8 @@ def run_speed(
                         cell.error = dead.get(process.name, "")
                     report.cells += [cell for _, cell in cells]
                     time_step(cells, path, repeats, max_other_cores, on_progress)
-    except KeyboardInterrupt:
-        report.interrupted = True
+                    on_step(report)
+        report.interrupted = False
     return report
 
 

@@ -170,6 +170,8 @@ class SpeedReport:
                 f"agreement before timing: {len(compared)} cells, worst difference "
                 f"{max(compared):.1e} (tolerance {TOLERANCE:g}, of an M-step {M_TOLERANCE:g})"
             )
+        if self.interrupted:
+            lines.insert(0, "interrupted: these are the steps that were timed until then")
         for cell in self.cells:
             where = f"{cell.problem} {cell.step} {cell.title}"
             if cell.error:
