@@ -21,7 +21,7 @@ from svgpbench_datasets import DataError, DatasetEntry
 from svgpbench_datasets.reading.formats import READERS
 from svgpbench_datasets.reading.numbers import Places, numbers
 from svgpbench_datasets.reading.table import frames_of_rows
-from svgpbench_datasets.reading.text import Lines, plain_numbers, text_rows
+from svgpbench_datasets.reading.text import TextLines, plain_numbers, text_rows
 
 CASES = int(os.environ.get("SVGPBENCH_PROPERTY_CASES", "60"))
 MANY = settings(
@@ -130,7 +130,7 @@ def test_the_fast_way_gives_the_numbers_of_the_slow_way_or_none(
     fast = plain_numbers(raw, delimiter)
     if fast is None:
         return
-    lines = Lines(raw.splitlines(keepends=True), "t")
+    lines = TextLines(raw.splitlines(keepends=True), "t")
     (frame,) = frames_of_rows(text_rows(lines, "t", delimiter), "t", "line", fast.shape[1])
     slow = numbers(frame, range(fast.shape[1]), Places("t", {}))
     np.testing.assert_array_equal(fast, slow)

@@ -61,14 +61,31 @@ BESIDE: dict[str, tuple[str, ...]] = {
     "tables": ("idx_table", "write_numbers", "read_numbers", "is_table_file"),
     "papers": ("Paper.artefact", "paper_folders", "load_paper"),
     "speed records": (
-        *("Cell.group", "Cell.comparable", "check_agreement", "_mark"),
+        *("TimedCell.group", "TimedCell.comparable", "check_agreement", "_mark"),
         *("SpeedReport.ok", "SpeedReport.to_json", "SpeedReport._cell_json", "_finite"),
     ),
     "scaling records": ("rungs", "run_scaling", "_run_cell"),
-    "learning records": ("Plan.within", "Plan.looks", "Run.title", "Run.key", "append"),
+    "learning records": (
+        "LearningPlan.within",
+        "LearningPlan.looks",
+        "Run.title",
+        "Run.key",
+        "append",
+    ),
     "survival records": (
-        *("Plan.most_inducing", "Cell.title", "Cell.key", "towards_the_largest_rate"),
-        *("Record.bound_a_datum", "stopped_short", "append", "append_line", "_ends_a_line"),
+        *(
+            "StabilityPlan.most_inducing",
+            "StabilityCell.title",
+            "StabilityCell.key",
+            "towards_the_largest_rate",
+        ),
+        *(
+            "StabilityRecord.bound_a_datum",
+            "stopped_short",
+            "append",
+            "append_line",
+            "_ends_a_line",
+        ),
     ),
 }
 """Functions of these modules that parse nothing: they write, measure, or know a shipped file by name."""
@@ -81,7 +98,7 @@ def parsers() -> Iterator[tuple[str, Parser]]:
 
 
 def _parsers() -> Iterator[tuple[str, Parser]]:
-    of_experiments = ("loading", "mistakes", "own_options", "schema")
+    of_experiments = ("loading", "error_messages", "plugin_options", "schema")
     yield (
         "experiments",
         Parser(

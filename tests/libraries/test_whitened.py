@@ -11,8 +11,8 @@ import pytest
 import svgpbench
 from svgpbench.errors import UserError
 from svgpbench.libraries.whitened import (
-    Table,
-    Whitened,
+    ExportedPosterior,
+    TableScaling,
     load_whitened,
     plain_table,
     save_whitened,
@@ -34,22 +34,24 @@ print(load_whitened(sys.argv[1]).kernel)
 """
 
 
-def one(**changes) -> Whitened:
+def one(**changes) -> ExportedPosterior:
     rng = np.random.default_rng(0)
-    table = Table(("a", "b"), np.array([1.0, 2.0]), np.array([3.0, 4.0]), 5.0, 6.0, (), 7)
+    table = TableScaling(("a", "b"), np.array([1.0, 2.0]), np.array([3.0, 4.0]), 5.0, 6.0, (), 7)
     chol = np.eye(3)[None] + 0.1 * np.tril(rng.normal(size=(1, 3, 3)), -1)
     parameters = {"noise_variance": 0.25}
     numbers = rng.normal(size=(3, 2)), rng.normal(size=(1, 3)), chol
-    whole = Whitened("se", 1.5, np.array([0.5, 2.0]), "gaussian", parameters, 1e-6, *numbers, table)
+    whole = ExportedPosterior(
+        "se", 1.5, np.array([0.5, 2.0]), "gaussian", parameters, 1e-6, *numbers, table
+    )
     return whole._replace(**changes)
 
 
 def test_a_file_comes_back_bit_for_bit(tmp_path) -> None:
     wanted = one()
     found = load_whitened(save_whitened(wanted, tmp_path / "one.npz"))
-    for name in Whitened._fields[:-1]:
+    for name in ExportedPosterior._fields[:-1]:
         assert np.array_equal(getattr(found, name), getattr(wanted, name)), name
-    for name in Table._fields:
+    for name in TableScaling._fields:
         assert np.array_equal(getattr(found.table, name), getattr(wanted.table, name)), name
 
 

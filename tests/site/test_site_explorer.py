@@ -98,12 +98,12 @@ def test_equal_time_takes_no_look_that_came_later(explored: dict[str, Any], fiel
 
 
 def test_a_standing_names_who_is_better_and_where(field: Field) -> None:
-    (mine,) = [one for one in field.standing("t-SVGP") if one.score == "NLPD"]
+    (mine,) = [one for one in field.summaries("t-SVGP") if one.score == "NLPD"]
     assert (mine.data_sets, mine.methods) == (6, len(field.methods))
     beaten = [text.partition(": ")[0] for text in mine.wins if "q-SVGP Adam" in text]
     # Adam at the natural gradient's rate takes one step of rate 1 where there is Gaussian noise
     assert beaten == ["airfoil", "boston:no-rad", "concrete:5"]
-    (theirs,) = [one for one in field.standing("q-SVGP Adam") if one.score == "NLPD"]
+    (theirs,) = [one for one in field.summaries("q-SVGP Adam") if one.score == "NLPD"]
     assert [text.partition(": ")[0] for text in theirs.fails if "t-SVGP" in text] == beaten
     assert not [text for text in theirs.wins if "t-SVGP" in text]
 

@@ -70,7 +70,7 @@ def at_held(
     raw, moved = (tree_map(ops.asarray, unconstrain(x)) for x in (theta, moved))
     y = PROBLEM.targets(model.likelihood.support)
     batch = Batch(*map(ops.asarray, (PROBLEM.X[rows], y[rows], rows)))
-    batch = batch._replace(**PROBLEM.draws(ops, model, method, rows))
+    batch = batch._replace(**PROBLEM.random_inputs(ops, model, method, rows))
     at, scale = constrain(ops, raw), ops.asarray(np.float64(SCALE))
     p = prior_at(ops, model, method, at)
     f, data = factor_at(ops, model, method, at, p, batch.X), data_term(model, at, batch, scale)

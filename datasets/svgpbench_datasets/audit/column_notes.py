@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from svgpbench_datasets.audit.dependence import counts_rows
-from svgpbench_datasets.audit.facts import Facts, Flag
+from svgpbench_datasets.audit.facts import AuditFacts, Flag
 from svgpbench_datasets.dataset import Dataset, Floats
 
 FEWEST, MOST_NAMED, MOST_SUSPECTS = 5, 4, 8
@@ -20,7 +20,7 @@ UNIT = 0.01
 """Tolerance on a standard deviation of 1, which may have been computed with n or n - 1."""
 
 
-def missing(facts: Facts) -> Iterator[Flag]:
+def missing(facts: AuditFacts) -> Iterator[Flag]:
     """Flag missing values in the files."""
     if facts.missing_rows:
         columns = ", ".join(f"{name} ({count})" for name, count in facts.missing_cells.items())
@@ -57,7 +57,7 @@ def _apart(column: Floats) -> int:
     return holes if values[0] >= gap and low >= 0.3 * middle else 0
 
 
-def uninformative(dataset: Dataset, facts: Facts) -> Iterator[Flag]:
+def uninformative(dataset: Dataset, facts: AuditFacts) -> Iterator[Flag]:
     """Flag constant features, and features that are equal to another."""
     constant = facts.constant_columns
     if constant:

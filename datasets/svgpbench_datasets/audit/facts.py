@@ -28,7 +28,7 @@ class Flag:
 
 
 @dataclass(frozen=True)
-class Facts:
+class AuditFacts:
     """Counts and statistics of a data set."""
 
     rows: int
@@ -52,14 +52,14 @@ class Facts:
     split: str
 
 
-def facts_of(dataset: Dataset, split: Split, missing: Missing = NONE_MISSING) -> Facts:
+def facts_of(dataset: Dataset, split: Split, missing: Missing = NONE_MISSING) -> AuditFacts:
     """Compute the facts of a data set, including test rows of a split that repeat training rows."""
     X, y, target = dataset.X, dataset.y, signal(dataset)
     inputs = same_rows(X.T)
     named = zip(dataset.feature_names, np.ptp(X, axis=0) == 0, strict=True)
     seed = "" if split.kind == "fixed" else f", seed {split.seed}"
     twins, agreeing = with_twins(inputs, y, split)
-    return Facts(
+    return AuditFacts(
         rows=len(y),
         features=X.shape[1],
         distinct_inputs=int(inputs.max()) + 1,

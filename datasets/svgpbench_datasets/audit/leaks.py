@@ -14,7 +14,7 @@ from svgpbench_datasets.audit.dependence import (
     signal,
     single_ratios,
 )
-from svgpbench_datasets.audit.facts import Facts, Flag
+from svgpbench_datasets.audit.facts import AuditFacts, Flag
 from svgpbench_datasets.dataset import Dataset
 
 DETERMINED = 1e-3
@@ -60,7 +60,7 @@ def determined(dataset: Dataset) -> Iterator[Flag]:
             yield Flag("pair-determines-target", text, leak=True)
 
 
-def seen(facts: Facts) -> Iterator[Flag]:
+def seen(facts: AuditFacts) -> Iterator[Flag]:
     """Flag test inputs that are also training inputs; a leak if many come with their target."""
     if facts.test_seen == 0:
         return

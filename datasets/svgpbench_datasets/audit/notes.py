@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from svgpbench_datasets.audit.facts import Facts, Flag
+from svgpbench_datasets.audit.facts import AuditFacts, Flag
 from svgpbench_datasets.dataset import Dataset, Floats
 from svgpbench_datasets.errors import listed
 from svgpbench_datasets.splits import Indices
@@ -27,7 +27,7 @@ MOST_CLASSES = 12
 """Most classes that a flag names."""
 
 
-def ordered(facts: Facts) -> Iterator[Flag]:
+def ordered(facts: AuditFacts) -> Iterator[Flag]:
     """Flag rows that are ordered by the target, or similar to the previous row."""
     classes = max(1, sum(count > 0 for count in facts.classes.values()) - 1)
     together = max(facts.row_correlation, facts.row_correlation_ratio)
@@ -40,7 +40,7 @@ def ordered(facts: Facts) -> Iterator[Flag]:
         yield Flag("ordered-rows", text)
 
 
-def without_signal(facts: Facts) -> Iterator[Flag]:
+def without_signal(facts: AuditFacts) -> Iterator[Flag]:
     """Flag a target that neither a linear fit nor the nearest row predicts."""
     spare = facts.rows - facts.features - 1
     if facts.rows < FEWEST_ROWS or spare < 1:
@@ -54,7 +54,7 @@ def without_signal(facts: Facts) -> Iterator[Flag]:
         yield Flag("no-signal", text)
 
 
-def few_values(dataset: Dataset, facts: Facts) -> Iterator[Flag]:
+def few_values(dataset: Dataset, facts: AuditFacts) -> Iterator[Flag]:
     """Flag a regression target of few distinct values, where a predictive density is unbounded."""
     few = facts.target_values <= min(FEW_VALUES, facts.rows / FEWEST_EACH)
     if dataset.task == "regression" and few:
@@ -82,7 +82,7 @@ def capped(dataset: Dataset) -> Iterator[Flag]:
             yield Flag("capped-target", text)
 
 
-def repeated(facts: Facts) -> Iterator[Flag]:
+def repeated(facts: AuditFacts) -> Iterator[Flag]:
     """Flag repeated inputs or rows, and classes of fewer than 10 rows."""
     if facts.distinct_inputs < 0.9 * facts.rows:
         text = f"{facts.distinct_inputs} of {facts.rows} input rows are distinct"

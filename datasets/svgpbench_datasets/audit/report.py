@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from svgpbench_datasets.audit import column_notes, leaks, notes
-from svgpbench_datasets.audit.facts import Facts, Flag, facts_of
+from svgpbench_datasets.audit.facts import AuditFacts, Flag, facts_of
 from svgpbench_datasets.dataset import Dataset, Task
 from svgpbench_datasets.entry import DatasetEntry
 from svgpbench_datasets.reading.tables import NONE_MISSING, Missing
@@ -27,7 +27,7 @@ class Audit:
     target: str
     feature_names: tuple[str, ...]
     fingerprint: str
-    facts: Facts
+    facts: AuditFacts
     flags: tuple[Flag, ...]  # leaks first
     entry: DatasetEntry | None = None  # registry entry; None for a user's own table
 
@@ -76,7 +76,7 @@ def _folds(rows: int) -> Split:
     return k_fold(rows, min(FOLDS, rows), 0, 0)
 
 
-def flags_of(dataset: Dataset, facts: Facts) -> tuple[Flag, ...]:
+def flags_of(dataset: Dataset, facts: AuditFacts) -> tuple[Flag, ...]:
     """Return all flags of a data set with these facts, leaks first; its registry entry is not used."""
     found = [
         *leaks.row_numbers(dataset),

@@ -17,14 +17,14 @@ from svgpbench_datasets.errors import DataError
 from svgpbench_datasets.reading.cells import reason, shown
 from svgpbench_datasets.reading.layout import Layout
 from svgpbench_datasets.reading.mat5 import mat_arrays
-from svgpbench_datasets.reading.table import CELLS_AT_ONCE, Table, check_unpacked
+from svgpbench_datasets.reading.table import CELLS_AT_ONCE, TableFile, check_unpacked
 
 Array: TypeAlias = NDArray[Any]
 
 _UNSIGNED_BYTE = 0x08
 
 
-def idx_table(stream: IO[bytes], where: str, layout: Layout) -> Table:
+def idx_table(stream: IO[bytes], where: str, layout: Layout) -> TableFile:
     """Read an idx file of unsigned bytes; the first axis gives the rows, the others are flattened."""
     raw = stream.read()
     if len(raw) < 4 or raw[:2] != b"\0\0":
@@ -44,7 +44,7 @@ def idx_table(stream: IO[bytes], where: str, layout: Layout) -> Table:
     return _table(None, values.reshape(shape[0], prod(shape[1:])))
 
 
-def numpy_table(stream: IO[bytes], where: str, layout: Layout) -> Table:
+def numpy_table(stream: IO[bytes], where: str, layout: Layout) -> TableFile:
     """Read an .npy file, or arrays of an .npz file; nothing is unpickled."""
     raw = stream.read()
     try:
@@ -61,7 +61,7 @@ def numpy_table(stream: IO[bytes], where: str, layout: Layout) -> Table:
     return of_arrays(found, where, layout)
 
 
-def mat_table(stream: IO[bytes], where: str, layout: Layout) -> Table:
+def mat_table(stream: IO[bytes], where: str, layout: Layout) -> TableFile:
     """Read arrays of a MATLAB 5 file; other variables are ignored."""
     try:
         found = mat_arrays(stream.read(), layout.arrays)
@@ -70,7 +70,7 @@ def mat_table(stream: IO[bytes], where: str, layout: Layout) -> Table:
     return of_arrays(found, where, layout)
 
 
-def of_arrays(found: Mapping[str, Array | str], where: str, layout: Layout) -> Table:
+def of_arrays(found: Mapping[str, Array | str], where: str, layout: Layout) -> TableFile:
     """Make a table of the arrays that the layout names, or of all that are tables of numbers.
 
     `found` has the arrays by name; a text describes a variable that is no array of numbers. A single
@@ -136,7 +136,7 @@ def _checked_npy(raw: bytes) -> Array:
     return array
 
 
-def _table(names: tuple[str, ...] | None, *columns: Array) -> Table:
+def _table(names: tuple[str, ...] | None, *columns: Array) -> TableFile:
     plain = [_plain(one) for one in columns]
     parts = [pd.DataFrame(one, dtype=one.dtype) for one in plain]
     whole = parts[0] if len(parts) == 1 else pd.concat(parts, axis=1, ignore_index=True)
@@ -147,7 +147,7 @@ def _table(names: tuple[str, ...] | None, *columns: Array) -> Table:
         for start in range(0, len(whole), rows):
             yield whole.iloc[start : start + rows]
 
-    return Table(names, frames)
+    return TableFile(names, frames)
 
 
 def _plain(one: Array) -> Array:

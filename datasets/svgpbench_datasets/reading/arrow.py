@@ -16,11 +16,11 @@ from svgpbench_datasets.dataset import Floats
 from svgpbench_datasets.errors import DataError
 from svgpbench_datasets.reading.cells import reason
 from svgpbench_datasets.reading.layout import Layout
-from svgpbench_datasets.reading.table import Table
+from svgpbench_datasets.reading.table import TableFile
 from svgpbench_datasets.whole_files import whole_file
 
 
-def arrow_table(stream: IO[bytes], where: str, layout: Layout) -> Table:
+def arrow_table(stream: IO[bytes], where: str, layout: Layout) -> TableFile:
     """Read a Parquet file, or a Feather file of version 2."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -59,7 +59,7 @@ def arrow_table(stream: IO[bytes], where: str, layout: Layout) -> Table:
             start += len(frame)
             yield frame
 
-    return Table(names, frames)
+    return TableFile(names, frames)
 
 
 def write_numbers(

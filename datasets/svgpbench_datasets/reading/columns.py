@@ -19,10 +19,10 @@ from svgpbench_datasets.reading.numbers import (
     gathered,
     inputs_and_target,
 )
-from svgpbench_datasets.reading.table import Table
+from svgpbench_datasets.reading.table import TableFile
 
 
-class Columns(NamedTuple):
+class ReadColumns(NamedTuple):
     """Columns read from a table: X [N, D] and y [N], read-only, and the class number of each label in y."""
 
     features: tuple[str, ...]
@@ -32,14 +32,14 @@ class Columns(NamedTuple):
 
 
 def read_columns(
-    table: Table,
+    table: TableFile,
     where: str,
     *,
     target: str,
     features: Sequence[str] | None = None,
     outputs: Collection[str] = (),
     labelled: bool = False,
-) -> Columns:
+) -> ReadColumns:
     """Read inputs and target of a table; columns without names are called x1, ..., xC.
 
     `features` are the inputs in the wanted order; None for every column but the target and the outputs.
@@ -68,7 +68,7 @@ def read_columns(
             yield inputs_and_target(named, chosen, target, places, known, more=True)
 
     X, y = gathered(blocks(), len(chosen))
-    return Columns(chosen, X, y, labels)
+    return ReadColumns(chosen, X, y, labels)
 
 
 def read_numbers(file: Path, *, target: str, features: Sequence[str] | None) -> Block:

@@ -8,11 +8,11 @@ from typing import IO
 from svgpbench_datasets.reading.arrays import idx_table, mat_table, numpy_table
 from svgpbench_datasets.reading.arrow import arrow_table
 from svgpbench_datasets.reading.layout import Layout
-from svgpbench_datasets.reading.table import Table
+from svgpbench_datasets.reading.table import TableFile
 from svgpbench_datasets.reading.text import arff_table, text_table
 from svgpbench_datasets.reading.workbooks import workbook_table
 
-READERS: dict[str, Callable[[IO[bytes], str, Layout], Table]] = {
+READERS: dict[str, Callable[[IO[bytes], str, Layout], TableFile]] = {
     "whitespace": text_table,
     "csv": text_table,
     "semicolon": text_table,
@@ -27,7 +27,7 @@ READERS: dict[str, Callable[[IO[bytes], str, Layout], Table]] = {
 }
 
 
-def open_table(stream: IO[bytes], where: str, layout: Layout) -> Table:
+def open_table(stream: IO[bytes], where: str, layout: Layout) -> TableFile:
     """Open a table from the uncompressed content of a file; `where` is its name, for messages.
 
     Raises:

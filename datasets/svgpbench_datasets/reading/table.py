@@ -28,7 +28,7 @@ def check_unpacked(archive: zipfile.ZipFile) -> None:
         raise ValueError(f"it unpacks to {unpacked:,} bytes")
 
 
-class Table(NamedTuple):
+class TableFile(NamedTuple):
     """File that is being read: its column names, if it has any, and its rows as frames.
 
     `frames` yields the rows in several frames. Its argument is a collection of column numbers from 0, or

@@ -16,7 +16,7 @@ from svgpbench_datasets.reading.cells import is_missing, shown, text_of
 from svgpbench_datasets.reading.formats import open_table
 from svgpbench_datasets.reading.layout import Layout
 from svgpbench_datasets.reading.numbers import Block, Places, gathered, inputs_and_target
-from svgpbench_datasets.reading.table import Table
+from svgpbench_datasets.reading.table import TableFile
 
 Open: TypeAlias = Callable[[File], AbstractContextManager[IO[bytes]]]
 
@@ -93,7 +93,7 @@ def _as_written(
             before += len(frame)
 
 
-def _table(entry: DatasetEntry, at: int, stream: IO[bytes], alone: bool) -> Table:
+def _table(entry: DatasetEntry, at: int, stream: IO[bytes], alone: bool) -> TableFile:
     where, columns = entry.files[at].path, file_columns(entry)
     layout = Layout(
         entry.reader_of(at),
@@ -121,7 +121,7 @@ def _check_names(names: Sequence[str], declared: Sequence[str], place: str) -> N
             )
 
 
-def _side_by_side(tables: Sequence[Table], where: str) -> Iterator[pd.DataFrame]:
+def _side_by_side(tables: Sequence[TableFile], where: str) -> Iterator[pd.DataFrame]:
     """Yield one frame of whole files side by side; rows are numbered as in the first."""
     wholes = [pd.concat(list(table.frames(None)) or [pd.DataFrame()]) for table in tables]
     lengths = [len(whole) for whole in wholes]

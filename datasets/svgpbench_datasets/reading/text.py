@@ -22,7 +22,7 @@ from svgpbench_datasets.dataset import Floats
 from svgpbench_datasets.errors import DataError
 from svgpbench_datasets.reading.cells import finite_number, is_missing, shown
 from svgpbench_datasets.reading.layout import Layout
-from svgpbench_datasets.reading.table import Row, Table, frames_of_rows
+from svgpbench_datasets.reading.table import Row, TableFile, frames_of_rows
 
 SEPARATORS = {"whitespace": None, "csv": ",", "semicolon": ";", "tab": "\t"}
 """Separator of cells by reader; None for runs of spaces and tabs."""
@@ -31,7 +31,7 @@ _NUMBER_BYTES = b"0123456789+-.eE \t\r\n"
 _ATTRIBUTE = re.compile(r"""@attribute\s+(?:'([^']+)'|"([^"]+)"|([^\s'"{}%,]+))[\s{].*""", re.I)
 
 
-class Lines:
+class TextLines:
     """Iterator over the lines of UTF-8 bytes, without byte order mark and comment lines.
 
     `number` is the number of the last line read, from 1.
@@ -43,7 +43,7 @@ class Lines:
         self._lines, self._where = iter(lines), where
         self.number, self._comment = number, comment
 
-    def __iter__(self) -> Lines:
+    def __iter__(self) -> TextLines:
         return self
 
     def __next__(self) -> str:
@@ -61,12 +61,12 @@ class Lines:
         raise StopIteration
 
 
-def text_table(stream: IO[bytes], where: str, layout: Layout) -> Table:
+def text_table(stream: IO[bytes], where: str, layout: Layout) -> TableFile:
     """Read separated text."""
     for _ in range(layout.skip_lines):
         stream.readline()
     separator, names = SEPARATORS[layout.reader], None
-    lines = Lines(stream, where, layout.skip_lines)
+    lines = TextLines(stream, where, layout.skip_lines)
     if layout.header:
         first = next(text_rows(lines, where, separator), None)
         if first is None:
@@ -76,10 +76,10 @@ def text_table(stream: IO[bytes], where: str, layout: Layout) -> Table:
     return _table(names, _Body(stream, lines.number, where, separator, width), layout)
 
 
-def arff_table(stream: IO[bytes], where: str, layout: Layout) -> Table:
+def arff_table(stream: IO[bytes], where: str, layout: Layout) -> TableFile:
     """Read Weka's ARFF: a header that names the columns, then rows of comma-separated text."""
     names: list[str] = []
-    lines = Lines(stream, where, comment="%")
+    lines = TextLines(stream, where, comment="%")
     for line in lines:
         text = line.strip()
         word = text.split(maxsplit=1)[0].lower() if text else ""
@@ -105,7 +105,7 @@ def layout_found(stream: IO[bytes], where: str) -> Layout:
     Raises:
         DataError: all lines are blank.
     """
-    lines = Lines(stream, where)
+    lines = TextLines(stream, where)
     line = next((line for line in lines if line.strip()), None)
     if line is None:
         raise DataError(f"{where} holds only blank lines; give a header line and data rows")
@@ -125,7 +125,7 @@ def looks_like_data(cells: Iterable[object]) -> bool:
     )
 
 
-def text_rows(lines: Lines, where: str, separator: str | None) -> Iterator[Row]:
+def text_rows(lines: TextLines, where: str, separator: str | None) -> Iterator[Row]:
     """Yield the line number and the cells of each record; blank lines are skipped.
 
     A quoted cell may span lines; the number is that of the first.
@@ -180,8 +180,8 @@ def plain_numbers(raw: bytes, separator: str | None) -> Floats | None:
     return numbers if np.isfinite(numbers).all() else None
 
 
-def _table(names: tuple[str, ...] | None, body: _Body, layout: Layout) -> Table:
-    return Table(names, lambda _: body.row_by_row() if layout.words else body.block_by_block())
+def _table(names: tuple[str, ...] | None, body: _Body, layout: Layout) -> TableFile:
+    return TableFile(names, lambda _: body.row_by_row() if layout.words else body.block_by_block())
 
 
 @dataclass(frozen=True)
@@ -214,7 +214,7 @@ class _Body:
     def row_by_row(self, lines: Iterable[bytes] | None = None) -> Iterator[pd.DataFrame]:
         """Yield frames of cells as text, from `lines` or else from the stream."""
         comment = "%" if self.arff else None
-        counted = Lines(lines or self.stream, self.where, self.line, comment)
+        counted = TextLines(lines or self.stream, self.where, self.line, comment)
         rows = text_rows(counted, self.where, self.separator)
         if self.arff:
             rows = _dense(rows, self.where)

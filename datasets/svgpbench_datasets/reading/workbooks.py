@@ -11,11 +11,11 @@ from typing import IO, Any
 from svgpbench_datasets.errors import DataError
 from svgpbench_datasets.reading.cells import reason, text_of
 from svgpbench_datasets.reading.layout import Layout
-from svgpbench_datasets.reading.table import Row, Table, check_unpacked, frames_of_rows
+from svgpbench_datasets.reading.table import Row, TableFile, check_unpacked, frames_of_rows
 from svgpbench_datasets.reading.text import looks_like_data
 
 
-def workbook_table(stream: IO[bytes], where: str, layout: Layout) -> Table:
+def workbook_table(stream: IO[bytes], where: str, layout: Layout) -> TableFile:
     """Read the first sheet of a workbook; empty rows, and empty cells at the end of rows, are ignored."""
     raw = stream.read()
     sheet = _xlsx(raw, where) if raw.startswith(b"PK") else _xls(raw, where)
@@ -29,7 +29,7 @@ def workbook_table(stream: IO[bytes], where: str, layout: Layout) -> Table:
         rows = chain([first], rows)
     width = len(names) if names else layout.width or len(first[1])
     full = ((number, [*cells, *[None] * (width - len(cells))]) for number, cells in rows)
-    return Table(names, lambda _: frames_of_rows(full, where, "row", width))
+    return TableFile(names, lambda _: frames_of_rows(full, where, "row", width))
 
 
 def _filled(sheet: Iterator[Sequence[Any]], where: str) -> Iterator[Row]:

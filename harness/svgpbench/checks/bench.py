@@ -8,13 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from svgpbench.checks.cases import (
-    VARIANTS,
-    Problem,
-    build_model,
-    small_problem,
-)
-from svgpbench.checks.evaluate import RATE
+from svgpbench.checks.cases import VARIANTS, Problem, build_model, small_problem
+from svgpbench.checks.evaluate import ADAM_RATE, RATE
 from svgpbench.checks.matrix import difference
 from svgpbench.config import LEARN
 from svgpbench.kernels import Model, Theta, constrain
@@ -23,7 +18,7 @@ from svgpbench.ops import Array, Ops, Tree
 from svgpbench.training.blocks import Batch
 from svgpbench.training.m_step import MStep
 from svgpbench.training.session import start_session
-from svgpbench.tree import leaves
+from svgpbench.tree import leaves, tree_map
 
 Floats = npt.NDArray[np.float64]
 Names = tuple[str, ...]
@@ -40,6 +35,11 @@ class Bench:
         self.steps, self.start = self.session.steps, self.session.q
         self.m_step = MStep(ops, model, method, LEARN)
         self.one = self.number(1.0)
+
+    @property
+    def rate(self) -> float:
+        """Rate at which an E-step of the method is moderate."""
+        return ADAM_RATE if self.method.first_order else RATE
 
     @property
     def raw(self) -> Theta:
@@ -62,7 +62,7 @@ class Bench:
     def batch(self, rows: npt.NDArray[np.int64]) -> Batch:
         """Return rows of the problem as a batch on the device."""
         batch = self.session.batch(self.problem.X[rows], self.y[rows], rows)
-        return batch._replace(**self.problem.draws(self.ops, self.model, self.method, rows))
+        return batch._replace(**self.problem.random_inputs(self.ops, self.model, self.method, rows))
 
     @property
     def full(self) -> Batch:
@@ -101,13 +101,13 @@ class Bench:
         session = replace(self.session, q=state)
         return [self.ops.to_numpy(x) for x in session.marginals(self.full.X)]
 
-    def objective(self, state: Tree, at: Theta) -> tuple[float, list[Floats]]:
-        """Return the M-step objective and its gradient at raw θ `at`, with q held by the method."""
+    def objective(self, state: Tree, raw: Theta) -> tuple[float, list[Floats]]:
+        """Return the M-step objective and its gradient at `raw`, with q held by the method."""
         ops = self.ops
         likelihood = self.model.conditional(constrain(ops, self.raw))
         invariant = self.method.invariant(ops, self.prior, likelihood, state)
 
-        value, gradient = self.m_step.value_and_gradient(at, invariant, self.full, self.one)
+        value, gradient = self.m_step.value_and_gradient(raw, invariant, self.full, self.one)
         return float(ops.to_numpy(value)), [ops.to_numpy(g) for g in leaves(gradient)]
 
 
@@ -116,6 +116,15 @@ def bench(ops: Ops, method: str, likelihood: str, *, jitter: float = 1e-6) -> Be
     model = build_model(likelihood, "matern52", jitter=jitter)
     name, options = VARIANTS[method]
     return Bench(ops, model, build_method(name, options), small_problem())
+
+
+def scaled_theta(theta: Theta, kernel: float, noise: float = 1.0, shift: float = 0.0) -> Theta:
+    """Return θ with kernel and likelihood parameters scaled by `kernel` and `noise`, and Z shifted."""
+    return Theta(
+        tree_map(lambda x: x * kernel, theta.kernel),
+        tree_map(lambda x: x * noise, theta.likelihood),
+        theta.inducing + shift,
+    )
 
 
 def worst_of(a: list[Floats], b: list[Floats], *, unit: float = 0.0) -> float:

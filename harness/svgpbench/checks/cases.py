@@ -1,4 +1,4 @@
-"""The cases of the equivalence matrix: a method, a likelihood and a kernel on one small problem."""
+"""Cases of the equivalence matrix: a method, a likelihood and a kernel on one small problem."""
 
 from __future__ import annotations
 
@@ -26,17 +26,12 @@ from svgpbench.tree import tree_map
 Floats = npt.NDArray[np.float64]
 
 
-def _methods() -> dict[str, tuple[str, dict[str, Any]]]:
-    """Return every variant of every installed method, including those of third parties."""
-    return {
-        f"{name} {variant}".strip(): (name, dict(options))
-        for name, method in whole(METHODS).items()
-        for variant, options in method.info.variants.items()
-    }
-
-
-VARIANTS = _methods()
-"""Title in the matrix → method name and options, for all options that change its numbers."""
+VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
+    f"{name} {variant}".strip(): (name, dict(options))
+    for name, method in whole(METHODS).items()
+    for variant, options in method.info.variants.items()
+}
+"""Title in the matrix → method name and options, for every variant of every installed method."""
 
 
 def residual_variance_of(title: str) -> str:
@@ -83,34 +78,33 @@ Variances then become so large that correct backends differ.
 """
 
 
+COMPOUND_KERNELS = {"sum": ("se", "matern32"), "product": ("se", "matern52")}
+"""Parts of the check's compound kernels."""
+
+
 def build_model(likelihood: str, kernel_name: str, *, jitter: float = 1e-6) -> Model:
     """Return a model with the check's own likelihood settings."""
     built = build_likelihood(LikelihoodConfig(name=likelihood, **SETTINGS.get(likelihood, {})))
     if isinstance(built, MulticlassLikelihood) and not built.classes:
         built = replace(built, classes=3)  # the number in the problem
-    return Model(_build_kernel(kernel_name), built, jitter)
+    if kernel_name in COMPOUND_KERNELS:
+        parts = tuple(kernel(part) for part in COMPOUND_KERNELS[kernel_name])
+        return Model(COMPOUNDS[kernel_name](parts), built, jitter)
+    return Model(kernel(kernel_name), built, jitter)
 
 
-COMPOUND_KERNELS = {"sum": ("se", "matern32"), "product": ("se", "matern52")}
-"""Parts of the check's compound kernels."""
-
-
-def _build_kernel(name: str) -> Kernel:
-    if name not in COMPOUND_KERNELS:
-        return kernel(name)
-    return COMPOUNDS[name](tuple(kernel(part) for part in COMPOUND_KERNELS[name]))
-
-
-def _parameters(of: Kernel, by: float) -> Any:
+def _parameters(covariance: Kernel, scale: float) -> Any:
     """Return the check's hyperparameters, which differ for each part of a compound kernel."""
-    if isinstance(of, Compound):
-        return tuple(_parameters(part, by * (1.0 + 0.3 * i)) for i, part in enumerate(of.parts))
-    return KernelParameters(np.array([1.7 / by]), np.array([[0.9, 1.2, 1.6]]) * by)
+    if isinstance(covariance, Compound):
+        return tuple(
+            _parameters(part, scale * (1.0 + 0.3 * i)) for i, part in enumerate(covariance.parts)
+        )
+    return KernelParameters(np.array([1.7 / scale]), np.array([[0.9, 1.2, 1.6]]) * scale)
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A problem: inputs, targets for every task, inducing inputs, minibatches, and two values of θ."""
+    """A problem with inputs, targets for every task, inducing inputs, minibatches and two values of θ."""
 
     X: Floats  # [n, D]
     y: Floats  # [n], regression
@@ -123,8 +117,12 @@ class Problem:
 
     def targets(self, support: str) -> Floats:
         """Return the targets for a likelihood with this support."""
-        of = {"real": self.y, "binary": self.labels, "classes": self.classes, "counts": self.counts}
-        return of[support]
+        return {
+            "real": self.y,
+            "binary": self.labels,
+            "classes": self.classes,
+            "counts": self.counts,
+        }[support]
 
     def batches_of(self, method: AnyMethod) -> npt.NDArray[np.int64]:
         """Return the rows of every batch [50, b]; all rows [50, n] for a collapsed method."""
@@ -143,26 +141,28 @@ class Problem:
         shape = (*rows.shape[:-1], model.likelihood.samples, model.latents)
         return np.random.default_rng(int(rows.sum())).standard_normal(shape)
 
-    def draws(
+    def random_inputs(
         self, ops: Ops, model: Model, method: AnyMethod, rows: npt.NDArray[np.int64]
     ) -> dict[str, Any]:
         """Return noise and sampled basis points for a batch, or for stacked batches `rows` [k, b]."""
         stack, rng = rows.shape[:-1], np.random.default_rng(int(rows.sum()))
-        out = {}
+        inputs = {}
         if model.likelihood.samples:
-            out["noise"] = ops.asarray(self.noise(model, rows))
+            inputs["noise"] = ops.asarray(self.noise(model, rows))
         if count := method.sampled_points:
-            turns = rng.random((*stack, len(self.gamma))).argsort(axis=-1)
-            out["basis_points"] = ops.asarray(turns[..., :count])
-        return out
+            orders = rng.random((*stack, len(self.gamma))).argsort(axis=-1)
+            inputs["basis_points"] = ops.asarray(orders[..., :count])
+        return inputs
 
     def theta(self, model: Model, basis: str = "inducing", *, moved: bool = False) -> Theta:
         """Return the θ of the problem, or another one near it if `moved`."""
         shift = 0.05 if moved and basis != "data" else 0.0
-        by = 1.15 if moved else 1.0
-        likelihood = tree_map(lambda x: np.float64(x) * by, model.likelihood.initial_parameters())
+        scale = 1.15 if moved else 1.0
+        likelihood = tree_map(
+            lambda x: np.float64(x) * scale, model.likelihood.initial_parameters()
+        )
         return Theta(
-            _parameters(model.kernel, by),
+            _parameters(model.kernel, scale),
             likelihood,
             tree_map(lambda x: x + shift, self.inducing(basis)),
         )
@@ -181,6 +181,12 @@ def small_problem(n: int = 48, M: int = 8, D: int = 3, b: int = 16, seed: int = 
     counts = rng.poisson(np.exp(0.5 * f)).astype(np.float64)
     gamma = rng.uniform(-2.0, 2.0, (M + 4, D))
     return Problem(X, y, labels, classes, counts, Z, gamma, batches)
+
+
+def grid_problem() -> Problem:
+    """Return the small problem with X on a grid, so well spaced, and with Z = X."""
+    grid = np.stack(np.meshgrid(*[np.linspace(-2, 2, 3)] * 3), axis=-1).reshape(-1, 3)
+    return replace(small_problem(), X=grid, y=np.sin(grid.sum(axis=1)), Z=grid)
 
 
 def likelihoods_of(method: str) -> list[str]:
@@ -204,11 +210,12 @@ KERNELS_IN_TURN = ("se", "matern32", "matern52")
 
 
 def _in_turn(first: tuple[str, ...], names: Iterable[str]) -> list[str]:
+    """Sort names: those in `first` in its order, then the others."""
     return sorted(names, key=lambda x: first.index(x) if x in first else len(first))
 
 
 def cases(*, full: bool) -> Iterator[Case]:
-    """Return every variant of every method with every likelihood that it takes, or a subset.
+    """Yield every variant of every method with every likelihood that it takes, or a subset.
 
     The full matrix has every pair in float64 and float32, with trajectories; kernels take turns. Only one
     pair per method has compiled trajectories, because compilation depends on the method alone.
@@ -218,6 +225,7 @@ def cases(*, full: bool) -> Iterator[Case]:
 
 
 def _every_pair() -> Iterator[Case]:
+    """Yield every variant with every likelihood that it takes, in both dtypes."""
     kernels_in_turn, first = _in_turn(KERNELS_IN_TURN, kernels()), _first_variants()
     for i, method in enumerate(VARIANTS):
         served = likelihoods_of(method)
@@ -235,8 +243,8 @@ def _subset() -> Iterator[Case]:
     """
     first = _first_variants()
     for i, method in enumerate(VARIANTS):
-        known = [x for x in likelihoods_of(method) if x in LIKELIHOODS_IN_TURN]
-        served = known or likelihoods_of(method)
+        in_turn = [x for x in likelihoods_of(method) if x in LIKELIHOODS_IN_TURN]
+        served = in_turn or likelihoods_of(method)
         if not served:
             continue
         likelihood = served[i % len(served)]

@@ -14,9 +14,7 @@ from svgpbench.checks.identities import IDENTITIES
 from svgpbench.config import BackendConfig
 
 SOURCE = "source"
-"""Name of the array that holds the name of the backend which computed a case."""
-
-
+"""Name of the array that holds the name of the backend that computed a case."""
 FAILED = "failed"
 """Name of the array that holds the error message of a case that raised."""
 
@@ -31,20 +29,21 @@ class Skip:
     why: str
 
 
-def arrays_of(index: int, found: Arrays) -> Arrays:
+def arrays_of(index: int, all_arrays: Arrays) -> Arrays:
     """Return the arrays of case number `index` from all arrays of a backend."""
     prefix = f"{index}|"
-    return {k.removeprefix(prefix): x for k, x in found.items() if k.startswith(prefix)}
+    return {k.removeprefix(prefix): x for k, x in all_arrays.items() if k.startswith(prefix)}
 
 
-def omissions(backend: BackendConfig, chosen: list[Case], found: Arrays) -> Iterator[str]:
+def omissions(backend: BackendConfig, cases: list[Case], all_arrays: Arrays) -> Iterator[str]:
     """Yield one line per result that failed, is missing, or has another source or dtype."""
-    for index, case in enumerate(chosen):
-        arrays = arrays_of(index, found)
+    for index, case in enumerate(cases):
+        arrays = arrays_of(index, all_arrays)
         lacking = [
-            g
-            for g in groups_of(case.trajectories)
-            if f"{SKIPPED}/{g}" not in arrays and not any(k.startswith(f"{g}/") for k in arrays)
+            group
+            for group in groups_of(case.trajectories)
+            if f"{SKIPPED}/{group}" not in arrays
+            and not any(name.startswith(f"{group}/") for name in arrays)
         ]
         dtype = "float64" if backend.name == REFERENCE else case.dtype
         if FAILED in arrays:
@@ -59,21 +58,21 @@ def omissions(backend: BackendConfig, chosen: list[Case], found: Arrays) -> Iter
             yield f"{backend.title}: {case.name}: computed in {computed}"
     names = [f"identity|{number}" for number in IDENTITIES] + ["trajectory|0"]
     for name in names:
-        if f"{name}|{FAILED}" in found:
-            yield f"{backend.title}: {name.replace('|', ' ')}: {found[f'{name}|{FAILED}']}"
-    absent = (n for n in names if not {n, f"{n}|{FAILED}", f"{n}|{SKIPPED}"} & found.keys())
+        if f"{name}|{FAILED}" in all_arrays:
+            yield f"{backend.title}: {name.replace('|', ' ')}: {all_arrays[f'{name}|{FAILED}']}"
+    absent = (n for n in names if not {n, f"{n}|{FAILED}", f"{n}|{SKIPPED}"} & all_arrays.keys())
     lacking = [name.replace("|", " ") for name in absent]
     if lacking:
         yield f"{backend.title}: no {', '.join(lacking)}"
 
 
-def skips(backend: BackendConfig, chosen: list[Case], found: Arrays) -> Iterator[Skip]:
+def skips(backend: BackendConfig, cases: list[Case], all_arrays: Arrays) -> Iterator[Skip]:
     """Yield the parts of the check that a backend does not offer."""
-    for name, why in found.items():
-        head, _, rest = name.partition("|")
-        if rest.startswith(f"{SKIPPED}/"):
-            group = rest.removeprefix(f"{SKIPPED}/")
-            yield Skip(backend.title, chosen[int(head)].name, group, str(why))
-        elif rest.endswith(f"|{SKIPPED}"):
-            number = rest.removesuffix(f"|{SKIPPED}")
+    for name, why in all_arrays.items():
+        head, _, suffix = name.partition("|")
+        if suffix.startswith(f"{SKIPPED}/"):
+            group = suffix.removeprefix(f"{SKIPPED}/")
+            yield Skip(backend.title, cases[int(head)].name, group, str(why))
+        elif suffix.endswith(f"|{SKIPPED}"):
+            number = suffix.removesuffix(f"|{SKIPPED}")
             yield Skip(backend.title, f"{head} {number}", "", str(why))

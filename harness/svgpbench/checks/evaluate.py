@@ -77,36 +77,39 @@ def evaluate(
     return _or_skipped(
         ops,
         groups_of(trajectories),
-        lambda: _evaluated(ops, model, method, problem, trajectories),
+        lambda: _evaluate_groups(ops, model, method, problem, trajectories),
     )
 
 
-def _evaluated(
+def _evaluate_groups(
     ops: Ops, model: Model, method: AnyMethod, problem: Problem, trajectories: str
 ) -> Arrays:
     """Return values, gradients, one E-step and, unless `trajectories` is "none", two trajectories.
 
-    The state is that after two E-steps on the first two batches. It is general, and the same for every
-    method that starts at q = p and moves by natural gradients. Names are `group/array`.
+    The state is that after two E-steps, on the first two batches. It is general, and the same for every
+    method that starts at q = p and moves by natural gradients.
     """
     learn = trainable_names(method, LEARN)
     # single steps are not compiled: that would triple the cost of a case
-    along, ops = ops if trajectories == "compiled" else step_by_step(ops), step_by_step(ops)
-    run = compile_steps(along, model, method, STEPS, STEPS, learn)
+    trajectory_ops, ops = (
+        ops if trajectories == "compiled" else step_by_step(ops),
+        step_by_step(ops),
+    )
+    run = compile_steps(trajectory_ops, model, method, STEPS, STEPS, learn)
     session = start_session(
         ops, model, method, problem.theta(model, method.basis), len(problem.X), m_steps=STEPS
     )
     batches = problem.batches_of(method)
     y = problem.targets(model.likelihood.support)
     rate = ADAM_RATE if method.first_order else RATE
-    one = session.number(1.0)
+    unit_scale = session.number(1.0)
 
     def batch(rows: npt.NDArray[np.int64]) -> Batch:
-        chosen = session.batch(problem.X[rows], y[rows], rows)
-        return chosen._replace(**problem.draws(ops, model, method, rows))
+        plain = session.batch(problem.X[rows], y[rows], rows)
+        return plain._replace(**problem.random_inputs(ops, model, method, rows))
 
     full, raw = batch(np.arange(session.n)), session.raw
-    moved = tree_map(ops.asarray, unconstrain(problem.theta(model, method.basis, moved=True)))
+    raw_moved = tree_map(ops.asarray, unconstrain(problem.theta(model, method.basis, moved=True)))
     after_two = session.e_step(batch(batches[0]), rate).e_step(batch(batches[1]), rate)
     state, third = after_two.q, after_two.e_step(batch(batches[2]), rate).q
     values = _values(ops, model, method)
@@ -115,7 +118,7 @@ def _evaluated(
     scale = session.scale(first)
 
     def slopes() -> Arrays:
-        objective, gradient = gradients(raw, moved, state, full, one)
+        objective, gradient = gradients(raw, raw_moved, state, full, unit_scale)
         if "inducing" not in learn:
             gradient = gradient._replace(inducing=())
         return {
@@ -123,24 +126,24 @@ def _evaluated(
             **{f"gradients/{k}": x for k, x in named_leaves(gradient)},
         }
 
-    out = {f"values/{k}": x for k, x in named_leaves(values(raw, state, first, scale))}
-    out |= {f"e_step/{k}": x for k, x in named_leaves(values(raw, third, first, scale))}
-    out |= _or_skipped(ops, ("gradients",), slopes)
-    out |= {f"state/{k}": x for k, x in named_leaves(state)}
+    arrays = {f"values/{k}": x for k, x in named_leaves(values(raw, state, first, scale))}
+    arrays |= {f"e_step/{k}": x for k, x in named_leaves(values(raw, third, first, scale))}
+    arrays |= _or_skipped(ops, ("gradients",), slopes)
+    arrays |= {f"state/{k}": x for k, x in named_leaves(state)}
     if trajectories != "none":
         e_rate, m_rate = session.number(rate), session.number(ADAM_RATE)
         last = run.e_phase_batches(raw, session.prior, batch(batches), session.q, e_rate, scale)
         adam = session.adam()
 
         def m_steps() -> Arrays:
-            moved_to = run.m_phase(raw, session.prior, state, adam, full, m_rate, one)[0].raw
-            return {f"m_trajectory/{k}": x for k, x in named_leaves(moved_to)}
+            learned = run.m_phase(raw, session.prior, state, adam, full, m_rate, unit_scale)[0].raw
+            return {f"m_trajectory/{k}": x for k, x in named_leaves(learned)}
 
-        out |= {f"e_trajectory/{k}": x for k, x in named_leaves(values(raw, last, first, scale))}
-        out |= _or_skipped(ops, ("m_trajectory",), m_steps)
+        arrays |= {f"e_trajectory/{k}": x for k, x in named_leaves(values(raw, last, first, scale))}
+        arrays |= _or_skipped(ops, ("m_trajectory",), m_steps)
         if hasattr(last, "halvings"):  # backends must damp the same steps
-            out["e_trajectory/halvings"] = last.halvings
-    return {k: x if k.startswith(SKIPPED) else ops.to_numpy(x) for k, x in out.items()}
+            arrays["e_trajectory/halvings"] = last.halvings
+    return {k: x if k.startswith(SKIPPED) else ops.to_numpy(x) for k, x in arrays.items()}
 
 
 def step_by_step(ops: Ops) -> Ops:
@@ -175,19 +178,19 @@ def _values(ops: Ops, model: Model, method: AnyMethod) -> Any:
 
 
 def _gradients(ops: Ops, model: Model, method: AnyMethod) -> Any:
-    """Return a function (raw, moved, state, batch, scale) → M-step objective and its gradient.
+    """Return a function (raw, raw_moved, state, batch, scale) → M-step objective and its gradient.
 
-    Both are at the moved θ. The reference differentiates every step of the bound by autodiff, so that
+    Both are at `raw_moved`. The reference differentiates every step of the bound by autodiff, so that
     hand-written adjoints are compared with it.
     """
     m_step = MStep(ops, model, method, LEARN)
-    at_held = m_step.by_autodiff if ops.name == REFERENCE else m_step.value_and_gradient
+    value_and_gradient = m_step.by_autodiff if ops.name == REFERENCE else m_step.value_and_gradient
 
-    def gradients(raw: Theta, moved: Theta, state: Tree, batch: Batch, scale: Array) -> Any:
+    def gradients(raw: Theta, raw_moved: Theta, state: Tree, batch: Batch, scale: Array) -> Any:
         theta = constrain(ops, raw)
         p = prior_at(ops, model, method, theta)
         invariant = method.invariant(ops, p, model.conditional(theta), state)
-        value, parts = at_held(moved, invariant, batch, scale)
+        value, parts = value_and_gradient(raw_moved, invariant, batch, scale)
         return value, Theta(*parts)
 
     return gradients

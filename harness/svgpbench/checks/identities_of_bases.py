@@ -8,14 +8,7 @@ from typing import Any
 import numpy as np
 
 from svgpbench.checks.bench import Bench, Floats, Names, bench, bound_kl_and_marginals, worst_of
-from svgpbench.checks.cases import (
-    USUAL,
-    VARIANTS,
-    Problem,
-    build_model,
-    small_problem,
-)
-from svgpbench.checks.evaluate import RATE
+from svgpbench.checks.cases import USUAL, VARIANTS, Problem, build_model, small_problem
 from svgpbench.checks.matrix import difference
 from svgpbench.kernels import Theta, constrain
 from svgpbench.kernels.bases import Features
@@ -33,12 +26,12 @@ def coupled_inside_decoupled(ops: Ops, likelihoods: Names) -> float:
         b = bench(ops, "t-svgp tied-projected", likelihood)
         state = b.minibatch_run(5)
         m, S, _ = b.posterior(state)
-        theirs = bound_kl_and_marginals(b, state)
+        expected = bound_kl_and_marginals(b, state)
         o = Bench(ops, b.model, build_method("orth", {"coupled": "t-svgp"}), empty)
-        worst = max(worst, worst_of(bound_kl_and_marginals(o, o.minibatch_run(5)), theirs))
+        worst = max(worst, worst_of(bound_kl_and_marginals(o, o.minibatch_run(5)), expected))
         h = Bench(ops, b.model, build_method("hybrid", {"coupled": "t-svgp"}), b.problem)
         worst = max(
-            worst, worst_of(bound_kl_and_marginals(h, h.start._replace(coupled=state)), theirs)
+            worst, worst_of(bound_kl_and_marginals(h, h.start._replace(coupled=state)), expected)
         )
         K = ops.to_numpy(b.prior.Kuu)
         B = np.linalg.inv(S) - np.linalg.inv(K)
@@ -48,8 +41,8 @@ def coupled_inside_decoupled(ops: Ops, likelihoods: Names) -> float:
             continue
         q = (np.linalg.solve(K, m[..., None])[..., 0], np.linalg.cholesky(B))
         d = Bench(ops, b.model, build_method("decoupled", {}), shared)
-        same = d.start._replace(q=rebuild(d.start.q, iter([ops.asarray(x) for x in q])))
-        worst = max(worst, worst_of(bound_kl_and_marginals(d, same), theirs))
+        equal_state = d.start._replace(q=rebuild(d.start.q, iter([ops.asarray(x) for x in q])))
+        worst = max(worst, worst_of(bound_kl_and_marginals(d, equal_state), expected))
     return worst
 
 
@@ -95,18 +88,18 @@ def growth_gap(b: Bench, more: Tree) -> float:
 
     The state is that after two E-steps on all data.
     """
-    rate = 0.02 if b.method.first_order else RATE
-    state = b.e_step(b.e_step(b.start, b.full, rate), b.full, rate)
+    state = b.e_step(b.e_step(b.start, b.full, b.rate), b.full, b.rate)
     larger = tree_map(
         lambda z, z_more: b.ops.concat([z, b.ops.asarray(z_more)], axis=0), b.raw.inducing, more
     )
     raw = b.raw._replace(inducing=larger)
     prior = b.steps.prior(raw)
     grown = b.method.grow(b.ops, prior, state)
-    return worst_of(_of_f(b, b.raw, b.prior, state), _of_f(b, raw, prior, grown))
+    before = _marginals_kl_and_bound(b, b.raw, b.prior, state)
+    return worst_of(before, _marginals_kl_and_bound(b, raw, prior, grown))
 
 
-def _of_f(b: Bench, raw: Theta, prior: Any, state: Tree) -> list[Floats]:
+def _marginals_kl_and_bound(b: Bench, raw: Theta, prior: Any, state: Tree) -> list[Floats]:
     f = b.steps.factor(raw, prior, b.full)
     q = b.method.factorise(b.ops, f, state)
     values = (*b.method.marginals(b.ops, f, q), b.method.kl(b.ops, f, q))

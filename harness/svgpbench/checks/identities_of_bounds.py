@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 
-from svgpbench.checks.bench import Bench, Names, bench, worst_of
-from svgpbench.checks.cases import (
-    USUAL,
-    VARIANTS,
-    build_model,
-    likelihoods_of,
-    small_problem,
-)
+from svgpbench.checks.bench import Bench, Names, bench, scaled_theta, worst_of
+from svgpbench.checks.cases import USUAL, VARIANTS, build_model, grid_problem, likelihoods_of
 from svgpbench.checks.dense import gpr_bound, sgpr_bound
-from svgpbench.checks.evaluate import RATE
 from svgpbench.checks.matrix import difference
 from svgpbench.kernels import unconstrain
 from svgpbench.methods import build_method
@@ -25,11 +16,9 @@ from svgpbench.tree import tree_map
 
 def inducing_at_data_gives_gpr(ops: Ops, likelihoods: Names) -> float:
     """3: Z = X, Gaussian, no jitter, X well spaced: t-SVGP and SGPR have GPR's log p(y)."""
-    grid = np.stack(np.meshgrid(*[np.linspace(-2, 2, 3)] * 3), axis=-1).reshape(-1, 3)
-    y = np.sin(grid.sum(axis=1))
-    problem = dataclasses.replace(small_problem(), X=grid, y=y, Z=grid)
+    problem = grid_problem()
     model = build_model("gaussian", "matern32", jitter=0.0)
-    exact = gpr_bound(problem.theta(model), "matern32", grid, y)
+    exact = gpr_bound(problem.theta(model), "matern32", problem.X, problem.y)
     worst = 0.0
     for name in ("gpr", "sgpr", "t-svgp"):
         b = Bench(ops, model, build_method(name, {}), problem)
@@ -46,12 +35,9 @@ def sites_of_data_stay_exact(ops: Ops, likelihoods: Names) -> float:
         state = b.e_step(b.start, b.full, 1.0)
         theta = b.problem.theta(b.model, "data")
         for kernel, noise in ((0.4, 1.0), (1.3, 1.0), (2.0, 1.0), (1.0, 0.2), (0.7, 3.0)):
-            moved = theta._replace(
-                kernel=tree_map(lambda x, s=kernel: x * s, theta.kernel),
-                likelihood=tree_map(lambda x, s=noise: x * s, theta.likelihood),
-            )
-            value, _ = b.objective(state, tree_map(ops.asarray, unconstrain(moved)))
-            exact = gpr_bound(moved, "matern52", b.problem.X, b.y)
+            new_theta = scaled_theta(theta, kernel, noise)
+            value, _ = b.objective(state, tree_map(ops.asarray, unconstrain(new_theta)))
+            exact = gpr_bound(new_theta, "matern52", b.problem.X, b.y)
             worst = max(worst, difference(value, exact))
     return worst
 
@@ -75,13 +61,9 @@ def objectives_meet(ops: Ops, likelihoods: Names) -> float:
     b = bench(ops, "t-svgp untied", "gaussian")
     state = b.e_step(b.start, b.full, 1.0)
     for scale in (0.4, 1.3, 2.0):
-        theta = b.problem.theta(b.model)
-        moved = theta._replace(
-            kernel=tree_map(lambda x, s=scale: x * s, theta.kernel),
-            inducing=theta.inducing + 0.1 * scale,
-        )
-        value, _ = b.objective(state, tree_map(ops.asarray, unconstrain(moved)))
-        exact = sgpr_bound(moved, "matern52", b.problem.X, b.y, 1e-6)
+        new_theta = scaled_theta(b.problem.theta(b.model), scale, shift=0.1 * scale)
+        value, _ = b.objective(state, tree_map(ops.asarray, unconstrain(new_theta)))
+        exact = sgpr_bound(new_theta, "matern52", b.problem.X, b.y, 1e-6)
         worst = max(worst, difference(value, exact))
     return worst
 
@@ -97,7 +79,6 @@ def divergence_is_positive(ops: Ops, likelihoods: Names) -> float:
             continue
         if b.method.starts_at_prior:
             at_prior.append(abs(b.kl(b.start)))
-        rate = 0.02 if b.method.first_order else RATE
-        if not b.kl(b.e_step(b.start, b.full, rate)) > 0.0:  # also for NaN
+        if not b.kl(b.e_step(b.start, b.full, b.rate)) > 0.0:  # also for NaN
             return float("inf")
     return float(np.max(at_prior))  # np.max keeps NaN; the built-in max may not

@@ -7,12 +7,10 @@ is Titsias's bound at every θ and σ².
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 
-from svgpbench.checks.bench import Bench, Names, bench
-from svgpbench.checks.cases import build_model, small_problem
+from svgpbench.checks.bench import Bench, Names, bench, scaled_theta
+from svgpbench.checks.cases import build_model, grid_problem, small_problem
 from svgpbench.checks.dense import gpr_bound, sgpr_bound
 from svgpbench.checks.matrix import difference
 from svgpbench.kernels import unconstrain
@@ -42,9 +40,9 @@ def _bounds_at_one_q(benches: list[Bench]) -> list[float]:
     With Gaussian noise β, and so the best v, is the same at every q.
     """
     scalar = benches[1]
-    best = scalar.e_step(scalar.start, scalar.full, 1.0).residual
+    residual = scalar.e_step(scalar.start, scalar.full, 1.0).residual
     q = benches[0].minibatch_run(5)
-    residuals = ((), best, ())
+    residuals = ((), residual, ())
     return [
         float(b.ops.to_numpy(b.bound(q._replace(residual=x), b.full)))
         for b, x in zip(benches, residuals, strict=True)
@@ -53,9 +51,7 @@ def _bounds_at_one_q(benches: list[Bench]) -> list[float]:
 
 def _gap_at_data(ops: Ops) -> float:
     """Return the largest difference of the bounds at Z = X, without jitter and X well spaced."""
-    grid = np.stack(np.meshgrid(*[np.linspace(-2, 2, 3)] * 3), axis=-1).reshape(-1, 3)
-    y = np.sin(grid.sum(axis=1))
-    problem = dataclasses.replace(small_problem(), X=grid, y=y, Z=grid)
+    problem = grid_problem()
     model = build_model("gaussian", "matern32", jitter=0.0)
     methods = [build_method("t-svgp", {"residual_variance": x}) for x in WIDTHS]
     bounds = []
@@ -74,14 +70,9 @@ def _gap_to_collapsed(ops: Ops) -> float:
     state = b.e_step(b.start, b.full, 1.0)
     worst = 0.0
     for kernel, noise in ((0.4, 1.0), (1.3, 0.3), (2.0, 3.0)):
-        theta = b.problem.theta(b.model)
-        moved = theta._replace(
-            kernel=tree_map(lambda x, s=kernel: x * s, theta.kernel),
-            likelihood=tree_map(lambda x, s=noise: x * s, theta.likelihood),
-            inducing=theta.inducing + 0.1 * kernel,
-        )
-        value, _ = b.objective(state, tree_map(ops.asarray, unconstrain(moved)))
-        exact = sgpr_bound(moved, "matern52", b.problem.X, b.y, 1e-6, "diagonal")
+        new_theta = scaled_theta(b.problem.theta(b.model), kernel, noise, shift=0.1 * kernel)
+        value, _ = b.objective(state, tree_map(ops.asarray, unconstrain(new_theta)))
+        exact = sgpr_bound(new_theta, "matern52", b.problem.X, b.y, 1e-6, "diagonal")
         worst = max(worst, difference(value, exact))
     return worst
 
@@ -95,7 +86,7 @@ def _same_e_steps(ops: Ops) -> bool:
     )
     for pair in pairs:
         states = [bench(ops, title, "gaussian").minibatch_run(5) for title in pair]
-        for one, other in zip(*map(leaves, states), strict=True):
-            if not np.array_equal(ops.to_numpy(one), ops.to_numpy(other)):
+        for usual_leaf, narrow_leaf in zip(*map(leaves, states), strict=True):
+            if not np.array_equal(ops.to_numpy(usual_leaf), ops.to_numpy(narrow_leaf)):
                 return False
     return True

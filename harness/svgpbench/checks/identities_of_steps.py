@@ -7,11 +7,7 @@ import dataclasses
 import numpy as np
 
 from svgpbench.checks.bench import Bench, Floats, Names, bench, posterior_of, worst_of
-from svgpbench.checks.cases import (
-    VARIANTS,
-    build_model,
-    residual_variance_of,
-)
+from svgpbench.checks.cases import VARIANTS, build_model, residual_variance_of
 from svgpbench.checks.dense import sgpr_bound
 from svgpbench.checks.matrix import SMALLEST_SLOPE, difference
 from svgpbench.kernels import Theta, constrain
@@ -100,16 +96,18 @@ def minibatches_average(ops: Ops, likelihoods: Names) -> float:
         raw = dataclasses.replace(b.model.likelihood, negative_beta="raw")
         free = Bench(ops, dataclasses.replace(b.model, likelihood=raw), b.method, b.problem)
         targets = [free.e_step(state, x, 1.0) for x in batches]
-        whole = free.e_step(state, b.full, 1.0)
+        full_target = free.e_step(state, b.full, 1.0)
         for i in range(2):
             mean = np.mean([ops.to_numpy(t[i]) for t in targets], axis=0)
-            worst = max(worst, difference(mean, ops.to_numpy(whole[i])))
+            worst = max(worst, difference(mean, ops.to_numpy(full_target[i])))
         slopes = _mean_slope(b, state, batches), _mean_slope(b, state, [b.full])
         worst = max(worst, worst_of(*slopes, unit=SMALLEST_SLOPE * abs(bound)))
     return worst
 
 
 def _mean_slope(b: Bench, state: Tree, batches: list[Batch]) -> list[Floats]:
+    """Return the θ-gradient of the bound, averaged over batches."""
+
     def f(raw: Theta, batch: Batch, scale: Array) -> Array:
         theta = constrain(b.ops, raw)
         p = prior_at(b.ops, b.model, b.method, theta)
@@ -130,14 +128,15 @@ def exact_diagonal_step_is_stationary(ops: Ops, likelihoods: Names) -> float:
         for variant in ("projected-a", "projected-b"):
             b = bench(ops, f"diagonal-precision {variant}", likelihood)
             # `projected` must stop at another point, or the identity proves nothing
-            if not 1e-3 <= _slope_of_q(b, _settled(b)) < np.inf:
+            if not 1e-3 <= _slope_of_q(b, _fixed_point(b)) < np.inf:
                 return float("inf")
         b = bench(ops, "diagonal-precision exact", likelihood)
-        worst = max(worst, _slope_of_q(b, _settled(b)))
+        worst = max(worst, _slope_of_q(b, _fixed_point(b)))
     return worst
 
 
-def _settled(b: Bench) -> DiagonalState:
+def _fixed_point(b: Bench) -> DiagonalState:
+    """Return the state after fifty E-steps of rate 1 on all data."""
     state: DiagonalState = b.start
     for _ in range(50):
         state = b.e_step(state, b.full, 1.0)
@@ -150,8 +149,8 @@ def _slope_of_q(b: Bench, state: DiagonalState) -> float:
     data = data_term(b.model, constrain(b.ops, b.raw), b.full, b.one)
 
     def bound(part: Tree) -> Array:
-        at = state._replace(mu=part[0], g=part[1])
-        return b.method.bound(b.ops, f, data, at)
+        moved_state = state._replace(mu=part[0], g=part[1])
+        return b.method.bound(b.ops, f, data, moved_state)
 
     _, gradient = b.ops.value_and_grad(bound)((state.mu, state.g))
     slopes = [np.abs(b.ops.to_numpy(x)) for x in gradient]

@@ -1,4 +1,4 @@
-"""The equivalence matrix: the worst difference of every case between every two sources of numbers."""
+"""Equivalence matrix: the worst difference of every case between every two sources of numbers."""
 
 from __future__ import annotations
 
@@ -92,34 +92,34 @@ def compare(case: Case, numbers: dict[str, Arrays], dense: Arrays | None) -> lis
     """
     entries, computed = [], numbers
     for group in GROUPS:
-        numbers = {b: found for b, found in computed.items() if f"{SKIPPED}/{group}" not in found}
+        numbers = {b: x for b, x in computed.items() if f"{SKIPPED}/{group}" not in x}
         if len(numbers) < 2:
             continue
         prefix = f"{group}/"
-        names = sorted({k for found in numbers.values() for k in found if k.startswith(prefix)})
+        names = sorted({k for arrays in numbers.values() for k in arrays if k.startswith(prefix)})
         if group == "m_trajectory" and case.dtype != "float64":
-            names = [k for k in names if _determined(k, numbers)]
-        unit = _unit(group, numbers)
-        found = [
+            names = [k for k in names if _is_determined(k, numbers)]
+        unit = _smallest_unit(group, numbers)
+        differences = [
             # an array that one backend lacks differs by infinity
             (difference(numbers[a].get(k, []), numbers[b].get(k, []), unit=unit), k, (a, b))
             for a, b in itertools.combinations(numbers, 2)
             for k in names
         ]
-        if found:
-            worst, array, pair = max(found)
+        if differences:
+            worst, array, pair = max(differences)
             tolerance = bound(group, case.dtype, condition_of(case))
             entries.append(Entry(case.name, group, worst, array, pair, tolerance))
     if dense is not None and "numpy" in computed:
-        found = [
+        differences = [
             (difference(computed["numpy"][k], x), k, ("numpy", "dense")) for k, x in dense.items()
         ]
-        worst, array, pair = max(found)
+        worst, array, pair = max(differences)
         entries.append(Entry(case.name, "dense", worst, array, pair, FLOAT64["dense"]))
     return entries
 
 
-def _unit(group: str, numbers: dict[str, Arrays]) -> float:
+def _smallest_unit(group: str, numbers: dict[str, Arrays]) -> float:
     """Return the smallest size by which differences in a group are divided."""
     if group != "gradients":
         return 0.0
@@ -127,7 +127,7 @@ def _unit(group: str, numbers: dict[str, Arrays]) -> float:
     return SMALLEST_SLOPE * float(np.nan_to_num(np.max(objectives), posinf=0.0))
 
 
-def _determined(name: str, numbers: dict[str, Arrays]) -> bool:
+def _is_determined(name: str, numbers: dict[str, Arrays]) -> bool:
     """Return True if a parameter is learned and its slope is more than rounding.
 
     Adam moves the others by the last digits of their slopes.
@@ -136,4 +136,4 @@ def _determined(name: str, numbers: dict[str, Arrays]) -> bool:
     slopes = [np.abs(arrays[slope]) for arrays in numbers.values() if slope in arrays]
     if not slopes:  # it is not learned
         return False
-    return min(float(np.max(x)) for x in slopes) > _unit("gradients", numbers)
+    return min(float(np.max(x)) for x in slopes) > _smallest_unit("gradients", numbers)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from svgpbench.checks.completeness import Skip
 from svgpbench.checks.identities import Identity
@@ -13,6 +13,9 @@ from svgpbench.checks.matrix import Entry
 from svgpbench.checks.rounding import Rounding
 from svgpbench.json_values import json_value
 from svgpbench.output.table import Column, Styled, Table, number
+
+Item = TypeVar("Item")
+Key = TypeVar("Key")
 
 COLUMNS = {
     "values": "values",
@@ -50,7 +53,7 @@ class Report:
         def rows(items: Sequence[Entry | Identity | Rounding]) -> list[dict[str, Any]]:
             return [{**asdict(item), "ok": item.ok} for item in items]
 
-        found: dict[str, Any] = json_value(
+        report: dict[str, Any] = json_value(
             {
                 "ok": self.ok,
                 "backends": self.backends,
@@ -63,11 +66,11 @@ class Report:
                 "skipped": self.skips,
             }
         )
-        return found
+        return report
 
     def tables(self) -> tuple[Table, ...]:
         """Return tables of the matrix by method, the identities and the growth of rounding."""
-        return self._matrix(), self._identities(), self._rounding()
+        return self._matrix_table(), self._identity_table(), self._rounding_table()
 
     def lines(self) -> list[Styled]:
         """Return lines on skipped parts, with reasons, and on failures."""
@@ -77,70 +80,57 @@ class Report:
     def _skip_lines(self) -> Iterator[str]:
         """Yield one line per backend and reason: the skipped groups, cases and identities."""
         for backend, why in dict.fromkeys((skip.backend, skip.why) for skip in self.skips):
-            same = [skip for skip in self.skips if (skip.backend, skip.why) == (backend, why)]
-            whole = {skip.what for skip in same if skip.group == "values"}
-            counts = Counter(("", case.rpartition(" ")[2]) for case in whole) + Counter(
+            skips = [skip for skip in self.skips if (skip.backend, skip.why) == (backend, why)]
+            skipped_cases = {skip.what for skip in skips if skip.group == "values"}
+            counts = Counter(("", case.rpartition(" ")[2]) for case in skipped_cases) + Counter(
                 (f"{COLUMNS[skip.group]} of ", skip.what.rpartition(" ")[2])
-                for skip in same
-                if skip.group and skip.what not in whole
+                for skip in skips
+                if skip.group and skip.what not in skipped_cases
             )
             what = [f"{group}{n} {dtype} cases" for (group, dtype), n in counts.items()]
-            numbers = [x.what.partition(" ")[2] for x in same if x.what.startswith("identity")]
+            numbers = [x.what.partition(" ")[2] for x in skips if x.what.startswith("identity")]
             what += [f"identities {', '.join(numbers)}"] if numbers else []
-            what += ["the growth of rounding"] if any("trajectory" in x.what for x in same) else []
+            what += ["the growth of rounding"] if any("trajectory" in x.what for x in skips) else []
             yield f"{backend} skips {', '.join(what)}: {why}"
 
-    def _matrix(self) -> Table:
+    def _matrix_table(self) -> Table:
         columns = (Column("method"), number("cases"), *map(number, COLUMNS.values()))
         rows: list[list[Any]] = []
         for dtype in ("float64", "float32"):
-            found, skips = self._by_method(dtype), self._skips_by_method(dtype)
-            for method in dict.fromkeys((*found, *skips)):
+            entries = _grouped(
+                (e for e in self.entries if e.case.endswith(dtype)),
+                lambda e: e.case.split(" | ")[0],
+            )
+            skips = _grouped(
+                (s for s in self.skips if s.group and s.what.endswith(dtype)),
+                lambda s: s.what.split(" | ")[0],
+            )
+            for method in dict.fromkeys((*entries, *skips)):
                 label = method if dtype == "float64" else f"{method}, float32"
-                count = len({e.case for e in found[method]} | {s.what for s in skips[method]})
+                count = len({e.case for e in entries[method]} | {s.what for s in skips[method]})
                 groups = {skip.group for skip in skips[method]}
-                cells = (_worst(found[method], c, skipped=c in groups) for c in COLUMNS)
+                cells = (_worst(entries[method], c, skipped=c in groups) for c in COLUMNS)
                 rows.append([label, count, *cells])
         title = f"Worst difference, max|Δ| / max|value|, among {', '.join(self.backends)}"
         return Table(columns, rows, title)
 
-    def _identities(self) -> Table:
+    def _identity_table(self) -> Table:
         rows = []
-        for number_of, same in self._by_identity().items():
-            worst = max(same, key=lambda i: i.worst)
-            rows.append(
-                [number_of, worst.statement, _shown(worst.worst, ok=all(i.ok for i in same))]
-            )
+        for index, outcomes in _grouped(self.identities, lambda i: i.number).items():
+            worst = max(outcomes, key=lambda i: i.worst)
+            ok = all(i.ok for i in outcomes)
+            rows.append([index, worst.statement, _styled(worst.worst, ok=ok)])
         return Table((number(""), Column("identity"), number("worst")), rows)
 
-    def _rounding(self) -> Table:
+    def _rounding_table(self) -> Table:
         names = ("M-steps, Z learned", "between backends", "one, X perturbed by 1e-15")
         rows = [
-            [r.m_steps, _shown(r.backends, ok=r.ok), f"{r.perturbed:.0e}"] for r in self.rounding
+            [r.m_steps, _styled(r.backends, ok=r.ok), f"{r.perturbed:.0e}"] for r in self.rounding
         ]
         return Table([number(name) for name in names], rows)
 
-    def _by_method(self, dtype: str) -> dict[str, list[Entry]]:
-        out: dict[str, list[Entry]] = defaultdict(list)
-        for e in self.entries:
-            if e.case.endswith(dtype):
-                out[e.case.split(" | ")[0]].append(e)
-        return out
-
-    def _skips_by_method(self, dtype: str) -> dict[str, list[Skip]]:
-        out: dict[str, list[Skip]] = defaultdict(list)
-        for skip in self.skips:
-            if skip.group and skip.what.endswith(dtype):
-                out[skip.what.split(" | ")[0]].append(skip)
-        return out
-
-    def _by_identity(self) -> dict[int, list[Identity]]:
-        out: dict[int, list[Identity]] = defaultdict(list)
-        for i in self.identities:
-            out[i.number].append(i)
-        return out
-
     def _verdict(self) -> list[Styled]:
+        """Return one line per result out of tolerance and per failure, or that there are none."""
         red = [
             f"{e.case}: {e.group} {e.worst:.1e} > {e.tolerance:.0e} in {e.array} "
             f"({e.pair[0]} – {e.pair[1]})"
@@ -164,12 +154,22 @@ class Report:
         return [Styled("all within tolerance", "green")]
 
 
+def _grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
+    """Return the items by key, with an empty list for any other key."""
+    groups: dict[Key, list[Item]] = defaultdict(list)
+    for item in items:
+        groups[key(item)].append(item)
+    return groups
+
+
 def _worst(entries: Sequence[Entry], group: str, *, skipped: bool) -> Styled | str | None:
-    found = [e for e in entries if e.group == group]
-    if not found:
+    """Return the worst difference in a group of arrays, "skip" if it was skipped, or None."""
+    entries = [e for e in entries if e.group == group]
+    if not entries:
         return "skip" if skipped else None
-    return _shown(max(e.worst for e in found), ok=all(e.ok for e in found))
+    return _styled(max(e.worst for e in entries), ok=all(e.ok for e in entries))
 
 
-def _shown(worst: float, *, ok: bool) -> Styled:
+def _styled(worst: float, *, ok: bool) -> Styled:
+    """Format a difference in green if it is within tolerance, else in bold red."""
     return Styled(f"{worst:.0e}", "green" if ok else "bold red")

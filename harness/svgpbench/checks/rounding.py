@@ -59,8 +59,8 @@ def trajectory(ops: Ops, replica: int = 0) -> list[float]:
         initial_inducing_inputs(X, INDUCING, "k-means", 0),
     )
     settings = TrainingConfig(em_iterations=ITERATIONS, m_steps=M_STEPS, m_rate=0.2)
-    moved = perturbed(X, PERTURBATION if replica else 0.0, replica)
-    data = TrainingData(moved, y, ready.X_test, ready.y_test)
+    inputs = perturbed(X, PERTURBATION if replica else 0.0, replica)
+    data = TrainingData(inputs, y, ready.X_test, ready.y_test)
     model = build_model("gaussian", "matern52")
     trained = Trainer(ops, model, build_method("t-svgp", {}), data, theta, settings).run()
     return [float(point["elbo"] or np.nan) for point in trained.trace]
@@ -70,16 +70,19 @@ def growth(
     backends: dict[str, list[float]], replicas: list[list[float]], home: str
 ) -> list[Rounding]:
     """Return differences at every fourth EM iteration and the last, each the largest so far."""
-    own = _spread([backends[home], *replicas])
-    between = _spread(list(backends.values()))
+    replica_gaps = _spread([backends[home], *replicas])
+    backend_gaps = _spread(list(backends.values()))
     return [
-        Rounding(i * M_STEPS, float(b), float(p), MARGIN * max(float(p), FLOOR))
-        for i, (b, p) in enumerate(zip(between, own, strict=True))
+        Rounding(i * M_STEPS, backend_gap, replica_gap, MARGIN * max(replica_gap, FLOOR))
+        for i, (backend_gap, replica_gap) in enumerate(
+            zip(backend_gaps.tolist(), replica_gaps.tolist(), strict=True)
+        )
         if i % 4 == 3 or i == ITERATIONS - 1
     ]
 
 
 def _spread(runs: list[list[float]]) -> npt.NDArray[np.float64]:
+    """Return the largest relative difference between runs up to each iteration."""
     table = np.array(runs)  # [runs, iterations]
     gap = (table.max(axis=0) - table.min(axis=0)) / np.abs(table).max(axis=0)
     return np.maximum.accumulate(gap)

@@ -1,4 +1,4 @@
-"""The whole check: it is divided among processes, and their arrays become a report."""
+"""The whole check: work is divided among processes, and their arrays become a report."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ CHUNK = 48
 reuse most of these programs: the tenth costs a fifth of the first. The programs take some GB of memory."""
 
 QUICK_LIKELIHOODS = ("bernoulli-logit",)
-"""Likelihoods of the identities that are not about particular ones, unless the check is full."""
+"""Likelihoods of the identities that hold for any likelihood, unless the check is full."""
 
 
 @dataclass(frozen=True)
@@ -61,17 +61,18 @@ class Share:
 
 
 def plan(
-    backends: Iterable[BackendConfig], chosen: list[Case], *, full: bool, device: str = "cpu"
+    backends: Iterable[BackendConfig], all_cases: list[Case], *, full: bool, device: str = "cpu"
 ) -> list[Share]:
     """Return the shares of a check. One backend also runs the perturbed replicas of the trajectory."""
-    configs, known = list(backends), frameworks()
+    configs, known_frameworks = list(backends), frameworks()
     home = _home(configs)
     shares: list[Share] = []
-    for b in sorted(configs, key=_turn):
+    for b in sorted(configs, key=_start_order):
         # programs are compiled per dtype, and starting a process is faster than compiling
-        slow = b.name in known and known[b.name].compiles_slowly
+        slow = b.name in known_frameworks and known_frameworks[b.name].compiles_slowly
         first, *others = [
-            Share(b.name, b.mode, device, part) for part in _parts(chosen, by_dtype=slow or full)
+            Share(b.name, b.mode, device, part)
+            for part in _chunks(all_cases, by_dtype=slow or full)
         ]
         identities = tuple(likelihoods()) if full else QUICK_LIKELIHOODS
         replicas = list(range(REPLICAS + 1)) if b.title == home else [0]
@@ -83,15 +84,15 @@ def plan(
     return shares
 
 
-def _turn(backend: BackendConfig) -> int:
+def _start_order(backend: BackendConfig) -> int:
     """Return a sort key that starts long shares first, so that cores finish together."""
     framework = framework_of(backend.name)
     return 2 if framework is None else 0 if framework.compiles_slowly else 1
 
 
-def _parts(chosen: list[Case], *, by_dtype: bool) -> list[list[tuple[int, dict[str, str]]]]:
+def _chunks(all_cases: list[Case], *, by_dtype: bool) -> list[list[tuple[int, dict[str, str]]]]:
     """Return numbered cases in chunks; with `by_dtype` each has one dtype and shares its programs."""
-    numbered = [(i, asdict(case)) for i, case in enumerate(chosen)]
+    numbered = [(i, asdict(case)) for i, case in enumerate(all_cases)]
     if by_dtype:
         numbered.sort(key=lambda x: x[1]["dtype"], reverse=True)  # float64, then float32
     parts = [
@@ -129,14 +130,14 @@ def run_checks(
     for b in configs:
         check_backend(b.name)
     configs = [BackendConfig(name=REFERENCE), *configs]
-    chosen = list(cases(full=full))
-    shares = plan(configs, chosen, full=full, device=device)
+    all_cases = list(cases(full=full))
+    shares = plan(configs, all_cases, full=full, device=device)
     arrays: dict[str, Arrays] = {b.title: {} for b in configs}
     failures: list[str] = []
     ended_badly: set[str] = set()
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(len(usable_cores())) as pool:
         if device != "cpu":
-            _refuse_without(device, configs, Path(folder))
+            _check_device(device, configs, Path(folder))
         shared = _shared_compilations(Path(folder)) if full else {}
         futures = {
             pool.submit(_run, share, Path(folder) / f"{i}.npz", shared): share
@@ -153,13 +154,13 @@ def run_checks(
             on_progress(f"{done}/{len(shares)} {title}")
     not_offered: list[Skip] = []
     for b in configs:
-        not_offered += skips(b, chosen, arrays[b.title])
+        not_offered += skips(b, all_cases, arrays[b.title])
         if b.title not in ended_badly:  # otherwise the failure explains what is missing
-            failures += omissions(b, chosen, arrays[b.title])
-    return _report(chosen, arrays, _home(configs), failures, not_offered, full=full)
+            failures += omissions(b, all_cases, arrays[b.title])
+    return _report(all_cases, arrays, _home(configs), failures, not_offered, full=full)
 
 
-def _refuse_without(device: str, configs: Iterable[BackendConfig], folder: Path) -> None:
+def _check_device(device: str, configs: Iterable[BackendConfig], folder: Path) -> None:
     """Raise `UserError` if a backend does not find the device, before anything is computed."""
     for b in configs:
         try:
@@ -197,7 +198,7 @@ def _shared_compilations(folder: Path) -> dict[str, str]:
 
 
 def _report(
-    chosen: list[Case],
+    all_cases: list[Case],
     arrays: dict[str, Arrays],
     home: str,
     failures: list[str],
@@ -205,19 +206,20 @@ def _report(
     *,
     full: bool,
 ) -> Report:
+    """Compare the arrays of all backends, and return the report."""
     problem, entries = small_problem(), []
-    for index, case in enumerate(chosen):
-        numbers = {backend: arrays_of(index, found) for backend, found in arrays.items()}
-        numbers = {b: found for b, found in numbers.items() if found and FAILED not in found}
+    for index, case in enumerate(all_cases):
+        numbers = {backend: arrays_of(index, x) for backend, x in arrays.items()}
+        numbers = {backend: x for backend, x in numbers.items() if x and FAILED not in x}
         if REFERENCE in numbers:
-            wanted = case.dtype == "float64"
-            dense = dense_arrays(case, problem, numbers[REFERENCE]) if wanted else None
+            double = case.dtype == "float64"
+            dense = dense_arrays(case, problem, numbers[REFERENCE]) if double else None
             entries += compare(case, numbers, dense)
-    found = [
-        Identity(n, statement(n), backend, float(known[f"identity|{n}"]), IDENTITIES[n][1])
-        for backend, known in arrays.items()
+    identities = [
+        Identity(n, statement(n), backend, float(x[f"identity|{n}"]), IDENTITIES[n][1])
+        for backend, x in arrays.items()
         for n in IDENTITIES
-        if f"identity|{n}" in known
+        if f"identity|{n}" in x
     ]
     runs: dict[str, list[float]] = {
         b: list(map(float, a["trajectory|0"])) for b, a in arrays.items() if "trajectory|0" in a
@@ -229,14 +231,20 @@ def _report(
     ]
     rounding = growth(runs, replicas, home) if home in runs and len(runs) > 1 else []
     return Report(
-        list(arrays), full, entries, found, rounding, failures, list(_notes(chosen)), not_offered
+        list(arrays),
+        full,
+        entries,
+        identities,
+        rounding,
+        failures,
+        list(_notes(all_cases)),
+        not_offered,
     )
 
 
-def _notes(chosen: Iterable[Case]) -> Iterator[str]:
+def _notes(all_cases: Iterable[Case]) -> Iterator[str]:
     """Yield one line per part without a dense column, and per plugin that cannot be loaded."""
-    alone = dict.fromkeys(filter(None, map(without_dense, chosen)))
-    for what in alone:
+    for what in dict.fromkeys(filter(None, map(without_dense, all_cases))):
         yield f"{what} has no dense column: its backends are compared with one another alone"
     for group in (METHODS, LIKELIHOODS, KERNELS, BACKENDS):
         for _, line in left_out(group):

@@ -28,7 +28,7 @@ from svgpbench.plugins import BACKENDS, load, load_backend
 from svgpbench.runs.worker import one_line
 from svgpbench.runs.worker_setup import pin
 
-Place = tuple[str, str, str]
+Target = tuple[str, str, str]
 """Backend, mode and device."""
 
 
@@ -46,19 +46,19 @@ def run_task(task: dict[str, Any]) -> Arrays:
     the backend does not offer are named `skipped` and hold the reason. A case or identity that raises
     is named `failed` and holds the message; the others continue.
     """
-    place = (str(task["backend"]), str(task["mode"]), str(task["device"]))
+    target = (str(task["backend"]), str(task["mode"]), str(task["device"]))
     out: Arrays = {}
-    known: dict[Case, Arrays] = {}
+    computed_cases: dict[Case, Arrays] = {}
     for index, fields in task["cases"]:
-        arrays = _arrays_of_case(place, Case(**fields), known)
+        arrays = _arrays_of_case(target, Case(**fields), computed_cases)
         out |= {f"{index}|{name}": array for name, array in arrays.items()}
-    if why := _refused_dtype(place[0], "float64"):
+    if why := _refused_dtype(target[0], "float64"):
         numbers = list(IDENTITIES) if task["identities"] else []
         out |= {f"identity|{number}|skipped": np.array(why) for number in numbers}
         return out | {
             f"trajectory|{replica}|skipped": np.array(why) for replica in task["replicas"]
         }
-    home = ops_for(*place)
+    home = ops_for(*target)
     if task["identities"]:
         for outcome in identities(home, tuple(task["identities"])):
             name = f"identity|{outcome.number}"
@@ -76,19 +76,19 @@ def run_task(task: dict[str, Any]) -> Arrays:
     return out
 
 
-def _arrays_of_case(place: Place, case: Case, known: dict[Case, Arrays]) -> Arrays:
-    """Return the arrays of one case. `known` caches the arrays of earlier cases and is updated."""
-    if why := _refused_dtype(place[0], case.dtype):
+def _arrays_of_case(target: Target, case: Case, computed_cases: dict[Case, Arrays]) -> Arrays:
+    """Return the arrays of one case. `computed_cases` caches earlier cases and is updated."""
+    if why := _refused_dtype(target[0], case.dtype):
         return skipped(groups_of(case.trajectories), why)
-    ops = ops_for(*place, case.dtype)
+    ops = ops_for(*target, case.dtype)
     computed = replace(case, dtype=ops.dtype)  # the reference computes float32 cases in float64
-    if computed not in known:
+    if computed not in computed_cases:
         try:
-            found = evaluate(ops, *case.build(), small_problem(), case.trajectories)
+            arrays = evaluate(ops, *case.build(), small_problem(), case.trajectories)
         except Exception as error:  # of a backend or method: other cases continue
             return {FAILED: np.array(one_line(error))}
-        known[computed] = found | {SOURCE: np.array(ops.name)}
-    return known[computed]
+        computed_cases[computed] = arrays | {SOURCE: np.array(ops.name)}
+    return computed_cases[computed]
 
 
 def _refused_dtype(backend: str, dtype: str) -> str:

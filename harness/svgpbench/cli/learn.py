@@ -10,18 +10,18 @@ import typer
 
 from svgpbench.benchmarks.stability.libraries import chosen
 from svgpbench.benchmarks.time_to_target import records
-from svgpbench.benchmarks.time_to_target.comparison import Entry, compare
+from svgpbench.benchmarks.time_to_target.comparison import ContestantRuns, compare
 from svgpbench.benchmarks.time_to_target.curves import draw_learning
 from svgpbench.benchmarks.time_to_target.plan import (
     OURS,
     SHIPPED,
     Contestant,
-    Plan,
+    LearningPlan,
     Run,
     read_plan,
     shipped_plans,
 )
-from svgpbench.benchmarks.time_to_target.records import Record
+from svgpbench.benchmarks.time_to_target.records import RunRecord
 from svgpbench.benchmarks.time_to_target.tables import end_table, notes, search_table, target_table
 from svgpbench.benchmarks.time_to_target.training import Resources, Trainer
 from svgpbench.benchmarks.timing.cases import timed_method
@@ -103,13 +103,15 @@ def learn_command(
         draw_learning(declared, entries, out)
 
 
-def _as_asked(plan: Plan, seconds: float | None, backends: list[str] | None) -> Plan:
+def _as_asked(
+    plan: LearningPlan, seconds: float | None, backends: list[str] | None
+) -> LearningPlan:
     if backends:
         plan = plan.model_copy(update={"backends": tuple(backends)})
     return plan if seconds is None else plan.within(seconds)
 
 
-def _contestants(plan: Plan, libraries: Iterable[str]) -> list[Contestant]:
+def _contestants(plan: LearningPlan, libraries: Iterable[str]) -> list[Contestant]:
     """Return all contestants. Raises `UserError` for a method that its library does not have."""
     peers, found = known_peers(), []
     for name in libraries:
@@ -125,13 +127,13 @@ def _contestants(plan: Plan, libraries: Iterable[str]) -> list[Contestant]:
 
 
 def _run(
-    plan: Plan,
+    plan: LearningPlan,
     problems: list[str],
     contestants: list[Contestant],
-    found: dict[Run, Record],
+    found: dict[Run, RunRecord],
     results: Path,
     limits: Limits,
-) -> dict[str, list[Entry]]:
+) -> dict[str, list[ContestantRuns]]:
     """Make the runs without an undisturbed record, and return the entries of each problem.
 
     A disturbed run is repeated up to `TRIES` times. Ctrl-C loses only the current run.
@@ -145,7 +147,7 @@ def _run(
         Trainer(plan, Resources(peers, limits.threads, cores)) as trainer,
     ):
 
-        def execute(run: Run) -> Record:
+        def execute(run: Run) -> RunRecord:
             for _ in range(TRIES):
                 if run in found and found[run].other_cores <= limits.other_cores:
                     break
@@ -158,7 +160,7 @@ def _run(
         return {name: compare(plan, name, contestants, execute) for name in problems}
 
 
-def _words(record: Record) -> str:
+def _words(record: RunRecord) -> str:
     """Return the end of a run in words, for a line of progress."""
     if record.end != records.DONE or record.last is None:
         return f"{record.end}: {record.message}"
@@ -167,7 +169,7 @@ def _words(record: Record) -> str:
     return f"{record.last.iterations} iterations, ELBO {record.last.elbo:.6g}{nlpd}{lost}"
 
 
-def _show(plan: Plan, entries: dict[str, list[Entry]]) -> None:
+def _show(plan: LearningPlan, entries: dict[str, list[ContestantRuns]]) -> None:
     tables = (search_table, end_table, target_table)
     for problem, found in entries.items():
         race = plan.problems[problem]

@@ -11,7 +11,7 @@ from svgpbench.benchmarks.stability import records
 from svgpbench.benchmarks.stability.libraries import LIBRARIES, chosen, locate_libraries
 from svgpbench.benchmarks.stability.map import draw_map, tables
 from svgpbench.benchmarks.stability.plan import SHIPPED, cells_of, read_plan
-from svgpbench.benchmarks.stability.records import Record
+from svgpbench.benchmarks.stability.records import StabilityRecord
 from svgpbench.benchmarks.stability.run import run_cells
 from svgpbench.cli.options import RESULTS, ResultsFolder
 from svgpbench.cli.printing import show, tell
@@ -85,7 +85,7 @@ def survive_command(
         raise typer.Exit(NO_VERDICT)
 
 
-def words(record: Record) -> str:
+def words(record: StabilityRecord) -> str:
     """Return the end of a run in words, for a line of progress."""
     if record.lived:
         return f"lived {record.step} steps"

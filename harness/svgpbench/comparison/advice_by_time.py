@@ -10,11 +10,11 @@ from statistics import median
 from typing import Any, Final
 
 from svgpbench.benchmarks.time_to_target import records
-from svgpbench.benchmarks.time_to_target.comparison import Entry, compare
+from svgpbench.benchmarks.time_to_target.comparison import ContestantRuns, compare
 from svgpbench.benchmarks.time_to_target.plan import (
     SHIPPED,
     Contestant,
-    Plan,
+    LearningPlan,
     Race,
     read_plan,
     shipped_plans,
@@ -127,7 +127,7 @@ def timed_fields(folder: Path, question: Question) -> tuple[TimedField, ...]:
 
 
 def _by_likelihood(
-    name: str, plan: Plan, entries: dict[str, list[Entry]], question: Question
+    name: str, plan: LearningPlan, entries: dict[str, list[ContestantRuns]], question: Question
 ) -> list[TimedField]:
     of: dict[str, list[Case]] = {}
     for problem in entries:
@@ -138,7 +138,7 @@ def _by_likelihood(
 
 
 def _field(
-    name: str, plan: Plan, entries: dict[str, list[Entry]], cases: Sequence[Case]
+    name: str, plan: LearningPlan, entries: dict[str, list[ContestantRuns]], cases: Sequence[Case]
 ) -> TimedField:
     targets = {case.data: min(plan.problems[case.data].targets) for case in cases}
     seconds: dict[Contestant, dict[str, tuple[float, ...]]] = {}

@@ -69,11 +69,11 @@ def load_data(config: DataConfig) -> Dataset:
 
 def identify(config: CellConfig) -> Identity:
     """Return the complete configuration of a cell and its id. Imports no framework."""
-    return identity_of(config, _declared(config.data) or load_data(config.data))
+    return identity_of(config, _declared_facts(config.data) or load_data(config.data))
 
 
 @functools.lru_cache
-def _declared(config: DataConfig) -> DataFacts | None:
+def _declared_facts(config: DataConfig) -> DataFacts | None:
     """Return the fingerprint and class labels that a registry declares for a data set.
 
     With these, records can be read without the data files. Return None for a user's own file and for
@@ -130,6 +130,7 @@ def split_rows(data: DataConfig, how: SplitConfig, rows: int) -> Split:
 
 
 def _fixed_split(data: DataConfig, fold: int) -> Split:
+    """Return a published split of a data set. Raises `UserError` if it has none."""
     if data.path is not None:
         raise UserError(
             f"data set {data.name!r} is a file of your own and has no fixed splits; "
@@ -148,32 +149,35 @@ def build_model(config: CellConfig, dataset: Dataset) -> Model:
     Raises `UserError` if the likelihood does not fit the data, or if the basis is features and the
     kernel has none.
     """
-    chosen = build_kernel(config.kernel)
-    if config.inducing.functions == "features" and not chosen.has_features:
-        raise chosen.no_features()
-    return Model(chosen, likelihood_for(config, dataset), config.jitter)
+    kernel = build_kernel(config.kernel)
+    if config.inducing.functions == "features" and not kernel.has_features:
+        raise kernel.no_features()
+    return Model(kernel, likelihood_for(config, dataset), config.jitter)
 
 
 def initial_kernel(config: CellConfig, X: Inputs, y: Floats) -> Tree:
     """Return the initial kernel hyperparameters for training data X [n, D], y [n]."""
-    return _of_kernel(config.kernel, config, X, y)
+    return _initial_parameters(config.kernel, config, X, y)
 
 
-def _of_kernel(start: KernelConfig, config: CellConfig, X: Inputs, y: Floats) -> Tree:
+def _initial_parameters(start: KernelConfig, config: CellConfig, X: Inputs, y: Floats) -> Tree:
+    """Return the initial hyperparameters of a kernel, or of each part of a compound kernel."""
     if start.parts:
-        return tuple(_of_kernel(part, config, X, y) for part in start.parts)
+        return tuple(_initial_parameters(part, config, X, y) for part in start.parts)
     count = lengthscale_count(start.ard, X.shape[1])
-    given, variance = start.lengthscale, start.variance
+    lengthscale, variance = start.lengthscale, start.variance
     if start.init == "median":
         rows = min(config.training.batch_size or len(X), len(X), MEDIAN_ROWS)
         rng = Stream.MEDIAN_ROWS.generator(config.seed)
-        given = median_lengthscale(X[rng.choice(len(X), rows, replace=False)])
+        lengthscale = median_lengthscale(X[rng.choice(len(X), rows, replace=False)])
     elif start.init in ("ulapane", "mean-gaps"):
-        given, sigma = mean_gaps(np.asarray(X), y)
+        lengthscale, sigma = mean_gaps(np.asarray(X), y)
         variance = sigma**2 if start.init == "ulapane" else sigma
-    elif isinstance(given, tuple) and len(given) != count:
-        raise UserError(f"kernel.lengthscale has {len(given)} values for {count} lengthscales")
-    lengthscales = np.broadcast_to(np.asarray(given, dtype=np.float64), (count,))
+    elif isinstance(lengthscale, tuple) and len(lengthscale) != count:
+        raise UserError(
+            f"kernel.lengthscale has {len(lengthscale)} values for {count} lengthscales"
+        )
+    lengthscales = np.broadcast_to(np.asarray(lengthscale, dtype=np.float64), (count,))
     if start.init == "root-dimension":
         lengthscales = lengthscales * np.sqrt(X.shape[1])
     return KernelParameters(np.array([variance]), lengthscales[None].copy())
@@ -271,12 +275,12 @@ def run_cell(
             "n_test": len(ready.y_test),
             "dimensions": int(ready.X_train.shape[1]),
         },
-        timing=_effort(trained),
+        timing=_timing(trained),
         resumptions=trained.resumptions,
     )
 
 
-def _effort(trained: Trained) -> dict[str, float | int | None]:
+def _timing(trained: Trained) -> dict[str, float | int | None]:
     """Return the seconds of training and, if L-BFGS ran, the number of its evaluations."""
     effort = {"train_s": trained.trace[-1]["seconds"]} if trained.trace else {}
     return effort | ({"evaluations": trained.evaluations} if trained.evaluations else {})

@@ -11,6 +11,9 @@ from pydantic_core import ErrorDetails
 
 Path: TypeAlias = tuple[str | int, ...]
 
+_TABLES = frozenset({"kernel", "inducing", "split", "training", "presets"})
+"""Keys at the top of an experiment file that name a table."""
+
 
 def one_line(
     error: ValidationError, model: type[BaseModel], declared: Any, table: Path = ()
@@ -24,12 +27,14 @@ def one_line(
         table: path of the table in the file; empty for the whole file.
     """
     located = [(_in_file(detail["loc"], declared), detail) for detail in error.errors()]
-    # a misspelt key is often also a missing one; one member of a union is often nearer than another
+    # a misspelt key is often also a missing key; one member of a union is often nearer than another
     path, detail = min(
         located, key=lambda pair: (pair[1]["type"] != "extra_forbidden", -len(pair[0]))
     )
     if detail["type"] == "extra_forbidden":
-        return _unknown_key(path, model, table)
+        *inner_table, key = path
+        # another type of the same table may have this key
+        return unknown_key((*table, *path), _keys_at(model, inner_table) - {str(key)})
     if detail["type"] == "json_invalid":  # well-formed as a file, and deeper than JSON may be
         return "tables or lists are nested too deeply"
     if detail["type"] == "missing":
@@ -52,17 +57,11 @@ def _in_file(loc: Path, declared: Any) -> Path:
     return tuple(path)
 
 
-def _unknown_key(path: Path, model: type[BaseModel], outer: Path) -> str:
-    *table, key = path
-    # another type of the same table may have this key
-    return unknown_key((*outer, *path), _keys_at(model, table) - {str(key)})
-
-
-def unknown_key(path: Path, known: Iterable[str]) -> str:
+def unknown_key(path: Path, known_keys: Iterable[str]) -> str:
     """Return the message for an unknown key at `path`, with the nearest known key."""
     *table, key = path
-    near = difflib.get_close_matches(str(key), sorted(known), n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(known))}"
+    near = difflib.get_close_matches(str(key), sorted(known_keys), n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(known_keys))}"
     return f"unknown key {key!r}{_where(tuple(table))}; {hint}"
 
 
@@ -72,7 +71,9 @@ def _wrong_value(path: Path, detail: ErrorDetails) -> str:
     if detail["type"] == "value_error":
         return f"{named(path)}: {message}" if path else message
     message = message.replace("Input should be", "must be").replace(" valid ", " ")
-    return f"{named(path)} {message}, got {_shown(detail['input'])}"
+    text = repr(detail["input"])
+    shown = text if len(text) <= 60 else text[:57] + "..."
+    return f"{named(path)} {message}, got {shown}"
 
 
 def _where(path: Path) -> str:
@@ -81,19 +82,16 @@ def _where(path: Path) -> str:
 
 def named(path: Path) -> str:
     """Return a path as written in the file: `[training] e_rate`, `[[problems]] no. 2: training.e_rate`."""
-    head, rest = path[:1], path[1:]
-    if rest and isinstance(rest[0], int):
-        head_text, rest = f"[[{head[0]}]] no. {rest[0] + 1}", rest[1:]
-        if rest:
+    head, tail = path[:1], path[1:]
+    if tail and isinstance(tail[0], int):
+        head_text, tail = f"[[{head[0]}]] no. {tail[0] + 1}", tail[1:]
+        if tail:
             head_text += ":"
-    elif head[0] == "presets" and rest:
-        head_text, rest = f"[presets.{rest[0]}]", rest[1:]
+    elif head[0] == "presets" and tail:
+        head_text, tail = f"[presets.{tail[0]}]", tail[1:]
     else:
-        head_text = f"[{head[0]}]" if rest or head[0] in _TABLES else str(head[0])
-    return f"{head_text} {_dotted(rest)}".strip()
-
-
-_TABLES = frozenset({"kernel", "inducing", "split", "training", "presets"})
+        head_text = f"[{head[0]}]" if tail or head[0] in _TABLES else str(head[0])
+    return f"{head_text} {_dotted(tail)}".strip()
 
 
 def _dotted(path: Path) -> str:
@@ -101,11 +99,6 @@ def _dotted(path: Path) -> str:
     for part in path:
         text += f" no. {part + 1}" if isinstance(part, int) else f".{part}"
     return text.removeprefix(".")
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _keys_at(model: type[BaseModel], path: Sequence[str | int]) -> set[str]:
@@ -118,7 +111,7 @@ def _keys_at(model: type[BaseModel], path: Sequence[str | int]) -> set[str]:
         models = _models_in(annotation) or models
         if get_origin(annotation) is dict:
             next(parts, None)  # a name the user chose
-    return {key for each in models for key in each.model_fields}
+    return {key for table in models for key in table.model_fields}
 
 
 def _models_in(annotation: Any) -> list[type[BaseModel]]:

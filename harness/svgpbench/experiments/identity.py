@@ -47,9 +47,9 @@ def identity_of(config: CellConfig, dataset: Dataset | DataFacts) -> Identity:
 
     Raises `UserError` if the method or the likelihood cannot be built.
     """
-    whole, version = completed(config, dataset), version_of(config)
+    complete, version = completed(config, dataset), version_of(config)
     return Identity(
-        cell_id(whole, dataset.fingerprint, version), dataset.fingerprint, whole, version
+        cell_id(complete, dataset.fingerprint, version), dataset.fingerprint, complete, version
     )
 
 
@@ -58,11 +58,11 @@ def version_of(config: CellConfig) -> int:
     return build_method(config.method.name, config.method.options).version
 
 
-def cell_id(whole: CellConfig, data_fingerprint: str, method_version: int) -> str:
+def cell_id(complete: CellConfig, data_fingerprint: str, method_version: int) -> str:
     """Return the id of a cell: a hash of its essential configuration, data and method version."""
     return digest(
         {
-            "config": essential(whole),
+            "config": essential(complete),
             "data": data_fingerprint,
             "method_version": method_version,
         }
@@ -129,16 +129,16 @@ def inducing_options(config: InducingConfig) -> dict[str, Any]:
     return options_of(initialisation(config.init, config.options))
 
 
-def essential(whole: CellConfig) -> dict[str, Any]:
+def essential(complete: CellConfig) -> dict[str, Any]:
     """Return the values of a complete configuration that affect results and differ from their defaults."""
-    fields = whole.model_dump(mode="json", exclude=SHOWN_ONLY, exclude_defaults=True)
-    _leave_out_of_kernel(fields["kernel"], whole.kernel)
-    _leave_out(fields["inducing"], inducing_options(InducingConfig(init=whole.inducing.init)))
-    bare = likelihood_keys(LikelihoodConfig(name=whole.likelihood.name))
-    usual = method_options(whole.method.name)
-    fields["method"]["options"] = _unusual(whole.method.options, usual)
-    keys = _unusual(whole.likelihood.model_dump(mode="json"), bare.model_dump(mode="json"))
-    fields["likelihood"] = {"name": whole.likelihood.name} | keys
+    fields = complete.model_dump(mode="json", exclude=SHOWN_ONLY, exclude_defaults=True)
+    _leave_out_of_kernel(fields["kernel"], complete.kernel)
+    _leave_out(fields["inducing"], inducing_options(InducingConfig(init=complete.inducing.init)))
+    bare = likelihood_keys(LikelihoodConfig(name=complete.likelihood.name))
+    usual = method_options(complete.method.name)
+    fields["method"]["options"] = _unusual(complete.method.options, usual)
+    keys = _unusual(complete.likelihood.model_dump(mode="json"), bare.model_dump(mode="json"))
+    fields["likelihood"] = {"name": complete.likelihood.name} | keys
     return fields
 
 
@@ -157,19 +157,20 @@ def _leave_out(table: dict[str, Any], usual: dict[str, Any]) -> None:
 
 
 def _unusual(values: dict[str, Any], usual: dict[str, Any]) -> dict[str, Any]:
+    """Return the values that have no default or differ from it."""
     return {key: x for key, x in values.items() if key not in usual or x != usual[key]}
 
 
-def same_cell(one: CellConfig, other: CellConfig) -> bool:
+def same_cell(first: CellConfig, second: CellConfig) -> bool:
     """Return True if two complete configurations with the same id agree in all values that affect results.
 
-    A method option that only one of them has is ignored. It was added after the other was made, and it
-    has its default value because the ids are equal.
+    A method option that only one of them has is ignored. It was added after the other configuration was
+    made, and it has its default value because the ids are equal.
     """
-    ours, theirs = (config.model_dump(exclude=SHOWN_ONLY) for config in (one, other))
-    options, others = (config["method"].pop("options") for config in (ours, theirs))
-    shared = options.keys() & others.keys()
-    return ours == theirs and all(options[name] == others[name] for name in shared)
+    a, b = (config.model_dump(exclude=SHOWN_ONLY) for config in (first, second))
+    a_options, b_options = (fields["method"].pop("options") for fields in (a, b))
+    shared = a_options.keys() & b_options.keys()
+    return a == b and all(a_options[name] == b_options[name] for name in shared)
 
 
 def digest(value: Any) -> str:

@@ -14,7 +14,7 @@ from svgpbench_datasets import Dataset
 
 
 def likelihood_for(config: CellConfig, dataset: Dataset) -> Likelihood:
-    """Return the likelihood of a cell; the data set gives the number of classes if it is not set.
+    """Return the likelihood of a cell. The data set gives the number of classes if it is not set.
 
     Raises `UserError` if the likelihood is for another task, if it does not accept the targets, or if
     counts are to be standardised.
@@ -41,23 +41,24 @@ def likelihood_for(config: CellConfig, dataset: Dataset) -> Likelihood:
 
 def _misfit(likelihood: Likelihood, y: np.typing.NDArray[np.float64]) -> str:
     """Return the reason why the likelihood does not accept targets y [n]; empty if it does."""
-    whole = (y == np.floor(y)) & (y >= 0)
+    is_count = (y == np.floor(y)) & (y >= 0)
     if likelihood.support == "binary":
-        return _outside(y, whole & (y < 2), "takes labels 0 and 1", "softmax takes more classes")
+        return _outside(y, is_count & (y < 2), "takes labels 0 and 1", "softmax takes more classes")
     if isinstance(likelihood, MulticlassLikelihood):
         last = likelihood.classes - 1
         remedy = "set likelihood.classes to the number of classes"
-        return _outside(y, whole & (y <= last), f"takes labels 0 to {last}", remedy)
+        return _outside(y, is_count & (y <= last), f"takes labels 0 to {last}", remedy)
     if likelihood.support == "counts":
         remedy = "a count is a whole number, at least 0"
-        return _outside(y, whole, "takes counts 0, 1, 2, …", remedy)
+        return _outside(y, is_count, "takes counts 0, 1, 2, …", remedy)
     return ""
 
 
 def _outside(
-    y: np.typing.NDArray[np.float64], fits: np.typing.NDArray[np.bool_], takes: str, remedy: str
+    y: np.typing.NDArray[np.float64], fits: np.typing.NDArray[np.bool_], accepted: str, remedy: str
 ) -> str:
+    """Return the first target that is not accepted, and the remedy; empty if all are accepted."""
     if fits.all():
         return ""
     row = int(np.argmin(fits))
-    return f"{takes}, but row {row + 1} holds {y[row]:g}; {remedy}"
+    return f"{accepted}, but row {row + 1} holds {y[row]:g}; {remedy}"

@@ -19,7 +19,7 @@ from svgpbench.plugins import GROUPS, INDUCING, KERNELS, LIKELIHOODS, load
 
 
 class Table(NamedTuple):
-    """A table of a file, its path, and the plugin group of the thing that it names."""
+    """A table of a file, its path, and the group of the plugin that it names."""
 
     path: Path
     table: WithOptions
@@ -29,30 +29,32 @@ class Table(NamedTuple):
 def refuse_unknown_options(experiment: Experiment) -> None:
     """Raise `UserError` for the first option that is unknown or has a wrong value.
 
-    An option is unknown if nothing of its group that the file names has it.
+    An option is unknown if no plugin of its group that the file names has it.
     """
     tables = list(_tables(experiment))
-    for here in tables:
-        if not here.table.options:
+    for located in tables:
+        if not located.table.options:
             continue
-        own = here.table.names in here.table.model_fields_set
-        near = [here] if own else [table for table in tables if table.group == here.group]
-        _check(here, {each.table.named: load(here.group, each.table.named) for each in near})
+        gives_name = located.table.names in located.table.model_fields_set
+        same_group = [table for table in tables if table.group == located.group]
+        names = [table.table.named for table in ([located] if gives_name else same_group)]
+        _check(located, {name: load(located.group, name) for name in names})
 
 
-def _check(here: Table, named_there: dict[str, Any]) -> None:
-    for key, value in here.table.options.items():
-        having = {name: cls for name, cls in named_there.items() if key in option_names(cls)}
+def _check(located: Table, plugins: dict[str, Any]) -> None:
+    """Raise `UserError` for the first option that no plugin has, or that has a wrong value."""
+    for key, value in located.table.options.items():
+        having = {name: cls for name, cls in plugins.items() if key in option_names(cls)}
         if not having:
-            known = {key for cls in named_there.values() for key in option_names(cls)}
+            keys = {name for cls in plugins.values() for name in option_names(cls)}
             raise UserError(
-                unknown_key((*here.path, key), {*known, *type(here.table).model_fields})
+                unknown_key((*located.path, key), {*keys, *type(located.table).model_fields})
             )
         for name, cls in having.items():
             try:
-                check_option(cls, f"{GROUPS[here.group]} {name!r}", key, value)
+                check_option(cls, f"{GROUPS[located.group]} {name!r}", key, value)
             except UserError as error:
-                raise UserError(f"{named(here.path)}: {error}") from None
+                raise UserError(f"{named(located.path)}: {error}") from None
 
 
 def _tables(experiment: Experiment) -> Iterator[Table]:

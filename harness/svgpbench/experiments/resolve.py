@@ -112,7 +112,10 @@ def _sampled(
     if not others:
         return []
     plain = [cell for cell in cells if not cell.perturbation]
-    hashes = [_sampling_hash(cell) for cell in plain]
+    hashes = [
+        hashlib.sha256(cell.model_dump_json(exclude=NOT_HASHED).encode()).hexdigest()
+        for cell in plain
+    ]
     by_hash = sorted(range(len(plain)), key=hashes.__getitem__)
     sample = frozenset(by_hash[: math.ceil(len(plain) / ONE_IN)])
     return [
@@ -121,10 +124,6 @@ def _sampled(
         if index in sample
         for backend in others
     ]
-
-
-def _sampling_hash(cell: CellConfig) -> str:
-    return hashlib.sha256(cell.model_dump_json(exclude=NOT_HASHED).encode()).hexdigest()
 
 
 def chosen_preset(experiment: Experiment, name: str | None) -> Preset:
@@ -165,11 +164,11 @@ def overlay(base: C, *layers: C) -> C:
             for key, value in named.items()
             if isinstance(value, Strict) and type(value) is type(getattr(base, key))
         }
-        kept = dict(base)
+        inherited = dict(base)
         if isinstance(base, WithOptions) and named.get(base.names, base.named) != base.named:
-            kept = base.kept_under(named[base.names])  # options belong to the old name
+            inherited = base.kept_under(named[base.names])  # options belong to the old name
         try:
-            base = type(base).model_validate({**kept, **named, **tables})
+            base = type(base).model_validate({**inherited, **named, **tables})
         except ValidationError as error:  # each table is valid alone
             raise UserError(error.errors()[0]["msg"].removeprefix("Value error, ")) from None
     return base
@@ -216,14 +215,14 @@ def _problems(
     for name in names:
         if name not in by_name:
             raise unknown(f"data set of {experiment.name}", name, by_name)
-    wanted = {data for name in names or size.data or by_name for data in by_name[name]}
+    selected = {data for name in names or size.data or by_name for data in by_name[name]}
     for problem in experiment.problems:
         for data in problem.data:
-            if data.title in wanted and _is_where(data, size):
+            if data.title in selected and _matches_where(data, size):
                 yield problem, data
 
 
-def _is_where(data: DataConfig, size: Preset) -> bool:
+def _matches_where(data: DataConfig, size: Preset) -> bool:
     """Return True if each factor in the preset's `where` has one of the listed levels."""
     levels = dict(data.factors)
     return all(levels.get(factor) in among for factor, among in size.where.items())
@@ -231,19 +230,17 @@ def _is_where(data: DataConfig, size: Preset) -> bool:
 
 def _methods(experiment: Experiment, size: Preset, names: Sequence[str]) -> list[MethodEntry]:
     titles = {entry.title.casefold() for entry in experiment.methods}
+    method_names = {entry.name for entry in experiment.methods}
     for name in names:
-        if name.casefold() not in titles | {entry.name for entry in experiment.methods}:
-            raise unknown(f"method of {experiment.name}", name, _both(experiment.methods))
-    wanted = {name.casefold() for name in names or size.methods or experiment.labels}
+        if name.casefold() not in titles | method_names:
+            known_names = method_names | {entry.title for entry in experiment.methods}
+            raise unknown(f"method of {experiment.name}", name, known_names)
+    selected = {name.casefold() for name in names or size.methods or experiment.labels}
     return [
         entry
         for entry in experiment.methods
-        if entry.title.casefold() in wanted or (names and entry.name in wanted)
+        if entry.title.casefold() in selected or (names and entry.name in selected)
     ]
-
-
-def _both(entries: Iterable[MethodEntry]) -> set[str]:
-    return {name for entry in entries for name in (entry.title, entry.name)}
 
 
 def _backends(
@@ -258,21 +255,21 @@ def _backends(
         declared = declared[:1]
     texts = [
         text
-        for wanted in selection.backends or declared
+        for backend in selection.backends or declared
         # `--backend torch` selects the experiment's torch:compile if it has no plain torch
-        for text in _matching(wanted, declared)
+        for text in _matching(backend, declared)
     ]
     configs = _parsed(texts, experiment, selection)
     replicas = size.perturbation_replicas
     if replicas is None:
         replicas = experiment.perturbation_replicas
-    again = [
+    perturbed = [
         (config, replica.perturbation, replica.seeds)
         for replica in replicas
         for text, config in zip(texts, configs, strict=True)
         if text == replica.backend
     ]
-    return [(config, 0.0, None) for config in configs] + again
+    return [(config, 0.0, None) for config in configs] + perturbed
 
 
 def _parsed(
@@ -286,17 +283,17 @@ def _parsed(
     return configs
 
 
-def _matching(wanted: str, declared: Sequence[str]) -> list[str]:
-    if wanted in declared:
-        return [wanted]
-    return [text for text in declared if text.partition(":")[0] == wanted] or [wanted]
+def _matching(backend: str, declared: Sequence[str]) -> list[str]:
+    """Return the backend if it is declared or has no declared mode, else its declared modes."""
+    if backend in declared:
+        return [backend]
+    return [text for text in declared if text.partition(":")[0] == backend] or [backend]
 
 
 def _splits(plan: SplitPlan, run_folds: tuple[int, ...] | None) -> Iterator[SplitConfig]:
-    every = (0,) if plan.kind == "fixed" else tuple(range(plan.folds))
-    chosen = run_folds or plan.run_folds or every
+    all_folds = (0,) if plan.kind == "fixed" else tuple(range(plan.folds))
     common = plan.model_dump(exclude={"run_folds"})
-    for fold in chosen:
+    for fold in run_folds or plan.run_folds or all_folds:
         if plan.kind == "k-fold":
             yield SplitConfig.model_validate({**common, "fold": fold})
         elif plan.kind == "fixed":

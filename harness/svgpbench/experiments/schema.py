@@ -27,19 +27,19 @@ from svgpbench.config import (
 from svgpbench.errors import unknown
 
 
-def _named(value: Any) -> Any:
+def _as_table(value: Any) -> Any:
     """Convert the bare name of a registered data set to a table."""
     return {"name": value} if isinstance(value, str) else value
 
 
-def _an_output_each(values: Any) -> Any:
+def _one_data_set_per_output(values: Any) -> Any:
     """Expand a table with `target = ["y1", "y2"]` to NAME@y1 and NAME@y2; neither column is an input."""
     if not isinstance(values, list):
         return values
-    return tuple(one for value in values for one in _outputs(value))
+    return tuple(entry for value in values for entry in _data_sets_of_outputs(value))
 
 
-def _outputs(value: Any) -> list[Any]:
+def _data_sets_of_outputs(value: Any) -> list[Any]:
     if not (isinstance(value, dict) and "name" in value and isinstance(value.get("target"), list)):
         return [value]
     targets = value["target"]
@@ -51,7 +51,7 @@ def _outputs(value: Any) -> list[Any]:
 
 
 Some = Field(min_length=1)
-DataEntry = Annotated[DataConfig, BeforeValidator(_named)]
+DataEntry = Annotated[DataConfig, BeforeValidator(_as_table)]
 Seeds = Annotated[tuple[NonNegativeInt, ...], Some]
 BackendNames = Annotated[tuple[str, ...], Some]
 """Backends as `name` or `name:mode`."""
@@ -75,7 +75,7 @@ class SplitPlan(Strict):
 class Problem(Strict):
     """Data sets with one likelihood and the same overrides of the common values."""
 
-    data: Annotated[tuple[DataEntry, ...], Some, BeforeValidator(_an_output_each)]
+    data: Annotated[tuple[DataEntry, ...], Some, BeforeValidator(_one_data_set_per_output)]
     likelihood: LikelihoodConfig
     kernel: KernelConfig = KernelConfig()
     inducing: InducingConfig = InducingConfig()
@@ -188,7 +188,7 @@ class Experiment(Strict):
         return self.split.model_copy(update={"folds": preset.folds, "run_folds": None})
 
     @property
-    def _factors(self) -> set[str]:
+    def _factor_names(self) -> set[str]:
         entries = (data for problem in self.problems for data in problem.data)
         return {name for data in entries for name, _ in data.factors}
 
@@ -219,24 +219,26 @@ class Experiment(Strict):
             where = f"[presets.{name}]"
             _check_names(where, "data set", preset.data, data_sets_by_name(self.data_names))
             _check_names(where, "method label", preset.methods, self.labels)
-            _check_names(where, "factor", preset.where, self._factors)
+            _check_names(where, "factor", preset.where, self._factor_names)
             _check_folds(where, preset.run_folds, self.split_of(preset))
-            whole = (preset.backends or self.backends)[0]
-            if whole in (preset.sampled_on or ()):
-                raise ValueError(f"{where} sampled_on: {whole} runs every cell; leave it out")
+            first_backend = (preset.backends or self.backends)[0]
+            if first_backend in (preset.sampled_on or ()):
+                raise ValueError(
+                    f"{where} sampled_on: {first_backend} runs every cell; leave it out"
+                )
             if preset.chosen_from is not None:
                 _check_names(f"{where} chosen_from:", "preset", [preset.chosen_from], self.presets)
-                self._check_one_a_row(where, preset)
+                self._check_one_method_per_row(where, preset)
         return self
 
     @model_validator(mode="after")
     def _rates_are_as_marked(self) -> Experiment:
         if self.rates == "as printed":
             return self
-        chosen = any(preset.chosen_from is not None for preset in self.presets.values())
+        has_chosen = any(preset.chosen_from is not None for preset in self.presets.values())
         for entry in self.methods:
             free = all(self._needs_no_rate(problem, entry) for problem in self.problems)
-            if free or (self.rates == "searched" and (chosen or self._is_searched(entry))):
+            if free or (self.rates == "searched" and (has_chosen or self._is_searched(entry))):
                 continue
             why = "has one rate" if self.rates == "searched" else "is trained with a rate"
             raise ValueError(f"rates = {self.rates!r}: method {entry.title!r} {why}")
@@ -282,7 +284,7 @@ class Experiment(Strict):
             for problem in self.problems
         )
 
-    def _check_one_a_row(self, where: str, preset: Preset) -> None:
+    def _check_one_method_per_row(self, where: str, preset: Preset) -> None:
         labels = preset.methods or self.labels
         times = Counter(entry.row for entry in self.methods if entry.title in labels)
         for row in dict.fromkeys(entry.row for entry in self.methods if entry.row):
@@ -290,10 +292,10 @@ class Experiment(Strict):
                 raise ValueError(f"{where} has {times[row]} methods of row {row!r}; give it one")
 
 
-def _check_names(where: str, kind: str, names: Iterable[str] | None, known: Iterable[str]) -> None:
+def _check_names(where: str, kind: str, names: Iterable[str] | None, valid: Iterable[str]) -> None:
     for name in names or ():
-        if name not in known:
-            raise ValueError(f"{where} {unknown(kind, name, known)}")
+        if name not in valid:
+            raise ValueError(f"{where} {unknown(kind, name, valid)}")
 
 
 def _check_folds(where: str, run_folds: tuple[int, ...] | None, plan: SplitPlan) -> None:

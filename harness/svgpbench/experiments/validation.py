@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from svgpbench.config import BackendConfig, CellConfig, KernelConfig
+from svgpbench.config import CellConfig, KernelConfig
 from svgpbench.errors import UserError
 from svgpbench.experiments.cell import build_model, load_data, prepare_data
 from svgpbench.experiments.compatibility import refuse_incompatible
@@ -22,27 +22,22 @@ def check_cells(cells: Sequence[CellConfig]) -> None:
     their worker starts; the cell then ends as `skipped`, with the reason.
     """
     for backend in dict.fromkeys(cell.backend for cell in cells):
-        _check_backend(backend)
+        check_backend(backend.name)
+        if backend.name == "numpy":
+            load_backend(backend.name, backend.mode, backend.dtype, backend.device)
     _check_methods(cells)
     for cell in _first_of_each_problem(cells):
         _check_problem(cell)
 
 
-def _check_backend(backend: BackendConfig) -> None:
-    check_backend(backend.name)
-    if backend.name == "numpy":
-        load_backend(backend.name, backend.mode, backend.dtype, backend.device)
-
-
 def _check_methods(cells: Iterable[CellConfig]) -> None:
-    ways = {
+    combinations = {
         (cell.method.title, cell.likelihood, cell.inducing, cell.training, cell.backend.dtype): cell
         for cell in cells
     }
-    for cell in ways.values():
+    for cell in combinations.values():
         method = build_method(cell.method.name, cell.method.options)
-        likelihood = build_likelihood(cell.likelihood)
-        refuse_incompatible(cell, method, likelihood)
+        refuse_incompatible(cell, method, build_likelihood(cell.likelihood))
 
 
 def _first_of_each_problem(cells: Iterable[CellConfig]) -> list[CellConfig]:
@@ -89,9 +84,9 @@ def _check_problem(cell: CellConfig) -> None:
 def _check_lengthscales(kernel: KernelConfig, name: str, dimensions: int) -> None:
     for part in kernel.parts:
         _check_lengthscales(part, name, dimensions)
-    scales, wanted = kernel.lengthscale, lengthscale_count(kernel.ard, dimensions)
-    if isinstance(scales, tuple) and len(scales) != wanted:
+    scales, count = kernel.lengthscale, lengthscale_count(kernel.ard, dimensions)
+    if isinstance(scales, tuple) and len(scales) != count:
         raise UserError(
-            f"kernel.lengthscale has {len(scales)} values where data set {name!r} needs {wanted}; "
+            f"kernel.lengthscale has {len(scales)} values where data set {name!r} needs {count}; "
             "one number stands for all"
         )

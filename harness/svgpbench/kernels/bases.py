@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from jaxtyping import Float
+
 from svgpbench.ops import Array
 
 
@@ -21,10 +23,10 @@ class Features(NamedTuple):
     in the width is 0.
     """
 
-    centres: Array  # [M, D]
-    widths: Array  # [M, D], standard deviations of the window
+    centres: Float[Array, "M D"]
+    widths: Float[Array, "M D"]  # standard deviations of the window
 
 
-def centres(basis: Any) -> Array:
-    """Return the positions [M, D] of the inducing points or functions of one basis."""
+def centres(basis: Any) -> Float[Array, "M D"]:
+    """Return the positions of the inducing points or functions of one basis."""
     return basis.centres if isinstance(basis, Features) else basis

@@ -11,6 +11,8 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from jaxtyping import Float
+
 from svgpbench.config import KernelConfig
 from svgpbench.kernels.kernels import Kernel, kernel
 from svgpbench.kernels.pullback import BlockGradient, DifferentiableCovariance, total
@@ -24,11 +26,13 @@ class Compound(Kernel):
     parts: tuple[Kernel, ...]
 
     @abstractmethod
-    def joined(self, blocks: list[Array]) -> Array:
+    def joined(self, blocks: list[Float[Array, "*block"]]) -> Float[Array, "*block"]:
         """Return the block of the compound from the blocks of its parts."""
 
     @abstractmethod
-    def shares(self, blocks: list[Array], bar: Array) -> list[Array]:
+    def shares(
+        self, blocks: list[Float[Array, "*block"]], bar: Float[Array, "*block"]
+    ) -> list[Float[Array, "*block"]]:
         """Return the gradient in each part's block from the gradient in the compound's block."""
 
     def shape(self, ops: Ops, d2: Array) -> Array:

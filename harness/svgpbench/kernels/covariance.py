@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from jaxtyping import Float
+
 from svgpbench.kernels.kernels import Kernel
 from svgpbench.ops import Array, Ops, Tree
 
@@ -18,15 +20,15 @@ class Covariance:
     parameters: Any  # KernelParameters, or a compound's tuple of them
     jitter: float
 
-    def cross(self, A: Tree, B: Tree) -> Array:
-        """Return the covariances [Q, n, m] of A and B."""
+    def cross(self, A: Tree, B: Tree) -> Float[Array, "Q n m"]:
+        """Return the covariances of A and B."""
         return self.kernel.cross(self.ops, self.parameters, A, B)
 
-    def diagonal(self, A: Tree) -> Array:
-        """Return the variances [Q, n] at A."""
+    def diagonal(self, A: Tree) -> Float[Array, "Q n"]:
+        """Return the variances at A."""
         return self.kernel.diagonal(self.ops, self.parameters, A)
 
-    def square(self, A: Tree) -> Array:
-        """Return K(A, A) + jitter·I [Q, n, n]."""
+    def square(self, A: Tree) -> Float[Array, "Q n n"]:
+        """Return K(A, A) + jitter·I."""
         K = self.cross(A, A)
         return K + self.jitter * self.ops.eye(K.shape[-1])

@@ -7,14 +7,18 @@ Source: Walder et al. 2008, Sec. 4; Cheng and Boots 2017, Sec. 4.
 
 from __future__ import annotations
 
+from jaxtyping import Float
+
 from svgpbench.kernels.bases import Features
 from svgpbench.ops import Array, Ops
 
-# Below, `l2` are the squared lengthscales [Q, D] (or [Q, 1]); correlations are covariances / variance.
+# Below, `l2` are the squared lengthscales, one column if isotropic; correlations are covariances / variance.
 
 
-def function_with_function(ops: Ops, l2: Array, A: Features, B: Features) -> Array:
-    """Return the correlations [Q, n, m] of two sets of inducing functions, by a loop over dimensions.
+def function_with_function(
+    ops: Ops, l2: Float[Array, "Q #D"], A: Features, B: Features
+) -> Float[Array, "Q n m"]:
+    """Return the correlations of two sets of inducing functions, by a loop over dimensions.
 
     ∏_d √(√(l_d² + 2a_d²) √(l_d² + 2b_d²) / v_d) exp(−½(x_d − x'_d)²/v_d), v_d = l_d² + a_d² + b_d².
     """
@@ -29,8 +33,10 @@ def function_with_function(ops: Ops, l2: Array, A: Features, B: Features) -> Arr
     return ops.exp(norm - 0.5 * log_product - 0.5 * d2)
 
 
-def function_with_point(ops: Ops, l2: Array, A: Features, X: Array) -> Array:
-    """Return the correlations [Q, n, m] of inducing functions A and f at X [m, D], by matrix products."""
+def function_with_point(
+    ops: Ops, l2: Float[Array, "Q #D"], A: Features, X: Float[Array, "m D"]
+) -> Float[Array, "Q n m"]:
+    """Return the correlations of inducing functions A and f at X, by matrix products."""
     a2 = A.widths * A.widths
     v = l2[:, None, :] + a2[None]  # [Q, n, D]
     scaled = A.centres[None] / v
@@ -44,11 +50,11 @@ def function_with_point(ops: Ops, l2: Array, A: Features, X: Array) -> Array:
     return ops.exp(log_ratio[..., None] - 0.5 * ops.maximum(d2, 0.0))
 
 
-def _log_norm(ops: Ops, l2: Array, c2: Array) -> Array:
-    """Compute ¼ Σ_d log(l_d² + 2c_d²) [Q, n], each function's share of the scaling and of ∏ l_d."""
+def _log_norm(ops: Ops, l2: Float[Array, "Q #D"], c2: Float[Array, "n D"]) -> Float[Array, "Q n"]:
+    """Compute ¼ Σ_d log(l_d² + 2c_d²), each function's share of the scaling and of ∏ l_d."""
     return 0.25 * ops.sum(ops.log(l2[:, None, :] + 2.0 * c2[None]), axis=-1)
 
 
-def _column(l2: Array, d: int) -> Array:
-    """Return the squared lengthscale [Q] of dimension d; an isotropic kernel has one for all."""
+def _column(l2: Float[Array, "Q #D"], d: int) -> Float[Array, "Q"]:
+    """Return the squared lengthscale of dimension d; an isotropic kernel has one for all."""
     return l2[:, d] if l2.shape[-1] > 1 else l2[:, 0]

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
+from jaxtyping import Float
+
 from svgpbench.config import KernelConfig
 from svgpbench.errors import UserError
 from svgpbench.kernels.bases import Features, centres
@@ -19,12 +21,14 @@ from svgpbench.plugins import KERNELS, load, whole
 class KernelParameters(NamedTuple):
     """Hyperparameters of a stationary kernel, one row per kernel; Q is 1 if all latents share it."""
 
-    variance: Array  # [Q]
-    lengthscales: Array  # [Q, D], or [Q, 1] for an isotropic kernel
+    variance: Float[Array, "Q"]
+    lengthscales: Float[Array, "Q #D"]  # [Q, 1] for an isotropic kernel
 
 
-def squared_distance(ops: Ops, a: Array, b: Array) -> Array:
-    """Compute ‖a_i − b_j‖² [Q, n, m] of a [Q, n, D] and b [Q, m, D], never below 0.
+def squared_distance(
+    ops: Ops, a: Float[Array, "Q n D"], b: Float[Array, "Q m D"]
+) -> Float[Array, "Q n m"]:
+    """Compute ‖a_i − b_j‖², never below 0.
 
     It is one matrix product of (−2a, aᵀa, 1) and (b, 1, bᵀb), which adds no other pass over n × m numbers.
     """
@@ -42,16 +46,18 @@ class Kernel(ABC):
     has_features: ClassVar[bool] = False  # True if it has the covariances of `Features`
 
     @abstractmethod
-    def shape(self, ops: Ops, d2: Array) -> Array:
+    def shape(self, ops: Ops, d2: Float[Array, "Q n m"]) -> Float[Array, "Q n m"]:
         """Return the correlation at squared scaled distance d2."""
 
-    def shape_and_slope(self, ops: Ops, d2: Array) -> tuple[Array, Array]:
+    def shape_and_slope(
+        self, ops: Ops, d2: Float[Array, "Q n m"]
+    ) -> tuple[Float[Array, "Q n m"], Float[Array, "Q n m"]]:
         """Return the correlation and its derivative in d2; by autodiff unless a kernel overrides this."""
         _, slope = ops.value_and_grad(lambda d: ops.sum(self.shape(ops, d)))(d2)
         return self.shape(ops, d2), slope
 
-    def cross(self, ops: Ops, p: KernelParameters, A: Tree, B: Tree) -> Array:
-        """Return the covariances [Q, n, m] of A and B, each of them inputs [n, D] or `Features`.
+    def cross(self, ops: Ops, p: KernelParameters, A: Tree, B: Tree) -> Float[Array, "Q n m"]:
+        """Return the covariances of A and B, each of them inputs [n, D] or `Features`.
 
         Raises `UserError` for `Features` if the kernel does not support them.
         """
@@ -61,12 +67,12 @@ class Kernel(ABC):
         d2 = squared_distance(ops, A[None] / scale, B[None] / scale)
         return p.variance[:, None, None] * self.shape(ops, d2)
 
-    def correlation(self, ops: Ops, p: KernelParameters, A: Tree, B: Tree) -> Array:
-        """Return the correlations [Q, n, m] if A or B are `Features`; raise `UserError` if not supported."""
+    def correlation(self, ops: Ops, p: KernelParameters, A: Tree, B: Tree) -> Float[Array, "Q n m"]:
+        """Return the correlations if A or B are `Features`; raise `UserError` if not supported."""
         raise self.no_features()
 
-    def diagonal(self, ops: Ops, p: KernelParameters, A: Tree) -> Array:
-        """Return the variances [Q, n] at A [n, D]; raise `UserError` as `cross` does."""
+    def diagonal(self, ops: Ops, p: KernelParameters, A: Tree) -> Float[Array, "Q n"]:
+        """Return the variances at A [n, D]; raise `UserError` as `cross` does."""
         if isinstance(A, Features) and not self.has_features:
             raise self.no_features()
         # an inducing function is scaled to the variance of a point

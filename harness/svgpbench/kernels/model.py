@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from jaxtyping import Float
 
 from svgpbench.errors import UserError
 from svgpbench.kernels.compound import differentiable
@@ -57,7 +58,7 @@ def pull_constrain(ops: Ops, theta: Theta, gradient: Theta) -> Theta:
 def unconstrain(theta: Theta) -> Theta:
     """Return the raw values of θ on the host; raise `UserError` for a value at or below the floor."""
 
-    def raw(x: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    def raw(x: npt.ArrayLike) -> Float[Array, "..."]:
         excess = np.asarray(x, dtype=np.float64) - SMALLEST_POSITIVE
         if not np.all(excess > 0):
             raise UserError(f"kernel and likelihood parameters must be above {SMALLEST_POSITIVE:g}")
@@ -91,6 +92,6 @@ class Model:
         """Return the kernel at θ, with the gradients of its blocks."""
         return differentiable(ops, self.kernel, theta.kernel, self.jitter)
 
-    def conditional(self, theta: Theta, noise: Array | tuple[()] = ()) -> Conditional:
+    def conditional(self, theta: Theta, noise: Float[Array, "S P"] | tuple[()] = ()) -> Conditional:
         """Return the likelihood bound to its parameters, and to a batch's noise if it samples."""
         return Conditional(self.likelihood, self.likelihood.bind(theta.likelihood, noise))

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from jaxtyping import Float
+
 from svgpbench.kernels.bases import Features
 from svgpbench.kernels.covariance import Covariance
 from svgpbench.kernels.kernels import Kernel, KernelParameters, squared_distance
@@ -29,11 +31,11 @@ class BlockGradient(NamedTuple):
 class Shapes(NamedTuple):
     """A stationary block and the arrays that its gradient needs."""
 
-    K: Array  # [Q, n, m]
-    a: Array  # [Q, n, D], A in units of the lengthscales
-    b: Array  # [Q, m, D]
-    shape: Array  # [Q, n, m], correlations
-    slope: Array  # [Q, n, m], their derivatives in d²
+    K: Float[Array, "Q n m"]
+    a: Float[Array, "Q n D"]  # A in units of the lengthscales
+    b: Float[Array, "Q m D"]
+    shape: Float[Array, "Q n m"]  # correlations
+    slope: Float[Array, "Q n m"]  # their derivatives in d²
 
 
 @dataclass(frozen=True)
@@ -45,8 +47,8 @@ class DifferentiableCovariance(Covariance):
 
     cached: list[tuple[Array, Array, Shapes]] = field(default_factory=list, compare=False)
 
-    def cross(self, A: Tree, B: Tree) -> Array:
-        """Return the covariances [Q, n, m] of A and B."""
+    def cross(self, A: Tree, B: Tree) -> Float[Array, "Q n m"]:
+        """Return the covariances of A and B."""
         if not self._stationary(A, B):
             return super().cross(A, B)
         shapes = self._cached_shapes(A, B)
@@ -55,8 +57,8 @@ class DifferentiableCovariance(Covariance):
             self.cached.append((A, B, shapes))
         return shapes.K
 
-    def pull_cross(self, A: Tree, B: Tree, bar: Array) -> BlockGradient:
-        """Return the gradient of ⟨bar, k(A, B)⟩, bar [Q, n, m], in the parameters and in A; B is held."""
+    def pull_cross(self, A: Tree, B: Tree, bar: Float[Array, "Q n m"]) -> BlockGradient:
+        """Return the gradient of ⟨bar, k(A, B)⟩ in the parameters and in A; B is held."""
         if self._stationary(A, B):
             return self._pull_stationary(A, B, bar)
 
@@ -65,8 +67,8 @@ class DifferentiableCovariance(Covariance):
 
         return self._by_autodiff(inner_product, A)
 
-    def pull_square(self, A: Tree, bar: Array) -> BlockGradient:
-        """Return the gradient of ⟨bar, k(A, A)⟩ for a symmetric bar [Q, n, n]."""
+    def pull_square(self, A: Tree, bar: Float[Array, "Q n n"]) -> BlockGradient:
+        """Return the gradient of ⟨bar, k(A, A)⟩ for a symmetric bar."""
         if self._stationary(A, A):
             gradient = self._pull_stationary(A, A, bar)
             return gradient._replace(basis=2.0 * gradient.basis)  # A enters twice
@@ -77,8 +79,8 @@ class DifferentiableCovariance(Covariance):
 
         return self._by_autodiff(inner_product, A)
 
-    def pull_diagonal(self, X: Tree, bar: Array) -> Any:
-        """Return the gradient of ⟨bar, k(x_i, x_i)⟩, bar [Q, n], in the parameters; X is held."""
+    def pull_diagonal(self, X: Tree, bar: Float[Array, "Q n"]) -> Any:
+        """Return the gradient of ⟨bar, k(x_i, x_i)⟩ in the parameters; X is held."""
         if type(self.kernel).diagonal is Kernel.diagonal:
             zeros = self.ops.zeros(self.parameters.lengthscales.shape)
             return KernelParameters(self.ops.sum(bar, axis=-1), zeros)
@@ -97,7 +99,9 @@ class DifferentiableCovariance(Covariance):
         own_cross = type(self.kernel).cross is not Kernel.cross
         return not (own_cross or isinstance(A, Features) or isinstance(B, Features))
 
-    def _cached_shapes(self, A: Array, B: Array, *, forget: bool = False) -> Shapes | None:
+    def _cached_shapes(
+        self, A: Float[Array, "n D"], B: Float[Array, "m D"], *, forget: bool = False
+    ) -> Shapes | None:
         """Return the cached block of these array objects.
 
         They are compared by `is`: with `id`, torch.compile would compile a program for each value.
@@ -109,14 +113,16 @@ class DifferentiableCovariance(Covariance):
                 return shapes
         return None
 
-    def _shapes(self, A: Array, B: Array) -> Shapes:
+    def _shapes(self, A: Float[Array, "n D"], B: Float[Array, "m D"]) -> Shapes:
         scale = self.parameters.lengthscales[:, None, :]
         a, b = A[None] / scale, B[None] / scale
         d2 = squared_distance(self.ops, a, b)
         shape, slope = self.kernel.shape_and_slope(self.ops, d2)
         return Shapes(self.parameters.variance[:, None, None] * shape, a, b, shape, slope)
 
-    def _pull_stationary(self, A: Array, B: Array, bar: Array) -> BlockGradient:
+    def _pull_stationary(
+        self, A: Float[Array, "n D"], B: Float[Array, "m D"], bar: Float[Array, "Q n m"]
+    ) -> BlockGradient:
         """Return the gradient in closed form.
 
         With G = bar∘∂k/∂d² and a = A/ℓ, Ā = 2 Σ_j G_ij (a_i − b_j)/ℓ and ℓ̄ = −2 Σ_ij G_ij (a_i − b_j)²/ℓ.

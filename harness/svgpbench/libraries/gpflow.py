@@ -20,8 +20,8 @@ import tensorflow as tf
 
 from svgpbench.errors import UserError
 from svgpbench.libraries.whitened import (
-    Table,
-    Whitened,
+    ExportedPosterior,
+    TableScaling,
     load_whitened,
     named_kernel,
     plain_table,
@@ -425,7 +425,7 @@ def to_gpflow(path: str | Path) -> Any:
     )
 
 
-def from_gpflow(model: Any, path: str | Path, table: Table | None = None) -> Path:
+def from_gpflow(model: Any, path: str | Path, table: TableScaling | None = None) -> Path:
     """Write the posterior of a `gpflow.models.SVGP`, whitened or not, to an .npz file.
 
     Args:
@@ -455,7 +455,7 @@ def from_gpflow(model: Any, path: str | Path, table: Table | None = None) -> Pat
     if not read.rows and model.num_data is not None:
         read = read._replace(rows=int(model.num_data))
     return save_whitened(
-        Whitened(
+        ExportedPosterior(
             named_kernel(model.kernel, KERNELS),
             float(model.kernel.variance.numpy()),
             np.ravel(model.kernel.lengthscales.numpy()),
@@ -471,7 +471,7 @@ def from_gpflow(model: Any, path: str | Path, table: Table | None = None) -> Pat
     )
 
 
-def _likelihood(path: str | Path, w: Whitened) -> Any:
+def _likelihood(path: str | Path, w: ExportedPosterior) -> Any:
     values = w.parameters
     if w.likelihood == "gaussian":
         return gpflow.likelihoods.Gaussian(variance=values["noise_variance"])

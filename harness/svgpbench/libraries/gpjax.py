@@ -32,8 +32,8 @@ from gpjax.variational_families import (
 
 from svgpbench.errors import UserError
 from svgpbench.libraries.whitened import (
-    Table,
-    Whitened,
+    ExportedPosterior,
+    TableScaling,
     load_whitened,
     named_kernel,
     plain_table,
@@ -358,7 +358,7 @@ class JitteredGaussian(WhitenedVariationalGaussian):
 
     jitter: float = eqx.field(static=True)
 
-    def __init__(self, model: Any, w: Whitened) -> None:
+    def __init__(self, model: Any, w: ExportedPosterior) -> None:
         mean, chol = jnp.asarray(w.mean[0][:, None]), jnp.asarray(w.chol[0])
         super().__init__(model, jnp.asarray(w.Z), mean, chol)
         self.jitter = w.jitter
@@ -406,7 +406,7 @@ def to_gpjax(path: str | Path) -> Any:
     return JitteredGaussian(prior * _likelihood(path, w), w)
 
 
-def from_gpjax(family: Any, path: str | Path, table: Table | None = None) -> Path:
+def from_gpjax(family: Any, path: str | Path, table: TableScaling | None = None) -> Path:
     """Write the posterior of a `VariationalGaussian`, whitened or not, to an .npz file.
 
     GPJax's own families also add the prior's jitter to the variances at X, and predictions from the file
@@ -434,7 +434,7 @@ def from_gpjax(family: Any, path: str | Path, table: Table | None = None) -> Pat
         mean, chol = whiten(K, mean, chol)
     likelihood, parameters = _said(family.model.likelihood)
     return save_whitened(
-        Whitened(
+        ExportedPosterior(
             named_kernel(prior.kernel, KERNELS),
             float(val(prior.kernel.variance)),
             np.ravel(np.asarray(val(prior.kernel.lengthscale), dtype=np.float64)),
@@ -450,7 +450,7 @@ def from_gpjax(family: Any, path: str | Path, table: Table | None = None) -> Pat
     )
 
 
-def _likelihood(path: str | Path, w: Whitened) -> Any:
+def _likelihood(path: str | Path, w: ExportedPosterior) -> Any:
     if w.likelihood == "gaussian":
         return gpx.likelihoods.Gaussian(jnp.sqrt(w.parameters["noise_variance"]))
     if w.likelihood == "bernoulli-probit":

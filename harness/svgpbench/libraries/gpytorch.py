@@ -28,8 +28,8 @@ from gpytorch.variational import (
 
 from svgpbench.errors import UserError
 from svgpbench.libraries.whitened import (
-    Table,
-    Whitened,
+    ExportedPosterior,
+    TableScaling,
     load_whitened,
     lower_factor,
     plain_table,
@@ -477,7 +477,7 @@ learner, natural_gradient_run = Learner, NaturalGradientRun
 class SVGP(ZeroMeanGP):
     """Model of a posterior in a file, in float64; its likelihood is the attribute `likelihood`."""
 
-    def __init__(self, w: Whitened, kernel: Any, likelihood: Any) -> None:
+    def __init__(self, w: ExportedPosterior, kernel: Any, likelihood: Any) -> None:
         latents, inducing = w.mean.shape
         batch = torch.Size([latents] if latents > 1 else [])
         q = CholeskyVariationalDistribution(inducing, batch, mean_init_std=0.0)
@@ -512,7 +512,7 @@ def to_gpytorch(path: str | Path) -> SVGP:
 
 
 def from_gpytorch(
-    model: Any, path: str | Path, table: Table | None = None, *, likelihood: Any = None
+    model: Any, path: str | Path, table: TableScaling | None = None, *, likelihood: Any = None
 ) -> Path:
     """Write the posterior of a whitened `ApproximateGP` to an .npz file.
 
@@ -546,7 +546,7 @@ def from_gpytorch(
     word, parameters = _said(likelihood or getattr(model, "likelihood", None))
     covariance = _numbers(q.covariance_matrix).reshape(-1, len(Z), len(Z))
     return save_whitened(
-        Whitened(
+        ExportedPosterior(
             name,
             variance,
             lengthscales,
@@ -566,7 +566,7 @@ def _numbers(x: torch.Tensor) -> Any:
     return x.detach().cpu().to(torch.float64).numpy()
 
 
-def _kernel(path: str | Path, w: Whitened) -> Any:
+def _kernel(path: str | Path, w: ExportedPosterior) -> Any:
     dimensions = len(w.lengthscales) if len(w.lengthscales) > 1 else None
     if w.kernel == "se":
         shape = gpytorch.kernels.RBFKernel(ard_num_dims=dimensions)
@@ -578,7 +578,7 @@ def _kernel(path: str | Path, w: Whitened) -> Any:
     return gpytorch.kernels.ScaleKernel(shape)
 
 
-def _likelihood(path: str | Path, w: Whitened) -> Any:
+def _likelihood(path: str | Path, w: ExportedPosterior) -> Any:
     kinds = gpytorch.likelihoods
     if w.likelihood == "gaussian":
         return kinds.GaussianLikelihood(noise_constraint=GreaterThan(SMALLEST_POSITIVE))

@@ -56,7 +56,7 @@ LIKELIHOODS: dict[str, dict[str, type]] = {
 POSITIVE = ("variance", "lengthscales", "x_scale", "y_scale")
 
 
-class Table(NamedTuple):
+class TableScaling(NamedTuple):
     """Scaling of a table: the model's inputs are (x − x_mean)/x_scale, its y is (y − y_mean)/y_scale."""
 
     features: tuple[str, ...]  # the D inputs, in their order
@@ -68,7 +68,7 @@ class Table(NamedTuple):
     rows: int = 0  # training rows; 0 if unknown
 
 
-class Whitened(NamedTuple):
+class ExportedPosterior(NamedTuple):
     """A posterior in the exported form; Z is in the model's units."""
 
     kernel: str  # se, matern32 or matern52
@@ -80,13 +80,13 @@ class Whitened(NamedTuple):
     Z: Floats  # [M, D]
     mean: Floats  # [P, M]
     chol: Floats  # [P, M, M], lower, its diagonal positive
-    table: Table
+    table: TableScaling
 
 
-def plain_table(dimensions: int) -> Table:
+def plain_table(dimensions: int) -> TableScaling:
     """Return the table of inputs that were not standardised, named x1, x2 and so on."""
     names = tuple(f"x{index + 1}" for index in range(dimensions))
-    return Table(names, np.zeros(dimensions), np.ones(dimensions))
+    return TableScaling(names, np.zeros(dimensions), np.ones(dimensions))
 
 
 def whiten(K: Floats, mean: Floats, chol: Floats) -> tuple[Floats, Floats]:
@@ -129,7 +129,7 @@ def with_positive_diagonal(chol: Floats) -> Floats:
     return np.asarray(lower * signs[..., None, :], dtype=np.float64)
 
 
-def save_whitened(whitened: Whitened, path: str | Path) -> Path:
+def save_whitened(whitened: ExportedPosterior, path: str | Path) -> Path:
     """Write a posterior atomically; raises `UserError` if its values are not valid."""
     file, table = npz_path(path), whitened.table
     facts = {
@@ -148,7 +148,7 @@ def save_whitened(whitened: Whitened, path: str | Path) -> Path:
     return file
 
 
-def load_whitened(path: str | Path) -> Whitened:
+def load_whitened(path: str | Path) -> ExportedPosterior:
     """Return a posterior that `save_whitened` wrote; raises `UserError` for any other file."""
     file = Path(path)
     text, arrays = read_numbers(file, FACTS, "exported posterior")
@@ -157,7 +157,7 @@ def load_whitened(path: str | Path) -> Whitened:
     except ValueError:
         raise UserError(f"{file} holds no exported posterior: its {FACTS!r} are no JSON") from None
     _check(file, facts, arrays)
-    table = Table(
+    table = TableScaling(
         tuple(facts["features"]),
         arrays["x_mean"],
         arrays["x_scale"],
@@ -166,7 +166,7 @@ def load_whitened(path: str | Path) -> Whitened:
         tuple(facts["class_labels"]),
         facts["rows"],
     )
-    return Whitened(
+    return ExportedPosterior(
         facts["kernel"],
         float(arrays["variance"]),
         arrays["lengthscales"],

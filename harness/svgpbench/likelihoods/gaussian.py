@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple
 
+from jaxtyping import Float
+
 from svgpbench.config import Positive
 from svgpbench.likelihoods.likelihood import Expectations, Likelihood
 from svgpbench.numerics.gaussian import LOG_2PI
@@ -14,7 +16,7 @@ from svgpbench.ops import Array, Ops, Tree
 class GaussianParameters(NamedTuple):
     """Parameters of Gaussian noise."""
 
-    noise_variance: Array  # []
+    noise_variance: Float[Array, ""] | float
 
 
 @dataclass(frozen=True)

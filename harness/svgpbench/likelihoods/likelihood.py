@@ -1,15 +1,16 @@
 """The interface of a likelihood, and a likelihood bound to its parameters, which a method sees.
 
 Notation: q(f_i) = N(μ_i, v_i) and V_i = E log p(y_i | f_i). Then α_i = ∂V_i/∂μ_i and
-β_i = −2 ∂V_i/∂v_i (Bonnet, Price). Shapes: y [b]; μ, v, α, β [P, b]; V [b].
+β_i = −2 ∂V_i/∂v_i (Bonnet, Price). An override has the shapes of what it implements.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
+from jaxtyping import Float
 from pydantic import Field
 
 from svgpbench.errors import unknown
@@ -24,6 +25,9 @@ the same, and halves once more if it has halved, so that a step ends at most hal
 sets negative β to 0; its fixed point is not stationary in S. `raw` keeps β and takes the full step."""
 
 
+PerDatum: TypeAlias = Float[Array, "b"]
+PerLatent: TypeAlias = Float[Array, "P b"]
+
 Squash = Annotated[float, Field(ge=0, lt=0.5)]
 """ε of squash + (1 − 2 squash) Φ."""
 
@@ -35,18 +39,18 @@ class NoParameters(NamedTuple):
 class Expectations(NamedTuple):
     """Σ_i V_i and its exact gradient."""
 
-    value: Array  # []
+    value: Float[Array, ""]
     parameters: Tree  # ∂/∂parameters
-    alpha: Array  # [P, b], ∂/∂μ
-    beta: Array  # [P, b], −2 ∂/∂v
+    alpha: PerLatent  # ∂/∂μ
+    beta: PerLatent  # −2 ∂/∂v
 
 
 class Predicted(NamedTuple):
     """Predictions for y at b test points."""
 
-    log_density: Array  # [b], of y
-    mean: Array  # [b]; probability of class 1 [b] or of several classes [C, b]
-    variance: Any = ()  # [b], if p(y) is Gaussian
+    log_density: PerDatum  # of y
+    mean: Float[Array, "*C b"]  # or the probability of class 1, or of C classes
+    variance: PerDatum | tuple[()] = ()  # if p(y) is Gaussian
 
 
 @dataclass(frozen=True)
@@ -93,7 +97,7 @@ class Likelihood(ABC):
         """Number of noise rows in a batch; 0 if nothing is sampled."""
         return 0
 
-    def bind(self, parameters: Tree, noise: Array | tuple[()]) -> Tree:
+    def bind(self, parameters: Tree, noise: Float[Array, "S P"] | tuple[()]) -> Tree:
         """Return everything that V depends on besides y, μ and v: parameters, and noise if it samples."""
         return parameters
 
@@ -106,38 +110,48 @@ class Likelihood(ABC):
         return NoParameters()
 
     @abstractmethod
-    def variational_expectations(self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array) -> Array:
-        """Return V [b], differentiable in the parameters, μ and v."""
+    def variational_expectations(
+        self, ops: Ops, p: Tree, y: PerDatum, mu: PerLatent, v: PerLatent
+    ) -> PerDatum:
+        """Return V, differentiable in the parameters, μ and v."""
 
     @abstractmethod
-    def gradients(self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array) -> tuple[Array, Array]:
-        """Return (α, β), each [P, b]."""
+    def gradients(
+        self, ops: Ops, p: Tree, y: PerDatum, mu: PerLatent, v: PerLatent
+    ) -> tuple[PerLatent, PerLatent]:
+        """Return (α, β)."""
 
-    def expectations(self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array) -> Expectations:
+    def expectations(
+        self, ops: Ops, p: Tree, y: PerDatum, mu: PerLatent, v: PerLatent
+    ) -> Expectations:
         """Return Σ_i V_i and its gradient, for M-steps; by autodiff of V unless overridden.
 
         If V is sampled, this is the gradient of V̂ itself; `gradients` may be another estimate.
         """
 
-        def summed(x: Tree) -> Array:
+        def summed(x: Tree) -> Float[Array, ""]:
             return ops.sum(self.variational_expectations(ops, x[0], y, x[1], x[2]))
 
         value, (slope_p, slope_mu, slope_v) = ops.value_and_grad(summed)((p, mu, v))
         return Expectations(value, self.unbind(slope_p), slope_mu, -2.0 * slope_v)
 
     @abstractmethod
-    def log_predictive_density(self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array) -> Array:
-        """Return log ∫ p(y | f) N(f; μ, v) df [b]: the log of the integral, not the integral of the log."""
+    def log_predictive_density(
+        self, ops: Ops, p: Tree, y: PerDatum, mu: PerLatent, v: PerLatent
+    ) -> PerDatum:
+        """Return log ∫ p(y | f) N(f; μ, v) df: the log of the integral, not the integral of the log."""
 
     @abstractmethod
-    def predict(self, ops: Ops, p: Tree, mu: Array, v: Array) -> Array:
-        """Return the mean of y [b], the probability of class 1 [b], or class probabilities [C, b]."""
+    def predict(self, ops: Ops, p: Tree, mu: PerLatent, v: PerLatent) -> Float[Array, "*C b"]:
+        """Return the mean of y, the probability of class 1, or the probabilities of C classes."""
 
-    def predictive_variance(self, ops: Ops, p: Tree, mu: Array, v: Array) -> Array | tuple[()]:
-        """Return the variance of y [b] if p(y) is Gaussian, else (), because it would give no quantiles."""
+    def predictive_variance(
+        self, ops: Ops, p: Tree, mu: PerLatent, v: PerLatent
+    ) -> PerDatum | tuple[()]:
+        """Return the variance of y if p(y) is Gaussian, else (), because it would give no quantiles."""
         return ()
 
-    def predicted(self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array) -> Predicted:
+    def predicted(self, ops: Ops, p: Tree, y: PerDatum, mu: PerLatent, v: PerLatent) -> Predicted:
         """Return all three predictions; a likelihood that samples may override this to draw only once."""
         return Predicted(
             self.log_predictive_density(ops, p, y, mu, v),
@@ -145,12 +159,12 @@ class Likelihood(ABC):
             self.predictive_variance(ops, p, mu, v),
         )
 
-    def site_precision(self, ops: Ops, p: Tree) -> Array:
-        """Return the factor [] of every site that the parameters alone determine: 1/σ² for Gaussian noise."""
+    def site_precision(self, ops: Ops, p: Tree) -> Float[Array, ""]:
+        """Return the factor of every site that the parameters alone determine: 1/σ² for Gaussian noise."""
         return ops.zeros(()) + 1.0
 
-    def pull_site_precision(self, ops: Ops, p: Tree, bar: Array) -> Tree:
-        """Return the gradient of bar · site_precision, bar [], in the parameters."""
+    def pull_site_precision(self, ops: Ops, p: Tree, bar: Float[Array, ""]) -> Tree:
+        """Return the gradient of bar · site_precision in the parameters."""
         if type(self).site_precision is Likelihood.site_precision:  # a constant
             return tree_map(lambda x: 0.0 * x, self.unbind(p))
         return self.unbind(ops.value_and_grad(lambda x: bar * self.site_precision(ops, x))(p)[1])
@@ -178,40 +192,48 @@ class Conditional:
         """Return True if expectations are by Monte Carlo."""
         return self.likelihood.samples > 0
 
-    def variational_expectations(self, ops: Ops, y: Array, mu: Array, v: Array) -> Array:
-        """Return V [b]."""
+    def variational_expectations(
+        self, ops: Ops, y: PerDatum, mu: PerLatent, v: PerLatent
+    ) -> PerDatum:
+        """Return V."""
         return self.likelihood.variational_expectations(ops, self.parameters, y, mu, v)
 
-    def gradients(self, ops: Ops, y: Array, mu: Array, v: Array) -> tuple[Array, Array]:
-        """Return (α, β), each [P, b]; β is at least 0 if negative values are clipped."""
+    def gradients(
+        self, ops: Ops, y: PerDatum, mu: PerLatent, v: PerLatent
+    ) -> tuple[PerLatent, PerLatent]:
+        """Return (α, β); β is at least 0 if negative values are clipped."""
         alpha, beta = self.likelihood.gradients(ops, self.parameters, y, mu, v)
         if self.likelihood.clips:
             beta = ops.maximum(beta, 0.0)
         return alpha, beta
 
-    def expectations(self, ops: Ops, y: Array, mu: Array, v: Array) -> Expectations:
+    def expectations(self, ops: Ops, y: PerDatum, mu: PerLatent, v: PerLatent) -> Expectations:
         """Return Σ_i V_i and its gradient; β is not clipped."""
         return self.likelihood.expectations(ops, self.parameters, y, mu, v)
 
-    def count_negative_beta(self, ops: Ops, y: Array, mu: Array, v: Array) -> Array:
-        """Count the data [] with β < 0 in some latent, before any clipping."""
+    def count_negative_beta(
+        self, ops: Ops, y: PerDatum, mu: PerLatent, v: PerLatent
+    ) -> Float[Array, ""]:
+        """Count the data with β < 0 in some latent, before any clipping."""
         _, beta = self.likelihood.gradients(ops, self.parameters, y, mu, v)
         zero = ops.zeros(beta.shape)
         latents = ops.sum(ops.where(beta < 0.0, zero + 1.0, zero), axis=0)
         return ops.sum(ops.where(latents > 0.0, zero[0] + 1.0, zero[0]))
 
-    def log_predictive_density(self, ops: Ops, y: Array, mu: Array, v: Array) -> Array:
-        """Return log p(y) [b] under q(f)."""
+    def log_predictive_density(
+        self, ops: Ops, y: PerDatum, mu: PerLatent, v: PerLatent
+    ) -> PerDatum:
+        """Return log p(y) under q(f)."""
         return self.likelihood.log_predictive_density(ops, self.parameters, y, mu, v)
 
-    def predicted(self, ops: Ops, y: Array, mu: Array, v: Array) -> Predicted:
+    def predicted(self, ops: Ops, y: PerDatum, mu: PerLatent, v: PerLatent) -> Predicted:
         """Return the predictions for y under q(f)."""
         return self.likelihood.predicted(ops, self.parameters, y, mu, v)
 
-    def site_precision(self, ops: Ops) -> Array:
-        """Return the factor [] of every site."""
+    def site_precision(self, ops: Ops) -> Float[Array, ""]:
+        """Return the factor of every site."""
         return self.likelihood.site_precision(ops, self.parameters)
 
-    def pull_site_precision(self, ops: Ops, bar: Array) -> Tree:
-        """Return the gradient of bar · site_precision, bar [], in the likelihood's parameters."""
+    def pull_site_precision(self, ops: Ops, bar: Float[Array, ""]) -> Tree:
+        """Return the gradient of bar · site_precision in the likelihood's parameters."""
         return self.likelihood.pull_site_precision(ops, self.parameters, bar)

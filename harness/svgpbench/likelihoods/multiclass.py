@@ -9,8 +9,8 @@ import numpy as np
 from pydantic import Field
 
 from svgpbench.errors import UserError
-from svgpbench.likelihoods.likelihood import Likelihood
-from svgpbench.ops import Array, Ops
+from svgpbench.likelihoods.likelihood import Likelihood, PerDatum, PerLatent
+from svgpbench.ops import Ops
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class MulticlassLikelihood(Likelihood):
     def latents(self) -> int:
         return self.classes
 
-    def one_hot(self, ops: Ops, y: Array) -> Array:
-        """Return 1 at the label's class, else 0 [C, b], from labels y [b]."""
+    def one_hot(self, ops: Ops, y: PerDatum) -> PerLatent:
+        """Return 1 at the label's class, else 0, from labels y."""
         labels = ops.asarray(np.arange(self.classes, dtype=np.float64))[:, None]
         zero = ops.zeros((self.classes, y.shape[0]))
         return ops.where(ops.abs(y - labels) < 0.5, zero + 1.0, zero)

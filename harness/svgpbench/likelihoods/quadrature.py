@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-import numpy.typing as npt
+from jaxtyping import Float
 from pydantic import Field
 
-from svgpbench.likelihoods.likelihood import Expectations, Likelihood
+from svgpbench.likelihoods.likelihood import Expectations, Likelihood, PerDatum, PerLatent
 from svgpbench.ops import Array, Ops, Tree
 from svgpbench.tree import leaves
 
@@ -22,22 +22,25 @@ NodeCount = Annotated[int, Field(ge=2, le=400)]
 
 
 @functools.cache
-def gauss_hermite(nodes: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Return the nodes and weights [nodes] of expectations under N(0, 1)."""
+def gauss_hermite(nodes: int) -> tuple[Float[Array, "S"], Float[Array, "S"]]:
+    """Return the nodes and weights of expectations under N(0, 1)."""
     t, w = np.polynomial.hermite_e.hermegauss(nodes)
     return t, w / math.sqrt(2.0 * math.pi)
 
 
-def rule(ops: Ops, nodes: int) -> tuple[Array, Array]:
-    """Return the nodes and weights [nodes] on the device."""
+def rule(ops: Ops, nodes: int) -> tuple[Float[Array, "S"], Float[Array, "S"]]:
+    """Return the nodes and weights on the device."""
     t, w = gauss_hermite(nodes)
     return ops.asarray(t), ops.asarray(w)
 
 
 def with_known_slopes(
-    ops: Ops, values: Callable[[Array, Array], tuple[Array, Array, Array]], mu: Array, v: Array
-) -> Array:
-    """Return V [b] from `values(μ, v)` = (V [b], α, β), with α and −β/2 as its autodiff in μ and v.
+    ops: Ops,
+    values: Callable[[Array, Array], tuple[Array, Array, Array]],
+    mu: PerLatent,
+    v: PerLatent,
+) -> PerDatum:
+    """Return V from `values(μ, v)` = (V, α, β), with α and −β/2 as its autodiff in μ and v.
 
     The result has a first-order expansion at the point itself. Its value is zero and its derivatives are
     the known ones, so autodiff does not pass through the nodes.
@@ -66,13 +69,15 @@ class QuadratureLikelihood(Likelihood):
     nodes: NodeCount = 20
 
     @abstractmethod
-    def log_density(self, ops: Ops, p: Tree, y: Array, f: Array) -> tuple[Array, Array]:
-        """Return log p(y | f) and ∇_f log p(y | f) for f [P, b, S] and y [b, 1]."""
+    def log_density(
+        self, ops: Ops, p: Tree, y: Float[Array, "b 1"], f: Float[Array, "P b S"]
+    ) -> tuple[Float[Array, "P b S"], Float[Array, "P b S"]]:
+        """Return log p(y | f) and ∇_f log p(y | f)."""
 
     def _at_nodes(
-        self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array
-    ) -> tuple[Array, Array, Array]:
-        """Return (V [b], α [P, b], β [P, b]) from one pass over the nodes."""
+        self, ops: Ops, p: Tree, y: PerDatum, mu: PerLatent, v: PerLatent
+    ) -> tuple[PerDatum, PerLatent, PerLatent]:
+        """Return (V, α, β) from one pass over the nodes."""
         t, w = rule(ops, self.nodes)
         sd = ops.sqrt(v)[..., None]
         value, slope = self.log_density(ops, p, y[:, None], mu[..., None] + sd * t)

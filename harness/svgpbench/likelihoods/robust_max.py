@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
+from jaxtyping import Float
 from pydantic import Field
 
-from svgpbench.likelihoods.likelihood import Expectations, Squash
+from svgpbench.likelihoods.likelihood import Expectations, PerDatum, PerLatent, Squash
 from svgpbench.likelihoods.multiclass import MulticlassLikelihood
 from svgpbench.likelihoods.quadrature import NodeCount, rule, with_known_slopes
 from svgpbench.numerics.normal import squashed_log_ndtr
@@ -19,11 +20,11 @@ from svgpbench.ops import Array, Ops, Tree
 class Nodes(NamedTuple):
     """The probability that f_y is the largest, and related arrays, at each node of f_y."""
 
-    weighted: Array  # [b, S], w ∏_{c≠y} Φ(z_c)
-    z: Array  # [C, b, S], (f_y − μ_c)/√v_c
-    slope: Array  # [C, b, S], ∂ log Φ(z_c)/∂f_y of every competitor, 0 for y itself
-    sd: Array  # [C, b, 1]
-    t: Array  # [S]
+    weighted: Float[Array, "b S"]  # w ∏_{c≠y} Φ(z_c)
+    z: Float[Array, "C b S"]  # (f_y − μ_c)/√v_c
+    slope: Float[Array, "C b S"]  # ∂ log Φ(z_c)/∂f_y of every competitor, 0 for y itself
+    sd: Float[Array, "C b 1"]
+    t: Float[Array, "S"]
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class RobustMax(MulticlassLikelihood):
         """The increase Δ of V if f_y is certain to be the largest."""
         return math.log1p(-self.epsilon) - self._log_error
 
-    def _at_nodes(self, ops: Ops, one_hot: Array, mu: Array, v: Array) -> Nodes:
+    def _at_nodes(self, ops: Ops, one_hot: PerLatent, mu: PerLatent, v: PerLatent) -> Nodes:
         t, w = rule(ops, self.nodes)
         sd = ops.sqrt(v)[..., None]
         mean = ops.sum(one_hot * mu, axis=0)[:, None]
@@ -67,8 +68,10 @@ class RobustMax(MulticlassLikelihood):
         weighted = w * ops.exp(ops.sum(competitor * log_phi, axis=0))
         return Nodes(weighted, z, competitor * slope / sd, sd, t)
 
-    def _expectations(self, ops: Ops, y: Array, mu: Array, v: Array) -> tuple[Array, Array, Array]:
-        """Return (V [b], α [C, b], β [C, b]); α and β are exact derivatives of the discretised V."""
+    def _expectations(
+        self, ops: Ops, y: PerDatum, mu: PerLatent, v: PerLatent
+    ) -> tuple[PerDatum, PerLatent, PerLatent]:
+        """Return (V, α, β); α and β are exact derivatives of the discretised V."""
         one_hot = self.one_hot(ops, y)
         nodes = self._at_nodes(ops, one_hot, mu, v)
         competitors = nodes.weighted * nodes.slope  # [C, b, S]
@@ -90,8 +93,8 @@ class RobustMax(MulticlassLikelihood):
         _, alpha, beta = self._expectations(ops, y, mu, v)
         return alpha, beta
 
-    def _probability(self, ops: Ops, one_hot: Array, mu: Array, v: Array) -> Array:
-        """Return p(y) [b] of the classes in `one_hot` [C, b]."""
+    def _probability(self, ops: Ops, one_hot: PerLatent, mu: PerLatent, v: PerLatent) -> PerDatum:
+        """Return p(y) of the classes in `one_hot`."""
         largest = ops.sum(self._at_nodes(ops, one_hot, mu, v).weighted, axis=-1)
         error = math.exp(self._log_error)
         return error + (1.0 - self.epsilon - error) * largest

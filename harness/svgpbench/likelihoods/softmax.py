@@ -5,9 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
+from jaxtyping import Float
 from pydantic import PositiveInt
 
-from svgpbench.likelihoods.likelihood import Expectations, NoParameters, Predicted
+from svgpbench.likelihoods.likelihood import (
+    Expectations,
+    NoParameters,
+    PerDatum,
+    PerLatent,
+    Predicted,
+)
 from svgpbench.likelihoods.multiclass import MulticlassLikelihood
 from svgpbench.likelihoods.quadrature import log_sum_exp, with_known_slopes
 from svgpbench.numerics.gaussian import matvec
@@ -17,8 +24,8 @@ from svgpbench.ops import Array, Ops, Tree
 class WeightedNoise(NamedTuple):
     """Standard normal draws, one set for all rows of a batch, and their weights, which sum to 1."""
 
-    noise: Array  # [S, C]
-    weights: Array  # [S]
+    noise: Float[Array, "S C"]
+    weights: Float[Array, "S"]
 
 
 @dataclass(frozen=True)
@@ -40,8 +47,10 @@ class Softmax(MulticlassLikelihood):
     def unbind(self, gradient: Tree) -> Tree:
         return NoParameters()
 
-    def _probabilities(self, ops: Ops, p: Tree, mu: Array, v: Array) -> tuple[Array, Array]:
-        """Return p(c | f) [C, b, S] and log Σ_k exp(f_k) [b, S] at every draw, by one exponential."""
+    def _probabilities(
+        self, ops: Ops, p: WeightedNoise, mu: PerLatent, v: PerLatent
+    ) -> tuple[Float[Array, "C b S"], Float[Array, "b S"]]:
+        """Return p(c | f) and log Σ_k exp(f_k) at every draw, by one exponential."""
         noise = ops.matrix_transpose(p.noise)[:, None, :]
         f = mu[..., None] + ops.sqrt(v)[..., None] * noise  # [C, b, S], draws from q(f)
         top = ops.max(f, axis=0, keepdims=True)
@@ -57,9 +66,9 @@ class Softmax(MulticlassLikelihood):
         return Expectations(ops.sum(V), NoParameters(), alpha, beta)
 
     def _expectations(
-        self, ops: Ops, p: Tree, y: Array, mu: Array, v: Array
-    ) -> tuple[Array, Array, Array]:
-        """Return (V̂ [b], ∂V̂/∂μ [C, b], −2 ∂V̂/∂v [C, b]) from one pass over the draws."""
+        self, ops: Ops, p: WeightedNoise, y: PerDatum, mu: PerLatent, v: PerLatent
+    ) -> tuple[PerDatum, PerLatent, PerLatent]:
+        """Return (V̂, ∂V̂/∂μ, −2 ∂V̂/∂v) from one pass over the draws."""
         label, sd = self.one_hot(ops, y), ops.sqrt(v)
         weighted = ops.matrix_transpose(p.weights[:, None] * p.noise)[..., None]  # [C, S, 1]
         tilt = ops.sum(weighted, axis=-2)  # [C, 1], the draws' mean

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
+from jaxtyping import Float
 from pydantic import Field
 
 from svgpbench.config import Positive
@@ -17,7 +18,7 @@ from svgpbench.ops import Array, Ops, Tree
 class StudentTParameters(NamedTuple):
     """Parameters of Student-t noise."""
 
-    scale: Array  # []
+    scale: Float[Array, ""] | float
 
 
 @dataclass(frozen=True)

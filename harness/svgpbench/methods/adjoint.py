@@ -29,6 +29,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from jaxtyping import Float
+
 from svgpbench.kernels.pullback import DifferentiableCovariance, total
 from svgpbench.methods.data_term import DataTerm
 from svgpbench.numerics.gaussian import (
@@ -62,46 +64,46 @@ class BoundGradient(NamedTuple):
 class Whitened(NamedTuple):
     """q(v) = N(m, S) of the whitened u = Lv."""
 
-    m: Array  # [P, M]
-    S: Array  # [P, M, M]
+    m: Float[Array, "P M"]
+    S: Float[Array, "P M M"]
 
 
 class DataSlopes(NamedTuple):
     """The gradient of the data term."""
 
-    alpha: Array  # [P, b], sα
-    beta: Array  # [P, b], sβ
-    kff: Array  # [P, b], κ̄
-    g: Array  # [P, M], sWα
+    alpha: Float[Array, "P b"]  # sα
+    beta: Float[Array, "P b"]  # sβ
+    kff: Float[Array, "P b"]  # κ̄
+    g: Float[Array, "P M"]  # sWα
     likelihood: Tree  # ∂/∂parameters of s Σ V
 
 
 class Cross(NamedTuple):
     """Blocks of θ and a batch for an adjoint; W = L⁻¹Kuf is computed where it is needed."""
 
-    L: Array  # [Q, M, M]
-    Kuf: Array  # [Q, M, b]
-    kff: Array  # [Q, b]
+    L: Float[Array, "Q M M"]
+    Kuf: Float[Array, "Q M b"]
+    kff: Float[Array, "Q b"]
 
 
 class GramGradient(NamedTuple):
     """The bound's gradient in the blocks, and the gradient of the data term, which includes κ̄."""
 
-    cross: Array  # [Q, M, b], in K(Z, X)
-    square: Array  # [Q, M, M], in K(Z, Z)
+    cross: Float[Array, "Q M b"]  # in K(Z, X)
+    square: Float[Array, "Q M M"]  # in K(Z, Z)
     slopes: DataSlopes
 
 
 class BatchTerms(NamedTuple):
     """q in whitened coordinates, and the gradient of the data term at q."""
 
-    m: Array  # [P, M]
-    W: Array  # [Q, M, b]
-    J: Array  # [P, M, M], I − S
-    JW: Array  # [P, M, b]
-    direct: Array  # [P, M, b], JWD, or (J − 1 + v_i)WD where q(f|u) is narrower than p(f|u)
+    m: Float[Array, "P M"]
+    W: Float[Array, "Q M b"]
+    J: Float[Array, "P M M"]  # I − S
+    JW: Float[Array, "P M b"]
+    direct: Float[Array, "P M b"]  # JWD, or (J − 1 + v_i)WD where q(f|u) is narrower than p(f|u)
     slopes: DataSlopes
-    removed_fraction: Array | None  # [P, b], 1 − v_i; None where q(f|u) = p(f|u)
+    removed_fraction: Float[Array, "P b"] | None  # 1 − v_i; None where q(f|u) = p(f|u)
 
 
 def batch_terms(ops: Ops, f: Cross, data: DataTerm, q: Whitened) -> BatchTerms:
@@ -116,9 +118,9 @@ def batch_terms(ops: Ops, f: Cross, data: DataTerm, q: Whitened) -> BatchTerms:
 
 
 def removed_variance(
-    ops: Ops, f: Cross, data: DataTerm, W: Array
-) -> tuple[Array | None, Array | float]:
-    """Return 1 − v [P, b] and (1 − v)d, the reduction of variance; None and 0 if q(f|u) = p(f|u)."""
+    ops: Ops, f: Cross, data: DataTerm, W: Float[Array, "Q M b"]
+) -> tuple[Float[Array, "P b"] | None, Float[Array, "P b"] | float]:
+    """Return 1 − v and (1 − v)d, the reduction of variance; None and 0 if q(f|u) = p(f|u)."""
     if data.residual_scale is None:
         return None, 0.0
     d = f.kff - ops.sum(W * W, axis=-2)
@@ -128,9 +130,14 @@ def removed_variance(
 
 
 def data_slopes(
-    ops: Ops, data: DataTerm, m: Array, W: Array, v: Array, removed_fraction: Array | None = None
+    ops: Ops,
+    data: DataTerm,
+    m: Float[Array, "P M"],
+    W: Float[Array, "Q M b"],
+    v: Float[Array, "P b"],
+    removed_fraction: Float[Array, "P b"] | None = None,
 ) -> DataSlopes:
-    """Return the data term's gradient at μ = Wᵀm and v [P, b]; `removed_fraction` is 1 − v_i [P, b]."""
+    """Return the data term's gradient at μ = Wᵀm and v; `removed_fraction` is 1 − v_i."""
     _, likelihood, alpha, beta = data.likelihood.expectations(ops, data.y, vecmat(m, W), v)
     alpha, beta = data.scale * alpha, data.scale * beta
     likelihood = tree_map(lambda bar: data.scale * bar, likelihood)
@@ -138,14 +145,20 @@ def data_slopes(
     return DataSlopes(alpha, beta, kff, matvec(W, alpha), likelihood)
 
 
-def unwhitened(ops: Ops, f: Cross, slopes: DataSlopes, W_bar: Array, square: Array) -> GramGradient:
-    """Return the gradient in the blocks, given W̄ [Q, M, b] and sym(Φ(H)) [Q, M, M]."""
+def unwhitened(
+    ops: Ops,
+    f: Cross,
+    slopes: DataSlopes,
+    W_bar: Float[Array, "Q M b"],
+    square: Float[Array, "Q M M"],
+) -> GramGradient:
+    """Return the gradient in the blocks, given W̄ and sym(Φ(H))."""
     cross = ops.solve_triangular(f.L, W_bar, transpose=True)
     return GramGradient(cross, unwhitened_precision(ops, f.L, square), slopes)
 
 
 def pull_back(
-    ops: Ops, cov: DifferentiableCovariance, Z: Tree, X: Array, bar: GramGradient
+    ops: Ops, cov: DifferentiableCovariance, Z: Tree, X: Float[Array, "b D"], bar: GramGradient
 ) -> BoundGradient:
     """Return the gradient in the parameters and Z, given the gradient in the blocks."""
     kernels = leaves(cov.parameters)[0].shape[0]
@@ -168,7 +181,9 @@ def grad_fixed_whitened(ops: Ops, f: Cross, data: DataTerm, q: Whitened) -> Gram
     return _through_cross(ops, f, terms.slopes, _direct(ops, f, terms), terms.W)
 
 
-def grad_fixed_factor(ops: Ops, f: Cross, data: DataTerm, m: Array, chol: Array) -> GramGradient:
+def grad_fixed_factor(
+    ops: Ops, f: Cross, data: DataTerm, m: Float[Array, "P M"], chol: Float[Array, "P M M"]
+) -> GramGradient:
     """Return the gradient with q(v) held, given the lower factor of S.
 
     S itself is not formed: JW = W − Rᵀ(RW) with R = cholᵀ.
@@ -185,7 +200,9 @@ def grad_fixed_factor(ops: Ops, f: Cross, data: DataTerm, m: Array, chol: Array)
     return _through_cross(ops, f, slopes, W_bar, W)
 
 
-def _through_cross(ops: Ops, f: Cross, slopes: DataSlopes, W_bar: Array, W: Array) -> GramGradient:
+def _through_cross(
+    ops: Ops, f: Cross, slopes: DataSlopes, W_bar: Float[Array, "Q M b"], W: Float[Array, "Q M b"]
+) -> GramGradient:
     """Return the gradient if only W moves with L: H = −W̄Wᵀ."""
     H = -_product(ops, W_bar, W)
     return unwhitened(ops, f, slopes, W_bar, lower_symmetrised(ops, H))
@@ -210,7 +227,7 @@ def grad_fixed_projected(ops: Ops, f: Cross, data: DataTerm, q: Whitened) -> Gra
     H = −J² − JWD(JW)ᵀ + m(h + m/2)ᵀ + (h + m/2)mᵀ, h = S(g − m) − g.
     """
 
-    def x_of(J: Array, g: Array) -> Array:
+    def x_of(J: Float[Array, "P M M"], g: Float[Array, "P M"]) -> Float[Array, "P M"]:
         gap = g - q.m
         h = gap - matvec(J, gap) - g
         return h + 0.5 * q.m
@@ -230,7 +247,7 @@ def _grad_explained(
     q: Whitened,
     x_of: Callable[[Array, Array], Array],
 ) -> GramGradient:
-    """Return the gradient for H = −J² − JWD(JW)ᵀ + mxᵀ + xmᵀ with x = x_of(J, g) [P, M]."""
+    """Return the gradient for H = −J² − JWD(JW)ᵀ + mxᵀ + xmᵀ with x = x_of(J, g)."""
     if data.residual_scale is not None:
         return _grad_explained_scaled(ops, f, data, q, x_of)
     J = ops.eye(q.m.shape[-1]) - q.S
@@ -243,9 +260,9 @@ def _grad_explained_separate(
     ops: Ops,
     f: Cross,
     data: DataTerm,
-    m: Array,
-    J: Array,
-    W: Array,
+    m: Float[Array, "P M"],
+    J: Float[Array, "P M M"],
+    W: Float[Array, "Q M b"],
     x_of: Callable[[Array, Array], Array],
 ) -> GramGradient:
     """Return the gradient if every latent has its own kernel, by V = L⁻ᵀJ."""
@@ -265,9 +282,9 @@ def _grad_explained_shared(
     ops: Ops,
     f: Cross,
     data: DataTerm,
-    m: Array,
-    J: Array,
-    W: Array,
+    m: Float[Array, "P M"],
+    J: Float[Array, "P M M"],
+    W: Float[Array, "Q M b"],
     x_of: Callable[[Array, Array], Array],
 ) -> GramGradient:
     """Return the gradient if all latents share a kernel, by one H and one solve for all."""
@@ -315,8 +332,8 @@ def _grad_explained_scaled(
 class DualGradient(NamedTuple):
     """The bound's gradient in c = S⁻¹m and C = S⁻¹ − I."""
 
-    c: Array  # [P, M]
-    C: Array  # [P, M, M], symmetric
+    c: Float[Array, "P M"]
+    C: Float[Array, "P M M"]  # symmetric
 
 
 def dual_gradient(ops: Ops, terms: BatchTerms) -> DualGradient:
@@ -329,7 +346,12 @@ def dual_gradient(ops: Ops, terms: BatchTerms) -> DualGradient:
 
 
 def grad_fixed_sums(
-    ops: Ops, f: Cross, data: DataTerm, q: Whitened, c: Array, C: Array
+    ops: Ops,
+    f: Cross,
+    data: DataTerm,
+    q: Whitened,
+    c: Float[Array, "P M"],
+    C: Float[Array, "P M M"],
 ) -> GramGradient:
     """Return the gradient with λ̄₁ and Λ̄₂ held: H = −2C̄C − c̄cᵀ − W̄Wᵀ."""
     terms = batch_terms(ops, f, data, q)
@@ -340,9 +362,14 @@ def grad_fixed_sums(
 
 
 def grad_fixed_sites(
-    ops: Ops, f: Cross, data: DataTerm, q: Whitened, lambda1: Array, beta: Array
+    ops: Ops,
+    f: Cross,
+    data: DataTerm,
+    q: Whitened,
+    lambda1: Float[Array, "P n"],
+    beta: Float[Array, "P n"],
 ) -> GramGradient:
-    """Return the gradient with every site (λ₁, β) [P, n] held, divided by the likelihood's precision.
+    """Return the gradient with every site (λ₁, β) held, divided by the likelihood's precision.
 
     W̄ has the further terms 2C̄W diag β + c̄λ₁ᵀ.
     """
@@ -360,14 +387,16 @@ def grad_fixed_sites(
     return _through_cross(ops, f, slopes, W_bar, terms.W)
 
 
-def _direct(ops: Ops, f: Cross, terms: BatchTerms) -> Array:
-    """Return W̄ [Q, M, b] with q(v) held."""
+def _direct(ops: Ops, f: Cross, terms: BatchTerms) -> Float[Array, "Q M b"]:
+    """Return W̄ with q(v) held."""
     kernels = f.L.shape[0]
     return outer_sum(ops, terms.m, terms.slopes.alpha, kernels) + sum_shared(
         ops, terms.direct, kernels
     )
 
 
-def _product(ops: Ops, x: Array, y: Array) -> Array:
-    """Return xyᵀ [..., M, M] of x and y [..., M, b]."""
+def _product(
+    ops: Ops, x: Float[Array, "... M b"], y: Float[Array, "... M b"]
+) -> Float[Array, "... M M"]:
+    """Return xyᵀ."""
     return x @ ops.matrix_transpose(y)

@@ -10,12 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from jaxtyping import Float
+
 from svgpbench.numerics.adam import AdamState, for_each
 from svgpbench.ops import Array, Ops, Tree
 from svgpbench.tree import tree_map
 
 
-def zero_pad(ops: Ops, x: Array, shape: Sequence[int], fill: float = 0.0) -> Array:
+def zero_pad(
+    ops: Ops, x: Float[Array, "..."], shape: Sequence[int], fill: float = 0.0
+) -> Float[Array, "..."]:
     """Return an array of `shape` with `x` in its leading corner and `fill` elsewhere."""
     for axis, size in enumerate(shape):
         more = list(x.shape)
@@ -25,29 +29,29 @@ def zero_pad(ops: Ops, x: Array, shape: Sequence[int], fill: float = 0.0) -> Arr
     return x
 
 
-def extend_by_diagonal(ops: Ops, chol: Array, size: int, diagonal: float = 1.0) -> Array:
-    """Return the lower factor [P, M, M] extended to [P, size, size] by `diagonal`·I."""
+def extend_by_diagonal(
+    ops: Ops, chol: Float[Array, "P M M"], size: int, diagonal: float = 1.0
+) -> Float[Array, "P {size} {size}"]:
+    """Return the lower factor extended by `diagonal`·I."""
     P, M, _ = chol.shape
     corner = ops.broadcast_to(diagonal * ops.eye(size - M), (P, size - M, size - M))
     below = ops.concat([ops.zeros((P, size - M, M)), corner], axis=-1)
     return ops.concat([zero_pad(ops, chol, (P, M, size)), below], axis=-2)
 
 
-def extend_mean(ops: Ops, L: Array, mean: Array) -> Array:
-    """Return the mean [P, M'] of q(u') = p(u⁺ | u) q(u).
-
-    `mean` is that of q(u), and L [Q, M', M'] is the factor of K'.
-    """
+def extend_mean(
+    ops: Ops, L: Float[Array, "Q N N"], mean: Float[Array, "P M"]
+) -> Float[Array, "P N"]:
+    """Return the mean of q(u') = p(u⁺ | u) q(u) from that of q(u); L is the factor of K', N is M'."""
     M = mean.shape[-1]
     whitened = ops.solve_triangular(L[..., :M, :M], mean[..., None])
     return ops.concat([mean, (L[..., M:, :M] @ whitened)[..., 0]], axis=-1)
 
 
-def extend_factor(ops: Ops, L: Array, chol: Array) -> Array:
-    """Return the factor [P, M', M'] of the covariance of q(u') = p(u⁺ | u) q(u).
-
-    `chol` is that of q(u), and L [Q, M', M'] is the factor of K'.
-    """
+def extend_factor(
+    ops: Ops, L: Float[Array, "Q N N"], chol: Float[Array, "P M M"]
+) -> Float[Array, "P N N"]:
+    """Return the factor of the covariance of q(u') = p(u⁺ | u) q(u) from that of q(u); see `extend_mean`."""
     (P, M, _), size = chol.shape, L.shape[-1]
     across = L[..., M:, :M] @ ops.solve_triangular(L[..., :M, :M], chol)
     corner = ops.broadcast_to(L[..., M:, M:], (P, size - M, size - M))

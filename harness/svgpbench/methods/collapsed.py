@@ -12,6 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
+from jaxtyping import Float
+
 from svgpbench.likelihoods import Conditional, GaussianLikelihood, Likelihood
 from svgpbench.methods.data_term import DataTerm
 from svgpbench.methods.dual import DualPosterior, factorised
@@ -30,12 +32,12 @@ def gaussian_noise_only(likelihood: Likelihood) -> str:
 class Sums(NamedTuple):
     """Sums over rows through which the bound depends on the data, whitened; batches add up."""
 
-    WW: Array  # [Q, M, M], Σ w_i w_iᵀ with w_i = L⁻¹k_i
-    Wy: Array  # [Q, M], Σ w_i y_i
-    kff: Array  # [Q], Σ κ_i
-    yy: Array  # [], Σ y_i²
-    count: Array  # [], n
-    gain: Array  # [], what residual variances v_i add to the bound; 0 without them
+    WW: Float[Array, "Q M M"]  # Σ w_i w_iᵀ with w_i = L⁻¹k_i
+    Wy: Float[Array, "Q M"]  # Σ w_i y_i
+    kff: Float[Array, "Q"]  # Σ κ_i
+    yy: Float[Array, ""]  # Σ y_i²
+    count: Float[Array, ""]  # n
+    gain: Float[Array, ""]  # what residual variances v_i add to the bound; 0 without them
 
 
 @dataclass(frozen=True)
@@ -72,8 +74,8 @@ class SGPR(DualPosterior):
         M = p.L.shape[-1]
         return DualState(ops.zeros((latents, M)), ops.zeros((latents, M, M)), (), ops.zeros(()))
 
-    def sums(self, ops: Ops, f: Factor, likelihood: Conditional, y: Array) -> Sums:
-        """Return the sums over the rows of a batch y [b]."""
+    def sums(self, ops: Ops, f: Factor, likelihood: Conditional, y: Float[Array, "b"]) -> Sums:
+        """Return the sums over the rows of a batch."""
         row_gain = self.residual.row_gain
         gain = ops.zeros(())
         if row_gain is not None:
@@ -92,8 +94,8 @@ class SGPR(DualPosterior):
         precision = likelihood.site_precision(ops)
         return DualState(sums.Wy * precision, sums.WW * precision, (), ops.zeros(()))
 
-    def collapsed_bound(self, ops: Ops, likelihood: Conditional, sums: Sums) -> Array:
-        """Return the bound [] from the sums over all data (Titsias 2009, Eq. 9)."""
+    def collapsed_bound(self, ops: Ops, likelihood: Conditional, sums: Sums) -> Float[Array, ""]:
+        """Return the bound from the sums over all data (Titsias 2009, Eq. 9)."""
         precision = likelihood.site_precision(ops)
         q = factorised(ops, self.best_state(ops, likelihood, sums))
         residual = ops.sum(sums.kff) - ops.sum(ops.diagonal(sums.WW))

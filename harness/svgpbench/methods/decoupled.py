@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
+from jaxtyping import Float
+
 from svgpbench.errors import UserError, unknown
 from svgpbench.kernels.bases import Decoupled
 from svgpbench.kernels.covariance import Covariance
@@ -38,26 +40,26 @@ class DecoupledPrior(NamedTuple):
     """Blocks of the two bases."""
 
     columns: Columns  # of K_α
-    K_ba: Array  # [Q, M_β, M_α]
-    K_b: Array  # [Q, M_β, M_β], jitter added
+    K_ba: Float[Array, "Q M_β M_α"]
+    K_b: Float[Array, "Q M_β M_β"]  # jitter added
 
 
 class DecoupledFactor(NamedTuple):
     """Blocks of the two bases and a batch."""
 
     columns: Columns  # of K_α
-    K_ba: Array  # [Q, M_β, M_α]
-    K_b: Array  # [Q, M_β, M_β], jitter added
-    K_af: Array  # [Q, M_α, b]
-    K_bf: Array  # [Q, M_β, b]
-    kff: Array  # [Q, b]
+    K_ba: Float[Array, "Q M_β M_α"]
+    K_b: Float[Array, "Q M_β M_β"]  # jitter added
+    K_af: Float[Array, "Q M_α b"]
+    K_bf: Float[Array, "Q M_β b"]
+    kff: Float[Array, "Q b"]
 
 
 class MeanPrecision(NamedTuple):
     """Coefficients of the mean, and the factor of B = L_B L_Bᵀ."""
 
-    a: Array  # [P, M_α]
-    L_B: Array  # [P, M_β, M_β], lower triangular
+    a: Float[Array, "P M_α"]
+    L_B: Float[Array, "P M_β M_β"]  # lower triangular
 
 
 class DecoupledState(NamedTuple):
@@ -70,9 +72,9 @@ class DecoupledState(NamedTuple):
 class FactorisedDecoupled(NamedTuple):
     """The mean's coefficients, and C = TᵀT through T = L_H⁻¹L_Bᵀ."""
 
-    a: Array  # [P, M_α]
-    L_H: Array  # [P, M_β, M_β], Cholesky factor of H
-    T: Array  # [P, M_β, M_β]
+    a: Float[Array, "P M_α"]
+    L_H: Float[Array, "P M_β M_β"]  # Cholesky factor of H
+    T: Float[Array, "P M_β M_β"]
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,8 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
+from jaxtyping import Float
+
 from svgpbench.errors import UserError, unknown
 from svgpbench.likelihoods import Conditional
 from svgpbench.methods.adjoint import (
@@ -47,8 +49,8 @@ DUAL = DualSVGP()
 class Slope(NamedTuple):
     """A pair (μ, g) or (μ, softplus⁻¹ g), or a gradient in one of them."""
 
-    mu: Array  # [P, M]
-    g: Array  # [P, M]
+    mu: Float[Array, "P M"]
+    g: Float[Array, "P M"]
 
 
 class Ascent(NamedTuple):
@@ -61,9 +63,9 @@ class Ascent(NamedTuple):
 class DiagonalState(NamedTuple):
     """q, the number of halvings of the rate, and Adam's state (else the empty tuple)."""
 
-    mu: Array  # [P, M]
-    g: Array  # [P, M], of any sign while B is positive definite
-    halvings: Array  # []
+    mu: Float[Array, "P M"]
+    g: Float[Array, "P M"]  # of any sign while B is positive definite
+    halvings: Float[Array, ""]
     adam: Ascent | tuple[()]
 
 
@@ -204,9 +206,9 @@ def _natural_step(
     ops: Ops,
     f: Factor,
     state: DiagonalState,
-    target: Array,
-    pull: Array,
-    rate: Array,
+    target: Float[Array, "P M"],
+    pull: Float[Array, "P M"],
+    rate: Float[Array, ""],
     extra_halving: bool,
 ) -> DiagonalState:
     """Return the state after g ← (1 − γ)g + γ·target and S'⁻¹m' = S'⁻¹m + γL⁻ᵀpull, with the new S'.
@@ -228,7 +230,7 @@ def _natural_step(
 
 
 def _adam_step(
-    ops: Ops, state: DiagonalState, adam: Ascent, slope: Slope, rate: Array
+    ops: Ops, state: DiagonalState, adam: Ascent, slope: Slope, rate: Float[Array, ""]
 ) -> DiagonalState:
     """Return the state after an Adam step on (μ, softplus⁻¹ g); softplus has slope 1 − exp(−g)."""
     slope = slope._replace(g=slope.g * (1.0 - ops.exp(-state.g)))
@@ -237,14 +239,18 @@ def _adam_step(
     return DiagonalState(moved.mu, g, state.halvings, Ascent(moved, moments))
 
 
-def _precision_slope(ops: Ops, f: Factor, q: FactorisedDual, g: Array, beta: Array) -> Array:
-    """Compute ∂ELBO/∂g = ½[((SA)∘(SA))sβ − (S∘S)g] [P, M]."""
+def _precision_slope(
+    ops: Ops, f: Factor, q: FactorisedDual, g: Float[Array, "P M"], beta: Float[Array, "P b"]
+) -> Float[Array, "P M"]:
+    """Compute ∂ELBO/∂g = ½[((SA)∘(SA))sβ − (S∘S)g]."""
     S, SA = _covariances(ops, f, q)
     return 0.5 * (matvec(SA * SA, beta) - matvec(S * S, g))
 
 
-def _exact_target(ops: Ops, f: Factor, q: FactorisedDual, beta: Array) -> Array:
-    """Return the g [P, M] at which ∂ELBO/∂g would vanish: (S∘S)⁻¹((SA)∘(SA))sβ, since F_gg = ½S∘S.
+def _exact_target(
+    ops: Ops, f: Factor, q: FactorisedDual, beta: Float[Array, "P b"]
+) -> Float[Array, "P M"]:
+    """Return the g at which ∂ELBO/∂g would vanish: (S∘S)⁻¹((SA)∘(SA))sβ, since F_gg = ½S∘S.
 
     S∘S is positive definite by Schur's product theorem.
     """
@@ -254,19 +260,23 @@ def _exact_target(ops: Ops, f: Factor, q: FactorisedDual, beta: Array) -> Array:
     return ops.solve_triangular(chol, half, transpose=True)[..., 0]
 
 
-def _projected_target(ops: Ops, f: Factor, beta: Array) -> Array:
-    """Return the diagonal [P, M] of sA diag(β)Aᵀ, the target of S⁻¹ − K⁻¹ over all Gaussians."""
+def _projected_target(ops: Ops, f: Factor, beta: Float[Array, "P b"]) -> Float[Array, "P M"]:
+    """Return the diagonal of sA diag(β)Aᵀ, the target of S⁻¹ − K⁻¹ over all Gaussians."""
     A = ops.solve_triangular(f.L, f.W, transpose=True)
     return matvec(A * A, beta)
 
 
-def _covariances(ops: Ops, f: Factor, q: FactorisedDual) -> tuple[Array, Array]:
-    """Compute S = LB⁻¹Lᵀ [P, M, M] and SA = LB⁻¹W [P, M, b]."""
+def _covariances(
+    ops: Ops, f: Factor, q: FactorisedDual
+) -> tuple[Float[Array, "P M M"], Float[Array, "P M b"]]:
+    """Compute S = LB⁻¹Lᵀ and SA = LB⁻¹W."""
     half = ops.solve_triangular(q.L_B, ops.matrix_transpose(f.L))
     half_batch = ops.solve_triangular(q.L_B, f.W)
     return ops.matrix_transpose(half) @ half, ops.matrix_transpose(half) @ half_batch
 
 
-def _whitened_precision(ops: Ops, L: Array, g: Array) -> Array:
-    """Compute B = I + LᵀGL [P, M, M]."""
+def _whitened_precision(
+    ops: Ops, L: Float[Array, "Q M M"], g: Float[Array, "P M"]
+) -> Float[Array, "P M M"]:
+    """Compute B = I + LᵀGL."""
     return ops.eye(L.shape[-1]) + ops.matrix_transpose(L) @ (g[..., None] * L)

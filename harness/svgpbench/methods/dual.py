@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
+from jaxtyping import Float
+
 from svgpbench.errors import UserError, unknown
 from svgpbench.likelihoods import Conditional
 from svgpbench.methods.adjoint import Cross, GramGradient, Whitened
@@ -36,8 +38,8 @@ from svgpbench.ops import Array, Ops
 class FactorisedDual(NamedTuple):
     """The factor of B = I + C, and c solved against it."""
 
-    L_B: Array  # [P, M, M], Cholesky factor of B
-    c_half: Array  # [P, M], L_B⁻¹c
+    L_B: Float[Array, "P M M"]  # Cholesky factor of B
+    c_half: Float[Array, "P M"]  # L_B⁻¹c
 
 
 def factorised(ops: Ops, state: DualState) -> FactorisedDual:
@@ -173,12 +175,12 @@ class DualSVGP(DualPosterior):
         ops: Ops,
         f: Factor,
         data: DataTerm,
-        lambda1: Array,
-        beta: Array,
+        lambda1: Float[Array, "P b"],
+        beta: Float[Array, "P b"],
         state: DualState,
-        rate: Array,
+        rate: Float[Array, ""],
     ) -> DualState:
-        """Return the state after a step at `rate`, from the targets β_iμ_i + α_i and β_i, each [P, b]."""
+        """Return the state after a step at `rate`, from the targets β_iμ_i + α_i and β_i."""
         step = rate * data.scale
         c = (1.0 - rate) * state.c + step * matvec(f.W, lambda1)
         target = symmetric_product(ops, f.W * (step * beta)[..., None, :], f.W)

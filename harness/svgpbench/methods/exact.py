@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from jaxtyping import Float
+
 from svgpbench.likelihoods import Likelihood
 from svgpbench.methods.collapsed import gaussian_noise_only
 from svgpbench.methods.data_term import DataTerm
@@ -41,8 +43,8 @@ class GPR(SitePosterior):
         alpha, beta = data.likelihood.gradients(ops, data.y, *anywhere)
         return Sites(alpha, beta)  # with Gaussian noise they are the same at every q
 
-    def bound(self, ops: Ops, f: FullFactor, data: DataTerm, state: Sites) -> Array:
-        """Return log N(y | 0, K_ff + σ²I) []; y [n] is in the order of the basis."""
+    def bound(self, ops: Ops, f: FullFactor, data: DataTerm, state: Sites) -> Float[Array, ""]:
+        """Return log N(y | 0, K_ff + σ²I); y is in the order of the basis."""
         n = data.y.shape[-1]
         chol = ops.cholesky(f.Kff + ops.eye(n) / data.likelihood.site_precision(ops))
         half = ops.solve_triangular(chol, data.y[None, :, None])

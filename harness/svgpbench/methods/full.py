@@ -15,6 +15,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
+from jaxtyping import Float
+
 from svgpbench.kernels.covariance import Covariance
 from svgpbench.likelihoods import Conditional, Likelihood
 from svgpbench.methods.data_term import DataTerm
@@ -36,32 +38,32 @@ from svgpbench.ops import Array, Ops, Tree
 class FullPrior(NamedTuple):
     """p(f) = N(0, K) at all data."""
 
-    Kff: Array  # [Q, n, n], no jitter
+    Kff: Float[Array, "Q n n"]  # no jitter
 
 
 class FullFactor(NamedTuple):
     """p(f) at all data, and its covariances with a batch."""
 
-    Kff: Array  # [Q, n, n]
-    Kfb: Array  # [Q, n, b]
-    kbb: Array  # [Q, b]
+    Kff: Float[Array, "Q n n"]
+    Kfb: Float[Array, "Q n b"]
+    kbb: Float[Array, "Q b"]
 
 
 class Withdrawn(NamedTuple):
     """The sites with negative β, factorised."""
 
-    root: Array  # [P, n], D₋^½
-    half: Array  # [P, n, n], L_B⁻¹D₊^½K, so that S₊ = K − halfᵀhalf
-    L_C: Array  # [P, n, n], Cholesky factor of C = I − D₋^½S₊D₋^½
+    root: Float[Array, "P n"]  # D₋^½
+    half: Float[Array, "P n n"]  # L_B⁻¹D₊^½K, so that S₊ = K − halfᵀhalf
+    L_C: Float[Array, "P n n"]  # Cholesky factor of C = I − D₋^½S₊D₋^½
 
 
 class FactorisedSites(NamedTuple):
     """q(f), factorised."""
 
-    root: Array  # [P, n], D^½, or D₊^½ if negative sites are allowed
-    L_B: Array  # [P, n, n], Cholesky factor of B, or of B₊
-    mean: Array  # [P, n], m
-    weights: Array  # [P, n], a = K⁻¹m = λ₁ − β∘m
+    root: Float[Array, "P n"]  # D^½, or D₊^½ if negative sites are allowed
+    L_B: Float[Array, "P n n"]  # Cholesky factor of B, or of B₊
+    mean: Float[Array, "P n"]  # m
+    weights: Float[Array, "P n"]  # a = K⁻¹m = λ₁ − β∘m
     withdrawn: Any  # Withdrawn, or () if no site may be negative
 
 
@@ -215,8 +217,8 @@ class DualVGP(SitePosterior):
 
     def bound_by_log_partition(
         self, ops: Ops, f: FullFactor, data: DataTerm, state: Sites
-    ) -> Array:
-        """Return the bound as log Z + c [] on all data; it equals ΣV − KL if every β > 0.
+    ) -> Float[Array, ""]:
+        """Return the bound as log Z + c on all data; it equals ΣV − KL if every β > 0.
 
         Z = ∫ p(f) Π N(ỹ_i; f_i, 1/β_i) df = N(ỹ; 0, K + D⁻¹) with ỹ = λ₁/β, and c = Σ E[log p(y_i | f_i)
         − log N(ỹ_i; f_i, 1/β_i)]. Source: Adam et al. 2021, Eqs. 16–17, with normalised sites.
@@ -261,7 +263,7 @@ class MeanCholeskyVGP(MeanCholeskySVGP):
     )
 
 
-def _root(ops: Ops, x: Array) -> Array:
+def _root(ops: Ops, x: Float[Array, "P n"]) -> Float[Array, "P n"]:
     """Return √x, NaN below 0; its derivative at 0 is set to 0, so that autodiff ignores sites with β = 0."""
     off = x == 0.0
     return ops.where(off, 0.0 * x, ops.sqrt(ops.where(off, 0.0 * x + 1.0, x)))

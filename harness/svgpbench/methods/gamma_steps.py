@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
+from jaxtyping import Float
+
 from svgpbench.methods.gram_columns import Columns
 from svgpbench.numerics.adam import adam_ascent
 from svgpbench.numerics.gaussian import Factor, Prior, cholesky_solve, matvec, vecmat
@@ -23,7 +25,7 @@ class TwoPartPrior(NamedTuple):
     """Blocks of θ and the two bases."""
 
     coupled: Prior
-    K_bg: Array  # [Q, M_β, M_γ], K_βγ
+    K_bg: Float[Array, "Q M_β M_γ"]  # K_βγ
     columns: Columns  # of K_γ; sampled columns come with the batch
     curvature: Any
     """The divisor of the γ-step: () for adam, diag D_γ [Q, M_γ] for scaled, the Cholesky factor of D_γ for
@@ -34,10 +36,10 @@ class TwoPartFactor(NamedTuple):
     """Blocks of θ, the two bases and a batch."""
 
     coupled: Factor
-    K_bg: Array  # [Q, M_β, M_γ], K_βγ
+    K_bg: Float[Array, "Q M_β M_γ"]  # K_βγ
     columns: Columns  # of K_γ
     curvature: Any  # as in `TwoPartPrior`
-    K_gx: Array  # [Q, M_γ, b], k_γx
+    K_gx: Float[Array, "Q M_γ b"]  # k_γx
 
 
 TwoPartBlocks: TypeAlias = TwoPartPrior | TwoPartFactor
@@ -46,21 +48,21 @@ TwoPartBlocks: TypeAlias = TwoPartPrior | TwoPartFactor
 class Dense(NamedTuple):
     """Blocks of the curvature in a."""
 
-    V: Array  # [Q, M_β, M_γ], L⁻¹K_βγ
-    D: Array  # [Q, M_γ, M_γ], D_γ or K_γ, jitter added
-    K_x: Any  # [Q, M_γ, b], K_⊥ᵀ or k_γx; () without a batch
+    V: Float[Array, "Q M_β M_γ"]  # L⁻¹K_βγ
+    D: Float[Array, "Q M_γ M_γ"]  # D_γ or K_γ, jitter added
+    K_x: Float[Array, "Q M_γ b"] | tuple[()]  # K_⊥ᵀ or k_γx; () without a batch
 
 
 class TwoPartState(NamedTuple):
     """The coupled method's state, γ's coefficients, and their Adam moments (else the empty tuple)."""
 
     coupled: Any  # its type depends on the coupled method
-    a: Array  # [P, M_γ]
+    a: Float[Array, "P M_γ"]
     adam: Any  # AdamState, or ()
 
     @property
-    def halvings(self) -> Array:
-        """Number [] of halvings in the coupled method's state, if it counts them."""
+    def halvings(self) -> Float[Array, ""]:
+        """Number of halvings in the coupled method's state, if it counts them."""
         return self.coupled.halvings
 
 
@@ -68,8 +70,8 @@ class Factorised(NamedTuple):
     """The coupled method's factorised state, γ's coefficients, and the part of k_γa that β explains."""
 
     coupled: Any  # as in `TwoPartState`
-    a: Array  # [P, M_γ]
-    explained: Array  # [P, M_β], L⁻¹K_βγa
+    a: Float[Array, "P M_γ"]
+    explained: Float[Array, "P M_β"]  # L⁻¹K_βγa
 
 
 class Move(NamedTuple):
@@ -77,18 +79,20 @@ class Move(NamedTuple):
 
     f: TwoPartFactor
     state: TwoPartState
-    gradient: Array  # [P, M_γ]
-    beta: Array  # [P, b], times the minibatch scale
-    rate: Array  # []
+    gradient: Float[Array, "P M_γ"]
+    beta: Float[Array, "P b"]  # times the minibatch scale
+    rate: Float[Array, ""]
 
 
-def explained(ops: Ops, blocks: TwoPartBlocks, a: Array) -> Array:
-    """Return L⁻¹K_βγa [P, M_β]: the function k_γa at β, whitened."""
+def explained(ops: Ops, blocks: TwoPartBlocks, a: Float[Array, "P M_γ"]) -> Float[Array, "P M_β"]:
+    """Return L⁻¹K_βγa: the function k_γa at β, whitened."""
     return ops.solve_triangular(blocks.coupled.L, matvec(blocks.K_bg, a)[..., None])[..., 0]
 
 
-def explained_adjoint(ops: Ops, blocks: TwoPartBlocks, x: Array) -> Array:
-    """Return K_γβL⁻ᵀx [P, M_γ] for x [P, M_β], the adjoint of `explained`."""
+def explained_adjoint(
+    ops: Ops, blocks: TwoPartBlocks, x: Float[Array, "P M_β"]
+) -> Float[Array, "P M_γ"]:
+    """Return K_γβL⁻ᵀx, the adjoint of `explained`."""
     half = ops.solve_triangular(blocks.coupled.L, x[..., None], transpose=True)[..., 0]
     return vecmat(half, blocks.K_bg)
 

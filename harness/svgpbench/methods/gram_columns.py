@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from jaxtyping import Float, Int
+
 from svgpbench.kernels.covariance import Covariance
 from svgpbench.numerics.gaussian import matvec
 from svgpbench.ops import Array, Ops, Tree
@@ -18,8 +20,8 @@ class Columns(NamedTuple):
     """Columns of K + jitter·I over one basis."""
 
     K: Any  # [Q, M, r], without jitter; () if the sampled points come with the batch
-    basis_points: Array | tuple[()]  # [r], or () for all
-    jitter: Array  # []
+    basis_points: Int[Array, "r"] | tuple[()]  # () for all
+    jitter: Float[Array, ""]
 
 
 def no_columns(ops: Ops, cov: Covariance) -> Columns:
@@ -32,14 +34,16 @@ def all_columns(ops: Ops, cov: Covariance, basis: Tree) -> Columns:
     return no_columns(ops, cov)._replace(K=cov.cross(basis, basis))
 
 
-def sampled_columns(ops: Ops, cov: Covariance, basis: Tree, basis_points: Array) -> Columns:
-    """Return the columns of `basis_points` [r], which must be distinct."""
+def sampled_columns(
+    ops: Ops, cov: Covariance, basis: Tree, basis_points: Int[Array, "r"]
+) -> Columns:
+    """Return the columns of `basis_points`, which must be distinct."""
     points = tree_map(lambda x: ops.take(x, basis_points, axis=0), basis)
     return Columns(cov.cross(basis, points), basis_points, ops.zeros(()) + cov.jitter)
 
 
-def product(ops: Ops, columns: Columns, a: Array) -> Array:
-    """Return (K + jitter·I) a [P, M] for a [P, M], or an unbiased estimate from sampled columns.
+def product(ops: Ops, columns: Columns, a: Float[Array, "P M"]) -> Float[Array, "P M"]:
+    """Return (K + jitter·I) a, or an unbiased estimate from sampled columns.
 
     Source: Cheng and Boots 2017, Sec. 3.4 (sampling of columns).
     """

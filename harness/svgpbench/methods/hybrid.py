@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from jaxtyping import Float
+
 from svgpbench.methods.data_term import DataTerm
 from svgpbench.methods.gamma_steps import Factorised, TwoPartBlocks, TwoPartFactor, explained
 from svgpbench.methods.method_info import MethodInfo
@@ -70,7 +72,7 @@ class HybridSVGP(OrthogonalSVGP):
         return 2.0 * ops.sum(q.explained * self._whitened_mean(ops, f, q))
 
     def _through_beta(self, ops: Ops, f: TwoPartFactor, q: Factorised, alpha: Array) -> Array:
-        """Return L⁻¹m_β [P, M_β], because ∂_a contains −K_γβK_β⁻¹m_β."""
+        """Return L⁻¹m_β, because ∂_a contains −K_γβK_β⁻¹m_β."""
         return self._whitened_mean(ops, f, q)
 
     def coupled_inputs(
@@ -79,8 +81,8 @@ class HybridSVGP(OrthogonalSVGP):
         coupled, term = super().coupled_inputs(ops, f, data, a)
         return tilted(ops, coupled, term, -explained(ops, f, a) / data.scale)
 
-    def _whitened_mean(self, ops: Ops, f: TwoPartFactor, q: Factorised) -> Array:
-        """Return L⁻¹m_β [P, M_β] for any coupled method: its marginal means with the identity as W."""
+    def _whitened_mean(self, ops: Ops, f: TwoPartFactor, q: Factorised) -> Float[Array, "P M_β"]:
+        """Return L⁻¹m_β for any coupled method: its marginal means with the identity as W."""
         L = f.coupled.L
         at_basis = f.coupled._replace(
             W=ops.broadcast_to(ops.eye(L.shape[-1]), L.shape), kff=0.0 * L[..., 0]

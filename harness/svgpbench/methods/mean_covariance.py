@@ -8,7 +8,9 @@ through the maps between parameterizations.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
+
+from jaxtyping import Float
 
 from svgpbench.errors import unknown
 from svgpbench.likelihoods import Conditional, Likelihood
@@ -53,8 +55,8 @@ STARTS = ("prior", "unit")
 class MeanCholesky(NamedTuple):
     """Mean and lower Cholesky factor of the covariance."""
 
-    mean: Array  # [P, M]
-    chol: Array  # [P, M, M]
+    mean: Float[Array, "P M"]
+    chol: Float[Array, "P M M"]
 
 
 class QState(NamedTuple):
@@ -62,8 +64,8 @@ class QState(NamedTuple):
 
     q: MeanCholesky
     adam: AdamState | tuple[()]
-    halvings: Array  # [], since the start
-    residual: Array | tuple[()] = ()  # [P], 1/v of one residual variance
+    halvings: Float[Array, ""]  # since the start
+    residual: Float[Array, "P"] | tuple[()] = ()  # 1/v of one residual variance
 
 
 @dataclass(frozen=True)
@@ -173,7 +175,7 @@ class MeanCholeskySVGP(BoundedMethod[QState, MeanCholesky]):
 
     def _slope_in_factor(
         self, ops: Ops, f: Factor, data: DataTerm, state: QState
-    ) -> tuple[MeanCholesky, Any]:
+    ) -> tuple[MeanCholesky, Float[Array, "P b"] | tuple[()]]:
         """Compute ∂ELBO/∂(m, L_S), and β."""
         if self.gradient == "autodiff":
             g = self._gradients_by_autodiff(ops, f, data, state)
@@ -182,8 +184,8 @@ class MeanCholeskySVGP(BoundedMethod[QState, MeanCholesky]):
         return MeanCholesky(g_mean, _chol_gradient(ops, state.q.chol, pull)), beta
 
     def _slope_in_covariance(
-        self, ops: Ops, f: Factor, data: DataTerm, state: QState, precision: Array
-    ) -> tuple[Array, Array, Any]:
+        self, ops: Ops, f: Factor, data: DataTerm, state: QState, precision: Float[Array, "P M M"]
+    ) -> tuple[Float[Array, "P M"], Float[Array, "P M M"], Float[Array, "P b"] | tuple[()]]:
         """Compute ∂ELBO/∂m, ∂ELBO/∂S and β; `precision` is S⁻¹."""
         if self.gradient == "autodiff":
             g = self._gradients_by_autodiff(ops, f, data, state)
@@ -192,8 +194,10 @@ class MeanCholeskySVGP(BoundedMethod[QState, MeanCholesky]):
         g_mean, pull, beta = self._gradients(ops, f, data, state)
         return g_mean, 0.5 * (precision - pull), beta
 
-    def _beta_of_residual(self, ops: Ops, f: Factor, data: DataTerm, state: QState) -> Any:
-        """Return β [P, b], which autodiff does not give, if the residual variance moves; else ()."""
+    def _beta_of_residual(
+        self, ops: Ops, f: Factor, data: DataTerm, state: QState
+    ) -> Float[Array, "P b"] | tuple[()]:
+        """Return β, which autodiff does not give, if the residual variance moves; else ()."""
         if not self.residual.moves:
             return ()
         mu, v = self.marginals(ops, f, self.factorise(ops, f, state))
@@ -201,7 +205,7 @@ class MeanCholeskySVGP(BoundedMethod[QState, MeanCholesky]):
 
     def _gradients(
         self, ops: Ops, f: Factor, data: DataTerm, state: QState
-    ) -> tuple[Array, Array, Array]:
+    ) -> tuple[Float[Array, "P M"], Float[Array, "P M M"], Float[Array, "P b"]]:
         """Compute ∂ELBO/∂m = sAα − P₀m, P₀ + sA diag(β)Aᵀ, and β.
 
         P₀ is the prior precision, and ∂ELBO/∂S = ½(S⁻¹ − P₀ − sA diag(β)Aᵀ).
@@ -218,14 +222,16 @@ class MeanCholeskySVGP(BoundedMethod[QState, MeanCholesky]):
     def _gradients_by_autodiff(
         self, ops: Ops, f: Factor, data: DataTerm, state: QState
     ) -> MeanCholesky:
-        def objective(q: MeanCholesky) -> Array:
+        def objective(q: MeanCholesky) -> Float[Array, ""]:
             lower = MeanCholesky(q.mean, ops.tril(q.chol))
             return self.bound(ops, f, data, state._replace(q=lower))
 
         gradient: MeanCholesky = ops.value_and_grad(objective)(state.q)[1]
         return gradient
 
-    def _projection(self, ops: Ops, f: Factor) -> tuple[Array, Array]:
+    def _projection(
+        self, ops: Ops, f: Factor
+    ) -> tuple[Float[Array, "_ M b"], Float[Array, "Q M M"]]:
         """Return A, with μ = Aᵀm, and the prior precision, in the state's own coordinates."""
         identity = ops.broadcast_to(ops.eye(f.L.shape[-1]), f.L.shape)
         if self.whiten:
@@ -289,7 +295,12 @@ class MeanCholeskySVGP(BoundedMethod[QState, MeanCholesky]):
 
 
 def natural_gradient_step(
-    ops: Ops, q: MeanCholesky, precision: Array, g_mean: Array, g_cov: Array, rate: Array
+    ops: Ops,
+    q: MeanCholesky,
+    precision: Float[Array, "P M M"],
+    g_mean: Float[Array, "P M"],
+    g_cov: Float[Array, "P M M"],
+    rate: Float[Array, ""],
 ) -> MeanCholesky:
     """Take the step (S⁻¹m, −½S⁻¹) ← + ρ ∂ELBO/∂(m, S + mmᵀ), from ∂ELBO/∂m and ∂ELBO/∂S.
 
@@ -300,22 +311,26 @@ def natural_gradient_step(
     return MeanCholesky(matvec(chol, matvec(ops.matrix_transpose(chol), theta1)), chol)
 
 
-def _precision(ops: Ops, chol: Array) -> Array:
+def _precision(ops: Ops, chol: Float[Array, "P M M"]) -> Float[Array, "P M M"]:
     half = lower_inverse(ops, chol)
     return ops.matrix_transpose(half) @ half
 
 
-def _chol_gradient(ops: Ops, chol: Array, pull: Array) -> Array:
+def _chol_gradient(
+    ops: Ops, chol: Float[Array, "P M M"], pull: Float[Array, "P M M"]
+) -> Float[Array, "P M M"]:
     """Compute tril(2 ∂_S L_S) = diag(1/L_S) − tril((P₀ + sA diag(β)Aᵀ) L_S), without S⁻¹."""
     reciprocal = ops.eye(chol.shape[-1]) * (1.0 / ops.diagonal(chol))[..., None]
     return reciprocal - ops.tril(pull @ chol)
 
 
-def _covariance_gradient(ops: Ops, chol: Array, g_chol: Array) -> Array:
+def _covariance_gradient(
+    ops: Ops, chol: Float[Array, "P M M"], g_chol: Float[Array, "P M M"]
+) -> Float[Array, "P M M"]:
     """Compute ∂/∂S from ∂/∂L_S by autodiff through S ↦ chol(S), as today's libraries do."""
 
-    def pairing(S: Array) -> Array:
+    def pairing(S: Float[Array, "P M M"]) -> Float[Array, ""]:
         return ops.sum(g_chol * ops.cholesky(symmetrise(ops, S)))
 
     _, g_cov = ops.value_and_grad(pairing)(chol @ ops.matrix_transpose(chol))
-    return g_cov  # [P, M, M], symmetric
+    return g_cov  # symmetric

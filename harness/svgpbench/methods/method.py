@@ -2,7 +2,8 @@
 
 A method is a frozen value object of pure functions over `Ops`. It asks a `Covariance` for the blocks it
 needs, and sees the likelihood bound to its parameters, never θ. Its state is a NamedTuple of arrays with
-a leading latent axis P. The arguments have the same names everywhere:
+a leading latent axis P. An override has the shapes of what it implements. The arguments have the same names
+everywhere:
 
 * `p`: the blocks that θ and the bases determine, reused while θ is fixed.
 * `f`: the blocks in `p` that a batch needs, and those of the batch itself.
@@ -16,6 +17,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
+
+from jaxtyping import Float, Int
 
 from svgpbench.errors import UserError
 from svgpbench.kernels.covariance import Covariance
@@ -92,12 +95,12 @@ class Method(ABC, Generic[PriorBlocks, BatchBlocks, State, Factorised]):
         cov: Covariance,
         inducing: Tree,
         p: PriorBlocks,
-        X: Array,
-        basis_points: Array | tuple[()],
+        X: Float[Array, "b D"],
+        basis_points: Int[Array, "r"] | tuple[()],
     ) -> BatchBlocks:
-        """Return the blocks at a batch X [b, D].
+        """Return the blocks at a batch X.
 
-        `basis_points` [r] are the sampled basis points; () means all of them.
+        `basis_points` are the sampled basis points; () means all of them.
         """
 
     @abstractmethod
@@ -105,20 +108,24 @@ class Method(ABC, Generic[PriorBlocks, BatchBlocks, State, Factorised]):
         """Return the initial state for n data: q(u) = p(u) unless `starts_at_prior` is False."""
 
     @abstractmethod
-    def e_step(self, ops: Ops, f: BatchBlocks, data: DataTerm, state: State, rate: Array) -> State:
-        """Return the state after one step on q at fixed θ; `rate` is []."""
+    def e_step(
+        self, ops: Ops, f: BatchBlocks, data: DataTerm, state: State, rate: Float[Array, ""]
+    ) -> State:
+        """Return the state after one step on q at fixed θ."""
 
     @abstractmethod
     def factorise(self, ops: Ops, blocks: PriorBlocks | BatchBlocks, state: State) -> Factorised:
         """Return the factorised state, which marginals, KL and posterior share."""
 
     @abstractmethod
-    def marginals(self, ops: Ops, f: BatchBlocks, q: Factorised) -> tuple[Array, Array]:
-        """Return the mean and variance of q(f_i), each [P, b], from a factorised state."""
+    def marginals(
+        self, ops: Ops, f: BatchBlocks, q: Factorised
+    ) -> tuple[Float[Array, "P b"], Float[Array, "P b"]]:
+        """Return the mean and variance of q(f_i) from a factorised state."""
 
     @abstractmethod
-    def kl(self, ops: Ops, f: BatchBlocks, q: Factorised) -> Array:
-        """Return KL[q ‖ p] [], summed over latents, from a factorised state.
+    def kl(self, ops: Ops, f: BatchBlocks, q: Factorised) -> Float[Array, ""]:
+        """Return KL[q ‖ p], summed over latents, from a factorised state.
 
         If basis points are sampled, it is an unbiased estimate, which may be negative.
         """
@@ -126,11 +133,11 @@ class Method(ABC, Generic[PriorBlocks, BatchBlocks, State, Factorised]):
     @abstractmethod
     def posterior(
         self, ops: Ops, blocks: PriorBlocks | BatchBlocks, q: Factorised
-    ) -> tuple[Array, Array]:
-        """Return the mean [P, M] and covariance [P, M, M] of q at the covariance's inducing inputs."""
+    ) -> tuple[Float[Array, "P M"], Float[Array, "P M M"]]:
+        """Return the mean and covariance of q at the covariance's inducing inputs."""
 
-    def bound(self, ops: Ops, f: BatchBlocks, data: DataTerm, state: State) -> Array:
-        """Return the bound [] that the method maximises: by default s Σ_i V_i − KL[q ‖ p].
+    def bound(self, ops: Ops, f: BatchBlocks, data: DataTerm, state: State) -> Float[Array, ""]:
+        """Return the bound that the method maximises: by default s Σ_i V_i − KL[q ‖ p].
 
         Source: Hensman et al. 2013, Eq. 3; Adam et al. 2021, Eq. 8.
         """
@@ -179,12 +186,12 @@ class Method(ABC, Generic[PriorBlocks, BatchBlocks, State, Factorised]):
         ops: Ops,
         cov: DifferentiableCovariance,
         inducing: Tree,
-        X: Array,
+        X: Float[Array, "b D"],
         p: PriorBlocks,
         data: DataTerm,
         state: State,
     ) -> BoundGradient:
-        """Return the bound's gradient at X [b, D], where `state` moves with θ as `state_at` defines."""
+        """Return the bound's gradient at X, where `state` moves with θ as `state_at` defines."""
         raise NotImplementedError(f"method {self.name!r} has no adjoint")
 
 

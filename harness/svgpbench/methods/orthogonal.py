@@ -21,6 +21,8 @@ import functools
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from jaxtyping import Float
+
 from svgpbench.errors import UserError, unknown
 from svgpbench.kernels.bases import Decoupled
 from svgpbench.kernels.covariance import Covariance
@@ -201,7 +203,13 @@ class OrthogonalSVGP(Method[TwoPartPrior, TwoPartFactor, TwoPartState, Factorise
         K_x = self._residue(ops, f.K_gx, f.curvature.V, coupled.W)
         return f._replace(curvature=f.curvature._replace(K_x=K_x))
 
-    def _residue(self, ops: Ops, K: Array, V: Array, W: Array) -> Array:
+    def _residue(
+        self,
+        ops: Ops,
+        K: Float[Array, "Q M_γ m"],
+        V: Float[Array, "Q M_β M_γ"],
+        W: Float[Array, "Q M_β m"],
+    ) -> Float[Array, "Q M_γ m"]:
         """Return K less the part that β explains, VᵀW."""
         return K - ops.matrix_transpose(V) @ W
 
@@ -220,8 +228,10 @@ class OrthogonalSVGP(Method[TwoPartPrior, TwoPartFactor, TwoPartState, Factorise
         mu, v = self.part.marginals(ops, f.coupled, q.coupled)
         return mu + self._mean(f, q.a, q.explained), v
 
-    def _mean(self, f: TwoPartFactor, a: Array, at_beta: Array) -> Array:
-        """Return γ's part of the mean [P, b], k_xγa − k_xβK_β⁻¹K_βγa; `at_beta` is `explained` of a."""
+    def _mean(
+        self, f: TwoPartFactor, a: Float[Array, "P M_γ"], at_beta: Float[Array, "P M_β"]
+    ) -> Float[Array, "P b"]:
+        """Return γ's part of the mean, k_xγa − k_xβK_β⁻¹K_βγa; `at_beta` is `explained` of a."""
         return vecmat(a, f.K_gx) - vecmat(at_beta, f.coupled.W)
 
     def data_for_bound(
@@ -235,8 +245,8 @@ class OrthogonalSVGP(Method[TwoPartPrior, TwoPartFactor, TwoPartState, Factorise
         square = ops.sum(q.a * product(ops, f.columns, q.a))
         return coupled + 0.5 * (square + self._cross_term(ops, f, q))
 
-    def _cross_term(self, ops: Ops, f: TwoPartFactor, q: Factorised) -> Array:
-        """Return the term of 2KL that contains K_γβ [], summed over latents: −aᵀK_γβK_β⁻¹K_βγa."""
+    def _cross_term(self, ops: Ops, f: TwoPartFactor, q: Factorised) -> Float[Array, ""]:
+        """Return the term of 2KL that contains K_γβ, summed over latents: −aᵀK_γβK_β⁻¹K_βγa."""
         return -ops.sum(q.explained * q.explained)
 
     def posterior(self, ops: Ops, blocks: TwoPartBlocks, q: Factorised) -> tuple[Array, Array]:
@@ -261,23 +271,25 @@ class OrthogonalSVGP(Method[TwoPartPrior, TwoPartFactor, TwoPartState, Factorise
 
     def gamma_gradient(
         self, ops: Ops, f: TwoPartFactor, data: DataTerm, state: TwoPartState
-    ) -> tuple[Array, Array]:
-        """Compute ∂_a [P, M_γ] = sK_γxα − K_γa, less the part through β, and sβ [P, b]."""
+    ) -> tuple[Float[Array, "P M_γ"], Float[Array, "P b"]]:
+        """Compute ∂_a = sK_γxα − K_γa, less the part through β, and sβ."""
         q, term = self.factorise(ops, f, state), self.data_for_bound(ops, f, data, state)
         alpha, beta = term.likelihood.gradients(ops, data.y, *self.marginals(ops, f, q))
         alpha, beta = data.scale * alpha, data.scale * beta
         g = matvec(f.K_gx, alpha) - product(ops, f.columns, q.a)
         return g - explained_adjoint(ops, f, self._through_beta(ops, f, q, alpha)), beta
 
-    def _through_beta(self, ops: Ops, f: TwoPartFactor, q: Factorised, alpha: Array) -> Array:
-        """Return sWα − L⁻¹K_βγa [P, M_β]; `alpha` is sα.
+    def _through_beta(
+        self, ops: Ops, f: TwoPartFactor, q: Factorised, alpha: Float[Array, "P b"]
+    ) -> Float[Array, "P M_β"]:
+        """Return sWα − L⁻¹K_βγa; `alpha` is sα.
 
         Applying `explained_adjoint` gives the difference of sK_γxα − K_γa and sK_⊥ᵀα − D_γa.
         """
         return matvec(f.coupled.W, alpha) - q.explained
 
     def coupled_inputs(
-        self, ops: Ops, f: TwoPartFactor, data: DataTerm, a: Array
+        self, ops: Ops, f: TwoPartFactor, data: DataTerm, a: Float[Array, "P M_γ"]
     ) -> tuple[Factor, DataTerm]:
         """Return the blocks and the data term for the coupled method's E-step."""
         return f.coupled, shifted(data, self._mean(f, a, explained(ops, f, a)))

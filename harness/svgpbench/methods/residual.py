@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from jaxtyping import Float
+
 from svgpbench.likelihoods import Conditional, Expectations
 from svgpbench.methods.data_term import DataTerm
 from svgpbench.numerics.gaussian import Factor
@@ -19,7 +21,7 @@ from svgpbench.ops import Array, Ops
 class Shifted(Conditional):
     """A likelihood of a latent function whose mean has a further, fixed part."""
 
-    shift: Array  # [P, b]
+    shift: Float[Array, "P b"]
 
     def variational_expectations(self, ops: Ops, y: Array, mu: Array, v: Array) -> Array:
         return super().variational_expectations(ops, y, mu + self.shift, v)
@@ -31,8 +33,8 @@ class Shifted(Conditional):
         return super().expectations(ops, y, mu + self.shift, v)
 
 
-def shifted(data: DataTerm, shift: Array) -> DataTerm:
-    """Return the data term for marginals whose mean lacks `shift` [P, b]."""
+def shifted(data: DataTerm, shift: Float[Array, "P b"]) -> DataTerm:
+    """Return the data term for marginals whose mean lacks `shift`."""
     inner = data.likelihood
     return data._replace(likelihood=Shifted(inner.likelihood, inner.parameters, shift))
 
@@ -43,18 +45,24 @@ class Tilted(Conditional):
 
     inner: Conditional
 
-    def variational_expectations(self, ops: Ops, y: Array, mu: Array, v: Array) -> Array:
+    def variational_expectations(
+        self, ops: Ops, y: Float[Array, "b"], mu: Float[Array, "P b+1"], v: Float[Array, "P b+1"]
+    ) -> Float[Array, "b+1"]:
         V = self.inner.variational_expectations(ops, y, mu[..., :-1], v[..., :-1])
         return ops.concat([V, ops.sum(mu[..., -1:], axis=0)], axis=-1)
 
-    def gradients(self, ops: Ops, y: Array, mu: Array, v: Array) -> tuple[Array, Array]:
+    def gradients(
+        self, ops: Ops, y: Float[Array, "b"], mu: Float[Array, "P b+1"], v: Float[Array, "P b+1"]
+    ) -> tuple[Float[Array, "P b+1"], Float[Array, "P b+1"]]:
         alpha, beta = self.inner.gradients(ops, y, mu[..., :-1], v[..., :-1])
         last = 0.0 * alpha[..., -1:]
         return ops.concat([alpha, last + 1.0], axis=-1), ops.concat([beta, last], axis=-1)
 
 
-def tilted(ops: Ops, f: Factor, data: DataTerm, tilt: Array) -> tuple[Factor, DataTerm]:
-    """Return blocks and data that add tiltᵀ(L⁻¹u), tilt [P, M], to Σ log p(y_i|f_i)."""
+def tilted(
+    ops: Ops, f: Factor, data: DataTerm, tilt: Float[Array, "P M"]
+) -> tuple[Factor, DataTerm]:
+    """Return blocks and data that add tiltᵀ(L⁻¹u) to Σ log p(y_i|f_i)."""
     latents, M = tilt.shape
     W = ops.broadcast_to(f.W, (latents, M, f.W.shape[-1]))
     kff = ops.concat([f.kff, 0.0 * f.kff[..., :1]], axis=-1)

@@ -27,6 +27,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, cast
 
+from jaxtyping import Float
+
 from svgpbench.errors import unknown
 from svgpbench.likelihoods import Conditional, GaussianLikelihood, Likelihood
 from svgpbench.methods.data_term import DataTerm, ResidualScale
@@ -52,12 +54,12 @@ class ResidualVariance:
     )
 
 
-def residual_variance(ops: Ops, f: Factor) -> Array:
-    """Return the variance of p(f_i|u), κ − diag(WᵀW) [Q, b]."""
+def residual_variance(ops: Ops, f: Factor) -> Float[Array, "Q b"]:
+    """Return the variance of p(f_i|u), κ − diag(WᵀW)."""
     return f.kff - ops.sum(f.W * f.W, axis=-2)
 
 
-def _constant_scale(precision: Array) -> ResidualScale:
+def _constant_scale(precision: Float[Array, "P"]) -> ResidualScale:
     return lambda ops, likelihood, d: 1.0 / precision[..., None]
 
 
@@ -74,7 +76,7 @@ def _gaussian_only(likelihood: Likelihood) -> str:
     )
 
 
-def _gain(ops: Ops, x: Array) -> Array:
+def _gain(ops: Ops, x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
     """Compute ½[x − log(1 + x)] for x = d/σ²."""
     return 0.5 * (x - ops.log(1.0 + x))
 
@@ -92,9 +94,14 @@ RESIDUAL_VARIANCES: dict[str, ResidualVariance] = {
 
 
 def next_residual(
-    ops: Ops, f: Factor, data: DataTerm, beta: Array, precision: Array, rate: Array
-) -> Array:
-    """Return the new 1/v [P], (1 − r)/v + r(1 + (1/b) Σ_batch β_id_i); (1/b)Σ_batch is (s/n)Σ_batch.
+    ops: Ops,
+    f: Factor,
+    data: DataTerm,
+    beta: Float[Array, "P b"],
+    precision: Float[Array, "P"],
+    rate: Float[Array, ""],
+) -> Float[Array, "P"]:
+    """Return the new 1/v, (1 − r)/v + r(1 + (1/b) Σ_batch β_id_i); (1/b)Σ_batch is (s/n)Σ_batch.
 
     If β is negative, the target may be below 1. It is then set to 1, the width of p(f|u).
     """
@@ -106,19 +113,24 @@ def next_residual(
 class ReducedVariance(Conditional):
     """A likelihood evaluated at marginals with variance reduced by (1 − v)d, less the cost of v.
 
-    Adjoints do not use it: they have W, and reduce the variances themselves (see `adjoint.py`).
+    Adjoints do not use it: they have W, and reduce the variances themselves (see `adjoint.py`). The number m
+    of columns is b, or b + 1 if `inner` is `Tilted`.
     """
 
-    inner: Conditional  # the likelihood that is evaluated, maybe `Shifted`
-    removed_variance: Array  # [P, b], (1 − v)d
-    cost: Array  # [b], Σ_latents ½(v − 1 − log v)
+    inner: Conditional  # the likelihood that is evaluated, maybe `Shifted` or `Tilted`
+    removed_variance: Float[Array, "P m"]  # (1 − v)d
+    cost: Float[Array, "m"]  # Σ_latents ½(v − 1 − log v)
 
-    def variational_expectations(self, ops: Ops, y: Array, mu: Array, v: Array) -> Array:
+    def variational_expectations(
+        self, ops: Ops, y: Float[Array, "b"], mu: Float[Array, "P m"], v: Float[Array, "P m"]
+    ) -> Float[Array, "m"]:
         return (
             self.inner.variational_expectations(ops, y, mu, v - self.removed_variance) - self.cost
         )
 
-    def gradients(self, ops: Ops, y: Array, mu: Array, v: Array) -> tuple[Array, Array]:
+    def gradients(
+        self, ops: Ops, y: Float[Array, "b"], mu: Float[Array, "P m"], v: Float[Array, "P m"]
+    ) -> tuple[Float[Array, "P m"], Float[Array, "P m"]]:
         return self.inner.gradients(ops, y, mu, v - self.removed_variance)
 
 
@@ -163,8 +175,8 @@ class BoundedMethod(CoupledMethod[State, Factorised], Generic[State, Factorised]
     def refuses(self, likelihood: Likelihood) -> str:
         return self.residual.refuses(likelihood)
 
-    def first_residual(self, ops: Ops, latents: int) -> Array | tuple[()]:
-        """Return the initial 1/v = 1 [P], the width of p(f|u), or () if the state does not keep it."""
+    def first_residual(self, ops: Ops, latents: int) -> Float[Array, "P"] | tuple[()]:
+        """Return the initial 1/v = 1, the width of p(f|u), or () if the state does not keep it."""
         return ops.zeros((latents,)) + 1.0 if self.residual.moves else ()
 
     def with_residual_scale(self, data: DataTerm, state: Any) -> DataTerm:
@@ -178,9 +190,15 @@ class BoundedMethod(CoupledMethod[State, Factorised], Generic[State, Factorised]
         return self.data_for_bound(ops, f, data, state) if self.residual.moves else data
 
     def with_residual(
-        self, ops: Ops, f: Factor, data: DataTerm, beta: Any, state: State, rate: Array
+        self,
+        ops: Ops,
+        f: Factor,
+        data: DataTerm,
+        beta: Float[Array, "P b"] | tuple[()],
+        state: State,
+        rate: Float[Array, ""],
     ) -> State:
-        """Return the state with 1/v moved, from β [P, b] of `data_for_e_step`."""
+        """Return the state with 1/v moved, from β of `data_for_e_step`."""
         if not self.residual.moves:
             return state
         s = cast(Any, state)

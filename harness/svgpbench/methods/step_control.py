@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
+from jaxtyping import Bool, Float
+
 from svgpbench.ops import Array, Ops
 
 State = TypeVar("State")
@@ -16,20 +18,20 @@ MOST_HALVINGS = 40
 def halve_until_positive(
     ops: Ops,
     trial: Callable[[Array], tuple[State, Array]],
-    rate: Array,
+    rate: Float[Array, ""],
     *,
     extra_halving: bool = False,
-) -> tuple[State, Array]:
+) -> tuple[State, Float[Array, ""]]:
     """Return the first of trial(rate), trial(rate/2), … whose factor exists, and the number of halvings.
 
     `trial` returns a state and the Cholesky factor [..., M, M] of its precision, NaN if the precision is
     not positive definite. Without a halving the cost is that of one trial. A method that damps keeps the
-    sum of the halvings in its state, as `halvings` []. A nearly singular state, and everything computed
+    sum of the halvings in its state, as `halvings`. A nearly singular state, and everything computed
     from it, amplifies rounding errors. So with `extra_halving`, a rate that was halved is halved once more.
     """
     zero = ops.zeros(())
 
-    def failed(chol: Array) -> Array:
+    def failed(chol: Float[Array, "... M M"]) -> Bool[Array, ""]:
         d = ops.diagonal(chol)
         return ops.sum(ops.where(d > 0.0, ops.zeros(d.shape), ops.zeros(d.shape) + 1.0)) > 0.0
 

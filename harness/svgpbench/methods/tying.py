@@ -17,6 +17,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from jaxtyping import Float
+
 from svgpbench.likelihoods import Conditional
 from svgpbench.methods.adjoint import (
     Cross,
@@ -36,14 +38,19 @@ from svgpbench.ops import Array, Ops
 class Sites(NamedTuple):
     """Gaussian sites t_i(f_i) ∝ exp(λ₁ᵢ f_i − ½βᵢ f_i²)."""
 
-    lambda1: Array  # [P, n]
-    beta: Array  # [P, n]
+    lambda1: Float[Array, "P n"]
+    beta: Float[Array, "P n"]
 
 
 def step_sites(
-    ops: Ops, sites: Sites, data: DataTerm, lambda1: Array, beta: Array, rate: Array
+    ops: Ops,
+    sites: Sites,
+    data: DataTerm,
+    lambda1: Float[Array, "P b"],
+    beta: Float[Array, "P b"],
+    rate: Float[Array, ""],
 ) -> Sites:
-    """Return (1 − r)·sites, with r·s·(λ₁, β) [P, b] added at the batch's rows.
+    """Return (1 − r)·sites, with r·s·(λ₁, β) added at the batch's rows.
 
     Every site decays, so that sums over sites follow the dual step on minibatches too.
     """
@@ -72,25 +79,25 @@ def at_precision(ops: Ops, p: Conditional, invariant: Sites) -> Sites:
 class DualState(NamedTuple):
     """Whitened dual parameters, and the sites if the tying keeps them (else the empty tuple)."""
 
-    c: Array  # [P, M], L⁻¹λ̄₁
-    C: Array  # [P, M, M], L⁻¹Λ̄₂L⁻ᵀ
+    c: Float[Array, "P M"]  # L⁻¹λ̄₁
+    C: Float[Array, "P M M"]  # L⁻¹Λ̄₂L⁻ᵀ
     sites: Any  # Sites, or ()
-    halvings: Array  # [], halvings of the E-step's rate since the start
-    residual: Any = ()  # [P], 1/v of one residual variance, or ()
+    halvings: Float[Array, ""]  # halvings of the E-step's rate since the start
+    residual: Float[Array, "P"] | tuple[()] = ()  # 1/v of one residual variance, or ()
 
 
 class DualInvariant(NamedTuple):
     """A state and the factor L of K(Z, Z) at the old θ; together they define what is fixed."""
 
     state: DualState
-    L: Array  # [Q, M, M]
+    L: Float[Array, "Q M M"]
 
 
 @dataclass(frozen=True)
 class Tying:
     """A choice of the invariant, which is found at the old θ, and the state at a new θ that it gives."""
 
-    invariant: Callable[[Ops, Array, Conditional, DualState], Any]
+    invariant: Callable[[Ops, Float[Array, "Q M M"], Conditional, DualState], Any]
     state_at: Callable[[Ops, Any, Conditional, Any], DualState]  # takes a Factor if sites are kept
     adjoint: Callable[[Ops, Cross, DataTerm, Whitened, DualState], GramGradient]
     keeps_sites: bool = False

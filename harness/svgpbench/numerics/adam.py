@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeVar
 
+from jaxtyping import Float
+
 from svgpbench.ops import Array, Ops, Tree
 from svgpbench.tree import tree_map
 
@@ -40,7 +42,7 @@ def for_each(parameters: Tree, power: Tree) -> Tree:
 
 
 def adam_ascent(
-    ops: Ops, state: AdamState, parameters: T, gradient: T, rate: Array
+    ops: Ops, state: AdamState, parameters: T, gradient: T, rate: Float[Array, ""]
 ) -> tuple[T, AdamState]:
     """Take one Adam step up the gradient; return the new parameters and state."""
     mean = tree_map(lambda m, g: BETA1 * m + (1.0 - BETA1) * g, state.mean, gradient)

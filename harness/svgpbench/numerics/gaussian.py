@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
+
+from jaxtyping import Float
 
 from svgpbench.ops import Array, Ops
 
@@ -13,54 +15,55 @@ LOG_2PI = math.log(2.0 * math.pi)
 class Prior(NamedTuple):
     """The prior p(u) = N(0, K); it depends on θ only, so training reuses it while θ is fixed."""
 
-    Kuu: Array  # [Q, M, M], jitter added; Q is 1 (shared kernel) or P
-    L: Array  # [Q, M, M], lower Cholesky factor of Kuu
+    Kuu: Float[Array, "Q M M"]  # jitter added; Q is 1 (shared kernel) or P
+    L: Float[Array, "Q M M"]  # lower Cholesky factor of Kuu
 
 
+@runtime_checkable
 class Whitener(Protocol):
     """A `Prior` or a `Factor`: a value with the factor L of Kuu."""
 
     @property
-    def L(self) -> Array:  # noqa: N802
-        """Lower Cholesky factor of Kuu [Q, M, M]."""
+    def L(self) -> Float[Array, "Q M M"]:  # noqa: N802
+        """Lower Cholesky factor of Kuu."""
 
 
 class Factor(NamedTuple):
     """The blocks of θ and a batch that a coupled method uses."""
 
-    L: Array  # [Q, M, M]
-    W: Array  # [Q, M, b], L⁻¹ Kuf
-    kff: Array  # [Q, b]
+    L: Float[Array, "Q M M"]
+    W: Float[Array, "_ M b"]  # L⁻¹ Kuf; leading axis Q, or P after `tilted`
+    kff: Float[Array, "Q b"]
 
 
-def prior(ops: Ops, Kuu: Array) -> Prior:
-    """Factorise K(Z, Z) [Q, M, M]; a matrix that is not positive definite gives NaN."""
+def prior(ops: Ops, Kuu: Float[Array, "Q M M"]) -> Prior:
+    """Factorise K(Z, Z); a matrix that is not positive definite gives NaN."""
     return Prior(Kuu, ops.cholesky(Kuu))
 
 
-def factor(ops: Ops, p: Prior, Kuf: Array, kff: Array) -> Factor:
+def factor(ops: Ops, p: Prior, Kuf: Float[Array, "Q M b"], kff: Float[Array, "Q b"]) -> Factor:
     """Whiten the cross-covariance: W = L⁻¹ Kuf."""
     return Factor(p.L, ops.solve_triangular(p.L, Kuf), kff)
 
 
-def matvec(a: Array, x: Array) -> Array:
-    """Compute A [..., n, k] times x [..., k]."""
+def matvec(a: Float[Array, "... n k"], x: Float[Array, "... k"]) -> Float[Array, "... n"]:
+    """Compute Ax."""
     return (a @ x[..., None])[..., 0]
 
 
-def vecmat(x: Array, a: Array) -> Array:
-    """Compute xᵀA [..., k] of x [..., n] and A [..., n, k], without a transposed copy of A."""
+def vecmat(x: Float[Array, "... n"], a: Float[Array, "... n k"]) -> Float[Array, "... k"]:
+    """Compute xᵀA, without a transposed copy of A."""
     return (x[..., None, :] @ a)[..., 0, :]
 
 
-def log_determinant(ops: Ops, chol: Array) -> Array:
-    """Compute log|A| [...] from a triangular factor of A whose diagonal may have any sign."""
+def log_determinant(ops: Ops, chol: Float[Array, "*batch n n"]) -> Float[Array, "*batch"]:
+    """Compute log|A| from a triangular factor of A whose diagonal may have any sign."""
     d = ops.diagonal(chol)
     return ops.sum(ops.log(d * d), axis=-1)
 
 
-def symmetrise(ops: Ops, x: Array) -> Array:
-    """Compute (X + Xᵀ)/2 over the last two axes."""
+def symmetrise(ops: Ops, x: Float[Array, "*batch n n"]) -> Float[Array, "*batch n n"]:
+    """Compute (X + Xᵀ)/2."""
     return 0.5 * (x + ops.matrix_transpose(x))
 
 
@@ -68,8 +71,10 @@ WORTH_SPLITTING = 256
 """Least rows for which the saved arithmetic outweighs the extra calls."""
 
 
-def symmetric_product(ops: Ops, x: Array, y: Array) -> Array:
-    """Compute a symmetric xyᵀ [..., n, n] of x and y [..., n, k]; one quarter is mirrored."""
+def symmetric_product(
+    ops: Ops, x: Float[Array, "... n k"], y: Float[Array, "... n k"]
+) -> Float[Array, "... n n"]:
+    """Compute a symmetric xyᵀ; one quarter is mirrored."""
     n = x.shape[-2]
     if n < WORTH_SPLITTING:
         return x @ ops.matrix_transpose(y)
@@ -80,13 +85,13 @@ def symmetric_product(ops: Ops, x: Array, y: Array) -> Array:
     return ops.concat([ops.concat([first, above], axis=-1), below], axis=-2)
 
 
-def lower_inverse(ops: Ops, chol: Array) -> Array:
-    """Compute L⁻¹ [..., n, n] of a lower triangular factor."""
+def lower_inverse(ops: Ops, chol: Float[Array, "*batch n n"]) -> Float[Array, "*batch n n"]:
+    """Compute L⁻¹ of a lower triangular factor."""
     return ops.solve_triangular(chol, ops.broadcast_to(ops.eye(chol.shape[-1]), chol.shape))
 
 
-def lower_gram(ops: Ops, R: Array) -> Array:
-    """Compute RᵀR [..., n, n] of a lower triangular R, in half of the arithmetic."""
+def lower_gram(ops: Ops, R: Float[Array, "*batch n n"]) -> Float[Array, "*batch n n"]:
+    """Compute RᵀR of a lower triangular R, in half of the arithmetic."""
     h = R.shape[-1] // 2
     left, right = R[..., :, :h], ops.matrix_transpose(R[..., h:, :]) @ R[..., h:, h:]
     mirrored = ops.matrix_transpose(right[..., :h, :])
@@ -95,8 +100,10 @@ def lower_gram(ops: Ops, R: Array) -> Array:
     )
 
 
-def lower_congruence(ops: Ops, R: Array, C: Array) -> Array:
-    """Compute RᵀCR [..., n, n] of a lower triangular R and a symmetric C, in 9/16 of the arithmetic."""
+def lower_congruence(
+    ops: Ops, R: Float[Array, "... n n"], C: Float[Array, "... n n"]
+) -> Float[Array, "... n n"]:
+    """Compute RᵀCR of a lower triangular R and a symmetric C, in 9/16 of the arithmetic."""
     h = R.shape[-1] // 2
     left, corner = R[..., :, :h], R[..., h:, h:]
     across = C @ left
@@ -106,20 +113,26 @@ def lower_congruence(ops: Ops, R: Array, C: Array) -> Array:
     return ops.concat([first, ops.concat([ops.matrix_transpose(below), last], axis=-2)], axis=-1)
 
 
-def unwhitened_precision(ops: Ops, L: Array, C: Array) -> Array:
+def unwhitened_precision(
+    ops: Ops, L: Float[Array, "*batch n n"], C: Float[Array, "*batch n n"]
+) -> Float[Array, "*batch n n"]:
     """Compute L⁻ᵀCL⁻¹ of a symmetric C."""
     half = ops.solve_triangular(L, C, transpose=True)
     return ops.solve_triangular(L, ops.matrix_transpose(half), transpose=True)
 
 
-def cholesky_solve(ops: Ops, chol: Array, x: Array) -> Array:
-    """Compute A⁻¹x [..., n] from the lower Cholesky factor of A."""
+def cholesky_solve(
+    ops: Ops, chol: Float[Array, "... n n"], x: Float[Array, "... n"]
+) -> Float[Array, "... n"]:
+    """Compute A⁻¹x from the lower Cholesky factor of A."""
     half = ops.solve_triangular(chol, x[..., None])
     return ops.solve_triangular(chol, half, transpose=True)[..., 0]
 
 
-def cholesky_of_inverse(ops: Ops, precision: Array) -> Array:
-    """Compute the lower Cholesky factor of Λ⁻¹ from Λ [..., n, n], with one factorisation of Λ.
+def cholesky_of_inverse(
+    ops: Ops, precision: Float[Array, "*batch n n"]
+) -> Float[Array, "*batch n n"]:
+    """Compute the lower Cholesky factor of Λ⁻¹ from Λ, with one factorisation of Λ.
 
     Λ = UUᵀ with U upper triangular (a Cholesky of Λ read backwards), so Λ⁻¹ = U⁻ᵀU⁻¹ and U⁻ᵀ is lower.
     """

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 
+from jaxtyping import Float
 from numpy.polynomial import chebyshev
 from scipy.special import erfcx
 
@@ -32,7 +33,7 @@ def _coefficients() -> list[float]:
 _POWERS = _coefficients()
 
 
-def scaled_erfc(ops: Ops, z: Array) -> Array:
+def scaled_erfc(ops: Ops, z: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
     """Compute exp(z²) erfc(z) for z ≥ 0, to a few units in the last place."""
     t = (z - _CENTRE) / (z + _CENTRE)
     out = _POWERS[-1] + 0.0 * t
@@ -41,12 +42,14 @@ def scaled_erfc(ops: Ops, z: Array) -> Array:
     return out / (1.0 + 2.0 * z)
 
 
-def log_ndtr(ops: Ops, x: Array) -> Array:
+def log_ndtr(ops: Ops, x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
     """Compute log Φ(x), accurate in both tails."""
     return log_ndtr_and_slope(ops, x)[0]
 
 
-def log_ndtr_and_slope(ops: Ops, x: Array) -> tuple[Array, Array]:
+def log_ndtr_and_slope(
+    ops: Ops, x: Float[Array, "*shape"]
+) -> tuple[Float[Array, "*shape"], Float[Array, "*shape"]]:
     """Compute log Φ(x) and its derivative φ(x)/Φ(x), from one evaluation of erfcx."""
     z = ops.abs(x) * math.sqrt(0.5)
     scaled = scaled_erfc(ops, z)
@@ -59,7 +62,9 @@ def log_ndtr_and_slope(ops: Ops, x: Array) -> tuple[Array, Array]:
     return value, slope
 
 
-def squashed_log_ndtr(ops: Ops, x: Array, squash: float) -> tuple[Array, Array]:
+def squashed_log_ndtr(
+    ops: Ops, x: Float[Array, "*shape"], squash: float
+) -> tuple[Float[Array, "*shape"], Float[Array, "*shape"]]:
     """Compute log(ε + (1 − 2ε) Φ(x)) and its derivative, where ε is `squash`.
 
     With ε > 0 the logarithm is bounded in the tail, so Φ and φ need no scaling.

@@ -11,7 +11,7 @@ from svgpbench.experiments.cell import build_trainer, load_data
 from svgpbench.experiments.identity import completed
 from svgpbench.experiments.outcome import Outcome, columns
 from svgpbench.posterior.kept import save_posterior
-from svgpbench.posterior.posterior import Facts, Posterior
+from svgpbench.posterior.posterior import Posterior, TrainingFacts
 from svgpbench.tree import tree_map
 from svgpbench_datasets import Dataset, Prepared
 
@@ -37,9 +37,11 @@ def run_cell(config: CellConfig, checkpoint: Path | None = None, every_s: float 
     return outcome
 
 
-def _facts(config: CellConfig, dataset: Dataset, ready: Prepared, outcome: Outcome) -> Facts:
+def _facts(
+    config: CellConfig, dataset: Dataset, ready: Prepared, outcome: Outcome
+) -> TrainingFacts:
     complete = completed(config, dataset)
-    return Facts(
+    return TrainingFacts(
         kernel=complete.kernel,
         likelihood=complete.likelihood,
         method=complete.method,

@@ -16,8 +16,8 @@ from svgpbench.kernels import Theta
 from svgpbench.kernels.kernels import KernelParameters
 from svgpbench.libraries.whitened import (
     LIKELIHOODS,
-    Table,
-    Whitened,
+    ExportedPosterior,
+    TableScaling,
     load_whitened,
     lower_factor,
     save_whitened,
@@ -27,7 +27,7 @@ from svgpbench.methods import CoupledMethod
 from svgpbench.methods.mean_covariance import MeanCholesky, QState
 from svgpbench.numerics.gaussian import Prior
 from svgpbench.plugins import load_backend
-from svgpbench.posterior.posterior import Facts, Floats, Posterior
+from svgpbench.posterior.posterior import Floats, Posterior, TrainingFacts
 
 
 def export_posterior(posterior: Posterior, path: str | Path) -> Path:
@@ -48,7 +48,7 @@ def import_posterior(path: str | Path) -> Posterior:
         {"name": exchanged.likelihood, **exchanged.parameters}
     )
     table, ard = exchanged.table, len(exchanged.lengthscales) > 1 or exchanged.Z.shape[1] == 1
-    facts = Facts(
+    facts = TrainingFacts(
         kernel=KernelConfig(name=exchanged.kernel, ard=ard),
         likelihood=likelihood,
         method=MethodConfig(name="q-svgp", options={"whiten": True}),
@@ -68,7 +68,7 @@ def import_posterior(path: str | Path) -> Posterior:
     return posterior
 
 
-def whitened(posterior: Posterior) -> Whitened:
+def whitened(posterior: Posterior) -> ExportedPosterior:
     """Return the exported form; raises `UserError` with the reason if a posterior has none."""
     _refuse(posterior)
     facts, theta = posterior.facts, posterior.theta
@@ -78,7 +78,7 @@ def whitened(posterior: Posterior) -> Whitened:
         key: kind(learned.get(key, getattr(options, key)))
         for key, kind in LIKELIHOODS[facts.likelihood.name].items()
     }
-    return Whitened(
+    return ExportedPosterior(
         facts.kernel.name,
         float(theta.kernel.variance[0]),
         theta.kernel.lengthscales[0],
@@ -88,7 +88,7 @@ def whitened(posterior: Posterior) -> Whitened:
         theta.inducing,
         mean,
         chol,
-        Table(
+        TableScaling(
             facts.features,
             posterior.x_mean,
             posterior.x_scale,

@@ -19,7 +19,7 @@ from svgpbench.kernels.kernels import KernelParameters
 from svgpbench.methods import build_method
 from svgpbench.numbers_file import npz_path, read_numbers, write_numbers
 from svgpbench.plugins import load_backend
-from svgpbench.posterior.posterior import Facts, Floats, Posterior
+from svgpbench.posterior.posterior import Floats, Posterior, TrainingFacts
 from svgpbench.training.blocks import prior_at
 from svgpbench.tree import named_leaves, rebuild
 
@@ -68,13 +68,13 @@ def load_posterior(path: str | Path) -> Posterior:
     return Posterior(facts, theta, state, blank.x_mean, blank.x_scale)
 
 
-def _facts(file: Path, text: bytes) -> Facts:
+def _facts(file: Path, text: bytes) -> TrainingFacts:
     try:
-        return Facts.model_validate_json(text)
+        return TrainingFacts.model_validate_json(text)
     except ValidationError as error:
         if error.errors()[0]["type"] == "json_invalid":
             raise UserError(f"{file} holds no posterior: its {FACTS!r} are no JSON") from None
-        raise UserError(f"{file}: {one_line(error, Facts, json.loads(text))}") from None
+        raise UserError(f"{file}: {one_line(error, TrainingFacts, json.loads(text))}") from None
 
 
 def _kernel(file: Path, arrays: Arrays, kernel: KernelConfig, count: int, name: str) -> Any:
@@ -88,7 +88,7 @@ def _kernel(file: Path, arrays: Arrays, kernel: KernelConfig, count: int, name: 
     )
 
 
-def _basis(file: Path, arrays: Arrays, facts: Facts) -> Any:
+def _basis(file: Path, arrays: Arrays, facts: TrainingFacts) -> Any:
     """Return the basis or bases of the method, read from the file."""
 
     def one(name: str) -> Any:

@@ -31,7 +31,7 @@ from svgpbench.tree import tree_map
 Floats = npt.NDArray[np.float64]
 
 
-class Facts(Strict):
+class TrainingFacts(Strict):
     """Facts of a posterior that are not arrays: the model, the method, and how the table was read."""
 
     format: Literal[1] = 1
@@ -61,7 +61,7 @@ class Inducing(NamedTuple):
 class Posterior:
     """A posterior q(f) after a fit, with predictions in the units of its training table."""
 
-    facts: Facts
+    facts: TrainingFacts
     theta: Theta  # constrained, float64
     state: Tree  # the method's own
     x_mean: Floats  # [D]

@@ -11,7 +11,7 @@ import pandas as pd
 
 from svgpbench.results.frames import SAME_CELL
 
-NOTHING = float("nan")
+NO_VALUE = float("nan")
 
 
 def between_backends(frame: pd.DataFrame) -> float:
@@ -28,30 +28,32 @@ def by_rounding(frame: pd.DataFrame) -> float:
 
 
 def on_some_cells(frame: pd.DataFrame, reference: str) -> str:
-    """Return a note on the cells that other backends also ran, if these are a part of all cells.
+    """Return a note on the cells that other backends also ran, if they ran only some of the cells.
 
     Empty if they ran all cells or none, or if no two results can be compared.
     """
     plain = frame[frame["perturbation"] == 0]
-    mine, others = (plain[(plain["backend"] == reference) == is_it] for is_it in (True, False))
-    cells = set(mine[SAME_CELL].itertuples(index=False, name=None))
-    too = cells & set(others[SAME_CELL].itertuples(index=False, name=None))
-    apart, moved = between_backends(plain), by_rounding(frame)
-    if not too or too == cells or math.isnan(apart):
+    is_reference = plain["backend"] == reference
+    others = plain[~is_reference]
+    cells = set(plain[is_reference][SAME_CELL].itertuples(index=False, name=None))
+    shared = cells & set(others[SAME_CELL].itertuples(index=False, name=None))
+    difference, rounding = between_backends(plain), by_rounding(frame)
+    if not shared or shared == cells or math.isnan(difference):
         return ""
-    replicas = "no cell ran perturbed" if math.isnan(moved) else f"rounding moves it by {moved:.0e}"
+    moves = f"rounding moves it by {rounding:.0e}"
+    replicas = "no cell ran perturbed" if math.isnan(rounding) else moves
     names = ", ".join(others["backend"].unique())
     return (
-        f"{len(too)} of {len(cells)} cells ran on {names} too: the final ELBO of one is up to {apart:.0e} "
-        f"apart, relative; {replicas}"
+        f"{len(shared)} of {len(cells)} cells ran on {names} too: "
+        f"the final ELBO of one is up to {difference:.0e} apart, relative; {replicas}"
     )
 
 
 def _largest_spread(frame: pd.DataFrame, keys: list[str]) -> float:
     if frame.empty:
-        return NOTHING
+        return NO_VALUE
     elbo = frame.groupby(keys)["elbo"]
     several = elbo.count() > 1
     spread = (elbo.max() - elbo.min()) / elbo.agg(lambda values: values.abs().max())
     largest = spread[several].max()
-    return float(largest) if several.any() else NOTHING
+    return float(largest) if several.any() else NO_VALUE

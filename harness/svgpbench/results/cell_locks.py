@@ -21,30 +21,29 @@ class FileLocks:
     """Locks on single bytes of one empty file, one byte per name. The file is never removed.
 
     They hold between processes, and between machines on a shared disk. The kernel releases them when their
-    process ends, however it ends. A process must open a file once only: closing one handle releases the
-    locks of all others.
+    process ends, however it ends. A process must open the file only once: closing one handle releases the
+    locks of all handles.
     """
 
     def __init__(self, path: Path) -> None:
         """Open or create the file. Raises `UserError` if it cannot be written."""
-        self.missing = ""  # why the disk has no locks; empty if it has
+        self.missing = ""  # reason why the disk has no locks; empty if it has them
         self._guard = threading.Lock()
-        self._mine: set[str] = set()
+        self._locked_names: set[str] = set()
         try:
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         except OSError as error:
             raise UserError(f"cannot write {path}: {error.strerror}") from error
         try:
-            fcntl.lockf(
-                self._file, fcntl.LOCK_SH | fcntl.LOCK_NB, 1, 0
-            )  # byte 0 belongs to no name
+            # byte 0 belongs to no name
+            fcntl.lockf(self._file, fcntl.LOCK_SH | fcntl.LOCK_NB, 1, 0)
         except OSError as error:
             self.missing = os.strerror(error.errno or 0)
 
     def acquire(self, name: str) -> bool:
         """Lock a name. Return False if this or another process holds it."""
         with self._guard:
-            if name in self._mine:
+            if name in self._locked_names:
                 return False
             if not self.missing:
                 try:
@@ -53,13 +52,13 @@ class FileLocks:
                     if error.errno in HELD_ELSEWHERE:
                         return False
                     raise UserError(f"a lock failed: {error.strerror}") from error
-            self._mine.add(name)
+            self._locked_names.add(name)
             return True
 
     def release(self, name: str) -> None:
         """Release a name."""
         with self._guard:
-            self._mine.discard(name)
+            self._locked_names.discard(name)
             if not self.missing:
                 fcntl.lockf(self._file, fcntl.LOCK_UN, 1, _byte(name))
 

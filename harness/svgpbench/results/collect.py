@@ -51,7 +51,7 @@ def collect(
 
     Args:
         results: folder of records.
-        experiment: the experiment of the records, whose order they are returned in.
+        experiment: the experiment of the records. Its order is the order of the result.
         cells: the cells that were to run.
         backends: names of backends to keep, with or without mode; None keeps all.
 
@@ -61,16 +61,16 @@ def collect(
     if results.is_file():
         raise UserError(f"{results} is a file; name a folder of records with --results")
     if cells is None:
-        found, notes = _current(*_readable(records_in(results, experiment.name)))
+        records, notes = _without_outdated(*_readable(records_in(results, experiment.name)))
         missing = 0
     else:
         identities = [identify(cell) for cell in cells]
-        found, notes = _readable(records_of(results, identities))
-        found = _relabelled(found, identities)
-        missing = len(cells) - len(found)
+        records, notes = _readable(records_of(results, identities))
+        records = _relabelled(records, identities)
+        missing = len(cells) - len(records)
         if missing:
             notes.append(f"{missing} of {len(cells)} cells have not run")
-    records = _of_backends(found, backends)
+    records = _select_backends(records, backends)
     if not records:
         raise UserError(
             f"no records of {experiment.name} in {results}; run it first with `svgpbench run`, "
@@ -99,7 +99,7 @@ def collected_in(results: Path) -> tuple[list[Collected], list[str]]:
         if name not in shipped_experiments() and not records_in(results, name).stored:
             continue  # a folder of something else
         try:
-            every.append(_of_name(results, name))
+            every.append(_collect_by_name(results, name))
         except UnreadableFileError:
             raise
         except UserError as error:
@@ -107,7 +107,7 @@ def collected_in(results: Path) -> tuple[list[Collected], list[str]]:
     return every, left_out
 
 
-def _of_name(results: Path, name: str) -> Collected:
+def _collect_by_name(results: Path, name: str) -> Collected:
     if name in shipped_experiments():
         return collect(results, load_experiment(name))
     records = [r for r in records_in(results, name).records if not outdated_reason(r)]
@@ -118,7 +118,7 @@ def _of_name(results: Path, name: str) -> Collected:
 
 
 def _relabelled(records: Iterable[Record], cells: Iterable[Identity]) -> list[Record]:
-    """Return records with the labels that their methods have today, which name no setting."""
+    """Return the records with the present labels of their methods. A label changes no result."""
     methods = {cell.cell_id: cell.config.method for cell in cells}
     return [
         record
@@ -134,40 +134,41 @@ def _relabelled(records: Iterable[Record], cells: Iterable[Identity]) -> list[Re
     ]
 
 
-def _readable(found: LoadedRecords) -> tuple[list[Record], list[str]]:
+def _readable(loaded: LoadedRecords) -> tuple[list[Record], list[str]]:
     """Return the records, and a note on each damaged file."""
     again = "left out, and `svgpbench run` makes it anew"
-    return found.records, [f"{again}: {line}" for line in found.damaged]
+    return loaded.records, [f"{again}: {line}" for line in loaded.damaged]
 
 
 def of_one_preset(records: list[Record], experiment: Experiment) -> tuple[list[Record], str]:
-    """Return all records if they fit together, else those of the preset with most, and a note on presets.
+    """Return the records that fit together in one table, and a note on presets.
 
-    Presets may differ in their settings, which no table mixes. Raises `UserError` if the records do not
-    fit together and one of them belongs to no preset.
+    These are all records if they fit together, else the records of the preset with most records. Presets
+    may differ in their settings, and no table mixes different settings. Raises `UserError` if the
+    records do not fit together and one of them belongs to no preset.
     """
     cells = {name: resolve(experiment, name) for name in experiment.presets}
-    data = {record.config.data.title for record in records}  # another set need not be at hand
+    data = {record.config.data.title for record in records}  # other data sets may not be installed
     ids = {
         name: {identify(cell).cell_id for cell in declared if cell.data.title in data}
         for name, declared in cells.items()
     }
-    here = {
-        name: [record for record in records if record.cell_id in wanted]
-        for name, wanted in ids.items()
+    by_preset = {
+        name: [record for record in records if record.cell_id in cell_ids]
+        for name, cell_ids in ids.items()
     }
     listed = ", ".join(
-        f"preset {name} {len(here[name])} of {len(cells[name])} cells"
+        f"preset {name} {len(by_preset[name])} of {len(cells[name])} cells"
         for name in cells
-        if here[name]
+        if by_preset[name]
     )
     try:
         refuse_mixture(records)
     except UserError:
         if any(record.cell_id not in set().union(*ids.values()) for record in records):
             raise
-        most = max(here, key=lambda name: len(here[name]))
-        return here[most], f"these are of preset {most}; records here: {listed}"
+        most = max(by_preset, key=lambda name: len(by_preset[name]))
+        return by_preset[most], f"these are of preset {most}; records here: {listed}"
     return records, f"all records here: {listed or 'of no preset'}"
 
 
@@ -177,9 +178,11 @@ def _order(experiment: Experiment) -> Callable[[Record], tuple[int | str, ...]]:
     def key(record: Record) -> tuple[int | str, ...]:
         config, split = record.config, record.config.split
         return (
-            *_place(experiment.data_names, config.data.title),
-            *_place(experiment.labels, config.method.title),
-            *_place([text.partition(":")[0] for text in experiment.backends], config.backend.name),
+            *_position(experiment.data_names, config.data.title),
+            *_position(experiment.labels, config.method.title),
+            *_position(
+                [text.partition(":")[0] for text in experiment.backends], config.backend.name
+            ),
             config.backend.title,
             *(split.seed, split.fold, config.seed),
         )
@@ -187,11 +190,13 @@ def _order(experiment: Experiment) -> Callable[[Record], tuple[int | str, ...]]:
     return key
 
 
-def _place(names: Sequence[str], name: str) -> tuple[int, str]:
+def _position(names: Sequence[str], name: str) -> tuple[int, str]:
     return (names.index(name) if name in names else len(names), name)
 
 
-def _current(records: Iterable[Record], notes: list[str]) -> tuple[list[Record], list[str]]:
+def _without_outdated(
+    records: Iterable[Record], notes: list[str]
+) -> tuple[list[Record], list[str]]:
     """Return the records that are not outdated, and a note for each reason of the others."""
     reasons: Counter[str] = Counter()
     current: list[Record] = []
@@ -203,13 +208,13 @@ def _current(records: Iterable[Record], notes: list[str]) -> tuple[list[Record],
     return current, notes + [f"{count} records left out: {why}" for why, count in reasons.items()]
 
 
-def _of_backends(records: list[Record], names: Sequence[str] | None) -> list[Record]:
+def _select_backends(records: list[Record], names: Sequence[str] | None) -> list[Record]:
     if not names or not records:
         return records
-    known = {name for record in records for name in _names(record)}
+    available = {name for record in records for name in _names(record)}
     for name in names:
-        if name not in known:
-            raise unknown("backend in these records", name, known)
+        if name not in available:
+            raise unknown("backend in these records", name, available)
     return [record for record in records if _names(record) & set(names)]
 
 
@@ -224,21 +229,23 @@ def refuse_mixture(records: Sequence[Record]) -> list[dict[str, Any]]:
     Raises `UserError` if records of one data set and one method differ in their settings.
     """
     first: dict[tuple[str, str], dict[str, Any]] = {}
-    settings = [dict(_settings(record)) for record in records]
-    for record, ours in zip(records, settings, strict=True):
+    settings = [dict(_row_settings(record)) for record in records]
+    for record, current in zip(records, settings, strict=True):
         row = (record.config.data.title, record.config.method.title)
-        theirs = first.setdefault(row, ours)
-        if ours == theirs:
+        earlier = first.setdefault(row, current)
+        if current == earlier:
             continue
-        key = min(key for key in ours.keys() | theirs.keys() if ours.get(key) != theirs.get(key))
+        key = min(
+            key for key in current.keys() | earlier.keys() if current.get(key) != earlier.get(key)
+        )
         raise UserError(
-            f"records of {row[0]}, {row[1]} differ in {key} ({theirs.get(key)} and "
-            f"{ours.get(key)}); choose one with --preset, or another --results folder"
+            f"records of {row[0]}, {row[1]} differ in {key} ({earlier.get(key)} and "
+            f"{current.get(key)}); choose one with --preset, or another --results folder"
         )
     return settings
 
 
-def _settings(record: Record) -> Iterator[tuple[str, Any]]:
+def _row_settings(record: Record) -> Iterator[tuple[str, Any]]:
     """Yield each setting that must agree within a row of a table, by dotted key."""
     config = record.config.model_dump(mode="json", exclude=REPLICATED)
     config["split"].pop("fold")
@@ -265,7 +272,7 @@ def _flat(values: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]
 def _differences_between_rows(
     records: Sequence[Record], flat: Sequence[Mapping[str, Any]]
 ) -> Iterator[str]:
-    """Yield a note for each setting in which rows differ, which a reader who compares rows must know."""
+    """Yield a note for each setting in which rows differ, for readers who compare rows."""
     for shared in SHARED:
         for key in sorted(key for key in flat[0] if key == shared or key.startswith(f"{shared}.")):
             values: dict[Any, set[str]] = {}
@@ -273,22 +280,22 @@ def _differences_between_rows(
                 row = f"{record.config.data.title}, {record.config.method.title}"
                 values.setdefault(settings.get(key), set()).add(row)
             if len(values) > 1:
-                listed = "; ".join(f"{value}: {_few(rows)}" for value, rows in values.items())
+                listed = "; ".join(f"{value}: {_first_two(rows)}" for value, rows in values.items())
                 yield f"rows differ in {key} ({listed})"
 
 
 def several_versions(records: Sequence[Record]) -> Iterator[str]:
     """Yield a note for each package that the records were made with in several versions."""
-    found: dict[str, set[str]] = {}
+    versions_of: dict[str, set[str]] = {}
     for record in records:
         if record.environment is not None:
             for package, version in record.environment.versions.items():
-                found.setdefault(package, set()).add(version)
-    for package, versions in found.items():
+                versions_of.setdefault(package, set()).add(version)
+    for package, versions in versions_of.items():
         if len(versions) > 1:
             yield f"records were made with {package} {' and '.join(sorted(versions))}"
 
 
-def _few(rows: set[str]) -> str:
+def _first_two(rows: set[str]) -> str:
     shown = sorted(rows)
     return " / ".join(shown[:2]) + (f" and {len(shown) - 2} more" if len(shown) > 2 else "")

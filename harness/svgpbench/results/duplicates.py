@@ -22,38 +22,42 @@ class LocatedRecord(NamedTuple):
 def deduplicate(stored: Iterable[LocatedRecord], newest: bool = False) -> list[LocatedRecord]:
     """Return one record per cell, in the order of their first records.
 
-    A final record is preferred to one that is not. Otherwise the one that started last is taken.
+    A final record is preferred. Otherwise the record that started last is taken.
 
     Raises `UserError` if two final records of a cell hold different numbers, unless `newest` is set.
     """
-    chosen: dict[str, LocatedRecord] = {}
-    for one in stored:
-        other = chosen.get(one.record.cell_id)
-        chosen[one.record.cell_id] = one if other is None else _of_two(other, one, newest)
-    return list(chosen.values())
-
-
-def _of_two(one: LocatedRecord, other: LocatedRecord, newest: bool) -> LocatedRecord:
-    if is_final(one.record) != is_final(other.record):
-        return one if is_final(one.record) else other
-    if is_final(one.record) and not newest and _numbers(one.record) != _numbers(other.record):
-        raise UserError(
-            f"{one.path} and {other.path} are of one cell and hold different numbers "
-            f"({_how(one.record, other.record)}); remove one, or take the newer with --keep newest"
+    by_cell: dict[str, LocatedRecord] = {}
+    for located in stored:
+        earlier = by_cell.get(located.record.cell_id)
+        by_cell[located.record.cell_id] = (
+            located if earlier is None else _preferred(earlier, located, newest)
         )
-    return max(one, other, key=lambda stored: stored.record.started)
+    return list(by_cell.values())
+
+
+def _preferred(first: LocatedRecord, second: LocatedRecord, newest: bool) -> LocatedRecord:
+    """Return the preferred one of two records of a cell, by the rules of `deduplicate`."""
+    if is_final(first.record) != is_final(second.record):
+        return first if is_final(first.record) else second
+    if is_final(first.record) and not newest and _numbers(first.record) != _numbers(second.record):
+        raise UserError(
+            f"{first.path} and {second.path} are of one cell and hold different numbers "
+            f"({_describe_difference(first.record, second.record)}); "
+            "remove one, or take the newer with --keep newest"
+        )
+    return max(first, second, key=lambda located: located.record.started)
 
 
 def _numbers(record: Record) -> tuple[Any, ...]:
-    """Return all results of a record that the cell determines: everything but times."""
+    """Return the results of a record that its cell determines, which are all but times."""
     metrics = {name: value for name, value in record.metrics.items() if name != "seconds"}
     return record.status, record.data, record.trace_without_times(), metrics
 
 
-def _how(one: Record, other: Record) -> str:
-    if one.status != other.status:
-        return f"{one.status} and {other.status}"
-    apart = difference(one, other)
+def _describe_difference(first: Record, second: Record) -> str:
+    if first.status != second.status:
+        return f"{first.status} and {second.status}"
+    apart = difference(first, second)
     if 0.0 < apart < math.inf:
         return f"a column of the trace is up to {apart:.0e} apart"
     return "what they record is not the same"

@@ -67,8 +67,8 @@ def averaged_over_outputs(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]
             row |= {"status": "skipped", "message": "outputs are missing"}
         good = row["status"] == "ok"
         for name, metric in METRICS.items():
-            whole = good and (metric.over_outputs or outputs[table] == 1)
-            row[name] = cells[name].mean(skipna=False) if whole else float("nan")
+            has_mean = good and (metric.over_outputs or outputs[table] == 1)
+            row[name] = cells[name].mean(skipna=False) if has_mean else float("nan")
         rows.append(row)
     notes = [
         f"{table}: mean over its {count} outputs" for table, count in outputs.items() if count > 1
@@ -103,14 +103,14 @@ def count_by(frame: pd.DataFrame, *columns: str) -> Counter[tuple[str, ...]]:
 
 
 def reference_backend(frame: pd.DataFrame) -> str:
-    """Return the reference backend: the one with most `ok` cells, among those of float64 if any.
+    """Return the reference backend, which has most `ok` cells; only float64 counts if a backend has it.
 
     Raises `UserError` if all records are of perturbed replicas.
     """
     plain = frame[frame["perturbation"] == 0]
     if plain.empty:
         raise UserError("these records are all of perturbed replicas: run the cells themselves too")
-    order = {name: at for at, name in enumerate(plain["backend"].unique())}
+    order = {name: position for position, name in enumerate(plain["backend"].unique())}
     double = plain[plain["dtype"] == "float64"]
     good = (double if len(double) else plain)["backend"]
     counts = good[plain["status"] == "ok"].value_counts()

@@ -17,7 +17,7 @@ from svgpbench.results.store import check_writable, records_below, records_in
 
 @dataclass(frozen=True)
 class Merged:
-    """Counts of the records that a merge added and that were there before, and its warnings."""
+    """Number of records that a merge added, number that existed before, and warnings."""
 
     added: int
     there: int  # before the merge
@@ -27,11 +27,11 @@ class Merged:
 def merge(folders: Sequence[Path], results: Path, newest: bool = False) -> Merged:
     """Merge the records below some folders into `results`, one Parquet file per experiment.
 
-    Working records of `results` go into the file too, and stay. All records are read, and conflicts refused,
-    before a file is written. A damaged working record is renamed if a good one takes its place.
+    Working records of `results` are copied into the Parquet file too. All records are read, and conflicts
+    refused, before a file is written. A damaged working record is renamed if a good one replaces it.
 
-    Raises `UserError` as `records_below` and `deduplicate` do, for a folder that cannot be written, and if
-    another process merges into it.
+    Raises `UserError` as `records_below` and `deduplicate` do, and if the folder cannot be written or another
+    process merges into it.
     """
     with exclusive_lock(results):
         return _merge(folders, results, newest)
@@ -39,9 +39,10 @@ def merge(folders: Sequence[Path], results: Path, newest: bool = False) -> Merge
 
 @contextmanager
 def exclusive_lock(results: Path) -> Iterator[None]:
-    """Lock a folder against other merges, and remove unfinished files of killed ones.
+    """Lock a folder against other merges, and remove unfinished files of merges that were killed.
 
-    Two merges at a time would each leave out what the other adds. Raises `UserError` if one is running.
+    Of two merges at the same time, each would lose the records of the other. Raises `UserError` if another
+    merge is running.
     """
     if not results.is_dir():
         yield
@@ -58,21 +59,23 @@ def exclusive_lock(results: Path) -> Iterator[None]:
 
 
 def _merge(folders: Sequence[Path], results: Path, newest: bool) -> Merged:
-    found, here = records_below(folders), records_in(results)
-    there = {(one.path, one.record.cell_id) for one in here.stored}
-    chosen = deduplicate([*here.stored, *found.stored], newest)
-    added = [one for one in chosen if (one.path, one.record.cell_id) not in there]
+    incoming, existing = records_below(folders), records_in(results)
+    existing_ids = {(located.path, located.record.cell_id) for located in existing.stored}
+    merged = deduplicate([*existing.stored, *incoming.stored], newest)
+    added = [
+        located for located in merged if (located.path, located.record.cell_id) not in existing_ids
+    ]
     check_writable(results)
     experiments: dict[str, list[LocatedRecord]] = {}
-    for one in chosen:
-        experiments.setdefault(one.record.config.experiment, []).append(one)
+    for located in merged:
+        experiments.setdefault(located.record.config.experiment, []).append(located)
     for name, stored in experiments.items():
-        if any(one.path != parquet_path(results, name) for one in stored):
-            write_parquet_records(results, [one.record for one in stored])
-    working = {one.path for one in here.stored}
-    for one in added:
-        path = record_path(results, one.record.config, one.record.cell_id)
+        if any(located.path != parquet_path(results, name) for located in stored):
+            write_parquet_records(results, [located.record for located in stored])
+    working = {located.path for located in existing.stored}
+    for located in added:
+        path = record_path(results, located.record.config, located.record.cell_id)
         if path.exists() and path not in working:
             set_aside(path)
-    lines = [f"left out: {line}" for line in (*here.damaged, *found.damaged)]
-    return Merged(len(added), len(chosen) - len(added), tuple(lines))
+    lines = [f"left out: {line}" for line in (*existing.damaged, *incoming.damaged)]
+    return Merged(len(added), len(merged) - len(added), tuple(lines))

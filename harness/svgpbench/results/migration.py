@@ -1,8 +1,8 @@
 """Migration of records from schema 1 to schema 2, with complete configurations and new ids.
 
-No number changes. Schema 1 stored the text of an experiment file, from which ids do not follow. Every
-method had version 1 at that time. Replicas of schema 1 perturbed the targets, those of schema 2 perturb
-the inputs. A replica of schema 1 therefore belongs to no cell and must be run again.
+No number changes. Schema 1 stored the text of an experiment file, which does not determine ids. Every
+method had version 1 at that time. Replicas of schema 1 perturbed the targets; schema 2 perturbs the
+inputs. A replica of schema 1 therefore belongs to no cell and must be run again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ OLD_SCHEMA, OLD_VERSION = 1, 1
 
 @dataclass(frozen=True)
 class Migrated:
-    """Counts of the records that a migration rewrote or left alone, and the replicas that it removed."""
+    """Numbers of records that a migration rewrote and left alone, and the replicas that it removed."""
 
     rewritten: int
     current: int  # already of schema 2
@@ -62,15 +62,17 @@ def migrated(raw: dict[str, Any]) -> Record:
     """Return the record of schema 2 with the content of a record of schema 1."""
     declared = raw["config"]
     likelihood = load(LIKELIHOODS, declared["likelihood"]["name"])
-    # schema 1 wrote the keys of all likelihoods; keep those of this one
+    # schema 1 wrote the keys of all likelihoods
     keys = {"name", *option_names(likelihood)}
-    kept = {key: value for key, value in declared["likelihood"].items() if key in keys}
-    config = CellConfig.model_validate(declared | {"likelihood": kept})
-    whole = completed(config, load_data(config.data))
+    likelihood_options = {
+        key: value for key, value in declared["likelihood"].items() if key in keys
+    }
+    config = CellConfig.model_validate(declared | {"likelihood": likelihood_options})
+    complete = completed(config, load_data(config.data))
     changed = {
         "schema_version": SCHEMA_VERSION,
-        "cell_id": cell_id(whole, raw["data"]["fingerprint"], OLD_VERSION),
+        "cell_id": cell_id(complete, raw["data"]["fingerprint"], OLD_VERSION),
         "method_version": OLD_VERSION,
-        "config": whole,
+        "config": complete,
     }
     return Record.model_validate(raw | changed)

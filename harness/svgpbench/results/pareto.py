@@ -57,11 +57,9 @@ class Point:
         """The place and the rivals, such as `front` or `dominated: A, B`. At most two rivals are named."""
         names = ", ".join(effect.of for effect in self.by[:MOST_NAMES])
         more = len(self.by) - MOST_NAMES
-        return (
-            f"{self.place}: {names}{f' and {more} more' if more > 0 else ''}"
-            if names
-            else self.place
-        )
+        if not names:
+            return self.place
+        return f"{self.place}: {names}{f' and {more} more' if more > 0 else ''}"
 
 
 def known_score(name: str) -> str:
@@ -98,19 +96,23 @@ def points(frame: pd.DataFrame, costs: pd.DataFrame, score: str, cost: Cost) -> 
         score: a metric with a region of practical equivalence.
         cost: the column of `costs`.
     """
-    found: list[Point] = []
-    for data, cells in frame.groupby("data", sort=False):
-        found += _on(str(data), cells, costs[cost], score)
-    return found
+    return [
+        point
+        for data, cells in frame.groupby("data", sort=False)
+        for point in _points_of_data_set(str(data), cells, costs[cost], score)
+    ]
 
 
-def _on(data: str, cells: pd.DataFrame, costs: pd.Series[float], score: str) -> Iterator[Point]:
+def _points_of_data_set(
+    data: str, cells: pd.DataFrame, costs: pd.Series[float], score: str
+) -> Iterator[Point]:
     plain = cells[cells["perturbation"] == 0]
     good = plain[plain["status"] == "ok"]
     methods = [str(name) for name in plain["method"].unique()]
     pairs = OneDataSet(data, cells, score)
     spent = {
-        str(name): float(costs[list(of["cell_id"])].median()) for name, of in good.groupby("method")
+        str(name): float(costs[list(rows["cell_id"])].median())
+        for name, rows in good.groupby("method")
     }
     for name in methods:
         mean, error = mean_and_error(good[good["method"] == name], score)
@@ -120,27 +122,27 @@ def _on(data: str, cells: pd.DataFrame, costs: pd.Series[float], score: str) -> 
             yield Point(data, name, mean, error, price, place)
             continue
         rivals = [
-            other
-            for other in methods
-            if other != name and spent.get(other, math.inf) <= ALIKE * price
+            rival
+            for rival in methods
+            if rival != name and spent.get(rival, math.inf) <= ALIKE * price
         ]
-        yield Point(data, name, mean, error, price, *_stands(pairs, name, rivals, spent))
+        yield Point(data, name, mean, error, price, *_place_on_front(pairs, name, rivals, spent))
 
 
-def _stands(
+def _place_on_front(
     pairs: OneDataSet, name: str, rivals: Sequence[str], spent: dict[str, float]
 ) -> tuple[Place, tuple[Effect, ...]]:
-    """Return the place of a method, and the effects of the rivals that determine it."""
-    over: list[Effect] = []
-    unsettled: list[Effect] = []
+    """Return the place of a method on the front, and the effects of the rivals that determine it."""
+    dominating: list[Effect] = []
+    undecided: list[Effect] = []
     for rival in rivals:
         effect = pairs.effect(rival, name)
         named = Effect(rival, effect.outcome, effect.value, effect.low, effect.high, effect.note)
         cheaper = ALIKE * spent[rival] < spent[name]
         if effect.outcome == Outcome.better or (effect.outcome == Outcome.equal and cheaper):
-            over.append(named)
+            dominating.append(named)
         elif effect.outcome == Outcome.undecided:
-            unsettled.append(named)
-    if over:
-        return "dominated", tuple(over)
-    return ("open", tuple(unsettled)) if unsettled else ("front", ())
+            undecided.append(named)
+    if dominating:
+        return "dominated", tuple(dominating)
+    return ("open", tuple(undecided)) if undecided else ("front", ())

@@ -68,7 +68,7 @@ class Lists(NamedTuple):
     present: npt.NDArray[np.bool_]
     ends: list[int]
 
-    def at(self, row: int) -> list[Number]:
+    def values_of_row(self, row: int) -> list[Number]:
         """Return the list of a row."""
         part = slice(self.ends[row - 1] if row else 0, self.ends[row])
         values: list[Number] = self.numbers[part].tolist()
@@ -82,7 +82,7 @@ class Lists(NamedTuple):
 
 @dataclass(frozen=True)
 class ParquetRecords:
-    """The columns of an experiment's file, from which records are built one by one."""
+    """The columns of an experiment's file, from which single records are built."""
 
     path: Path
     plain: dict[str, list[Any]]
@@ -106,7 +106,7 @@ class ParquetRecords:
 
     def _record(self, row: int) -> Record:
         content = {name: self.plain[name][row] for name in (*PLAIN, *AS_JSON, *WHICH)}
-        order, other = (json.loads(content.pop(name)) for name in WHICH)
+        order, inexact_values = (json.loads(content.pop(name)) for name in WHICH)
         content |= {
             "started": datetime.fromisoformat(content["started"]),
             "config": CellConfig.model_validate_json(content["config"]),
@@ -116,7 +116,7 @@ class ParquetRecords:
             "timing": json.loads(content["timing"]),
         }
         for part, prefix in PREFIX.items():
-            inexact = other.get(part, {})
+            inexact = inexact_values.get(part, {})
             content[part] = {
                 name: inexact[name] if name in inexact else self._value(f"{prefix}{name}", row)
                 for name in order[part]
@@ -126,14 +126,14 @@ class ParquetRecords:
 
     def _value(self, column: str, row: int) -> Number | list[Number]:
         if column in self.lists:
-            return self.lists[column].at(row)
+            return self.lists[column].values_of_row(row)
         value: Number = self.plain[column][row]
         return value
 
 
 @functools.lru_cache
 def _environment(text: str) -> Environment | None:
-    """Return the environment of its JSON. It is cached, since many records share one."""
+    """Return the environment from its JSON. It is cached, because many records share one."""
     return None if text == "null" else Environment.model_validate_json(text)
 
 
@@ -175,12 +175,12 @@ def _table(contents: Sequence[dict[str, Any]]) -> pa.Table:
     for part, prefix in PREFIX.items():
         for name in dict.fromkeys(name for content in contents for name in content[part]):
             values = [content[part].get(name) for content in contents]
-            whole = all(_is_whole(x) for x in _numbers(values) if x is not None)
-            kind = int if whole and any(x is not None for x in _numbers(values)) else float
-            exact = [value if _is_exactly(value, kind) else None for value in values]
-            for other, value, kept in zip(others, values, exact, strict=True):
-                if kept != value:
-                    other.setdefault(part, {})[name] = value
+            all_int64 = all(_is_int64(x) for x in _numbers(values) if x is not None)
+            kind = int if all_int64 and any(x is not None for x in _numbers(values)) else float
+            exact = [value if _is_exact(value, kind) else None for value in values]
+            for inexact, value, exact_value in zip(others, values, exact, strict=True):
+                if exact_value != value:
+                    inexact.setdefault(part, {})[name] = value
             type_ = pa.int64() if kind is int else pa.float64()
             columns[f"{prefix}{name}"] = pa.array(
                 exact, pa.list_(type_) if part == "trace" else type_
@@ -198,11 +198,11 @@ def _numbers(values: Iterable[Any]) -> Iterable[Any]:
     return itertools.chain.from_iterable(x if isinstance(x, list) else (x,) for x in values)
 
 
-def _is_whole(value: Number) -> bool:
+def _is_int64(value: Number) -> bool:
     return type(value) is int and -(2**63) <= value < 2**63
 
 
-def _is_exactly(value: Any, kind: type) -> bool:
+def _is_exact(value: Any, kind: type) -> bool:
     """Return True if a column of this type represents the value, or all values of a list, bit for bit."""
     return all(x is None or type(x) is kind for x in _numbers([value]))
 
@@ -270,14 +270,14 @@ def _read(path: Path, changed: int, size: int) -> ParquetRecords:
         about = json.loads(table.schema.metadata[MARK])
         schema, experiment, digest = (about[key] for key in ABOUT)
         plain, lists = _columns(table)
-        whole = digest == _digest(plain, lists)
+        unchanged = digest == _digest(plain, lists)
         types = {field.name: field.type for field in table.schema}
         fits = all(types.get(name) == type_ for name, type_ in COLUMNS.items())
     except UnreadableFileError:
         raise
     except (pa.ArrowException, OSError, ValueError, LookupError, TypeError) as error:
         raise _damaged(path, error) from error  # a changed byte may cause any of these
-    if not whole:
+    if not unchanged:
         raise _damaged(path, "its digest is not that of its values")
     if not fits:
         raise _damaged(path, "its columns are not those of records")
@@ -292,7 +292,7 @@ def _read(path: Path, changed: int, size: int) -> ParquetRecords:
 
 
 def _damaged(path: Path, why: object) -> UnreadableFileError:
-    said = str(why).partition("\n")[0]
+    first_line = str(why).partition("\n")[0]
     return UnreadableFileError(
-        f"{path} is damaged: {said}; take another copy, or collect its records again"
+        f"{path} is damaged: {first_line}; take another copy, or collect its records again"
     )

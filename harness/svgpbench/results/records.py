@@ -1,9 +1,9 @@
 """Records of cells and their working files in JSON.
 
-A record has the complete configuration of its cell, the environment, the status and the measurements. Its
-cell can be run again from the record alone. The working file is
+A record holds the complete configuration of its cell, the environment, the status and the measurements.
+Its cell can be run again from the record alone. The working file is
 `<folder>/<experiment>/<backend>/<cell id>.json`. It is written whole or not at all, with a checksum of its
-content. Numbers keep all their digits, and NaN and infinities are stored as null.
+content. Numbers keep all their digits. NaN and infinities are stored as null.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ to a defect that has been repaired (`error`). Their cells are run again."""
 
 
 class DamagedRecordError(UserError):
-    """A file that is no whole record: it was cut off, was changed, or is something else."""
+    """A file that is not a complete record: it was cut off, was changed, or is something else."""
 
 
 class UnreadableFileError(UserError):
@@ -154,12 +154,12 @@ def read_record(path: Path) -> Record:
 
 
 def read_content(path: Path) -> dict[str, Any]:
-    """Return the JSON object of a record of any schema, without checking it further.
+    """Return the JSON object of a record of any schema, without further checks.
 
-    Raises `UserError` if it cannot be read, and `DamagedRecordError` if it is no such object.
+    Raises `UserError` if the file cannot be read, and `DamagedRecordError` if it holds no such object.
     """
     try:
-        raw = json.loads(path.read_bytes(), parse_constant=_no_constant)
+        raw = json.loads(path.read_bytes(), parse_constant=_refuse_constant)
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}") from error
     except (ValueError, RecursionError) as error:  # not JSON, or not UTF-8
@@ -169,7 +169,7 @@ def read_content(path: Path) -> dict[str, Any]:
     return raw
 
 
-def _no_constant(name: str) -> Any:
+def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not a number of JSON")
 
 
@@ -185,14 +185,14 @@ def set_aside(path: Path) -> Path:
 
 
 def is_record_name(name: str) -> bool:
-    """Return True if a file name is that of a working record. Other files may be in the same folder."""
+    """Return True if a file name is that of a working record. Its folder may contain other files."""
     return re.fullmatch(r"[0-9a-f]{16}\.json", name) is not None
 
 
 def record_files(folder: Path, experiment: str = "*") -> list[Path]:
     """Return the sorted working files of an experiment, or of all experiments."""
-    found = folder.glob(f"{experiment}/*/*.json")
-    return sorted(path for path in found if is_record_name(path.name))
+    paths = folder.glob(f"{experiment}/*/*.json")
+    return sorted(path for path in paths if is_record_name(path.name))
 
 
 def is_final(record: Record) -> bool:

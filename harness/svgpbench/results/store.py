@@ -1,7 +1,7 @@
 """The store of records: a JSON file per working record, a Parquet file per experiment.
 
-Readers need not know which file has a record. If a cell has a record in both, the final one is taken. Of two
-final ones, the one that started later is taken, so that a run with `--force` replaces the older record.
+Readers need not know which file has a record. If a cell has a record in both, the final record is taken. Of
+two final records, the one that started later is taken, so that a run with `--force` replaces the older one.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class LoadedRecords:
     @property
     def records(self) -> list[Record]:
         """The records without their files."""
-        return [one.record for one in self.stored]
+        return [located.record for located in self.stored]
 
 
 def experiments(folder: Path) -> list[str]:
@@ -54,8 +54,8 @@ def records_in(folder: Path, experiment: str | None = None) -> LoadedRecords:
     damaged: list[str] = []
     for name in experiments(folder) if experiment is None else [experiment]:
         working = _read_working(record_files(folder, name))
-        both = [*_parquet_records(folder, name), *working.stored]
-        stored += sorted(deduplicate(both, newest=True), key=_place)
+        candidates = [*_parquet_records(folder, name), *working.stored]
+        stored += sorted(deduplicate(candidates, newest=True), key=_backend_and_id)
         damaged += working.damaged
     return LoadedRecords(tuple(stored), tuple(damaged))
 
@@ -67,8 +67,8 @@ def records_of(folder: Path, cells: Sequence[Identity]) -> LoadedRecords:
     for cell in cells:
         path = record_path(folder, cell.config, cell.cell_id)
         working = _read_working([path] if path.exists() else [])
-        kept = _parquet_record(folder, cell.config.experiment, cell.cell_id)
-        stored += deduplicate([*kept, *working.stored], newest=True)
+        collected = _parquet_records(folder, cell.config.experiment, cell.cell_id)
+        stored += deduplicate([*collected, *working.stored], newest=True)
         damaged += working.damaged
     return LoadedRecords(tuple(stored), tuple(damaged))
 
@@ -80,18 +80,22 @@ def record_of(folder: Path, config: CellConfig, cell_id: str) -> Record | None:
     """
     path = record_path(folder, config, cell_id)
     working = [LocatedRecord(path, read_record(path))] if path.exists() else []
-    both = [*_parquet_record(folder, config.experiment, cell_id), *working]
-    return deduplicate(both, newest=True)[0].record if both else None
+    candidates = [*_parquet_records(folder, config.experiment, cell_id), *working]
+    return deduplicate(candidates, newest=True)[0].record if candidates else None
 
 
 def record_by_id(folder: Path, cell_id: str) -> Record | None:
     """Return the record of a cell id in any experiment, or None. Raises as `record_of`."""
-    both = [one for name in experiments(folder) for one in _parquet_record(folder, name, cell_id)]
-    both += [
+    candidates = [
+        located
+        for name in experiments(folder)
+        for located in _parquet_records(folder, name, cell_id)
+    ]
+    candidates += [
         LocatedRecord(path, read_record(path))
         for path in sorted(folder.glob(f"*/*/{cell_id}.json"))
     ]
-    return deduplicate(both, newest=True)[0].record if both else None
+    return deduplicate(candidates, newest=True)[0].record if candidates else None
 
 
 def records_below(folders: Sequence[Path]) -> LoadedRecords:
@@ -103,16 +107,18 @@ def records_below(folders: Sequence[Path]) -> LoadedRecords:
     for folder in folders:
         if not folder.is_dir():
             raise UserError(f"{folder}: there is no such folder")
-    files = _once(path for each in folders for path in sorted(each.rglob("*/*/*.json")))
-    tables = _once(path for each in folders for path in sorted(each.rglob("*.parquet")))
+    files = _once(path for folder in folders for path in sorted(folder.rglob("*/*/*.json")))
+    tables = _once(path for folder in folders for path in sorted(folder.rglob("*.parquet")))
     working = _read_working(path for path in files if is_record_name(path.name))
-    kept = [
-        one for path in _parquet_files(tables) for one in _parquet_records(path.parent, path.stem)
+    collected = [
+        located
+        for path in _parquet_files(tables)
+        for located in _parquet_records(path.parent, path.stem)
     ]
-    if not kept and not working.stored:
+    if not collected and not working.stored:
         where = ", ".join(map(str, folders))
         raise UserError("; ".join([f"no records below {where}", *working.damaged[:1]]))
-    return LoadedRecords((*kept, *working.stored), working.damaged)
+    return LoadedRecords((*collected, *working.stored), working.damaged)
 
 
 def _once(paths: Iterable[Path]) -> Iterable[Path]:
@@ -132,41 +138,36 @@ def _read_working(paths: Iterable[Path]) -> LoadedRecords:
 
 
 def _parquet_files(paths: Iterable[Path]) -> Iterator[Path]:
-    """Return the Parquet files that hold records; other tables may lie beside them."""
+    """Yield the Parquet files that hold records. Their folder may contain other tables."""
     for path in paths:
-        from svgpbench.results.parquet_file import (
-            is_parquet_records,  # importing PyArrow takes long
-        )
+        # importing PyArrow takes long
+        from svgpbench.results.parquet_file import is_parquet_records
 
         if is_parquet_records(path):
             yield path
 
 
-def _parquet_records(folder: Path, experiment: str) -> list[LocatedRecord]:
+def _parquet_records(
+    folder: Path, experiment: str, cell_id: str | None = None
+) -> list[LocatedRecord]:
+    """Return the records of an experiment's Parquet file, or only the record of one cell if it is there."""
     path = parquet_path(folder, experiment)
     if not path.exists():
         return []
     from svgpbench.results.parquet_file import read_parquet_records
 
-    return [LocatedRecord(path, record) for record in read_parquet_records(path).records()]
+    file = read_parquet_records(path)
+    if cell_id is None:
+        return [LocatedRecord(path, record) for record in file.records()]
+    return [LocatedRecord(path, file.record(cell_id))] if cell_id in file.rows else []
 
 
-def _parquet_record(folder: Path, experiment: str, cell_id: str) -> list[LocatedRecord]:
-    path = parquet_path(folder, experiment)
-    if not path.exists():
-        return []
-    from svgpbench.results.parquet_file import read_parquet_records
-
-    kept = read_parquet_records(path)
-    return [LocatedRecord(path, kept.record(cell_id))] if cell_id in kept.rows else []
-
-
-def _place(one: LocatedRecord) -> tuple[str, str]:
-    return one.record.config.backend.name, one.record.cell_id
+def _backend_and_id(located: LocatedRecord) -> tuple[str, str]:
+    return located.record.config.backend.name, located.record.cell_id
 
 
 def check_writable(results: Path) -> None:
-    """Create the folder of records. Raises `UserError` if it cannot be written, before hours of computing."""
+    """Create the folder of records. Raises `UserError` before hours of computing if it cannot be written."""
     try:
         results.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -38,7 +38,7 @@ class Column(NamedTuple):
     name: str
     type: Type
     unit: str
-    says: str
+    meaning: str
 
 
 CELL = (
@@ -90,10 +90,10 @@ OF_A_POINT = (
 
 def cells_table(stored: Sequence[LocatedRecord]) -> pd.DataFrame:
     """Return one row per cell. Numbers of a record that are not in `METRICS` are the last columns."""
-    frame = final_frame([one.record for one in stored]).drop(columns="unrecorded")
-    facts = pd.DataFrame([_facts(one) for one in stored], index=frame.index)
-    others = [_others(one.record) for one in stored]
-    more = pd.DataFrame(others, index=frame.index).astype(float)
+    frame = final_frame([located.record for located in stored]).drop(columns="unrecorded")
+    facts = pd.DataFrame([_facts(located) for located in stored], index=frame.index)
+    undeclared = [_undeclared_metrics(located.record) for located in stored]
+    more = pd.DataFrame(undeclared, index=frame.index).astype(float)
     return _typed(pd.concat([frame, facts, more], axis=1), (*CELL, *OF_A_CELL))
 
 
@@ -102,15 +102,15 @@ def traces_table(stored: Sequence[LocatedRecord]) -> pd.DataFrame:
 
     Raises `UserError` if no cell has a trace.
     """
-    frame = trace_frame([one.record for one in stored])
+    frame = trace_frame([located.record for located in stored])
     if frame.empty:
         raise UserError("no cell of these records has a trace")
-    facts = pd.DataFrame([_standing(one.record) for one in stored])
-    facts.index = pd.Index([one.record.cell_id for one in stored])
-    whole = frame.join(facts, on="cell_id")
+    facts = pd.DataFrame([_experiment_and_standing(located.record) for located in stored])
+    facts.index = pd.Index([located.record.cell_id for located in stored])
+    joined = frame.join(facts, on="cell_id")
     declared = (*CELL, *OF_A_POINT)
     repeated = {"iterations", "n_train", "n_test", "dimensions"}  # these are in the table of cells
-    return _typed(whole.drop(columns=list(repeated)), declared)
+    return _typed(joined.drop(columns=list(repeated)), declared)
 
 
 def _typed(frame: pd.DataFrame, declared: Sequence[Column]) -> pd.DataFrame:
@@ -120,7 +120,7 @@ def _typed(frame: pd.DataFrame, declared: Sequence[Column]) -> pd.DataFrame:
     return frame[[*types, *others]].astype(types | dict.fromkeys(others, "float64"))
 
 
-def _standing(record: Record) -> dict[str, Any]:
+def _experiment_and_standing(record: Record) -> dict[str, Any]:
     return {"experiment": record.config.experiment, "standing": standing(record)}
 
 
@@ -139,18 +139,18 @@ def standing(record: Record) -> str:
 def _facts(stored: LocatedRecord) -> dict[str, Any]:
     """Return the values of a record that `final_frame` lacks."""
     record = stored.record
-    place = record.environment
-    return _standing(record) | {
+    environment = record.environment
+    return _experiment_and_standing(record) | {
         "method_name": record.config.method.name,
         "method_version": record.method_version,
         "wall_s": record.wall_s,
         "peak_memory_bytes": record.peak_memory_bytes,
         "started": record.started,
-        "python": place and place.python,
-        "versions": place and json.dumps(place.versions),
-        "cpu": place and place.cpu,
-        "commit": place and place.commit,
-        "dirty": place and place.dirty,
+        "python": environment and environment.python,
+        "versions": environment and json.dumps(environment.versions),
+        "cpu": environment and environment.cpu,
+        "commit": environment and environment.commit,
+        "dirty": environment and environment.dirty,
         "fingerprint": record.data.get("fingerprint"),
         "split_hash": record.data.get("split_hash"),
         "config": record.config.model_dump_json(),
@@ -158,7 +158,7 @@ def _facts(stored: LocatedRecord) -> dict[str, Any]:
     }
 
 
-def _others(record: Record) -> dict[str, Any]:
+def _undeclared_metrics(record: Record) -> dict[str, Any]:
     metrics = record.metrics if record.status == "ok" else {}
     return {name: value for name, value in metrics.items() if name not in METRICS}
 
@@ -172,19 +172,19 @@ def warnings(stored: Sequence[LocatedRecord], table: pd.DataFrame) -> Iterator[s
     for reason, count in Counter(cells["standing"]).items():
         if reason != "current":
             yield f"{count} of {len(cells)} cells are {reason}"
-    found: dict[str, set[str]] = {}
-    for record in (one.record for one in stored):
+    versions_of: dict[str, set[str]] = {}
+    for record in (located.record for located in stored):
         config = record.config
-        found.setdefault(f"method {config.method.name}", set()).add(
+        versions_of.setdefault(f"method {config.method.name}", set()).add(
             f"version {record.method_version}"
         )
-        found.setdefault(f"data set {config.data.name}", set()).add(
+        versions_of.setdefault(f"data set {config.data.name}", set()).add(
             f"fingerprint {record.data.get('fingerprint')}"
         )
-    for what, versions in found.items():
+    for what, versions in versions_of.items():
         if len(versions) > 1:
             yield f"{what} is here in {len(versions)} forms: {', '.join(sorted(versions))}"
-    yield from several_versions([one.record for one in stored])
+    yield from several_versions([located.record for located in stored])
 
 
 def check_table_path(path: Path) -> None:

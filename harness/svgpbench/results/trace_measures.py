@@ -16,7 +16,7 @@ from svgpbench.results.records import Record
 from svgpbench.stats.convergence import BoundTrace, bound_trace
 from svgpbench.stats.measures import MEASURES
 
-SETTLED = 10
+SETTLING_ITERATIONS = 10
 """EM iterations after which drops of the bound count."""
 
 FULL = ("t-svgp", "q-svgp")
@@ -40,10 +40,16 @@ def traced_columns(records: Sequence[Record]) -> dict[str, list[Any]]:
     return {
         "elbo_area": [_mean(record, "elbo") for record in records],
         "nlpd_area": [_mean(record, "nlpd") for record in records],
-        **{third: [_third(record, at) for record in records] for at, third in enumerate(THIRDS)},
-        **{log: [_log(record, theta) for record in records] for log, theta in LOGS.items()},
+        **{
+            name: [_mean_of_third(record, index) for record in records]
+            for index, name in enumerate(THIRDS)
+        },
+        **{
+            name: [_log_of_final(record, theta) for record in records]
+            for name, theta in LOGS.items()
+        },
         "elbo_drop": [_largest_drop(record) for record in records],
-        "noise_variance": [_last(record, "noise_variance") for record in records],
+        "noise_variance": [_last_value(record, "noise_variance") for record in records],
         "bound_trace": traces,
         "bound_rise": [trace.rise for trace in traces],
         "bound_fall": [trace.fall for trace in traces],
@@ -58,30 +64,30 @@ def bound_traces(records: Sequence[Record]) -> list[BoundTrace]:
     """
     traces = [_bound_trace(record) for record in records]
     best: dict[str, float] = defaultdict(lambda: -math.inf)
-    places = [_place(record) for record in records]
-    for place, trace in zip(places, traces, strict=True):
-        best[place] = max(best[place], float(np.max(trace.bound, initial=-math.inf)))
-    return [trace._replace(best=best[place]) for place, trace in zip(places, traces, strict=True)]
+    keys = [_optimum_key(record) for record in records]
+    for key, trace in zip(keys, traces, strict=True):
+        best[key] = max(best[key], float(np.max(trace.bound, initial=-math.inf)))
+    return [trace._replace(best=best[key]) for key, trace in zip(keys, traces, strict=True)]
 
 
 def _bound_trace(record: Record) -> BoundTrace:
     training, rows = record.config.training, record.data.get("n_train")
     covered = training.rows or (rows if isinstance(rows, int) else 0)
     batches = training.kind == "online" or (training.batch_size or covered) < covered
-    found = bound_trace(record.trace.get("iteration", ()), record.trace.get("elbo", ()), batches)
-    return found._replace(region=MEASURES["elbo"].region_at(0.0, covered))
+    trace = bound_trace(record.trace.get("iteration", ()), record.trace.get("elbo", ()), batches)
+    return trace._replace(region=MEASURES["elbo"].region_at(0.0, covered))
 
 
-def _place(record: Record) -> str:
+def _optimum_key(record: Record) -> str:
     """Return a key that is equal for cells whose bounds have the same optimum.
 
     It leaves out the coordinates of q, the backend and the rates.
     """
     config = record.config
     parts = (config.data, config.split, config.kernel, config.likelihood, config.inducing)
-    of = _family(config.method)
+    family = _family(config.method)
     width = config.method.options.get("residual_variance", "prior")  # of q(f|u); changes the bound
-    return repr((*parts, config.training.learn, config.seed, config.perturbation, of, width))
+    return repr((*parts, config.training.learn, config.seed, config.perturbation, family, width))
 
 
 def _family(method: MethodConfig) -> str:
@@ -110,54 +116,56 @@ def _mean(record: Record, column: str) -> float:
     return math.fsum(values) / len(values) if values else math.nan
 
 
-def _third(record: Record, at: int) -> float:
-    """Return the mean bound of the trace in third `at` (0, 1 or 2) of the iterations, NaN without a value."""
+def _mean_of_third(record: Record, index: int) -> float:
+    """Return the mean bound of the trace in third `index` (0, 1 or 2) of the iterations, NaN if empty."""
     iterations, third = record.trace.get("iteration", ()), record.config.training.iterations / 3
     points = zip(iterations, record.trace.get("elbo", ()), strict=True)
-    values = [x for i, x in points if i is not None and x is not None and at < i / third <= at + 1]
+    values = [
+        x for i, x in points if i is not None and x is not None and index < i / third <= index + 1
+    ]
     return math.fsum(values) / len(values) if values else math.nan
 
 
-def _log(record: Record, theta: str) -> float:
+def _log_of_final(record: Record, theta: str) -> float:
     value = record.metrics.get(theta)
     return math.log(value) if value and record.status == "ok" else math.nan
 
 
-def _last(record: Record, column: str) -> float:
+def _last_value(record: Record, column: str) -> float:
     """Return the last number of a column of the trace, NaN if there is none."""
     values = [value for value in record.trace.get(column, ()) if value is not None]
     return float(values[-1]) if values else math.nan
 
 
 def _largest_drop(record: Record) -> float:
-    """Return the largest drop of the bound between trace points after `SETTLED`, at least 0.
+    """Return the largest drop of the bound between trace points after `SETTLING_ITERATIONS`, at least 0.
 
     NaN if the trace is too short.
     """
     bound = pd.Series(record.trace.get("elbo", ()), dtype=float)
-    if len(bound) <= SETTLED + 1:
+    if len(bound) <= SETTLING_ITERATIONS + 1:
         return math.nan
-    return max(0.0, -float(bound.diff()[SETTLED:].min()))
+    return max(0.0, -float(bound.diff()[SETTLING_ITERATIONS:].min()))
 
 
 def frame_of(records: Sequence[Record]) -> pd.DataFrame:
     """Return one row per cell: the columns of `final_frame`, the measures of traces and data factors."""
     return final_frame(records).assign(
         **traced_columns(records),
-        e_rate=[_rate(record) for record in records],
+        e_rate=[_e_rate(record) for record in records],
         **_factors(records),
-        bound_gap=[_gap(record) for record in records],
+        bound_gap=[_bound_gap(record) for record in records],
     )
 
 
 def _factors(records: Sequence[Record]) -> dict[str, list[float]]:
     """Return one column for each factor of a grid of data sets, NaN for cells without it."""
     levels = [dict(record.config.data.factors) for record in records]
-    names = dict.fromkeys(name for each in levels for name in each)
-    return {name: [each.get(name, math.nan) for each in levels] for name in names}
+    names = dict.fromkeys(name for factors in levels for name in factors)
+    return {name: [factors.get(name, math.nan) for factors in levels] for name in names}
 
 
-def _rate(record: Record) -> float:
+def _e_rate(record: Record) -> float:
     """Return the rate of the E-step, or γ₀ of an online run, NaN if it is not one constant number."""
     training = record.config.training
     if training.kind == "online":
@@ -165,7 +173,7 @@ def _rate(record: Record) -> float:
     return training.e_rate if isinstance(training.e_rate, float) else math.nan
 
 
-def _gap(record: Record) -> float:
+def _bound_gap(record: Record) -> float:
     """Return the bound per training datum minus the mean test log density; above 0, q overfits."""
     elbo, nlpd = record.metrics.get("elbo"), record.metrics.get("nlpd")
     n = record.config.training.rows or record.data.get("n_train")

@@ -49,7 +49,7 @@ def flops_of(config: CellConfig, n: int, dimensions: int, evaluations: int | Non
     if config.inducing.functions == "features":
         return Flops(UNCOUNTED, "FLOPs of inducing features are not counted")
     method = build_method(config.method.name, config.method.options)
-    phases = _phases(config, method, training.rows or n, dimensions)
+    phases = _count_phases(config, method, training.rows or n, dimensions)
     e_phases = training.em_iterations
     total = phases.start + e_phases * phases.e_phase
     if not (training.m_steps and training.learn):
@@ -57,14 +57,14 @@ def flops_of(config: CellConfig, n: int, dimensions: int, evaluations: int | Non
     between = e_phases - 1
     if training.optimiser == "adam":
         return Flops(total + between * phases.m_phase)
-    taken = between * training.m_steps if evaluations is None else evaluations
+    m_evaluations = between * training.m_steps if evaluations is None else evaluations
     # L-BFGS ascends a collapsed bound once for all phases, and each trace point needs blocks at its θ
     others = e_phases * phases.start if method.collapsed else between * phases.ascent
     note = ONE_EACH if evaluations is None else ""
-    return Flops(total + others + taken * phases.evaluation, note)
+    return Flops(total + others + m_evaluations * phases.evaluation, note)
 
 
-def _phases(config: CellConfig, method: AnyMethod, n: int, dimensions: int) -> Phases:
+def _count_phases(config: CellConfig, method: AnyMethod, n: int, dimensions: int) -> Phases:
     likelihood = build_likelihood(config.likelihood)
     model = Model(build_kernel(config.kernel), likelihood, config.jitter)
     training, inducing = config.training, config.inducing

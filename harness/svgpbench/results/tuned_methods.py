@@ -66,13 +66,13 @@ def choices(results: Path, experiment: Experiment) -> list[Choice]:
         if not labels:
             raise UserError(f"preset {source} of {experiment.name} runs no method of row {row!r}")
     candidates = {label for labels in rows.values() for label in labels}
-    found = collect(results, experiment, [x for x in cells if x.method.title in candidates])
-    if found.missing:
+    collected = collect(results, experiment, [x for x in cells if x.method.title in candidates])
+    if collected.missing:
         raise UserError(
-            f"{found.missing} of the cells that choose have not run; "
+            f"{collected.missing} of the cells that choose have not run; "
             f"`svgpbench run {experiment.name} --preset {source}` runs them"
         )
-    elbo = _elbo_by_method(found.records)
+    elbo = _elbo_by_method(collected.records)
     named = {row: label for label, row in shown_names(experiment, preset).items()}
     return [
         Choice(row, {label: elbo[label] for label in labels}, named[row])
@@ -81,17 +81,17 @@ def choices(results: Path, experiment: Experiment) -> list[Choice]:
 
 
 def why_not_chosen(results: Path, experiment: Experiment, preset: str | None) -> str:
-    """Return why the methods that a preset names are not those that the records choose.
+    """Return why a preset names other methods than the records choose; empty if it names the same.
 
-    Empty if they are, or if the preset has no `chosen_from`. Only the first row that differs is named.
+    Empty also if the preset has no `chosen_from`. Only the first row that differs is named.
     """
     if preset is None or not experiment.presets[preset].chosen_from:
         return ""
     try:
-        found = choices(results, experiment)
+        row_choices = choices(results, experiment)
     except UserError as error:
         return str(error).partition(";")[0]
-    wrong = [choice for choice in found if choice.named != choice.chosen]
+    wrong = [choice for choice in row_choices if choice.named != choice.chosen]
     if not wrong:
         return ""
     return f"{wrong[0].named!r} is not what records choose (svgpbench choose {experiment.name})"

@@ -22,7 +22,7 @@ def core_file() -> Path:
 class CoreReservation:
     """The cores that a run has reserved, until it closes them or ends.
 
-    Where the lock file cannot be written every core counts as free, so that two runs may share cores.
+    If the lock file cannot be written, every core counts as free, so that two runs may share cores.
     """
 
     def __init__(self, path: Path) -> None:
@@ -34,12 +34,12 @@ class CoreReservation:
             pass
 
     def choose(self, cores: tuple[int, ...], count: int) -> tuple[int, ...]:
-        """Reserve and return `count` of the cores, free ones before those that another run has."""
-        own: list[int] = []
+        """Reserve and return `count` of the cores: free ones first, then those that another run has."""
+        reserved: list[int] = []
         for core in cores:
-            if len(own) < count and (self._locks is None or self._locks.acquire(str(core))):
-                own.append(core)
-        return tuple([*own, *(core for core in cores if core not in own)][:count])
+            if len(reserved) < count and (self._locks is None or self._locks.acquire(str(core))):
+                reserved.append(core)
+        return tuple([*reserved, *(core for core in cores if core not in reserved)][:count])
 
     def close(self) -> None:
         """Release the cores."""
@@ -49,9 +49,9 @@ class CoreReservation:
 
 @contextmanager
 def timing_cores(threads: int) -> Iterator[tuple[int, ...]]:
-    """Reserve the cores of a timing: those that no run has, as far as there are such.
+    """Reserve the cores of a timing, which are free ones as far as there are any.
 
     Raises `UserError` if the machine has fewer than `threads` cores.
     """
-    with closing(CoreReservation(core_file())) as own:
-        yield job_cores(1, threads, own.choose)[0]
+    with closing(CoreReservation(core_file())) as reservation:
+        yield job_cores(1, threads, reservation.choose)[0]

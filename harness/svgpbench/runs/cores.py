@@ -14,6 +14,9 @@ from svgpbench.errors import UserError
 
 Choose: TypeAlias = Callable[[tuple[int, ...], int], tuple[int, ...]]
 
+SHARE = 0.9
+"""Share of the memory for all workers together; the rest is for the system and the run itself."""
+
 
 def usable_cores() -> tuple[int, ...]:
     """Return one logical core of each physical core that this process may use, within its CPU quota."""
@@ -27,7 +30,7 @@ def usable_cores() -> tuple[int, ...]:
 
 
 def _siblings(core: int) -> str:
-    """Return the logical cores of a core's physical core as Linux lists them, which names it."""
+    """Return the logical cores of a core's physical core, as Linux lists them."""
     path = Path(f"/sys/devices/system/cpu/cpu{core}/topology/thread_siblings_list")
     try:
         return path.read_text(encoding="ascii").strip()
@@ -47,31 +50,27 @@ def cpu_quota(path: Path) -> int | None:
 def job_cores(
     jobs: int | None, threads: int, choose: Choose = lambda cores, count: cores[:count]
 ) -> list[tuple[int, ...]]:
-    """Return the cores of each job, `threads` per job. With `jobs` None as many jobs as fit.
+    """Return the cores of each job, `threads` per job. If `jobs` is None, return as many jobs as fit.
 
     `choose` takes the machine's cores and a count, and returns the cores of this run.
 
     Raises `UserError` if the jobs do not fit without sharing a core.
     """
     cores = usable_cores()
-    most = len(cores) // threads
-    if most == 0:
+    max_jobs = len(cores) // threads
+    if max_jobs == 0:
         raise UserError(f"a cell needs {threads} threads, this machine has {len(cores)} cores")
     if jobs is None:
-        jobs = most
+        jobs = max_jobs
     if jobs < 1:
         raise UserError(f"--jobs {jobs}: at least 1 is needed")
-    if jobs > most:
+    if jobs > max_jobs:
         raise UserError(
             f"--jobs {jobs} of {threads} threads need {jobs * threads} cores, "
-            f"this machine has {len(cores)}: at most --jobs {most}"
+            f"this machine has {len(cores)}: at most --jobs {max_jobs}"
         )
     cores = choose(cores, jobs * threads)
     return [cores[slot * threads : (slot + 1) * threads] for slot in range(jobs)]
-
-
-SHARE = 0.9
-"""Share of the memory for all workers together; the rest is for the system and the run itself."""
 
 
 def job_memory(jobs: int) -> float:

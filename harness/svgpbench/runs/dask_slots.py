@@ -29,7 +29,7 @@ POLL_INTERVAL_S = 0.2
 
 @dataclass
 class ClusterWorker:
-    """A Dask worker and what is known of it."""
+    """A Dask worker and its state."""
 
     address: str
     info_future: Any  # of `worker_info`
@@ -97,9 +97,9 @@ class DaskSlot:
                 error = future.exception(timeout=30)
                 if isinstance(error, KilledWorker):
                     raise SlotLost(f"Dask worker {self.worker.address}")
-                said = f"{type(error).__name__}: {error}".splitlines()[0]
+                first_line = f"{type(error).__name__}: {error}".splitlines()[0]
                 return TaskResult(
-                    answer=Answer(status="crashed", message=f"in the Dask worker: {said}")
+                    answer=Answer(status="crashed", message=f"in the Dask worker: {first_line}")
                 )
             raise self.executor.lost_scheduler()
         except ValidationError:
@@ -110,7 +110,7 @@ class DaskSlot:
             self.executor.release(future)
 
     def _result(self, future: Any, stop: StopSign) -> str:
-        """Return the text of a finished future, whose worker may be lost before the text is fetched."""
+        """Return the text of a finished future. Its worker may be lost before the text is fetched."""
         while True:
             try:
                 text: str = future.result(timeout=2.0)
@@ -138,13 +138,16 @@ class DaskExecutor:
         patience_s: float | None = 60.0,
         on_notice: Callable[[str], None] = lambda line: None,
     ) -> None:
-        """`patience_s`: seconds to wait for a worker that can run a cell; None: for ever."""
+        """Take the workers of `client`.
+
+        `patience_s` is the number of seconds to wait for a worker that can run a cell; None: for ever.
+        """
         self.client = client
         self.timeout, self.memory, self.target = timeout, memory, target
         self.patience_s, self.on_notice = patience_s, on_notice
         self._workers: dict[str, ClusterWorker] = {}
         self._jobs = 0
-        self._useful = time.monotonic()  # when a slot could last run a cell
+        self._last_runnable = time.monotonic()  # last time that a slot could run a cell
 
     @property
     def size(self) -> int:
@@ -153,7 +156,7 @@ class DaskExecutor:
 
     def slots(self, cells: Sequence[PlannedCell], alone: bool) -> DaskExecutor:
         """Return the slots of all workers. A cell that runs alone locks its machine's cores first."""
-        self._useful = time.monotonic()
+        self._last_runnable = time.monotonic()
         return self
 
     def now(self) -> Sequence[Slot]:
@@ -163,11 +166,11 @@ class DaskExecutor:
     def unschedulable_reason(self, waiting: Sequence[PlannedCell]) -> str:
         kinds = {WorkerKind.for_cell(planned.config) for planned in waiting}
         if any(slot.can_run(kind) for slot in self.now() for kind in kinds):
-            self._useful = time.monotonic()
-        if self.patience_s is None or time.monotonic() - self._useful < self.patience_s:
+            self._last_runnable = time.monotonic()
+        if self.patience_s is None or time.monotonic() - self._last_runnable < self.patience_s:
             return ""
         if not self.now():
-            refused = [one.refused for one in self._workers.values() if one.refused]
+            refused = [worker.refused for worker in self._workers.values() if worker.refused]
             why = f" ({refused[0]})" if refused else ""
             raise UserError(
                 f"no Dask worker that can run cells came within {self.patience_s:g} s{why}; "
@@ -181,7 +184,7 @@ class DaskExecutor:
     def submit(
         self, address: str, do: Callable[..., str], order: str | None, needs: dict[str, int] | None
     ) -> Any:
-        """Submit a task to one worker. No other worker takes it over, so that a loss is noticed here."""
+        """Submit a task to one worker. No other worker takes it over, so that this run notices a loss."""
         return self.client.submit(
             do,
             *([] if order is None else [order]),
@@ -204,15 +207,15 @@ class DaskExecutor:
         )
 
     def _update_workers(self) -> None:
-        """Update the list of workers: ask new ones what they are, and mark those that left."""
+        """Update the list of workers: ask new ones for their properties, and mark those that left."""
         try:
-            there = self.client.scheduler_info()["workers"]
+            present = self.client.scheduler_info()["workers"]
         except (OSError, TimeoutError) as error:
             raise self.lost_scheduler() from error
         for address in [*self._workers]:
-            if address not in there or self._workers[address].gone:
+            if address not in present or self._workers[address].gone:
                 self._workers.pop(address).gone = True
-        for address, facts in there.items():
+        for address, facts in present.items():
             if address not in self._workers:
                 info_future = self.submit(address, dask_task.worker_info, None, None)
                 gpus = float(facts.get("resources", {}).get(GPU, 0.0))
@@ -224,7 +227,7 @@ class DaskExecutor:
                 self._register(worker)
 
     def _register(self, worker: ClusterWorker) -> None:
-        """Give a worker its slots if it can run cells of this version, else say why not."""
+        """Create the slots of a worker if it can run cells of this version, else report the reason."""
         if worker.info_future.status == "finished":
             worker.info = WorkerInfo.model_validate_json(worker.info_future.result(timeout=30))
             if worker.info.version != svgpbench.__version__:

@@ -83,26 +83,26 @@ def compute(text: str) -> str:
     task = CellTask.model_validate_json(text)
     if task.process != PROCESS:
         return TaskResult(answer=None).model_dump_json()
-    answer = _refused(task) or _ran(task)
+    answer = _refusal(task) or _run_in_fresh_worker(task)
     return TaskResult(answer=answer).model_dump_json()
 
 
-def _refused(task: CellTask) -> Answer | None:
-    """Return why this machine cannot run the task: its data or its version give another id; else None."""
+def _refusal(task: CellTask) -> Answer | None:
+    """Return a refusal if the data or the version of this machine give the cell another id, else None."""
     try:
-        found = importlib.import_module(task.target).identify(task.request.config).cell_id
+        cell_id = importlib.import_module(task.target).identify(task.request.config).cell_id
     except UserError as error:
         return Answer(status="skipped", message=str(error))
-    if found == task.cell_id:
+    if cell_id == task.cell_id:
         return None
     return Answer(
         status="skipped",
-        message=f"the Dask worker gives this cell another id, {found}: other data, "
+        message=f"the Dask worker gives this cell another id, {cell_id}: other data, "
         f"or another version than its svgpbench {svgpbench.__version__}",
     )
 
 
-def _ran(task: CellTask) -> Answer:
+def _run_in_fresh_worker(task: CellTask) -> Answer:
     config, stop = task.request.config, Cancelled()
     limits = Limits(task.timeout, task.memory or _share_of_memory())
     with reserved_cores(config.threads, config.measures, stop) as cores:
@@ -126,32 +126,32 @@ def _share_of_memory() -> float:
 def reserved_cores(count: int, all_of_them: bool, stop: StopSign) -> Iterator[tuple[int, ...]]:
     """Wait for `count` cores that no other Dask task on this machine has, and reserve them.
 
-    With `all_of_them` no other cell runs on this machine at the same time. Raises `Stopped`.
+    With `all_of_them`, no other cell runs on this machine at the same time. Raises `Stopped`.
     """
-    locks, mine = _core_locks(), list[int]()
-    wanted = len(usable_cores()) if all_of_them else count
+    locks, reserved = _core_locks(), list[int]()
+    needed = len(usable_cores()) if all_of_them else count
     try:
         while True:
-            # in order, and kept if all are wanted: of two tasks that want all, one gets the first core
+            # in order, and not released if all are needed: of two such tasks, one gets the first core
             for core in usable_cores():
-                if len(mine) == wanted:
+                if len(reserved) == needed:
                     break
-                if core in mine:
+                if core in reserved:
                     continue
                 if locks.acquire(str(core)):
-                    mine.append(core)
+                    reserved.append(core)
                 elif all_of_them:
                     break
-            if len(mine) == wanted:
+            if len(reserved) == needed:
                 break
             if not all_of_them:
-                _release(locks, mine)
+                _release(locks, reserved)
             if stop.is_set():
                 raise Stopped
             time.sleep(POLL_INTERVAL_S)
-        yield tuple(mine[:count])
+        yield tuple(reserved[:count])
     finally:
-        _release(locks, mine)
+        _release(locks, reserved)
 
 
 def _release(locks: FileLocks, cores: list[int]) -> None:

@@ -14,7 +14,7 @@ from svgpbench.results.records import Record
 
 @dataclass(frozen=True)
 class Planned:
-    """A run begins with `total` cells to run; `resumed` more cells have final records."""
+    """A run begins with `total` cells. `resumed` other cells already have final records."""
 
     total: int
     resumed: int
@@ -34,7 +34,7 @@ class Started:
 
 @dataclass(frozen=True)
 class Finished:
-    """A cell has ended and its record is written; `done` of `total` cells have, this one included."""
+    """A cell has ended and its record is written; `done` of `total` cells have ended, including it."""
 
     record: Record
     job: int
@@ -63,7 +63,7 @@ Event: TypeAlias = SetAside | Planned | Started | Finished | Noticed
 
 @dataclass(frozen=True)
 class Summary:
-    """The records that a run wrote, and how many cells had one."""
+    """The records that a run wrote, and the numbers of its cells."""
 
     cells: tuple[Identity, ...]  # the distinct cells of the run
     records: list[Record]

@@ -13,8 +13,8 @@ from svgpbench.errors import UserError, unknown
 from svgpbench.runs.dask_slots import GPU
 
 Queue = Literal["slurm", "pbs"]
-SEVERAL = frozenset({"directive", "prologue"})
-"""Keys that may be given more than once; each adds a line to the script."""
+REPEATABLE = frozenset({"directive", "prologue"})
+"""Keys that may be given more than once. Each value adds a line to the script."""
 
 Plain = Annotated[str, Field(pattern=r"^[^\n\r]+$")]
 
@@ -49,21 +49,21 @@ class JobOptions(Strict):
     @classmethod
     def parse(cls, words: Sequence[str]) -> JobOptions:
         """Parse words of the form `KEY=VALUE`. Raises `UserError`."""
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for word in words:
             key, equals, value = word.partition("=")
             if not equals:
                 raise UserError(f"--cluster {word}: give KEY=VALUE, such as cores=8")
             if key not in cls.model_fields:
                 raise unknown("key of --cluster", key, cls.model_fields)
-            if key in SEVERAL:
-                found[key] = (*found.get(key, ()), value)
-            elif key in found:
+            if key in REPEATABLE:
+                values[key] = (*values.get(key, ()), value)
+            elif key in values:
                 raise UserError(f"--cluster {key} is given twice")
             else:
-                found[key] = value
+                values[key] = value
         try:
-            return cls.model_validate(found)
+            return cls.model_validate(values)
         except ValidationError as error:
             first = error.errors()[0]
             message = first["msg"].removeprefix("Value error, ")

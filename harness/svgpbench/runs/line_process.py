@@ -60,24 +60,24 @@ class LineProcess:
     def line(self, seconds: float | None, on_poll: Callable[[], object] | None = None) -> bytes:
         """Return the next line.
 
-        `on_poll` is called every 0.1 s and may end the wait by raising. Without it the caller sleeps, so that
-        it does not disturb a timing.
+        `on_poll` is called every 0.1 s and may end the wait by raising. Without `on_poll`, the caller sleeps
+        and does not disturb a timing.
 
         Raises:
             TimeoutError: no line came within `seconds`; None is no limit.
-            Died: the process ended before.
+            Died: the process ended first.
         """
         end = None if seconds is None else time.monotonic() + seconds
         while b"\n" not in self._unread:
-            left = None if end is None else end - time.monotonic()
-            if left is not None and left <= 0:
+            wait_s = None if end is None else end - time.monotonic()
+            if wait_s is not None and wait_s <= 0:
                 raise TimeoutError
             if on_poll is not None:
                 on_poll()
-                left = POLL_INTERVAL_S if left is None else min(POLL_INTERVAL_S, left)
+                wait_s = POLL_INTERVAL_S if wait_s is None else min(POLL_INTERVAL_S, wait_s)
             # checked before reading: the last line of a dying process is still read
             dead = not self.alive
-            if self._selector.select(left):
+            if self._selector.select(wait_s):
                 part = os.read(self._answers.fileno(), 1 << 16)
                 if not part:
                     raise Died(self._cause_of_death())

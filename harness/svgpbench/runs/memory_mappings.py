@@ -1,7 +1,7 @@
 """Memory mappings of a worker, whose number Linux limits.
 
 Each compiled XLA program takes about 50 mappings, and a cell has several programs. Linux allows a process
-65,530 and ends one that needs more by a signal, in the middle of a cell.
+65,530 mappings. It kills a process that needs more, in the middle of a cell.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ def near_mapping_limit(pid: int, cells: int) -> bool:
     """Return True if a process that has run `cells` cells should be replaced; False if Linux does not say."""
     if cells % COUNT_INTERVAL:
         return False
-    held, allowed = mappings(pid), mappings_allowed()
-    return held is not None and allowed is not None and held > LIMIT_SHARE * allowed
+    count, allowed = mappings(pid), mappings_allowed()
+    return count is not None and allowed is not None and count > LIMIT_SHARE * allowed
 
 
 def mappings(pid: int) -> int | None:

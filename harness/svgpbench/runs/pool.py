@@ -1,8 +1,9 @@
-"""Run cells in local worker processes, some at a time, and keep a record of each.
+"""Run cells in local worker processes, several at a time, and write a record of each.
 
-A run goes in two parts: the cells that only compute, spread over jobs with cores of their own and
-warm workers, then one at a time those that measure time or memory or use the GPU. A cell whose
-record is final (`svgpbench.results.records.FINAL`) is not run again, so a run stopped anywhere resumes.
+A run has two parts. The first part has the cells that only compute; jobs with their own cores and warm
+workers share them. The second part has the cells that measure time or memory or use a GPU; they run one
+at a time. A cell with a final record (`svgpbench.results.records.FINAL`) is not run again, so that a run
+that was stopped resumes.
 """
 
 from __future__ import annotations
@@ -33,6 +34,16 @@ from svgpbench.runs.slots import Executor, LocalExecutor
 from svgpbench.training.checkpoints import EVERY_S
 
 
+class RecordState(NamedTuple):
+    """State of a cell's record before this run: whether it is final, and its start time."""
+
+    is_final: bool
+    started: datetime | None
+
+
+NO_RECORD = RecordState(is_final=False, started=None)
+
+
 def run_cells(
     cells: Sequence[CellConfig],
     *,
@@ -48,12 +59,12 @@ def run_cells(
 ) -> Summary:
     """Run every cell that has no final record under `results`, `jobs` at a time.
 
-    Several runs may work on one folder at a time: each cell runs in one of them.
+    Several runs may work on one folder at the same time. Each cell runs in one of them.
 
     Args:
         cells: the cells; two of the same id run once.
         results: folder of records.
-        jobs: number of workers, each with cores of its own; None: as many as fit.
+        jobs: number of workers, each with its own cores; None: as many as fit.
         timeout: seconds that a cell may take, without its worker's start; None: no limit.
         memory: bytes that a worker may use; None: an equal share of the machine's memory.
         checkpoint_every: least seconds between two checkpoints of a cell.
@@ -69,25 +80,33 @@ def run_cells(
         UserError: for more jobs than cores, an existing record of another schema, a cell that
             cannot be identified, or a folder that cannot be written.
     """
-    with ExitStack() as held:
+    with ExitStack() as stack:
         if executor is None:
-            own = held.enter_context(closing(CoreReservation(core_file())))
+            reservation = stack.enter_context(closing(CoreReservation(core_file())))
             threads = max((cell.threads for cell in cells), default=1)
-            executor = LocalExecutor(job_cores(jobs, threads, own.choose), timeout, memory, target)
+            executor = LocalExecutor(
+                job_cores(jobs, threads, reservation.choose), timeout, memory, target
+            )
         plan = identified(cells, target)
         check_writable(results)
-        there = {} if force else {one.cell_id: _found(results, one, on_event) for one in plan}
-        waiting = [one for one in plan if not there.get(one.cell_id, NOTHING).done]
-        locks = held.enter_context(closing(FileLocks(results / NAME)))
+        resumable = [] if force else plan
+        states = {cell.cell_id: _record_state(results, cell, on_event) for cell in resumable}
+        waiting = [cell for cell in plan if not states.get(cell.cell_id, NO_RECORD).is_final]
+        locks = stack.enter_context(closing(FileLocks(results / NAME)))
         if locks.missing:
-            on_event(Noticed(_no_locks(results, locks.missing)))
+            on_event(
+                Noticed(
+                    f"the disk of {results} keeps no locks ({locks.missing}): "
+                    "start no second run on this folder meanwhile"
+                )
+            )
         else:
             sweep_drafts(results, plan, locks)
         if force:
             for planned in waiting:
                 checkpoint_path(results, planned.config, planned.cell_id).unlink(missing_ok=True)
         started_before = (
-            None if force else {cell_id: found.started for cell_id, found in there.items()}
+            None if force else {cell_id: state.started for cell_id, state in states.items()}
         )
         scheduler = Scheduler(results, checkpoint_every, locks, started_before, total=len(waiting))
         resumed = len(plan) - len(waiting)
@@ -110,34 +129,22 @@ def run_cells(
     )
 
 
-class Found(NamedTuple):
-    """State of a cell's record before this run: final or not, and its start time."""
-
-    done: bool
-    started: datetime | None
-
-
-NOTHING = Found(done=False, started=None)
-
-
-def _found(results: Path, planned: PlannedCell, on_event: Callable[[Event], None]) -> Found:
+def _record_state(
+    results: Path, planned: PlannedCell, on_event: Callable[[Event], None]
+) -> RecordState:
     """Return the state of a cell's record. A damaged record is renamed and reported."""
     try:
         record = record_for(results, planned)
     except DamagedRecordError as damage:
         aside = set_aside(record_path(results, planned.config, planned.cell_id))
         on_event(SetAside(aside, str(damage)))
-        return NOTHING
-    return NOTHING if record is None else Found(is_final(record), record.started)
-
-
-def _no_locks(results: Path, why: str) -> str:
-    return f"the disk of {results} keeps no locks ({why}): start no second run on this folder meanwhile"
+        return NO_RECORD
+    return NO_RECORD if record is None else RecordState(is_final(record), record.started)
 
 
 def sweep_drafts(results: Path, plan: Sequence[PlannedCell], locks: FileLocks) -> None:
     """Remove unfinished files of killed runs, except those of cells that another run has locked."""
-    folders = {record_path(results, one.config, one.cell_id).parent for one in plan}
+    folders = {record_path(results, planned.config, planned.cell_id).parent for planned in plan}
     for draft in (path for folder in sorted(folders) for path in folder.glob(".*.tmp")):
         cell_id = draft.name.split(".")[1]
         if locks.acquire(cell_id):

@@ -17,7 +17,7 @@ from svgpbench.runs.protocol import Answer, Hello, Request
 from svgpbench.runs.worker_setup import worker_environment
 
 START_LIMIT_S = 300.0  # importing a framework from a cold network disk takes minutes
-STDERR_TAIL = 4000
+STDERR_TAIL = 4000  # bytes of stderr in the record of a worker that died
 
 
 class WorkerKind(NamedTuple):
@@ -88,12 +88,7 @@ class WorkerProcess:
         """True if the process has compiled so much that a new one should run the next cell."""
         return near_mapping_limit(self._process.pid, self.cells)
 
-    def run(
-        self,
-        request: Request,
-        limits: Limits,
-        stop: StopSign,
-    ) -> Answer:
+    def run(self, request: Request, limits: Limits, stop: StopSign) -> Answer:
         """Run a cell. A worker that dies or exceeds a limit gives an answer with that status.
 
         The time limit does not count the worker's start. Raises `Stopped` when `stop` is set.
@@ -157,5 +152,5 @@ class WorkerProcess:
         self._process.close()
 
     def kill(self) -> None:
-        """End the worker and every process it started, now."""
+        """Kill the worker and every process that it started."""
         self._process.kill()

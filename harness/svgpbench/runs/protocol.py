@@ -12,13 +12,13 @@ TARGET = "svgpbench.experiments.cell"
 
 
 class Hello(Strict):
-    """The worker is set up and waits for cells."""
+    """The first message of a worker, which is set up and waits for cells."""
 
     environment: Environment
 
 
 class Request(Strict):
-    """Run this cell, with a checkpoint file if one is named."""
+    """A request to run a cell, with a checkpoint file if one is named."""
 
     config: CellConfig
     checkpoint: str | None = None

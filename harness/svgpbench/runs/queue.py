@@ -84,8 +84,8 @@ class CellQueue:
                 return None
             kind = self._taken_by.pop(job, None)
             if kind not in kinds:
-                crowd = Counter(self._taken_by.values())
-                kind = min(kinds, key=lambda kind: crowd[kind])
+                jobs_by_kind = Counter(self._taken_by.values())
+                kind = min(kinds, key=lambda kind: jobs_by_kind[kind])
             self._taken_by[job] = kind
             return self._waiting[kind].popleft()
 

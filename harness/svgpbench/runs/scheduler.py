@@ -29,9 +29,9 @@ from svgpbench.runs.protocol import Answer, Request
 from svgpbench.runs.queue import CellQueue, PlannedCell, record_for
 from svgpbench.runs.slots import Ran, Slot, SlotLost, SlotPool
 
-UPDATE_INTERVAL_S = 0.5  # between looks for new slots and for cells that other runs have left
+UPDATE_INTERVAL_S = 0.5  # between checks for new slots and for cells that other runs have unlocked
 MAX_LOST = 2
-"""Machines that may be lost while they run one cell. After the first it runs again, then it has crashed."""
+"""Number of lost machines after which a cell counts as crashed. Before, the cell runs again."""
 
 
 class _SlotReleased(NamedTuple):
@@ -58,7 +58,7 @@ class Scheduler:
     _stop: threading.Event = field(default_factory=threading.Event)
     _locked_by_others: list[PlannedCell] = field(default_factory=list)
     _lost: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    _counting: threading.Lock = field(default_factory=threading.Lock)
+    _count_lock: threading.Lock = field(default_factory=threading.Lock)
 
     def run(
         self, cells: Sequence[PlannedCell], slots: SlotPool, on_event: Callable[[Event], None]
@@ -132,12 +132,12 @@ class Scheduler:
             if not self.locks.acquire(planned.cell_id):
                 continue
             self._locked_by_others.remove(planned)
-            made = self._made_meanwhile(planned)
+            record = self._record_by_others(planned)
             self.locks.release(planned.cell_id)
-            if made is None:
+            if record is None:
                 cell_queue.put_back(planned)
             else:
-                self._count_done_by_others(made, 0, messages)
+                self._count_done_by_others(record, 0, messages)
 
     def _serve(self, slot: Slot, cell_queue: CellQueue, messages: queue.Queue[_Message]) -> None:
         """Run cell after cell on one slot."""
@@ -168,18 +168,18 @@ class Scheduler:
         self, planned: PlannedCell, slot: Slot, messages: queue.Queue[_Message]
     ) -> None:
         """Run one cell, which this run has locked."""
-        if (made := self._made_meanwhile(planned)) is not None:
-            self._count_done_by_others(made, slot.job, messages)
+        if (record := self._record_by_others(planned)) is not None:
+            self._count_done_by_others(record, slot.job, messages)
             return
         done = len(self.records) + self.done_by_others
         messages.put(Started(planned.cell_id, planned.config, slot.job, done, self.total))
         # a measured time must be of one process
         keeps = slot.supports_checkpoints and not planned.config.measures
-        place = checkpoint_path(self.results, planned.config, planned.cell_id)
+        path = checkpoint_path(self.results, planned.config, planned.cell_id)
         started, clock = self._start_time(planned), time.monotonic()
         request = Request(
             config=planned.config,
-            checkpoint=str(place) if keeps else None,
+            checkpoint=str(path) if keeps else None,
             every_s=self.checkpoint_every,
         )
         ran = slot.run(planned, request, self._stop)
@@ -201,14 +201,14 @@ class Scheduler:
         write_record(self.results, record)
         if is_final(record):
             checkpoint_path(self.results, planned.config, planned.cell_id).unlink(missing_ok=True)
-        with self._counting:
+        with self._count_lock:
             self.records.append(record)
             messages.put(Finished(record, job, len(self.records) + self.done_by_others, self.total))
 
     def _requeue(
         self, planned: PlannedCell, who: str, cell_queue: CellQueue, messages: queue.Queue[_Message]
     ) -> None:
-        """Queue a cell again whose machine was lost; record it as crashed after `MAX_LOST` machines."""
+        """Requeue a cell whose machine was lost, or record it as crashed after `MAX_LOST` machines."""
         lost = (*self._lost.get(planned.cell_id, ()), who)
         self._lost[planned.cell_id] = lost
         if len(lost) < MAX_LOST:
@@ -222,14 +222,14 @@ class Scheduler:
         self._write(planned, ran, self._start_time(planned), 0.0, 0, messages)
 
     def _count_done_by_others(
-        self, made: Record, job: int, messages: queue.Queue[_Message]
+        self, record: Record, job: int, messages: queue.Queue[_Message]
     ) -> None:
-        with self._counting:
+        with self._count_lock:
             self.done_by_others += 1
             done = len(self.records) + self.done_by_others
-            messages.put(Finished(made, job, done, self.total, elsewhere=True))
+            messages.put(Finished(record, job, done, self.total, elsewhere=True))
 
-    def _made_meanwhile(self, planned: PlannedCell) -> Record | None:
+    def _record_by_others(self, planned: PlannedCell) -> Record | None:
         """Return the record that another run has made of a cell since this run began, if any."""
         if self.started_before is None:
             return None
@@ -240,15 +240,15 @@ class Scheduler:
         return None
 
     def _start_time(self, planned: PlannedCell) -> datetime:
-        """Return the current time, or a later one than that of the record that will be replaced.
+        """Return the current time, or a time just after the start of the record to be replaced.
 
-        Of two records the one that started later counts, and the clock may have been set back.
+        Of two records, the one that started later counts, and the clock may have been set back.
         """
         now = datetime.now(UTC)
         with suppress(UserError):  # a record of another schema is replaced
-            there = record_of(self.results, planned.config, planned.cell_id)
-            if there is not None:
-                return max(now, there.started + timedelta(milliseconds=1))
+            existing = record_of(self.results, planned.config, planned.cell_id)
+            if existing is not None:
+                return max(now, existing.started + timedelta(milliseconds=1))
         return now
 
 
@@ -282,12 +282,12 @@ def _refuse_other_data(planned: PlannedCell, answer: Answer) -> Answer:
     A file may have changed since the run began, or may differ on the worker's machine.
     """
     expected = planned.identity.fingerprint
-    found = answer.data.get("fingerprint", expected)
-    if found == expected:
+    fingerprint = answer.data.get("fingerprint", expected)
+    if fingerprint == expected:
         return answer
     return Answer(
         status="skipped",
-        message=f"its worker found other data: fingerprint {found} where the run began with {expected}",
+        message=f"its worker found other data: fingerprint {fingerprint} where the run began with {expected}",
         environment=answer.environment,
         peak_memory_bytes=answer.peak_memory_bytes,
     )

@@ -34,5 +34,5 @@ class Shard:
     def select(self, cells: Sequence[CellConfig]) -> list[CellConfig]:
         """Return the cells of this part in the given order."""
         ids = [identify(cell).cell_id for cell in cells]
-        mine = self.among(ids)
-        return [cell for cell, cell_id in zip(cells, ids, strict=True) if cell_id in mine]
+        selected = self.among(ids)
+        return [cell for cell, cell_id in zip(cells, ids, strict=True) if cell_id in selected]

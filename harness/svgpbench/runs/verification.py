@@ -61,20 +61,20 @@ def verify(
 
     Raises `UserError` if there are no records, or if one is damaged or of another schema.
     """
-    found = records_in(results, experiment)
-    if found.damaged:
-        raise UserError(found.damaged[0])
-    final = [record for record in found.records if record.status in FINAL]
+    loaded = records_in(results, experiment)
+    if loaded.damaged:
+        raise UserError(loaded.damaged[0])
+    final = [record for record in loaded.records if record.status in FINAL]
     if not final:
         raise UserError(f"no records{f' of {experiment}' * bool(experiment)} in {results}")
     if sample is not None:
-        here = [r for r in final if framework_missing(r.config.backend.name) is None]
-        final = draw_sample(here or final, sample, seed)
+        runnable = [r for r in final if framework_missing(r.config.backend.name) is None]
+        final = draw_sample(runnable or final, sample, seed)
     stale = [(record, outdated_reason(record)) for record in final]
     verdicts = [Verdict(record, "superseded", reason=why) for record, why in stale if why]
     current = [record for record, why in stale if not why]
 
-    def again(cells: Sequence[CellConfig]) -> dict[str, Record]:
+    def run_again(cells: Sequence[CellConfig]) -> dict[str, Record]:
         if not cells:
             return {}
         with tempfile.TemporaryDirectory() as folder:
@@ -83,14 +83,14 @@ def verify(
             raise KeyboardInterrupt
         return {record.cell_id: record for record in summary.records}
 
-    fresh = again([record.config for record in current])
+    fresh = run_again([record.config for record in current])
     far = [r for r in current if verdict_on(r, fresh[r.cell_id]).kind == "different"]
     orders = {r.cell_id: [_replica(r.config, size) for size in PERTURBATIONS] for r in far}
-    replicas = again([cell for cells in orders.values() for cell in cells])
+    replicas = run_again([cell for cells in orders.values() for cell in cells])
     for record in current:
         # by id: the configuration of an older record may lack fields that a run writes
-        mine = [replicas[identify(cell).cell_id] for cell in orders.get(record.cell_id, ())]
-        verdicts.append(verdict_on(record, fresh[record.cell_id], mine))
+        perturbed = [replicas[identify(cell).cell_id] for cell in orders.get(record.cell_id, ())]
+        verdicts.append(verdict_on(record, fresh[record.cell_id], perturbed))
     return verdicts
 
 
@@ -110,11 +110,11 @@ def verdict_on(record: Record, fresh: Record, replicas: Sequence[Record] = ()) -
     newer = tuple(fresh.trace.keys() - record.trace.keys()) if record.trace else ()
     if apart <= ROUNDING:
         return Verdict(record, "rounding" if apart else "bitwise", apart, newer=newer)
-    ended = [replica for replica in replicas if replica.status in FINAL]
-    known = fresh.model_copy(
+    finished = [replica for replica in replicas if replica.status in FINAL]
+    comparable = fresh.model_copy(
         update={"trace": {k: column for k, column in fresh.trace.items() if k not in newer}}
     )
-    spread = max((difference(known, replica) for replica in ended), default=np.nan)
+    spread = max((difference(comparable, replica) for replica in finished), default=np.nan)
     kind: Kind = "chaotic" if apart <= MARGIN * spread else "different"
     return Verdict(record, kind, apart, spread, newer=newer)
 

@@ -79,12 +79,12 @@ def die_with(parent: int) -> None:
     """Ask the kernel to kill this process when its parent dies, where the kernel can."""
     if sys.platform == "linux" and parent:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # it died before the line above
+        if os.getppid() != parent:  # the parent died before `prctl` was called
             os._exit(1)
 
 
 def listen(requests: TextIO) -> Iterator[str]:
-    """Yield lines as they come. When the pipe closes the process ends, even in the middle of a cell."""
+    """Yield lines as they arrive. When the pipe closes, the process ends, even in the middle of a cell."""
     lines: queue.SimpleQueue[str] = queue.SimpleQueue()
 
     def read() -> None:
@@ -109,8 +109,8 @@ def answer_cell(line: str, target: str) -> Answer:
         request = Request.model_validate_json(line)
         run_cell: Callable[[CellConfig, Path | None, float], Outcome]
         run_cell = importlib.import_module(target).run_cell
-        place = request.checkpoint
-        outcome = run_cell(request.config, Path(place) if place else None, request.every_s)
+        checkpoint = Path(request.checkpoint) if request.checkpoint else None
+        outcome = run_cell(request.config, checkpoint, request.every_s)
         return Answer(**dict(outcome))
     except UserError as error:
         return Answer(status="skipped", message=str(error))
@@ -131,9 +131,9 @@ def ran_out_of_memory(error: Exception) -> bool:
 def one_line(error: Exception, longest: int = 300) -> str:
     """Return an exception's type and first line, and the line of a third-party plugin that raised it."""
     lines = str(error).strip().splitlines()
-    said = f"{type(error).__name__}: {lines[0] if lines else ''}"[:longest].rstrip(": ")
-    place = place_in_a_plugin(error)
-    return f"{said} ({place})" if place else said
+    message = f"{type(error).__name__}: {lines[0] if lines else ''}"[:longest].rstrip(": ")
+    location = place_in_a_plugin(error)
+    return f"{message} ({location})" if location else message
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from svgpbench.plugins import FRAMEWORKS, framework_of, frameworks, is_ours
 def peak_memory_bytes() -> int:
     """Return the peak resident memory of this process in bytes."""
     try:
-        # not getrusage: on Linux its peak starts at that of the parent that launched the process
+        # not getrusage: on Linux, its peak includes the peak of the parent that launched the process
         status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
     except OSError:
         status = ""

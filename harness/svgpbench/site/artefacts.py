@@ -1,4 +1,4 @@
-"""Artefacts of a paper as `svgpbench reproduce` makes them, with links to their sources."""
+"""Artefacts of a paper as `svgpbench reproduce` writes them, with links to their sources."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from svgpbench.papers.reproduction import (
     write_computed,
     write_times,
 )
-from svgpbench.papers.reproduction import Picture as DrawnPicture
+from svgpbench.papers.reproduction import Picture as WrittenFigure
 from svgpbench.site.downloads import Downloads
 from svgpbench.site.pages import Link
 
@@ -47,8 +47,8 @@ class Picture:
 
 
 @dataclass(frozen=True)
-class Tabled:
-    """Reproduced tables with their notes."""
+class TableGroup:
+    """Reproduced tables with their notes and links to their sources."""
 
     name: str
     tables: tuple[Table, ...]
@@ -57,67 +57,79 @@ class Tabled:
 
 
 @dataclass(frozen=True)
-class Shown:
-    """An artefact as shown on the page of its paper."""
+class ArtefactEntry:
+    """An artefact as the page of its paper shows it."""
 
     artefact: Artefact
     pictures: tuple[Picture, ...]
-    tables: tuple[Tabled, ...]
+    tables: tuple[TableGroup, ...]
     state: str  # number of records, or why there are none
     commands: tuple[str, ...]
     links: tuple[Link, ...]  # its experiment file and its records
 
 
-def shown(
+def artefact_entries(
     paper: Paper,
     judged: Sequence[Judged],
     results: Path,
     site: Path,
     downloads: Downloads,
     frame_of: ComputedFrame,
-) -> list[Shown]:
+) -> list[ArtefactEntry]:
     """Return every artefact of a paper; write its figures and tables into the site's folder."""
-    chosen = all_of(paper)
-    out = site / FOLDER
-    written = {one.artefact.id: write(one, results, out, judged) for one in plan(chosen, None, ())}
+    selection = all_of(paper)
+    folder = site / FOLDER
+    written = {
+        planned.artefact.id: write(planned, results, folder, judged)
+        for planned in plan(selection, None, ())
+    }
     written |= {
-        one.artefact.id: write_computed(one, out, judged, frame_of) for one in draws(chosen)
+        computed.artefact.id: write_computed(computed, folder, judged, frame_of)
+        for computed in draws(selection)
     }
     return [
-        _shown(paper, artefact, written.get(artefact.id), results, site, downloads)
+        _entry(paper, artefact, written.get(artefact.id), results, site, downloads)
         for artefact in paper.about.artefacts
     ]
 
 
-def _shown(
+def _entry(
     paper: Paper,
     artefact: Artefact,
     written: Written | None,
     results: Path,
     site: Path,
     downloads: Downloads,
-) -> Shown:
-    made: Written | Made = written or Made()
-    state = _counted(written) if written else _state(artefact)
+) -> ArtefactEntry:
+    """Return the entry of an artefact. Writes its measured times if it has any."""
+    output: Written | Made = written or Made()
+    state = _state(artefact, written)
     if written is None and artefact.timing:
         try:
-            made = write_times(paper, artefact, results, site / FOLDER)
+            output = write_times(paper, artefact, results, site / FOLDER)
             state = f"times of {artefact.timing.record}"
         except UserError as error:
             state = str(error)
-    links = tuple(downloads.of_artefact(paper, artefact))
+    links = tuple(downloads.add_artefact(paper, artefact))
     commands: list[str] = []
     if artefact.experiment or artefact.computed or artefact.timing:
         commands.append(f"svgpbench reproduce {paper.name}/{artefact.id}")
-        if made.files and not artefact.computed:
+        if output.files and not artefact.computed:
             commands.append(f"{commands[0]} --from-records --results {results}")
-    pictures = tuple(_picture(one, site, downloads, links) for one in made.figures)
-    tables = tuple(_tabled(one, downloads) for one in made.tables)
-    return Shown(artefact, pictures, tables, state, tuple(commands), links)
+    pictures = tuple(_picture(figure, site, downloads, links) for figure in output.figures)
+    tables = tuple(_table_group(table, downloads) for table in output.tables)
+    return ArtefactEntry(artefact, pictures, tables, state, tuple(commands), links)
 
 
-def _state(artefact: Artefact) -> str:
-    """Return what an artefact without written files is based on, in words."""
+def _state(artefact: Artefact, written: Written | None) -> str:
+    """Say what an artefact is based on, and why parts of it are missing."""
+    if written:
+        if written.computed:
+            return "; ".join(["computed afresh, no records", *written.left_out])
+        failed = sum(status != "ok" for status in written.statuses.values())
+        records = f"{len(written.statuses)} records, {failed} of them of cells that failed"
+        missing = [f"{written.missing} cells have not run"] * bool(written.missing)
+        return "; ".join([records] * bool(written.statuses) + missing + list(written.left_out))
     if artefact.computed:
         return "computed afresh, where a claim is decided by it"
     if artefact.walks:
@@ -127,38 +139,30 @@ def _state(artefact: Artefact) -> str:
     return "; ".join(["no experiment makes it", *filter(None, [artefact.missing])])
 
 
-def _counted(written: Written) -> str:
-    """Return the number of records of an artefact, and why parts of it are missing, in words."""
-    if written.computed:
-        return "; ".join(["computed afresh, no records", *written.left_out])
-    failed = sum(status != "ok" for status in written.statuses.values())
-    there = f"{len(written.statuses)} records, {failed} of them of cells that failed"
-    missing = [f"{written.missing} cells have not run"] * bool(written.missing)
-    return "; ".join([there] * bool(written.statuses) + missing + list(written.left_out))
-
-
 def _picture(
-    drawn: DrawnPicture, site: Path, downloads: Downloads, data: Sequence[Link]
+    figure: WrittenFigure, site: Path, downloads: Downloads, data: Sequence[Link]
 ) -> Picture:
-    name = drawn.name
-    links = [downloads.made(drawn.pdf, "PDF", f"figure {name}")] if drawn.pdf else []
-    if drawn.numbers:
-        links.append(downloads.made(drawn.numbers, "numbers", f"numbers of figure {name}"))
-    links += [*_code(drawn.module, downloads), *data]
-    return Picture(name, drawn.png.relative_to(site).as_posix(), drawn.caption, tuple(links))
+    """Move the PDF and the numbers of a figure to the downloads, and return it with its links."""
+    name = figure.name
+    links = [downloads.move(figure.pdf, "PDF", f"figure {name}")] if figure.pdf else []
+    if figure.numbers:
+        links.append(downloads.move(figure.numbers, "numbers", f"numbers of figure {name}"))
+    links += [*_code(figure.module, downloads), *data]
+    return Picture(name, figure.png.relative_to(site).as_posix(), figure.caption, tuple(links))
 
 
-def _tabled(written: WrittenTable, downloads: Downloads) -> Tabled:
-    says = f"table {written.name}"
+def _table_group(table: WrittenTable, downloads: Downloads) -> TableGroup:
+    """Move the files of a table to the downloads, and return it with its links."""
+    description = f"table {table.name}"
     links = [
-        downloads.made(written.csv, "CSV", says),
-        downloads.made(written.latex, "LaTeX", says),
-        *_code(written.module, downloads),
+        downloads.move(table.csv, "CSV", description),
+        downloads.move(table.latex, "LaTeX", description),
+        *_code(table.module, downloads),
     ]
-    return Tabled(written.name, written.tables, written.notes, tuple(links))
+    return TableGroup(table.name, table.tables, table.notes, tuple(links))
 
 
 def _code(module: str, downloads: Downloads) -> Iterator[Link]:
     """Yield a link to the module that draws a figure or builds a table."""
     if module:
-        yield downloads.source(sys.modules[module])
+        yield downloads.add_source(sys.modules[module])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -13,12 +13,12 @@ from svgpbench.papers.evidence.records import ComputedFrame, computed_frame
 from svgpbench.papers.grades import Fidelity, Grade
 from svgpbench.papers.grading import Judged
 from svgpbench.results.store import records_in
-from svgpbench.site.artefacts import shown
+from svgpbench.site.artefacts import artefact_entries
 from svgpbench.site.crate import write_crate
 from svgpbench.site.datasets import DataFacts, data_facts
 from svgpbench.site.downloads import FOLDER, Downloads
 from svgpbench.site.entries import Entry, by_kind
-from svgpbench.site.explorer import explored
+from svgpbench.site.explorer import explorer_data
 from svgpbench.site.fields import Field, fields_in
 from svgpbench.site.folder import replaced
 from svgpbench.site.machines import machines_of
@@ -42,7 +42,7 @@ Claims = Sequence[tuple[Paper, Judged]]
 
 @dataclass(frozen=True)
 class Built:
-    """Numbers of pages and bytes of a site, and what was left out."""
+    """Number of pages and sizes of a site, and what was left out."""
 
     pages: int
     size: int  # bytes of all files
@@ -63,8 +63,8 @@ def build_site(
         judged: papers with their judged claims.
         results: folder of records.
         out: folder of the site.
-        tell: called with the name of the part that is being made.
-        frame_of: returns the data frame of a computed figure.
+        tell: function called with the name of each part before it is made.
+        frame_of: function that returns the data frame of a computed figure.
 
     Raises:
         UserError: `out` has other files or cannot be written, a package is missing, or records
@@ -95,7 +95,7 @@ class _Building:
 
     def build(self) -> Built:
         self.tell("records")
-        self.downloads.of_records(self.results)
+        self.downloads.add_records(self.results)
         fields, self.left_out = fields_in(self.results)
         for pages in (
             self._overview(fields),
@@ -107,30 +107,27 @@ class _Building:
             self._machines(),
             self._files(),
         ):
-            self._write(pages)
+            for page in pages:
+                self.writer.write(page)
+                self.pages += 1
         self.writer.write_assets()
         write_crate(self.site, list(self.downloads.files.values()), self._latest())
-        taken = _size(self.site / FOLDER)
-        return Built(self.pages, _size(self.site), taken, tuple(self.left_out))
+        size, downloads = _size(self.site), _size(self.site / FOLDER)
+        return Built(self.pages, size, downloads, tuple(self.left_out))
 
     def _latest(self) -> date:
         """Return the day of the newest record; today if there are no records."""
         started = (record.started.date() for record in records_in(self.results).records)
         return max(started, default=datetime.now(UTC).date())
 
-    def _write(self, pages: Iterable[Page]) -> None:
-        for page in pages:
-            self.writer.write(page)
-            self.pages += 1
-
-    def _of(self, paper: Paper) -> list[Entry]:
-        return [Entry(of, one) for of, one in self.judged if of.name == paper.name]
+    def _entries(self, paper: Paper) -> list[Entry]:
+        return [Entry(*pair) for pair in self.judged if pair[0].name == paper.name]
 
     def _overview(self, fields: Sequence[Field]) -> Iterator[Page]:
-        counts = Counter(one.grade for _, one in self.judged)
-        entries = [Entry(*each) for each in self.judged]
+        counts = Counter(judged.grade for _, judged in self.judged)
+        entries = [Entry(*pair) for pair in self.judged]
         content = {
-            "papers": [(paper, by_kind(self._of(paper))) for paper in self.papers],
+            "papers": [(paper, by_kind(self._entries(paper))) for paper in self.papers],
             "entries": entries,
             "counts": [(grade, counts[grade]) for grade in Grade],
             "fidelities": list(Fidelity),
@@ -151,18 +148,18 @@ class _Building:
     def _papers(self) -> Iterator[Page]:
         for paper in self.papers:
             self.tell(paper.name)
-            entries = self._of(paper)
-            claims = [entry.one for entry in entries]
-            counts = Counter(one.grade for one in claims)
+            entries = self._entries(paper)
+            claims = [entry.judged for entry in entries]
+            counts = Counter(judged.grade for judged in claims)
             content = {
                 "paper": paper,
                 "entries": entries,
                 "groups": by_kind(entries),
                 "counts": [(grade, counts[grade]) for grade in Grade if counts[grade]],
-                "artefacts": shown(
+                "artefacts": artefact_entries(
                     paper, claims, self.results, self.site, self.downloads, self.frame_of
                 ),
-                "links": self.downloads.of_paper(paper),
+                "links": self.downloads.add_paper(paper),
                 "results": self.results,
             }
             path = f"papers/{slug(paper.name)}.html"
@@ -173,29 +170,28 @@ class _Building:
         methods: list[MethodFacts] = method_facts(fields)
         yield Page("methods/index.html", "Methods", "methods.html", {"methods": methods}, "Methods")
         titles = {paper.name: paper.about.title for paper in self.papers}
-        for one in methods:
-            content = {"method": one, "titles": titles}
-            yield Page(
-                f"methods/{slug(one.name)}.html", one.name, "method.html", content, "Methods"
-            )
+        for method in methods:
+            content = {"method": method, "titles": titles}
+            path = f"methods/{slug(method.name)}.html"
+            yield Page(path, method.name, "method.html", content, "Methods")
 
     def _data(self, fields: Sequence[Field]) -> Iterator[Page]:
         data: list[DataFacts] = data_facts(fields)
         yield Page("data/index.html", "Data sets", "datasets.html", {"sets": data}, "Data")
-        for one in data:
-            path = f"data/{slug(one.name)}.html"
-            yield Page(path, one.name, "dataset.html", {"set": one}, "Data")
+        for data_set in data:
+            path = f"data/{slug(data_set.name)}.html"
+            yield Page(path, data_set.name, "dataset.html", {"set": data_set}, "Data")
 
     def _explorer(self, fields: Sequence[Field]) -> Iterator[Page]:
         self.tell("explorer")
-        content = {"experiments": [explored(field) for field in fields]}
+        content = {"experiments": [explorer_data(field) for field in fields]}
         yield Page("explorer.html", "Explorer", "explorer.html", content, "Explorer")
 
     def _speed(self) -> Iterator[Page]:
         self.tell("times")
         sections, unread = speed_sections(self.results, self.site)
         self.left_out += unread
-        yield Page("speed.html", "Speed", "speed.html", {"found": sections}, "Speed")
+        yield Page("speed.html", "Speed", "speed.html", {"records": sections}, "Speed")
 
     def _machines(self) -> Iterator[Page]:
         machines, silent = machines_of(records_in(self.results).records)

@@ -33,7 +33,7 @@ MEDIA = {
 
 def write_crate(site: Path, files: Sequence[Download], published: date) -> Path:
     """Write the metadata file of the folder of downloads, and return its path."""
-    described = [_file(site, one) for one in files]
+    described = [_file_entity(site, file) for file in files]
     graph = [*_about(described, published), *described]
     path = site / FOLDER / METADATA
     crate = {"@context": f"{PROFILE}/context", "@graph": graph}
@@ -58,20 +58,21 @@ def _about(files: Sequence[dict[str, Any]], published: date) -> Iterator[dict[st
         "version": __version__,
         "datePublished": published.isoformat(),
         "license": {"@id": LICENCE},
-        "hasPart": [{"@id": one["@id"]} for one in files],
+        "hasPart": [{"@id": file["@id"]} for file in files],
     }
     yield {"@id": LICENCE, "@type": "CreativeWork", "name": "MIT License"}
 
 
-def _file(site: Path, one: Download) -> dict[str, Any]:
-    path = site / one.path
+def _file_entity(site: Path, file: Download) -> dict[str, Any]:
+    """Return the entity of one file, with its SHA-256."""
+    path = site / file.path
     name = path.relative_to(site / FOLDER).as_posix()
     return {
         "@id": quote(name),
         "@type": "File",
         "name": name,
-        "description": one.says,
+        "description": file.description,
         "encodingFormat": MEDIA.get(path.suffix, "application/octet-stream"),
-        "contentSize": str(one.size),
+        "contentSize": str(file.size),
         "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
     }

@@ -47,21 +47,20 @@ def data_facts(fields: Sequence[Field]) -> list[DataFacts]:
 
 def _facts(entry: DatasetEntry, fields: Sequence[Field]) -> DataFacts:
     counts = [
-        (field.experiment, sum(_is_of(record.config.data.name, entry) for record in field.records))
+        (
+            field.experiment,
+            sum(r.config.data.name.partition("@")[0] == entry.name for r in field.records),
+        )
         for field in fields
     ]
     return DataFacts(
         entry,
-        tuple(map(_file, entry.all_files)),
+        tuple(map(_source_file, entry.all_files)),
         tuple((name, count) for name, count in counts if count),
     )
 
 
-def _is_of(name: str, entry: DatasetEntry) -> bool:
-    return name.partition("@")[0] == entry.name
-
-
-def _file(file: File) -> SourceFile:
+def _source_file(file: File) -> SourceFile:
     urls = tuple(address.url for address in file.addresses)
     if isinstance(file, UnseenFile):
         size = f"at most {in_bytes(file.at_most)}"

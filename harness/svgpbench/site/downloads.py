@@ -28,7 +28,7 @@ class Download:
     """A file with its description and size."""
 
     path: str  # relative to the site
-    says: str
+    description: str
     size: int
 
     @property
@@ -39,101 +39,105 @@ class Download:
 
 @dataclass
 class Downloads:
-    """Files in the folder of downloads, by path relative to the site; methods add files."""
+    """Files in the folder of downloads, by path relative to the site."""
 
     site: Path
     files: dict[str, Download] = field(default_factory=dict)
 
-    def of_records(self, results: Path) -> None:
+    def add_records(self, results: Path) -> None:
         """Add the records of each experiment, and the records of the timing commands.
 
         An experiment has its Parquet file, if there is one, and a CSV table with one row per cell.
         """
         for name in experiments(results):
             if parquet_path(results, name).is_file():
-                says = f"records of {name}, every number bit for bit; `svgpbench` reads them"
-                self._copy(parquet_path(results, name), f"records/{name}.parquet", says)
+                description = f"records of {name}, every number bit for bit; `svgpbench` reads them"
+                self._copy(parquet_path(results, name), f"records/{name}.parquet", description)
             stored = records_in(results, name).stored
             if not stored:
                 continue  # not a folder of records
             path = self._path(f"tidy/{name}.csv")
             tidy.write_table(path, tidy.cells_table(stored))
-            self._note(path, f"{name}: a row a cell, {len(stored)} cells")
+            self._register(path, f"{name}: a row a cell, {len(stored)} cells")
         for folder in RECORDS_OF_TIMES:
             for path in sorted((results / folder).glob("*.json*")):
                 command = {"learning": "learn", "survival": "survive"}.get(folder, folder)
-                says = f"records of `svgpbench {command}`"
-                self._copy(path, f"{folder}/{path.name}", says)
+                description = f"records of `svgpbench {command}`"
+                self._copy(path, f"{folder}/{path.name}", description)
 
-    def of_artefact(self, paper: Paper, artefact: Artefact) -> Iterator[Link]:
+    def add_artefact(self, paper: Paper, artefact: Artefact) -> Iterator[Link]:
         """Add the files that declare an artefact; yield links to them and to its existing records."""
         folder = paper_folders()[paper.name]
         if artefact.experiment:
             file = shipped_experiments().get(artefact.experiment, folder / artefact.experiment)
             name = file.name.removesuffix(".toml")
-            says = f"the experiment that makes {paper.name}/{artefact.id}"
-            yield self._declared(file, f"experiments/{name}.toml", "experiment file", says)
+            description = f"the experiment that makes {paper.name}/{artefact.id}"
+            yield self._add_text(file, f"experiments/{name}.toml", "experiment file", description)
             declared = paper.experiments[artefact.id].name
-            yield from self._there("records", f"records/{declared}.parquet")
-            yield from self._there("tidy table", f"tidy/{declared}.csv")
+            yield from self._existing("records", f"records/{declared}.parquet")
+            yield from self._existing("tidy table", f"tidy/{declared}.csv")
         if artefact.printed:
             path = f"papers/{paper.name}/{artefact.printed.rpartition('/')[2]}"
-            says = f"figures as {paper.name} prints them"
-            yield self._declared(folder / artefact.printed, path, "printed figures", says)
+            description = f"figures as {paper.name} prints them"
+            yield self._add_text(folder / artefact.printed, path, "printed figures", description)
         if artefact.timing:
-            yield from self._there("times", artefact.timing.record)
+            yield from self._existing("times", artefact.timing.record)
         folders = [artefact.walks, LEARNING if artefact.learning else None]
         for prefix in (f"{FOLDER}/{name}/" for name in folders if name):
-            for path in (x for x in self.files if x.startswith(prefix)):
-                yield Link(path.rpartition("/")[2], path)
+            for path in self.files:
+                if path.startswith(prefix):
+                    yield Link(path.rpartition("/")[2], path)
 
-    def of_paper(self, paper: Paper) -> list[Link]:
+    def add_paper(self, paper: Paper) -> list[Link]:
         """Add the files that declare a paper and its claims; return links to them."""
         folder = paper_folders()[paper.name]
         return [
-            self._declared(folder / name, f"papers/{paper.name}/{name}", name, says)
-            for name, says in (
+            self._add_text(folder / name, f"papers/{paper.name}/{name}", name, description)
+            for name, description in (
                 ("paper.toml", f"{paper.name}: what it says, errata, artefacts"),
                 ("claims.toml", f"{paper.name}: its claims in our words, and what decides them"),
             )
         ]
 
-    def made(self, file: Path, text: str, says: str) -> Link:
+    def move(self, file: Path, text: str, description: str) -> Link:
         """Move a file of the site into the folder of downloads, and return a link to it."""
         path = self._path(file.relative_to(self.site).as_posix())
         file.replace(path)
-        self._note(path, says)
+        self._register(path, description)
         return Link(text, path.relative_to(self.site).as_posix())
 
-    def source(self, module: ModuleType) -> Link:
+    def add_source(self, module: ModuleType) -> Link:
         """Add the source code of a module, and return a link to it."""
         path = self._path(f"code/{module.__name__}.py")
         if not path.exists():
             path.write_text(inspect.getsource(module), encoding="utf-8")
-            self._note(path, "code that draws or tabulates")
+            self._register(path, "code that draws or tabulates")
         return Link("code", f"{FOLDER}/code/{path.name}")
 
-    def _there(self, text: str, name: str) -> Iterator[Link]:
+    def _existing(self, text: str, name: str) -> Iterator[Link]:
+        """Yield a link to a file of the downloads if it exists."""
         if (path := f"{FOLDER}/{name}") in self.files:
             yield Link(text, path)
 
-    def _declared(self, file: Traversable, name: str, text: str, says: str) -> Link:
+    def _add_text(self, file: Traversable, name: str, text: str, description: str) -> Link:
+        """Add a file of the package unless it is there already, and return a link to it."""
         path = self._path(name)
         if not path.exists():
             path.write_bytes(file.read_bytes())
-            self._note(path, says)
+            self._register(path, description)
         return Link(text, f"{FOLDER}/{name}")
 
-    def _copy(self, file: Path, name: str, says: str) -> None:
+    def _copy(self, file: Path, name: str, description: str) -> None:
         path = self._path(name)
         shutil.copyfile(file, path)
-        self._note(path, says)
+        self._register(path, description)
 
     def _path(self, name: str) -> Path:
+        """Return the path of a download, and make its folder."""
         path = self.site / FOLDER / name
         path.parent.mkdir(parents=True, exist_ok=True)
         return path
 
-    def _note(self, path: Path, says: str) -> None:
-        below = path.relative_to(self.site).as_posix()
-        self.files[below] = Download(below, says, path.stat().st_size)
+    def _register(self, path: Path, description: str) -> None:
+        relative = path.relative_to(self.site).as_posix()
+        self.files[relative] = Download(relative, description, path.stat().st_size)

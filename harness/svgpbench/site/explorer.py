@@ -34,9 +34,9 @@ TRACED_BY = {"steps": "iteration", "time": "seconds"}
 OUTCOMES = ("better", "worse", "equal", "undecided", "not learned")
 
 
-def explored(field: Field) -> dict[str, Any]:
+def explorer_data(field: Field) -> dict[str, Any]:
     """Return the data of an experiment for the page. Groups refer to names by index."""
-    metrics = [name for name, one in METRICS.items() if field.frame[name].notna().any()]
+    metrics = [name for name in METRICS if field.frame[name].notna().any()]
     plain = [r for r in field.records if r.config.perturbation == 0]
     moments = {"steps": _iterations(plain), "time": _times(plain)}
     backends = list(dict.fromkeys(r.config.backend.title for r in plain))
@@ -63,29 +63,29 @@ def explored(field: Field) -> dict[str, Any]:
         "iterations": moments["steps"],
         "times": moments["time"],
         "groups": list(_groups(field, plain, metrics, backends, moments)),
-        "effects": _effects(field),
+        "effects": _outcomes(field),
         "alike": ALIKE,
         "notes": list(field.collected.notes),
     }
 
 
 def _iterations(records: Sequence[Record]) -> list[float]:
-    """Return at most `MOMENTS` traced iterations, first and last included, spaced logarithmically."""
-    known: list[float] = sorted(
+    """Return at most `MOMENTS` traced iterations, logarithmically spaced from the first to the last."""
+    iterations: list[float] = sorted(
         {int(i) for r in records for i in r.trace.get("iteration", ()) if i is not None}
     )
-    if len(known) <= MOMENTS:
-        return known
-    wanted = np.geomspace(known[0], known[-1], MOMENTS)
-    return sorted({min(known, key=lambda i: abs(i - w)) for w in wanted})
+    if len(iterations) <= MOMENTS:
+        return iterations
+    targets = np.geomspace(iterations[0], iterations[-1], MOMENTS)
+    return sorted({min(iterations, key=lambda i: abs(i - w)) for w in targets})
 
 
 def _times(records: Sequence[Record]) -> list[float]:
-    """Return `MOMENTS` times in seconds, spaced logarithmically from the least positive to the last."""
-    looks = [float(s) for r in records for s in r.trace.get("seconds", ()) if s]
-    if not looks:
+    """Return `MOMENTS` times in seconds, logarithmically spaced from the least positive to the last."""
+    times = [float(s) for r in records for s in r.trace.get("seconds", ()) if s]
+    if not times:
         return []
-    return [rounded(s) for s in np.geomspace(min(looks), max(looks), MOMENTS)]
+    return [rounded(s) for s in np.geomspace(min(times), max(times), MOMENTS)]
 
 
 def _groups(
@@ -103,7 +103,7 @@ def _groups(
         good = cells[cells["status"] == "ok"]
         spent = costs.reindex(good["cell_id"]).median()
         values = _values([records[cell] for cell in good["cell_id"]], good, metrics, moments)
-        both = _means_and_errors(values, overlap(good))
+        statistics = _means_and_errors(values, overlap(good))
         yield {
             "d": field.data.index(str(data)),
             "m": field.methods.index(str(method)),
@@ -111,12 +111,12 @@ def _groups(
             "n": len(cells),
             "splits": len(good[["split_seed", "fold"]].drop_duplicates()),
             "failed": len(cells) - len(good),
-            "cost": [_plain(spent[cost], 6) for cost in COSTS],
-            "end": [both.get((name, "end", 0), (None, None)) for name in metrics],
+            "cost": [_rounded_or_none(spent[cost], 6) for cost in COSTS],
+            "end": [statistics.get((name, "end", 0), (None, None)) for name in metrics],
         } | {
             kind: [
-                [both[name, kind, at] for at in range(len(moments[kind]))]
-                if (name, kind, 0) in both
+                [statistics[name, kind, index] for index in range(len(moments[kind]))]
+                if (name, kind, 0) in statistics
                 else None
                 for name in metrics
             ]
@@ -133,47 +133,52 @@ def _values(
     """Return a frame with one row per cell and one column per metric and moment.
 
     A column is named `(metric, "end", 0)` or, for example, `(metric, "steps", 3)`. A metric has columns
-    of a kind of moment only if all cells traced it.
+    for a kind of moment only if all cells traced it.
     """
     columns = {(name, "end", 0): cells[name].to_numpy(dtype=float) for name in metrics}
     for name in metrics:
-        for kind, wanted in moments.items():
-            by = TRACED_BY[kind]
-            if records and all(name in r.trace and by in r.trace for r in records):
-                looks = np.array([_looks(record, name, by, wanted) for record in records])
-                columns |= {(name, kind, at): column for at, column in enumerate(looks.T)}
+        for kind, moments_of_kind in moments.items():
+            time_column = TRACED_BY[kind]
+            if records and all(name in r.trace and time_column in r.trace for r in records):
+                scores = np.array(
+                    [_scores_at(record, name, time_column, moments_of_kind) for record in records]
+                )
+                columns |= {(name, kind, index): column for index, column in enumerate(scores.T)}
     return pd.DataFrame(columns, index=pd.MultiIndex.from_frame(cells[REPLICATE]))
 
 
 def _means_and_errors(values: pd.DataFrame, overlap: float) -> dict[Any, list[float | None]]:
-    """Return [mean, error] by column; None if not finite. One NaN in a column makes its mean NaN."""
-    found: dict[Any, list[float | None]] = {}
+    """Return [mean, error] by column, with None for a number that is not finite.
+
+    One NaN in a column makes its mean NaN.
+    """
+    statistics: dict[Any, list[float | None]] = {}
     if values.empty:
-        return found
+        return statistics
     means = values.mean(skipna=False)
-    by_rows: dict[str, list[Any]] = {}
+    columns_by_rows: dict[str, list[Any]] = {}
     columns: list[Any] = list(values.columns)
     for column in columns:
-        by_rows.setdefault(METRICS[column[0]].rows, []).append(column)
-    for several in by_rows.values():  # the error depends on the rows that a metric is of
-        errors = error_of_mean(values[several], overlap, several[0][0])
-        found |= {
-            column: [_plain(means[column]), _plain(error, DIGITS_OF_ERROR)]
-            for column, error in zip(several, errors, strict=True)
+        columns_by_rows.setdefault(METRICS[column[0]].rows, []).append(column)
+    for group in columns_by_rows.values():  # an error depends on the rows that the metric covers
+        errors = error_of_mean(values[group], overlap, group[0][0])
+        statistics |= {
+            column: [_rounded_or_none(means[column]), _rounded_or_none(error, DIGITS_OF_ERROR)]
+            for column, error in zip(group, errors, strict=True)
         }
-    return found
+    return statistics
 
 
-def _looks(record: Record, metric: str, by: str, moments: Sequence[float]) -> Floats:
+def _scores_at(record: Record, metric: str, time_column: str, moments: Sequence[float]) -> Floats:
     """Return the last traced value up to each moment, NaN before the first; shape (moments,)."""
-    at = np.array([math.inf if x is None else x for x in record.trace[by]], dtype=float)
+    times = np.array([math.inf if x is None else x for x in record.trace[time_column]], dtype=float)
     values = np.array([math.nan if x is None else x for x in record.trace[metric]], dtype=float)
-    last = np.searchsorted(at, np.asarray(moments) * (1 + 1e-9), side="right") - 1
+    last = np.searchsorted(times, np.asarray(moments) * (1 + 1e-9), side="right") - 1
     return np.where(last >= 0, values[np.maximum(last, 0)], math.nan)
 
 
-def _effects(field: Field) -> dict[str, list[list[Any]]]:
-    """Return, by score, rows of indices: data set, method, other method, outcome of the first."""
+def _outcomes(field: Field) -> dict[str, list[list[Any]]]:
+    """Return rows of indices by score: data set, two methods, and the outcome of the first."""
     return {
         score: [
             [
@@ -188,7 +193,8 @@ def _effects(field: Field) -> dict[str, list[list[Any]]]:
     }
 
 
-def _plain(value: float, digits: int = DIGITS) -> float | None:
+def _rounded_or_none(value: float, digits: int = DIGITS) -> float | None:
+    """Round a number, or return None if it is not finite."""
     return rounded(value, digits) if math.isfinite(value) else None
 
 

@@ -26,13 +26,14 @@ MOST_COMPARED = 1500
 """Maximum number of differences of an experiment; if there are more, none is computed."""
 
 TURNED = {Outcome.better: Outcome.worse, Outcome.worse: Outcome.better}
+"""Outcome of a difference for the second method, where it is not that for the first."""
 
 Pairs: TypeAlias = Mapping[tuple[str, str], Mapping[str, Outcome]]
 """Outcome of the first method of each pair against the second, by pair and data set."""
 
 
 @dataclass(frozen=True)
-class Standing:
+class ScoreSummary:
     """Results of one method in one score of an experiment."""
 
     experiment: str
@@ -46,7 +47,7 @@ class Standing:
     failures: str  # number of failed cells by status
 
     @property
-    def says_something(self) -> bool:
+    def is_informative(self) -> bool:
         """True if there is a rank, a win, a loss or a failure."""
         return bool(self.rank or self.wins or self.fails or self.failures)
 
@@ -108,17 +109,18 @@ class Field:
     def scores(self) -> list[Metric]:
         """Usual metrics that some record has and that have a measure of difference."""
         usual = dict.fromkeys(name for task in self.frame["task"].unique() for name in USUAL[task])
-        here = [name for name in usual if self.frame[name].notna().any()]
-        return [METRICS[name] for name in here if name in MEASURES]
+        return [
+            METRICS[name] for name in usual if self.frame[name].notna().any() and name in MEASURES
+        ]
 
     @cached_property
     def ranks(self) -> dict[str, Ranks]:
         """Average ranks of all methods, by score; a score with too few data sets is left out."""
-        found = {
+        ranks_by_score = {
             score.name: average_ranks(self.compared, score.name, score.better, self.methods)
             for score in self.scores
         }
-        return {name: ranks for name, ranks in found.items() if ranks is not None}
+        return {name: ranks for name, ranks in ranks_by_score.items() if ranks is not None}
 
     @cached_property
     def outcomes(self) -> dict[str, Pairs]:
@@ -126,68 +128,67 @@ class Field:
         pairs = list(combinations(self.methods, 2))
         if len(pairs) * len(self.data) * len(self.scores) > MOST_COMPARED:
             return {}
-        found: dict[str, Pairs] = {}
+        outcomes_by_score: dict[str, Pairs] = {}
         for score in self.scores:
             one_way = self._one_way(score.name, pairs)
-            other_way = {pair[::-1]: _turned(of) for pair, of in one_way.items()}
-            found[score.name] = {**one_way, **other_way}
-        return found
+            other_way = {
+                pair[::-1]: {data: TURNED.get(x, x) for data, x in by_data.items()}
+                for pair, by_data in one_way.items()
+            }
+            outcomes_by_score[score.name] = {**one_way, **other_way}
+        return outcomes_by_score
 
     def _one_way(self, score: str, pairs: Sequence[tuple[str, str]]) -> Pairs:
+        """Return the outcomes of these pairs in one score, on the data sets that have both methods."""
         fitting = self.compared[self.compared["task"].map(METRICS[score].fits)]
-        found: dict[tuple[str, str], dict[str, Outcome]] = {pair: {} for pair in pairs}
-        for here in data_sets(fitting, score):
+        outcomes: dict[tuple[str, str], dict[str, Outcome]] = {pair: {} for pair in pairs}
+        for data_set in data_sets(fitting, score):
             for pair in pairs:
-                if here.has(*pair):
-                    found[pair][here.data] = Outcome(here.effect(*pair).outcome)
-        return found
+                if data_set.has(*pair):
+                    outcomes[pair][data_set.data] = Outcome(data_set.effect(*pair).outcome)
+        return outcomes
 
-    def standing(self, method: str) -> Iterator[Standing]:
-        """Yield the standing of a method, by its label, in each score."""
+    def summaries(self, method: str) -> Iterator[ScoreSummary]:
+        """Yield the results of a method, given by its label, in each score."""
         plain = self.compared[self.compared["perturbation"] == 0]
-        mine = plain[plain["method"] == method]
-        failed = mine[mine["status"] != "ok"]["status"].value_counts()
+        cells = plain[plain["method"] == method]
+        failed = cells[cells["status"] != "ok"]["status"].value_counts()
         listed = ", ".join(f"{count} {status}" for status, count in failed.items())
         for score in self.scores:
             pairs = self.outcomes.get(score.name, {})
             ranks = self.ranks.get(score.name)
-            of_mine = [one.text for one in ranks.of if one.method == method] if ranks else []
-            yield Standing(
+            texts = [rank.text for rank in ranks.of if rank.method == method] if ranks else []
+            yield ScoreSummary(
                 self.experiment,
                 method,
                 score.title,
-                mine["data"].nunique(),
+                cells["data"].nunique(),
                 len(self.methods),
-                "".join(of_mine),
+                "".join(texts),
                 _better(pairs, method, 0),
                 _better(pairs, method, 1),
-                f"{listed} of {len(mine)}" if listed else "",
+                f"{listed} of {len(cells)}" if listed else "",
             )
 
 
-def _turned(outcomes: Mapping[str, Outcome]) -> dict[str, Outcome]:
-    """Return the outcomes of the same differences for the other method."""
-    return {data: TURNED.get(outcome, outcome) for data, outcome in outcomes.items()}
+def _better(pairs: Pairs, method: str, position: int) -> tuple[str, ...]:
+    """Return lines `data set: methods` for the pairs in which the first method is better.
 
-
-def _better(pairs: Pairs, method: str, place: int) -> tuple[str, ...]:
-    """Return lines `data set: methods` of pairs in which the first method is better.
-
-    `method` is at `place` (0 or 1) of these pairs; the line lists the other method of each.
+    `method` is at `position` (0 or 1) in these pairs. A line lists the other methods.
     """
-    found: dict[str, list[str]] = {}
+    others: dict[str, list[str]] = {}
     for pair, outcomes in pairs.items():
-        if pair[place] == method:
+        if pair[position] == method:
             for data, outcome in outcomes.items():
                 if outcome == Outcome.better:
-                    found.setdefault(data, []).append(pair[1 - place])
-    return tuple(f"{data}: {', '.join(names)}" for data, names in found.items())
+                    others.setdefault(data, []).append(pair[1 - position])
+    return tuple(f"{data}: {', '.join(names)}" for data, names in others.items())
 
 
 def fields_in(results: Path) -> tuple[list[Field], list[str]]:
-    """Return the experiments of a folder of records, and one line per experiment left out.
+    """Return the experiments in a folder of records, and one line per experiment left out.
 
     Raises `UserError` as `collected_in` does.
     """
-    every, left_out = collected_in(results)
-    return [Field(collected) for collected in every], left_out
+    experiments, left_out = collected_in(results)
+    return [Field(collected) for collected in experiments], left_out

@@ -15,12 +15,12 @@ from markupsafe import Markup
 class Formula(NamedTuple):
     """A formula in LaTeX with a description."""
 
-    says: str
+    description: str
     latex: str
 
     @property
     def mathml(self) -> Markup:
-        """Formula as MathML. It is not escaped: the LaTeX is a constant of this file."""
+        """Formula as MathML, not escaped, because the LaTeX is a constant of this file."""
         return Markup(convert(self.latex, display="block"))
 
 

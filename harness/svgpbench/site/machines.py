@@ -11,7 +11,7 @@ from svgpbench.results.records import Record
 
 
 class Setup(NamedTuple):
-    """Software and settings that several records share."""
+    """Software and settings that records share."""
 
     python: str
     versions: tuple[tuple[str, str], ...]
@@ -22,7 +22,7 @@ class Setup(NamedTuple):
     plugins: tuple[str, ...]
 
 
-class Made(NamedTuple):
+class RecordGroup(NamedTuple):
     """Number and dates of the records of one experiment with one setup."""
 
     experiment: str
@@ -33,51 +33,49 @@ class Made(NamedTuple):
 
 
 class Machine(NamedTuple):
-    """Machine as its records describe it."""
+    """A machine as its records describe it."""
 
     cpu: str
     cores: int
     memory: str
     system: str
     gpu: str
-    made: tuple[Made, ...]
+    groups: tuple[RecordGroup, ...]
 
 
 def machines_of(records: Iterable[Record]) -> tuple[list[Machine], int]:
     """Return the machines, and the number of records without an environment."""
-    found: dict[tuple[str, int, str, str, str], dict[tuple[str, Setup], list[Record]]] = {}
+    records_of: dict[tuple[str, int, str, str, str], dict[tuple[str, Setup], list[Record]]] = {}
     silent = 0
     for record in records:
-        place = record.environment
-        if place is None:
+        environment = record.environment
+        if environment is None:
             silent += 1
             continue
-        key = (place.cpu, place.cores, in_bytes(place.memory_bytes), place.system, place.gpu or "")
-        both = (record.config.experiment, _setup(place))
-        found.setdefault(key, {}).setdefault(both, []).append(record)
-    return [Machine(*key, _made(of)) for key, of in found.items()], silent
+        memory, gpu = in_bytes(environment.memory_bytes), environment.gpu or ""
+        machine = (environment.cpu, environment.cores, memory, environment.system, gpu)
+        group = (record.config.experiment, _setup(environment))
+        records_of.setdefault(machine, {}).setdefault(group, []).append(record)
+    machines = [
+        Machine(*machine, tuple(_record_group(*group, same) for group, same in groups.items()))
+        for machine, groups in records_of.items()
+    ]
+    return machines, silent
 
 
-def _setup(place: Environment) -> Setup:
-    pools = {f"{pool.name} {pool.version or ''}".strip() for pool in place.thread_pools}
+def _setup(environment: Environment) -> Setup:
+    pools = {f"{pool.name} {pool.version or ''}".strip() for pool in environment.thread_pools}
     return Setup(
-        place.python,
-        tuple(place.versions.items()),
-        place.threads,
+        environment.python,
+        tuple(environment.versions.items()),
+        environment.threads,
         tuple(sorted(pools)),
-        (place.commit or "")[:12],
-        bool(place.dirty),
-        place.plugins,
+        (environment.commit or "")[:12],
+        bool(environment.dirty),
+        environment.plugins,
     )
 
 
-def _made(of: dict[tuple[str, Setup], list[Record]]) -> tuple[Made, ...]:
-    return tuple(
-        Made(experiment, setup, len(records), *_days(records))
-        for (experiment, setup), records in of.items()
-    )
-
-
-def _days(records: Sequence[Record]) -> tuple[str, str]:
+def _record_group(experiment: str, setup: Setup, records: Sequence[Record]) -> RecordGroup:
     days = sorted(f"{record.started:%Y-%m-%d}" for record in records)
-    return days[0], days[-1]
+    return RecordGroup(experiment, setup, len(records), days[0], days[-1])

@@ -60,7 +60,7 @@ def class_name(word: str) -> str:
 def numbers() -> dict[str, Any]:
     """Return the numbers on the page of rules, read from the code that applies them."""
     return {
-        "tolerances": [f"{100 * each:g} %" for each in RULES.tolerances],
+        "tolerances": [f"{100 * tolerance:g} %" for tolerance in RULES.tolerances],
         "window": convergence.WINDOW,
         "starts": differences.STARTS,
         "level": f"{100 * differences.LEVEL:g} %",
@@ -78,14 +78,15 @@ def numbers() -> dict[str, Any]:
 
 def regions() -> Table:
     """Return the regions of practical equivalence, one row per width."""
-    found: dict[str, list[str]] = {}
+    titles_by_width: dict[str, list[str]] = {}
     for measure in MEASURES.values():
-        found.setdefault(_width(measure), []).append(measure.title)
-    rows = [(", ".join(titles), width) for width, titles in found.items()]
+        titles_by_width.setdefault(_width(measure), []).append(measure.title)
+    rows = [(", ".join(titles), width) for width, titles in titles_by_width.items()]
     return Table(columns(("measure", "half the width of its region")), rows)
 
 
 def _width(measure: Measure) -> str:
+    """Return half the width of a measure's region, in words."""
     if measure.per_datum:
         return f"{100 * measure.per_datum:g} nat for each 100 rows that the bound covers"
     if measure.relative:

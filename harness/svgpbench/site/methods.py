@@ -19,7 +19,7 @@ from svgpbench.methods.method_info import MethodInfo
 from svgpbench.output.number_formats import scaled
 from svgpbench.output.table import Table, columns
 from svgpbench.plugins import METHODS, whole
-from svgpbench.site.fields import Field, Standing
+from svgpbench.site.fields import Field, ScoreSummary
 from svgpbench.site.formulas import FORMULAS, Formula
 
 STEPS = {"e_step": "E-step from θ", "m_step": "M-step", "prediction": "prediction of a batch"}
@@ -35,12 +35,12 @@ class MethodFacts:
     about: str
     info: MethodInfo
     options: tuple[tuple[str, str], ...]
-    takes: tuple[str, ...]
+    likelihoods: tuple[str, ...]  # names of those that it takes
     refused: tuple[tuple[str, str], ...]
     formulas: tuple[Formula, ...]
-    counted: Table | None
-    at: str  # sizes at which the costs were counted
-    standings: tuple[Standing, ...]
+    costs: Table | None
+    sizes: str  # at which the costs were counted
+    summaries: tuple[ScoreSummary, ...]
 
 
 def method_facts(fields: Sequence[Field]) -> list[MethodFacts]:
@@ -52,30 +52,31 @@ def _facts(name: str, cls: type[AnyMethod], fields: Sequence[Field]) -> MethodFa
     method = cls()
     refused = refusals(method)
     size = _size(method)
-    standings = [
-        standing
+    summaries = [
+        summary
         for field in fields
-        for label, named in field.names.items()
-        if named == name
-        for standing in field.standing(label)
-        if standing.says_something
+        for label, method_name in field.names.items()
+        if method_name == name
+        for summary in field.summaries(label)
+        if summary.is_informative
     ]
     return MethodFacts(
         name,
         cls.version,
         " ".join((cls.__doc__ or "").split()),
         cls.info,
-        tuple((f.name, _value(f.default)) for f in dataclasses.fields(cls)),
-        tuple(one for one in likelihoods() if one not in refused),
+        tuple((f.name, _option_text(f.default)) for f in dataclasses.fields(cls)),
+        tuple(likelihood for likelihood in likelihoods() if likelihood not in refused),
         tuple(refused.items()),
         FORMULAS.get(name, ()),
-        _counted(method, size),
-        _sizes(size),
-        tuple(standings),
+        _cost_table(method, size),
+        ", ".join(f"{LETTERS[x]} = {getattr(size, x)}" for x in _size_names(size)),
+        tuple(summaries),
     )
 
 
-def _value(default: Any) -> str:
+def _option_text(default: Any) -> str:
+    """Return the default of an option as text, with lower-case booleans."""
     return str(default).lower() if isinstance(default, bool) else str(default)
 
 
@@ -89,34 +90,35 @@ def _size(method: AnyMethod) -> Size:
     return Size(n=100_000, M=256, D=8, b=1024, gamma=gamma)
 
 
-def _given(size: Size) -> list[str]:
-    """Return the names of the sizes that are set; without M if the data are the basis (M = 1)."""
+def _size_names(size: Size) -> list[str]:
+    """Return the names of the sizes that are set, without M if the data are the basis (M = 1)."""
     return [k for k, v in dataclasses.asdict(size).items() if v is not None and (k, v) != ("M", 1)]
 
 
-def _sizes(size: Size) -> str:
-    return ", ".join(f"{LETTERS[name]} = {getattr(size, name)}" for name in _given(size))
-
-
-def _counted(method: AnyMethod, size: Size) -> Table | None:
+def _cost_table(method: AnyMethod, size: Size) -> Table | None:
     """Return FLOPs, memory and their exponents in each size, one row per step.
 
-    None if they cannot be counted.
+    Return None if they cannot be counted.
     """
     model = Model(kernel("matern52"), build_likelihood(LikelihoodConfig(name="gaussian")))
     try:
         cost = count(method, model, size)
-        rows = [_row(method, model, size, cost, step) for step in STEPS]
+        rows = [_cost_row(method, model, size, cost, step) for step in STEPS]
     except UserError:
         return None
-    sizes = [f"in {LETTERS[name]}" for name in _given(size)]
+    sizes = [f"in {LETTERS[name]}" for name in _size_names(size)]
     return Table(columns(["step"], ["FLOPs", *sizes, "peak memory", *sizes]), rows)
 
 
-def _row(method: AnyMethod, model: Model, size: Size, cost: Cost, step: str) -> tuple[str, ...]:
+def _cost_row(
+    method: AnyMethod, model: Model, size: Size, cost: Cost, step: str
+) -> tuple[str, ...]:
     tally = getattr(cost, step)
     flops, memory = (
-        [f"{exponents(method, model, size, step, of)[name]:.2f}" for name in _given(size)]
-        for of in ("flops", "peak_bytes")
+        [
+            f"{exponents(method, model, size, step, quantity)[name]:.2f}"
+            for name in _size_names(size)
+        ]
+        for quantity in ("flops", "peak_bytes")
     )
     return (STEPS[step], scaled(tally.flops), *flops, f"{scaled(tally.peak_bytes)}B", *memory)

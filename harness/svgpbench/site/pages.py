@@ -46,11 +46,11 @@ def slug(name: str) -> str:
     `:` and `/` become `.`; any other special character becomes `_` and its code in hexadecimal.
     """
     plain = name.replace(":", ".").replace("/", ".")
-    return re.sub(r"[^A-Za-z0-9._-]", lambda found: f"_{ord(found[0]):x}", plain)
+    return re.sub(r"[^A-Za-z0-9._-]", lambda match: f"_{ord(match[0]):x}", plain)
 
 
 def packed(value: Any) -> str:
-    """Return a value as JSON, gzipped, in base64; so its text cannot end a script element."""
+    """Return a value as JSON, gzipped, in base64, so that its text cannot end a script element."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
@@ -78,7 +78,7 @@ class Writer:
         }
 
     def write(self, page: Page) -> None:
-        """Render a page and write it. Raises if a name that the template uses is not defined."""
+        """Render a page and write it. Raises `UndefinedError` if the template uses an unknown name."""
         root = "../" * page.path.count("/")
         template = self.environment.get_template(page.template)
         text = template.render(
@@ -96,8 +96,8 @@ class Writer:
         """Write the style, the scripts, and plotly.js for the explorer."""
         folder = self.folder / "assets"
         folder.mkdir(parents=True, exist_ok=True)
-        ours = files("svgpbench.site").joinpath("assets")
+        sources = files("svgpbench.site").joinpath("assets")
         for name in FILES:
-            folder.joinpath(name).write_bytes(ours.joinpath(name).read_bytes())
+            folder.joinpath(name).write_bytes(sources.joinpath(name).read_bytes())
         plotly = files("plotly").joinpath("package_data", "plotly.min.js")
         folder.joinpath("plotly.min.js").write_bytes(plotly.read_bytes())

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from svgpbench.benchmarks.scaling.figure import draw_scaling
@@ -49,13 +50,16 @@ class Section:
 def speed_sections(results: Path, site: Path) -> tuple[list[Section], list[str]]:
     """Return one section per record or problem, and one line per file that is not a valid record."""
     (site / PICTURES).mkdir(parents=True, exist_ok=True)
-    found: list[Section] = []
+    sections: list[Section] = []
     left_out: list[str] = []
     makers: list[Callable[[], Section | None]] = [
-        *(_later(_timed, path, site) for path in sorted((results / "speed").glob("*.json"))),
-        *(_later(_scaled, path, site) for path in sorted((results / "scaling").glob("*.json"))),
-        *_later_learned(results / "learning", site),
-        _later(_walked, results / "survival", site),
+        *(partial(_times, path, site) for path in sorted((results / "speed").glob("*.json"))),
+        *(partial(_growth, path, site) for path in sorted((results / "scaling").glob("*.json"))),
+        *(
+            partial(_training_to_quality, results / "learning", site, problem)
+            for problem in learning_plan.read_plan().problems
+        ),
+        partial(_survival, results / "survival", site),
     ]
     for make in makers:
         try:
@@ -64,30 +68,24 @@ def speed_sections(results: Path, site: Path) -> tuple[list[Section], list[str]]
             left_out.append(str(error))
             continue
         if section is not None:
-            found.append(section)
-    return found, left_out
+            sections.append(section)
+    return sections, left_out
 
 
-def _later(
-    make: Callable[[Path, Path], Section | None], *args: Path
-) -> Callable[[], Section | None]:
-    return lambda: make(*args)
-
-
-def _timed(path: Path, site: Path) -> Section:
+def _times(path: Path, site: Path) -> Section:
     report = read_report(path, "speed", SpeedReport.from_json)
     shown = [times_table(report)]
     picture = caption = ""
-    said = list(report.notes())
+    lines = list(report.notes())
     if report.rates:
         shown += [floor_table(report), rates_table(report)]
-        said += CONVENTION.splitlines()
+        lines += CONVENTION.splitlines()
         picture = f"{PICTURES}/roofline-{slug(path.stem)}.png"
         caption = draw_roofline([report], site / picture)
-    return Section(path.stem, tuple(shown), tuple(said), picture, caption, _link(path, "speed"))
+    return Section(path.stem, tuple(shown), tuple(lines), picture, caption, _link(path, "speed"))
 
 
-def _scaled(path: Path, site: Path) -> Section:
+def _growth(path: Path, site: Path) -> Section:
     report = read_report(path, "scaling", ScalingReport.from_json)
     picture = f"{PICTURES}/scaling-{slug(path.stem)}.png"
     caption = draw_scaling(report, site / picture)
@@ -98,16 +96,10 @@ def _scaled(path: Path, site: Path) -> Section:
     )
 
 
-def _later_learned(folder: Path, site: Path) -> Iterator[Callable[[], Section | None]]:
-    plan = learning_plan.read_plan()
-    for problem in plan.problems:
-        yield lambda problem=problem: _learned(folder, site, problem)  # type: ignore[misc]
-
-
-def _learned(folder: Path, site: Path, problem: str) -> Section | None:
-    plan, found = learning_plan.read_plan(), learning_records.read(folder)
-    contestants = list(dict.fromkeys(run.contestant for run in found if run.problem == problem))
-    entries = [x for x in compare(plan, problem, contestants, found.get) if x.search]
+def _training_to_quality(folder: Path, site: Path, problem: str) -> Section | None:
+    plan, runs = learning_plan.read_plan(), learning_records.read(folder)
+    contestants = list(dict.fromkeys(run.contestant for run in runs if run.problem == problem))
+    entries = [x for x in compare(plan, problem, contestants, runs.get) if x.search]
     if not any(entry.trained for entry in entries):
         return None
     race, picture = plan.problems[problem], f"{PICTURES}/learning-{slug(problem)}.png"
@@ -120,11 +112,11 @@ def _learned(folder: Path, site: Path, problem: str) -> Section | None:
     links = tuple(
         link for path in sorted(folder.glob("*.jsonl")) for link in _link(path, "learning")
     )
-    said = tuple(notes(problem, entries))
-    return Section(f"training-to-quality-{problem}", shown, said, picture, caption, links)
+    lines = tuple(notes(problem, entries))
+    return Section(f"training-to-quality-{problem}", shown, lines, picture, caption, links)
 
 
-def _walked(folder: Path, site: Path) -> Section | None:
+def _survival(folder: Path, site: Path) -> Section | None:
     plan, ended = read_plan(), survival_records.read(folder)
     if not ended:
         return None

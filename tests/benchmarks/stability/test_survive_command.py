@@ -13,8 +13,8 @@ from surviving import Survive
 from svgpbench.benchmarks.stability import records, run
 from svgpbench.benchmarks.stability.libraries import LIBRARIES, Library
 from svgpbench.benchmarks.stability.plan import (
-    Cell,
-    Plan,
+    StabilityCell,
+    StabilityPlan,
     cells_of,
     read_plan,
     towards_the_largest_rate,
@@ -53,10 +53,10 @@ def test_a_run_goes_on_where_it_was_and_reads_its_records_alone(
     stopped = json.dumps(kept[0] | {"end": "time-out", "seconds": 1.0}) + "\n"  # by a shorter limit
     # killed in the middle of its last line
     path.write_text(stopped + "".join(lost[1:-1]) + lost[-1][:40])
-    again: list[Cell] = []
+    again: list[StabilityCell] = []
     real = run.run_cell
 
-    def seen(plan: Plan, cell: Cell, *rest: object) -> records.Record:
+    def seen(plan: StabilityPlan, cell: StabilityCell, *rest: object) -> records.StabilityRecord:
         again.append(cell)
         return real(plan, cell, *rest)  # type: ignore[arg-type]
 
@@ -86,7 +86,7 @@ def test_the_largest_rate_that_lives_is_walked_with_every_seed(
     assert len(survive.lines()) == 3
 
 
-SEEDED = Plan.model_validate(
+SEEDED = StabilityPlan.model_validate(
     {
         "centre": {"rate": 0.1, "dtype": "float64", "jitter": 1e-6, "inducing": 7},
         "cuts": {"rate": (1.0, 0.01)},
@@ -111,9 +111,9 @@ SEEDED = Plan.model_validate(
 def test_seeds_go_down_from_the_largest_rate(
     ends: dict[tuple[float, int], bool], then: tuple[float, int] | None
 ) -> None:
-    def cell(rate: float, seed: int) -> Cell:
+    def cell(rate: float, seed: int) -> StabilityCell:
         point = SEEDED.centre.model_copy(update={"rate": rate})
-        return Cell("p", "svgpbench", "t-svgp", point, SEEDED.steps, seed)
+        return StabilityCell("p", "svgpbench", "t-svgp", point, SEEDED.steps, seed)
 
     lived = {cell(*at): end for at, end in ends.items()}
     found = towards_the_largest_rate(SEEDED, ("p", "svgpbench", "t-svgp"), lived)

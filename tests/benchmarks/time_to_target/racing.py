@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from svgpbench.benchmarks.time_to_target.plan import OURS, Contestant, Plan, RatePair, Run
+from svgpbench.benchmarks.time_to_target.plan import OURS, Contestant, LearningPlan, RatePair, Run
 from svgpbench.benchmarks.time_to_target.training import Resources, Trainer
 from svgpbench.benchmarks.timing.peers import Located, Peer
 
@@ -80,7 +80,7 @@ def learner(problem, method, mode):
 """
 
 
-def tiny_plan(**changes: Any) -> Plan:
+def tiny_plan(**changes: Any) -> LearningPlan:
     """Two rates by one on the shipped airfoil data, two seeds, ours on NumPy."""
     race = {
         "data": {"name": "airfoil"},
@@ -102,10 +102,10 @@ def tiny_plan(**changes: Any) -> Plan:
         "look_growth": 2.0,
     }
     own = {k: changes.pop(k) for k in list(changes) if k in keys or k == "iterations"}
-    return Plan.model_validate({**keys, **own, "problems": {"tiny": {**race, **changes}}})
+    return LearningPlan.model_validate({**keys, **own, "problems": {"tiny": {**race, **changes}}})
 
 
-def run_of(plan: Plan, contestant: Contestant = FAKE, **changes: Any) -> Run:
+def run_of(plan: LearningPlan, contestant: Contestant = FAKE, **changes: Any) -> Run:
     """A run of the first rates for 20 seconds."""
     run = Run(plan.digest("tiny"), "tiny", contestant, False, "", RatePair(0.1, 0.01), 0, 20.0)
     if contestant.library == OURS:
@@ -114,7 +114,7 @@ def run_of(plan: Plan, contestant: Contestant = FAKE, **changes: Any) -> Run:
 
 
 @contextmanager
-def fake_trainer(plan: Plan, folder: Path, script: str = SCRIPT) -> Iterator[Trainer]:
+def fake_trainer(plan: LearningPlan, folder: Path, script: str = SCRIPT) -> Iterator[Trainer]:
     """A trainer that has the fake peer."""
     path = folder / "script.py"
     path.write_text(script)

@@ -14,7 +14,7 @@ from racing import FAKE, run_of, tiny_plan
 from rich.console import Console
 
 from svgpbench.benchmarks.time_to_target import records, tables, training
-from svgpbench.benchmarks.time_to_target.comparison import Choice, Entry, compare
+from svgpbench.benchmarks.time_to_target.comparison import ChosenRates, ContestantRuns, compare
 from svgpbench.benchmarks.time_to_target.curves import draw_learning
 from svgpbench.benchmarks.time_to_target.plan import (
     OURS,
@@ -24,7 +24,7 @@ from svgpbench.benchmarks.time_to_target.plan import (
     read_plan,
     shipped_plans,
 )
-from svgpbench.benchmarks.time_to_target.records import DIED, DONE, REFUSED, Look, Record
+from svgpbench.benchmarks.time_to_target.records import DIED, DONE, REFUSED, Look, RunRecord
 from svgpbench.benchmarks.timing.problems import shape_of
 from svgpbench.cli.application import exit_code
 from svgpbench.cli.learn import _contestants
@@ -93,7 +93,7 @@ def test_a_comparison_is_run_recorded_resumed_and_shown_again(
     again: list[Run] = []
     real = training.Trainer.run
 
-    def seen(self: training.Trainer, run: Run) -> Record:
+    def seen(self: training.Trainer, run: Run) -> RunRecord:
         again.append(run)
         return real(self, run)
 
@@ -114,7 +114,7 @@ def test_a_disturbed_run_is_made_again_and_the_least_disturbed_counts(
     losses = iter([0.0, 0.3, 0.05, 0.5, 0.4, 0.6])
     real = training.Trainer.run
 
-    def disturbed(self: training.Trainer, run: Run) -> Record:
+    def disturbed(self: training.Trainer, run: Run) -> RunRecord:
         return real(self, run)._replace(other_cores=next(losses))
 
     monkeypatch.setattr(training.Trainer, "run", disturbed)
@@ -205,15 +205,15 @@ PEER, OTHER, MINE = Contestant("gpflow", "natgrad"), FAKE, Contestant(OURS, "t-s
 BEST = RatePair(0.3, 0.01)
 
 
-def record(contestant: Contestant, *at: tuple[float, float], **changes: Any) -> Record:
+def record(contestant: Contestant, *at: tuple[float, float], **changes: Any) -> RunRecord:
     """A run of 20 s that was at an NLPD at some seconds, a hundred iterations each."""
     looks = tuple(Look(s, int(100 * s), -1000.0, nlpd) for s, nlpd in at)
     run = run_of(tiny_plan(), contestant, seed=changes.pop("seed", 0))
-    return Record(run, DONE, looks=looks)._replace(**changes)
+    return RunRecord(run, DONE, looks=looks)._replace(**changes)
 
 
-def entry(contestant: Contestant, *trained: Record) -> Entry:
-    return Entry(contestant, (record(contestant),), Choice("graph", BEST), trained)
+def entry(contestant: Contestant, *trained: RunRecord) -> ContestantRuns:
+    return ContestantRuns(contestant, (record(contestant),), ChosenRates("graph", BEST), trained)
 
 
 def test_a_run_that_does_not_get_there_is_later_than_any_that_does() -> None:
@@ -231,7 +231,7 @@ def test_a_run_that_does_not_get_there_is_later_than_any_that_does() -> None:
     assert tables.median(tables.seconds_to(two, 1.2)) == 10.0
 
 
-def shown(*entries: Entry) -> list[str]:
+def shown(*entries: ContestantRuns) -> list[str]:
     """What the tables of targets and of ends say of each contestant."""
     race = tiny_plan(targets=(1.2,)).problems["tiny"]
     page = Console(file=io.StringIO(), width=200)
@@ -274,15 +274,15 @@ def test_the_search_and_what_went_wrong_are_told() -> None:
         run_of(plan, PEER, search=True, mode="graph", rates=r) for r in plan.problems["tiny"].grid
     ]
     found = [
-        Record(runs[0], DONE, mode="graph", looks=(Look(5.0, 9, -700.0, None),)),
-        Record(runs[1], DIED, "InvalidArgumentError: NaN", mode="graph"),
+        RunRecord(runs[0], DONE, mode="graph", looks=(Look(5.0, 9, -700.0, None),)),
+        RunRecord(runs[1], DIED, "InvalidArgumentError: NaN", mode="graph"),
     ]
-    chosen = Choice("graph", RatePair(0.1, 0.01))
+    chosen = ChosenRates("graph", RatePair(0.1, 0.01))
     lost = record(PEER, (20.0, 1.0), other_cores=0.7)
     entries = [
-        Entry(PEER, tuple(found), chosen, (lost,)),
-        Entry(MINE, (record(MINE, end=REFUSED, message="no several latents"),), None),
-        Entry(OTHER, (record(OTHER, end=DIED, message="x"),), None),
+        ContestantRuns(PEER, tuple(found), chosen, (lost,)),
+        ContestantRuns(MINE, (record(MINE, end=REFUSED, message="no several latents"),), None),
+        ContestantRuns(OTHER, (record(OTHER, end=DIED, message="x"),), None),
     ]
     page = Console(file=io.StringIO(), width=200)
     page.print(tables.search_table("tiny", plan.problems["tiny"], entries))
@@ -296,20 +296,22 @@ def test_the_search_and_what_went_wrong_are_told() -> None:
     assert "other processes took 0.70 cores" in notes
 
 
-def searched(bounds: dict[tuple[str, float], float | str]) -> tuple[list[Entry], list[Run]]:
+def searched(
+    bounds: dict[tuple[str, float], float | str],
+) -> tuple[list[ContestantRuns], list[Run]]:
     """Entries of a comparison whose runs end at a bound by (mode, γ), or die, or are refused."""
     plan = tiny_plan(backends=("torch", "jax"), e_rates=(0.1, 0.3, 1.0))
     made: list[Run] = []
 
-    def execute(run: Run) -> Record:
+    def execute(run: Run) -> RunRecord:
         made.append(run)
         mode = run.mode or "graph"
         bound = bounds.get((mode, run.rates.e), -9.0)
         if isinstance(bound, str):
             looked = (Look(2.0, 50, 99.0, None),) if bound == DIED else ()
-            return Record(run, bound, "why", mode=mode, looks=looked)
+            return RunRecord(run, bound, "why", mode=mode, looks=looked)
         iterations = 200 if mode == "jax" else 100
-        return Record(run, DONE, mode=mode, looks=(Look(5.0, iterations, bound, None),))
+        return RunRecord(run, DONE, mode=mode, looks=(Look(5.0, iterations, bound, None),))
 
     return compare(plan, "tiny", [MINE, PEER], execute), made
 
@@ -342,7 +344,7 @@ def test_who_is_refused_or_lives_at_no_rate_is_kept_and_not_trained() -> None:
 
 def test_records_come_back_as_they_were(tmp_path: Path) -> None:
     whole = record(PEER, (5.0, 1.0), (20.0, 0.5), mode="xla", modes={"xla": 0.1, "graph": "no"})
-    searching = Record(
+    searching = RunRecord(
         whole.run._replace(search=True), DIED, "why", looks=(Look(1.0, 2, -3.0, None),)
     )
     for each in (whole, searching):

@@ -11,7 +11,7 @@ import pytest
 
 from svgpbench.benchmarks.timing import SpeedReport, run_speed
 from svgpbench.benchmarks.timing.cases import HELD
-from svgpbench.benchmarks.timing.floor import Work, least_seconds, spend, work_of
+from svgpbench.benchmarks.timing.floor import StepWork, least_seconds, spend, work_of
 from svgpbench.benchmarks.timing.floor_run import BLAS, add_floor, tiny_problem
 from svgpbench.benchmarks.timing.problems import SHAPES, make_problem
 from svgpbench.benchmarks.timing.process import ProcessFailed, TimedProcess
@@ -25,7 +25,7 @@ from svgpbench.benchmarks.timing.rates import (
     measure_blas,
     measure_ops,
 )
-from svgpbench.benchmarks.timing.report import Cell
+from svgpbench.benchmarks.timing.report import TimedCell
 from svgpbench.benchmarks.timing.rounds import Round
 from svgpbench.benchmarks.timing.tables import floor_table, rates_table, times_table
 from svgpbench.errors import UserError
@@ -56,7 +56,7 @@ def test_work_of_held_steps_is_of_one_of_them() -> None:
 
 
 RATES = Rates(products=100.0, choleskys=10.0, solves=20.0, cached=8.0, memory=4.0)
-WORK = Work(300.0, 20.0, 40.0, 1e9, least_bytes=16.0, unfused_bytes=1e9)
+WORK = StepWork(300.0, 20.0, 40.0, 1e9, least_bytes=16.0, unfused_bytes=1e9)
 
 
 def test_least_time_is_of_arithmetic_or_of_bytes_and_of_nothing_else() -> None:
@@ -169,7 +169,7 @@ def test_the_floor_is_below_every_measured_time(small_run: SpeedReport) -> None:
 
 
 def test_what_has_no_floor_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> Work:
+    def refuse(*_: object) -> StepWork:
         raise UserError("shapes have no numbers")
 
     def die(self: TimedProcess) -> None:
@@ -177,7 +177,7 @@ def test_what_has_no_floor_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("svgpbench.benchmarks.timing.floor_run.work_of", refuse)
     monkeypatch.setattr(TimedProcess, "wait_until_ready", die)
-    cell = Cell("tiny", "e_step", "numpy", "t-svgp", "t-svgp", False)
+    cell = TimedCell("tiny", "e_step", "numpy", "t-svgp", "t-svgp", False)
     report = SpeedReport([cell], {"threads": 1, "device": "cpu", "max_other_cores": 0.1}, {})
     add_floor(report)
     assert report.without_floor == {
@@ -215,7 +215,9 @@ def test_floors_stand_under_their_headings(small_run: SpeedReport) -> None:
 
 
 def test_a_record_is_the_report_again(small_run: SpeedReport) -> None:
-    bad = Cell("tiny", "m_step", "torch", "m", "f", True, error="the process ended", alone=True)
+    bad = TimedCell(
+        "tiny", "m_step", "torch", "m", "f", True, error="the process ended", alone=True
+    )
     bad.rounds = [Round((3.0, 1.0), 0.5, False)]
     small_run = replace(small_run, cells=[*small_run.cells, bad], interrupted=True)
     record = json.loads(json.dumps(small_run.to_json(), allow_nan=False))

@@ -15,7 +15,7 @@ from svgpbench.benchmarks.timing.meter import Load
 from svgpbench.benchmarks.timing.peers import Located
 from svgpbench.benchmarks.timing.peers.libraries import GPFLOW
 from svgpbench.benchmarks.timing.process import ProcessFailed, StepRefused
-from svgpbench.benchmarks.timing.report import Cell, SpeedReport
+from svgpbench.benchmarks.timing.report import SpeedReport, TimedCell
 from svgpbench.benchmarks.timing.tables import times_table
 from svgpbench.runs.cores import usable_cores
 
@@ -98,7 +98,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Run:
     return call
 
 
-def cell(report: SpeedReport, source: str) -> Cell:
+def cell(report: SpeedReport, source: str) -> TimedCell:
     return next(each for each in report.cells if each.source == source)
 
 

@@ -21,10 +21,16 @@ from svgpbench.benchmarks.scaling.laws import (
     laws_of,
     predict,
 )
-from svgpbench.benchmarks.scaling.measure import Memory, ScalingReport, run_scaling, rungs, title_of
-from svgpbench.benchmarks.timing.floor import Work, work_of
+from svgpbench.benchmarks.scaling.measure import (
+    MemoryGrowth,
+    ScalingReport,
+    run_scaling,
+    rungs,
+    title_of,
+)
+from svgpbench.benchmarks.timing.floor import StepWork, work_of
 from svgpbench.benchmarks.timing.problems import Shape, problem_of
-from svgpbench.benchmarks.timing.report import Cell, SpeedReport
+from svgpbench.benchmarks.timing.report import SpeedReport, TimedCell
 from svgpbench.benchmarks.timing.rounds import Round
 from svgpbench.cli.application import exit_code
 from svgpbench.cost import Size, count
@@ -45,11 +51,11 @@ def planted(
     settings = {"axes": list(axes), "method": "t-svgp", "backend": "numpy", "max_other_cores": 0.1}
     cells, memory = [], {}
     for title, shape in shapes.items():
-        cell = Cell(title, "e_step", "numpy", "t-svgp", "t-svgp", False, 1.0, -1.0)
+        cell = TimedCell(title, "e_step", "numpy", "t-svgp", "t-svgp", False, 1.0, -1.0)
         cell.rounds = [Round((seconds(shape),), 0.0, True)]
-        cell.work = Work(shape.M**2 * shape.b, 0.0, 0.0, 0.0, 1.0, 1.0)
+        cell.work = StepWork(shape.M**2 * shape.b, 0.0, 0.0, 0.0, 1.0, 1.0)
         cells.append(cell)
-        memory[title] = {"e_step": Memory(100 * MIB, 100 * MIB + round(growth(shape)))}
+        memory[title] = {"e_step": MemoryGrowth(100 * MIB, 100 * MIB + round(growth(shape)))}
     return ScalingReport(CENTRE, shapes, SpeedReport(cells, settings, {}), memory)
 
 

@@ -13,7 +13,7 @@ from svgpbench.benchmarks.timing.compilations import compilations
 from svgpbench.benchmarks.timing.problems import (
     LATER,
     SHAPES,
-    Problem,
+    TimedProblem,
     fingerprint,
     make_problem,
     problem_of,
@@ -36,7 +36,7 @@ TINY = make_problem("tiny")
 USUAL = ("t-svgp", "q-svgp", "q-svgp-autodiff")
 
 
-def trainer(ops: Ops, problem: Problem, method_title: str, e_steps: int = 1) -> Trainer:
+def trainer(ops: Ops, problem: TimedProblem, method_title: str, e_steps: int = 1) -> Trainer:
     """The EM loop with the problem's batch for all its data, weighted as a batch of the data."""
     model = problem.model()
     data = TrainingData(problem.X, problem.y, problem.X_new, problem.y_new)
@@ -106,7 +106,7 @@ def test_a_likelihood_that_a_method_refuses_is_said_before_anything_starts() -> 
 
 
 @pytest.mark.parametrize("problem", [make_problem("tiny-bern")], ids=["tiny-bern"])
-def test_methods_of_natural_gradients_show_one_figure(ops: Ops, problem: Problem) -> None:
+def test_methods_of_natural_gradients_show_one_figure(ops: Ops, problem: TimedProblem) -> None:
     cases = [build_case(ops, problem, method, "e_step") for method in USUAL]
     figures = [case.figure(case.call()) for case in cases]
     np.testing.assert_allclose(figures, figures[0], rtol=1e-10)

@@ -9,9 +9,9 @@ import pytest
 from committed_records import RESULTS
 from matplotlib.image import imread
 
-from svgpbench.benchmarks.timing.floor import Work
+from svgpbench.benchmarks.timing.floor import StepWork
 from svgpbench.benchmarks.timing.rates import Rates
-from svgpbench.benchmarks.timing.report import Cell, SpeedReport
+from svgpbench.benchmarks.timing.report import SpeedReport, TimedCell
 from svgpbench.benchmarks.timing.roofline import draw_roofline
 from svgpbench.benchmarks.timing.rounds import Round
 from svgpbench.cli.application import exit_code
@@ -20,9 +20,11 @@ from svgpbench.errors import UserError
 
 def stored(tmp_path: Path, name: str = "a.json", *, rates: bool = True) -> Path:
     """A record of one step of two seconds' work in four."""
-    made = Cell("tiny", "e_step", "jax", "t-svgp", "t-svgp", False, first_call_s=1.5, figure=-1.0)
+    made = TimedCell(
+        "tiny", "e_step", "jax", "t-svgp", "t-svgp", False, first_call_s=1.5, figure=-1.0
+    )
     made.rounds = [Round((4.0,), 0.0, True)]
-    made.work, made.dispatch_s = Work(1e10, 1e9, 1e9, 0.0, 1e9, 1e10), 0.25
+    made.work, made.dispatch_s = StepWork(1e10, 1e9, 1e9, 0.0, 1e9, 1e10), 0.25
     found = {"jax": Rates(1e10, 2e9, 2e9, 1e10, 5e9)}
     report = SpeedReport(
         [made], {"max_other_cores": 0.1}, {}, rates={"tiny": found} if rates else {}

@@ -7,8 +7,8 @@ import pytest
 from svgpbench.benchmarks.timing.report import (
     M_TOLERANCE,
     TOLERANCE,
-    Cell,
     SpeedReport,
+    TimedCell,
     check_agreement,
 )
 from svgpbench.benchmarks.timing.rounds import Round, spread
@@ -17,14 +17,14 @@ from svgpbench.benchmarks.timing.tables import times_table
 
 def cell(
     source: str, *seconds: float, peer: bool = False, step: str = "e_step", problem: str = "tiny"
-) -> Cell:
+) -> TimedCell:
     """A cell of undisturbed rounds of one call each."""
-    made = Cell(problem, step, source, "m", "q-svgp", peer, first_call_s=1.5, figure=-1.0)
+    made = TimedCell(problem, step, source, "m", "q-svgp", peer, first_call_s=1.5, figure=-1.0)
     made.rounds = [Round((s,), 0.0, True) for s in seconds]
     return made
 
 
-def report(*cells: Cell) -> SpeedReport:
+def report(*cells: TimedCell) -> SpeedReport:
     return SpeedReport(list(cells), {"max_other_cores": 0.1}, {})
 
 
@@ -150,11 +150,11 @@ def test_json_has_seconds_a_step_and_what_each_round_lost() -> None:
 
 def with_figure(
     figure: float, *, step: str = "e_step", family: str = "a", problem: str = "tiny"
-) -> Cell:
-    return Cell(problem, step, "jax", "m", family, False, figure=figure)
+) -> TimedCell:
+    return TimedCell(problem, step, "jax", "m", family, False, figure=figure)
 
 
-def errors(*cells: Cell) -> list[bool]:
+def errors(*cells: TimedCell) -> list[bool]:
     check_agreement(cells)
     return [bool(c.error) for c in cells]
 
@@ -171,7 +171,7 @@ def test_figures_agree_relative_to_the_median_of_their_step() -> None:
 
 
 def test_where_expectations_are_sampled_peers_are_held_to_their_estimate_and_ours_to_ours() -> None:
-    def cells(*figures: tuple[float, float | None]) -> list[Cell]:
+    def cells(*figures: tuple[float, float | None]) -> list[TimedCell]:
         made = [with_figure(own) for own, _ in figures]
         for cell, (_, theirs) in zip(made, figures, strict=True):
             cell.as_peers = theirs

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from svgpbench.benchmarks.timing import run_speed
-from svgpbench.benchmarks.timing.report import Cell, SpeedReport, check_agreement
+from svgpbench.benchmarks.timing.report import SpeedReport, TimedCell, check_agreement
 from svgpbench.benchmarks.timing.rounds import Round
 from svgpbench.benchmarks.timing.tables import times_table
 
@@ -21,8 +21,8 @@ def short_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("svgpbench.benchmarks.timing.compare.SETTLE_S", 0.0)
 
 
-def cell(source: str, figure: float, *, peer: bool = False, step: str = "e_step") -> Cell:
-    return Cell("tiny", step, source, "m", "q-svgp", peer, figure=figure)
+def cell(source: str, figure: float, *, peer: bool = False, step: str = "e_step") -> TimedCell:
+    return TimedCell("tiny", step, source, "m", "q-svgp", peer, figure=figure)
 
 
 @pytest.mark.usefixtures("short_rounds")

@@ -12,7 +12,7 @@ import os
 import sys
 
 from svgpbench.benchmarks.timing import timing
-from svgpbench.benchmarks.timing.cases import STEPS, Case, build_case
+from svgpbench.benchmarks.timing.cases import STEPS, TimedCase, build_case
 from svgpbench.benchmarks.timing.floor import least_seconds, work_of
 from svgpbench.benchmarks.timing.problems import make_problem
 from svgpbench.benchmarks.timing.rates import Sizes, best_of, measure_blas, measure_ops
@@ -41,7 +41,7 @@ def set_up(backend: str, device: str) -> None:
     pin(backend, threads(), usable_cores()[: threads()])
 
 
-def build(step: str, backend: str, method: str, problem: str, dtype: str, device: str) -> Case:
+def build(step: str, backend: str, method: str, problem: str, dtype: str, device: str) -> TimedCase:
     """Build a case without calling it. Raises `NotImplementedError` if it cannot run."""
     name, _, mode = backend.partition(":")
     try:
@@ -58,7 +58,7 @@ def build(step: str, backend: str, method: str, problem: str, dtype: str, device
 @functools.cache
 def first_call(
     step: str, backend: str, method: str, problem: str, dtype: str, device: str
-) -> tuple[float, Case]:
+) -> tuple[float, TimedCase]:
     """Return the seconds of the case's first call, and the case.
 
     Raises `NotImplementedError` if its figure differs from NumPy's. The result is cached, because asv calls
@@ -94,7 +94,7 @@ def floor_ratio(
 
 
 @functools.cache
-def warm(step: str, backend: str, method: str, problem: str, dtype: str, device: str) -> Case:
+def warm(step: str, backend: str, method: str, problem: str, dtype: str, device: str) -> TimedCase:
     """Return the case of `first_call` after warm-up calls."""
     _, case = first_call(step, backend, method, problem, dtype, device)
     timing.warm_up(case.call)

@@ -8,7 +8,7 @@ import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 
-from svgpbench.benchmarks.scaling.laws import Exponent, exponents_of
+from svgpbench.benchmarks.scaling.laws import FittedExponent, exponents_of
 from svgpbench.benchmarks.scaling.measure import ScalingReport, title_of
 from svgpbench.errors import UserError
 from svgpbench.output.figure import check_figure_path
@@ -53,7 +53,7 @@ def draw_scaling(report: ScalingReport, path: Path) -> str:
     )
 
 
-def _draw_panel(panel: Axes, report: ScalingReport, found: Exponent) -> None:
+def _draw_panel(panel: Axes, report: ScalingReport, found: FittedExponent) -> None:
     sizes = np.array(found.sizes, dtype=np.float64)
     spreads = [
         times for _, cell in report.ladder(found.axis, found.step) if (times := cell.times())

@@ -24,7 +24,7 @@ FEWEST = 3
 """Least number of rungs of a ladder for a fit."""
 
 
-class Slope(NamedTuple):
+class FittedSlope(NamedTuple):
     """Slope d log y / d log x, with its 95 % interval from the residuals of a straight-line fit."""
 
     slope: float
@@ -33,24 +33,26 @@ class Slope(NamedTuple):
     of: int  # number of points
 
 
-def fit_slope(x: Sequence[float], y: Sequence[float]) -> Slope:
+def fit_slope(x: Sequence[float], y: Sequence[float]) -> FittedSlope:
     """Fit a slope by least squares in logarithms. At least three points are needed."""
     line = linregress(np.log(x), np.log(y))
     half = float(t.ppf((1 + LEVEL) / 2, len(x) - 2)) * float(line.stderr)
-    return Slope(float(line.slope), float(line.slope) - half, float(line.slope) + half, len(x))
+    return FittedSlope(
+        float(line.slope), float(line.slope) - half, float(line.slope) + half, len(x)
+    )
 
 
-class Exponent(NamedTuple):
+class FittedExponent(NamedTuple):
     """Exponents of a step along one ladder, measured and counted."""
 
     step: str
     axis: str
     sizes: tuple[int, ...]
-    measured: Slope  # of median seconds
-    counted: Slope  # of the FLOPs counted for the same shapes
+    measured: FittedSlope  # of median seconds
+    counted: FittedSlope  # of the FLOPs counted for the same shapes
 
 
-def exponents_of(report: ScalingReport) -> list[Exponent]:
+def exponents_of(report: ScalingReport) -> list[FittedExponent]:
     """Return one exponent per ladder that has at least three rungs with a time."""
     found = []
     for step in dict.fromkeys(cell.step for cell in report.speed.cells):
@@ -62,7 +64,7 @@ def exponents_of(report: ScalingReport) -> list[Exponent]:
             seconds = [times.median for _, cell in ladder if (times := cell.times())]
             flops = [cell.work.flops for _, cell in ladder if cell.work]
             measured, counted = fit_slope(sizes, seconds), fit_slope(sizes, flops)
-            found.append(Exponent(step, axis, sizes, measured, counted))
+            found.append(FittedExponent(step, axis, sizes, measured, counted))
     return found
 
 
@@ -129,7 +131,7 @@ def _held_out(rows: Sequence[float], values: Sequence[float]) -> float:
     return fit_affine(rows[:-1], values[:-1]).at(rows[-1]) / values[-1] - 1.0
 
 
-class Prediction(NamedTuple):
+class PredictedCost(NamedTuple):
     """Cost of one step over N rows on k workers.
 
     Each worker holds its shard in memory and processes b rows at a time.
@@ -143,13 +145,13 @@ class Prediction(NamedTuple):
     rounds: int
 
 
-def predict(law: Law, centre: Shape, N: int, workers: int, network: float) -> Prediction:
+def predict(law: Law, centre: Shape, N: int, workers: int, network: float) -> PredictedCost:
     """Predict a step over N rows, with `network` bytes/s between any two workers."""
     shard = math.ceil(N / workers)
     reduced = NUMBER * centre.classes * (centre.M**2 + centre.M)
     rounds = math.ceil(math.log2(workers))
     data = NUMBER * shard * (centre.D + 1)
-    return Prediction(
+    return PredictedCost(
         workers=workers,
         seconds=law.seconds.at(shard) + rounds * reduced / network,
         flops=workers * law.flops.fixed + law.flops.each * N,

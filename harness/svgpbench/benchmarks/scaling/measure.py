@@ -22,7 +22,7 @@ from svgpbench.benchmarks.timing.compare import MAX_OTHER_CORES, time_step
 from svgpbench.benchmarks.timing.floor import work_of
 from svgpbench.benchmarks.timing.problems import SHAPES, Shape, problem_of, save_problem
 from svgpbench.benchmarks.timing.process import ProcessFailed, TimedProcess
-from svgpbench.benchmarks.timing.report import Cell, SpeedReport
+from svgpbench.benchmarks.timing.report import SpeedReport, TimedCell
 from svgpbench.environment import describe
 from svgpbench.errors import UserError, unknown
 from svgpbench.json_values import json_value
@@ -37,7 +37,7 @@ RATIO = 2.0
 """Ratio of neighbouring rungs of a ladder."""
 
 
-class Memory(NamedTuple):
+class MemoryGrowth(NamedTuple):
     """Resident bytes of a cell's process."""
 
     before: NonNegativeInt  # after importing its framework
@@ -56,9 +56,9 @@ class ScalingReport:
     centre: Shape
     shapes: dict[str, Shape]
     speed: SpeedReport
-    memory: dict[str, dict[str, Memory]] = field(default_factory=dict)  # title -> step
+    memory: dict[str, dict[str, MemoryGrowth]] = field(default_factory=dict)  # title -> step
 
-    def ladder(self, axis: str, step: str) -> list[tuple[Shape, Cell]]:
+    def ladder(self, axis: str, step: str) -> list[tuple[Shape, TimedCell]]:
         """Return the cells of a ladder that have a time, from the smallest shape to the largest."""
         name, ladder = AXES[axis], []
         for cell in self.speed.cells:
@@ -91,7 +91,7 @@ class _Kept(BaseModel, extra="ignore"):
 
     centre: Shape
     shapes: dict[str, Shape]
-    memory: dict[str, dict[str, Memory]]
+    memory: dict[str, dict[str, MemoryGrowth]]
     axes: tuple[Literal["N", "M", "b", "P", "D"], ...]
     backend: str
     method: str
@@ -198,7 +198,7 @@ def _run_cell(
     backend, method = settings["backend"], settings["method"]
     device, threads = settings["device"], settings["threads"]
     family = timed_method(method).family
-    cell = Cell(title, step, backend, method, family, peer=False)
+    cell = TimedCell(title, step, backend, method, family, peer=False)
     cell.work = work_of(problem, method, step)
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -214,7 +214,7 @@ def _run_cell(
             repeats, others = settings["repeats"], settings["max_other_cores"]
             time_step([(process, cell)], path, repeats, others, on_progress)
             peak = process.ask({"do": "memory"})["peak_bytes"]
-            report.memory.setdefault(title, {})[step] = Memory(before, peak)
+            report.memory.setdefault(title, {})[step] = MemoryGrowth(before, peak)
         except ProcessFailed as failure:
             cell.error = cell.error or str(failure)
     report.speed.cells.append(cell)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from svgpbench.benchmarks.scaling.laws import Slope, exponents_of, laws_of, predict
+from svgpbench.benchmarks.scaling.laws import FittedSlope, exponents_of, laws_of, predict
 from svgpbench.benchmarks.scaling.measure import ScalingReport
 from svgpbench.output.number_formats import milliseconds
 from svgpbench.output.table import Column, Table, number
@@ -29,7 +29,7 @@ def exponent_table(report: ScalingReport) -> Table:
     return Table(columns, rows, "How steps grow")
 
 
-def _interval(slope: Slope) -> str:
+def _interval(slope: FittedSlope) -> str:
     return f"{slope.low:.2f} to {slope.high:.2f}"
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from svgpbench.benchmarks.stability import records
 from svgpbench.benchmarks.stability.libraries import title
-from svgpbench.benchmarks.stability.plan import Cell, Plan, Point
-from svgpbench.benchmarks.stability.records import Record
+from svgpbench.benchmarks.stability.plan import AxisPoint, StabilityCell, StabilityPlan
+from svgpbench.benchmarks.stability.records import StabilityRecord
 from svgpbench.errors import UserError
 from svgpbench.output.table import Column, Table
 
@@ -33,7 +33,7 @@ Row = tuple[str, str]
 """Library and method."""
 
 
-def columns(plan: Plan) -> Iterator[tuple[str, str, Point]]:
+def columns(plan: StabilityPlan) -> Iterator[tuple[str, str, AxisPoint]]:
     """Yield axis, value as text, and point of every column. Every axis includes the centre."""
     for axis in AXES:
         for value in plan.along(axis):
@@ -41,12 +41,12 @@ def columns(plan: Plan) -> Iterator[tuple[str, str, Point]]:
             yield axis, text, plan.centre.model_copy(update={axis: value})
 
 
-def rows(ended: Mapping[Cell, Record], problem: str) -> list[Row]:
+def rows(ended: Mapping[StabilityCell, StabilityRecord], problem: str) -> list[Row]:
     """Return the methods that have records of a problem, in the order of the records."""
     return list(dict.fromkeys((c.library, c.method) for c in ended if c.problem == problem))
 
 
-def words(record: Record | None) -> str:
+def words(record: StabilityRecord | None) -> str:
     """Return `lived`, the step and cause of a failure, or "–" if there is no record."""
     if record is None:
         return "–"
@@ -55,7 +55,7 @@ def words(record: Record | None) -> str:
     return f"{record.step}: {SHORT.get(record.end, record.end)}"
 
 
-def tables(plan: Plan, ended: Mapping[Cell, Record]) -> Iterator[Table]:
+def tables(plan: StabilityPlan, ended: Mapping[StabilityCell, StabilityRecord]) -> Iterator[Table]:
     """Yield one table per problem that has records. The cells are those of `words`."""
     for problem in plan.problems:
         found = rows(ended, problem)
@@ -72,12 +72,18 @@ def tables(plan: Plan, ended: Mapping[Cell, Record]) -> Iterator[Table]:
 
 
 def _at(
-    plan: Plan, ended: Mapping[Cell, Record], problem: str, row: Row, point: Point
-) -> Record | None:
-    return ended.get(Cell(problem, *row, point, plan.steps, plan.seed))
+    plan: StabilityPlan,
+    ended: Mapping[StabilityCell, StabilityRecord],
+    problem: str,
+    row: Row,
+    point: AxisPoint,
+) -> StabilityRecord | None:
+    return ended.get(StabilityCell(problem, *row, point, plan.steps, plan.seed))
 
 
-def draw_map(plan: Plan, ended: Mapping[Cell, Record], out: Path) -> None:
+def draw_map(
+    plan: StabilityPlan, ended: Mapping[StabilityCell, StabilityRecord], out: Path
+) -> None:
     """Draw the map. A cell that completed all steps shows its last bound, in nats per datum.
 
     Raises `UserError` if the file cannot be written.
@@ -108,11 +114,11 @@ def draw_map(plan: Plan, ended: Mapping[Cell, Record], out: Path) -> None:
         raise UserError(f"--out {out} cannot be written ({error.strerror})") from None
 
 
-def _points(plan: Plan) -> list[Point]:
+def _points(plan: StabilityPlan) -> list[AxisPoint]:
     return [point for _, _, point in columns(plan)]
 
 
-def _draw_rows(ax: Any, plan: Plan, grid: list[list[Record | None]]) -> None:
+def _draw_rows(ax: Any, plan: StabilityPlan, grid: list[list[StabilityRecord | None]]) -> None:
     """Draw the cells of one problem as boxes, with names of axes above and values below."""
     from matplotlib.patches import Rectangle
 
@@ -141,7 +147,7 @@ def _draw_rows(ax: Any, plan: Plan, grid: list[list[Record | None]]) -> None:
     ax.spines[:].set_visible(False)
 
 
-def _letters(record: Record) -> str:
+def _letters(record: StabilityRecord) -> str:
     """Return the text of a cell: the bound per datum if it completed, else the step and the cause."""
     if record.lived:
         return f"{record.bound_a_datum:.3g}"

@@ -26,7 +26,7 @@ Jitter = Annotated[float, Field(ge=0)]
 Dtype = Literal["float64", "float32"]
 
 
-class Point(Strict):
+class AxisPoint(Strict):
     """Position of a cell on the axes."""
 
     rate: Positive  # γ
@@ -54,7 +54,7 @@ class ProblemPlan(Strict):
     batch_size: PositiveInt
 
 
-class Plan(Strict):
+class StabilityPlan(Strict):
     """Settings of a stability map, read from its file."""
 
     steps: PositiveInt = 1000
@@ -63,12 +63,12 @@ class Plan(Strict):
     backend: str = "torch"
     seed: NonNegativeInt = 0
     more_seeds: tuple[NonNegativeInt, ...] = ()  # for the largest rate that completes
-    centre: Point
+    centre: AxisPoint
     cuts: Cuts = Cuts()
     problems: dict[str, ProblemPlan]
 
     @property
-    def points(self) -> tuple[Point, ...]:
+    def points(self) -> tuple[AxisPoint, ...]:
         """All points: the centre, then the first value of every cut, the second of every cut, and so on."""
         turns = zip_longest(*([(axis, value) for value in values] for axis, values in self.cuts))
         in_turn = [cut for turn in turns for cut in turn if cut is not None]
@@ -85,13 +85,13 @@ class Plan(Strict):
         return sorted(values, reverse=axis == "dtype")
 
 
-class Cell(NamedTuple):
+class StabilityCell(NamedTuple):
     """Run of one method of a library on a problem at a point of the axes."""
 
     problem: str
     library: str
     method: str
-    point: Point
+    point: AxisPoint
     steps: int
     seed: int = 0
 
@@ -110,9 +110,9 @@ class Cell(NamedTuple):
         return {**of_cell, **self.point.model_dump(), "steps": self.steps, "seed": self.seed}
 
 
-def read_plan(path: Path = SHIPPED) -> Plan:
+def read_plan(path: Path = SHIPPED) -> StabilityPlan:
     """Read a plan from its file. Raises `UserError` if the file is missing or invalid."""
-    return read_as(Plan, path)
+    return read_as(StabilityPlan, path)
 
 
 def read_as(kind: type[AnyPlan], path: Path) -> AnyPlan:
@@ -137,8 +137,8 @@ def _tuples(value: Any) -> Any:
 
 
 def cells_of(
-    plan: Plan, methods: dict[str, tuple[str, ...]], problems: list[str]
-) -> Iterator[Cell]:
+    plan: StabilityPlan, methods: dict[str, tuple[str, ...]], problems: list[str]
+) -> Iterator[StabilityCell]:
     """Yield the cells of each library's methods on some of the plan's problems.
 
     They come point by point, the centre first, so that an unfinished map has whole columns.
@@ -147,12 +147,12 @@ def cells_of(
         for problem in problems:
             for library, names in methods.items():
                 for method in names:
-                    yield Cell(problem, library, method, point, plan.steps, plan.seed)
+                    yield StabilityCell(problem, library, method, point, plan.steps, plan.seed)
 
 
 def towards_the_largest_rate(
-    plan: Plan, row: tuple[str, str, str], lived: Mapping[Cell, bool]
-) -> Cell | None:
+    plan: StabilityPlan, row: tuple[str, str, str], lived: Mapping[StabilityCell, bool]
+) -> StabilityCell | None:
     """Return the next cell to run in search of the largest rate that all seeds complete, or None.
 
     All settings but the rate and the seed are the centre's. Rates decrease, and a rate at which any seed
@@ -161,7 +161,9 @@ def towards_the_largest_rate(
     """
     for rate in reversed(plan.along("rate")):
         point = plan.centre.model_copy(update={"rate": rate})
-        cells = [Cell(*row, point, plan.steps, seed) for seed in (plan.seed, *plan.more_seeds)]
+        cells = [
+            StabilityCell(*row, point, plan.steps, seed) for seed in (plan.seed, *plan.more_seeds)
+        ]
         if all(lived.get(cell, True) for cell in cells):
             return next((cell for cell in cells if cell not in lived), None)
     return None

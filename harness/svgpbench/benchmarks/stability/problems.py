@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from svgpbench.benchmarks.stability.plan import Plan, ProblemPlan
+from svgpbench.benchmarks.stability.plan import ProblemPlan, StabilityPlan
 from svgpbench.config import (
     BackendConfig,
     CellConfig,
@@ -75,7 +75,7 @@ def start_of(name: str, problem: ProblemPlan, inducing: int, checked: int, seed:
     return Start(ready, model, theta._replace(inducing=Z))
 
 
-def make_arrays(plan: Plan, name: str, seed: int) -> Arrays:
+def make_arrays(plan: StabilityPlan, name: str, seed: int) -> Arrays:
     """Make the arrays of a problem for a seed. Raises `UserError` if the problem does not fit the map."""
     problem = plan.problems[name]
     if problem.kernel.ard:

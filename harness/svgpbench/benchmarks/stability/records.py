@@ -11,16 +11,16 @@ from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter
 
-from svgpbench.benchmarks.stability.plan import Cell, Point
+from svgpbench.benchmarks.stability.plan import AxisPoint, StabilityCell
 from svgpbench.errors import UserError
 
 LIVED = "lived"
 
 
-class Record(NamedTuple):
+class StabilityRecord(NamedTuple):
     """Result of a cell's run."""
 
-    cell: Cell
+    cell: StabilityCell
     end: str  # `lived`, or one of `CAUSES`
     step: int  # the last one, from 1; 0 if the run failed before the first
     message: str = ""  # of the exception, in one line
@@ -53,12 +53,12 @@ NO_VERDICT = (ERROR, TIME, KILLED)
 """Causes that say nothing about the natural gradient."""
 
 
-def stopped_short(record: Record, limit_s: float) -> bool:
+def stopped_short(record: StabilityRecord, limit_s: float) -> bool:
     """Return True if a run timed out before `limit_s`. It has no verdict and may run again."""
     return record.end == TIME and record.seconds < limit_s
 
 
-def append(folder: Path, record: Record) -> None:
+def append(folder: Path, record: StabilityRecord) -> None:
     """Append a record to its library's file. Raises `UserError` if it cannot be written."""
     facts = {k: v for k, v in record._asdict().items() if k != "cell" and v not in (None, "", ())}
     append_line(folder / f"{record.cell.library}.jsonl", {**record.cell.key(), **facts})
@@ -84,7 +84,7 @@ def _ends_a_line(file: Any) -> bool:
     return bool(file.read(1) == b"\n")
 
 
-def read(folder: Path) -> dict[Cell, Record]:
+def read(folder: Path) -> dict[StabilityCell, StabilityRecord]:
     """Read the last record of every cell in a folder. Incomplete or invalid lines are skipped."""
     return {record.cell: record for facts in read_lines(folder) for record in _parsed(facts)}
 
@@ -109,14 +109,16 @@ def _text(path: Path) -> str:
         raise UserError(f"cannot read {path}: {error.strerror}") from None
 
 
-_FORM = TypeAdapter(Record)
+_FORM = TypeAdapter(StabilityRecord)
 
 
-def _parsed(facts: dict[str, Any]) -> Iterator[Record]:
+def _parsed(facts: dict[str, Any]) -> Iterator[StabilityRecord]:
     try:
-        point = Point(**{axis: facts.pop(axis) for axis in Point.model_fields})
-        cell = Cell(point=point, **{k: facts.pop(k) for k in Cell._fields if k in facts})
+        point = AxisPoint(**{axis: facts.pop(axis) for axis in AxisPoint.model_fields})
+        cell = StabilityCell(
+            point=point, **{k: facts.pop(k) for k in StabilityCell._fields if k in facts}
+        )
         bounds = tuple(facts.pop("bounds", ()))
-        yield _FORM.validate_python(Record(cell, bounds=bounds, **facts), strict=True)
+        yield _FORM.validate_python(StabilityRecord(cell, bounds=bounds, **facts), strict=True)
     except (ValueError, KeyError, TypeError, AttributeError):
         return

@@ -13,9 +13,13 @@ from typing import Any
 
 from svgpbench.benchmarks.stability import records
 from svgpbench.benchmarks.stability.libraries import LIBRARIES, OURS
-from svgpbench.benchmarks.stability.plan import Cell, Plan, towards_the_largest_rate
+from svgpbench.benchmarks.stability.plan import (
+    StabilityCell,
+    StabilityPlan,
+    towards_the_largest_rate,
+)
 from svgpbench.benchmarks.stability.problems import make_arrays
-from svgpbench.benchmarks.stability.records import Record
+from svgpbench.benchmarks.stability.records import StabilityRecord
 from svgpbench.benchmarks.timing.peers import SERVE
 from svgpbench.benchmarks.timing.process import NOT_FOR_PEERS
 from svgpbench.numbers_file import save_arrays
@@ -36,13 +40,13 @@ STORED_NAN = "nan or inf"  # GPflow's parameters refuse a value that is not fini
 
 
 def run_cells(
-    plan: Plan,
-    cells: Iterable[Cell],
+    plan: StabilityPlan,
+    cells: Iterable[StabilityCell],
     pythons: Mapping[str, Path],
     results: Path,
     limit_s: float,
     threads: int = 1,
-    on_end: Callable[[Record], None] = lambda record: None,
+    on_end: Callable[[StabilityRecord], None] = lambda record: None,
 ) -> None:
     """Run the cells that have no record in `results` yet. Ctrl-C loses only the current cell.
 
@@ -56,7 +60,7 @@ def run_cells(
     }
     with tempfile.TemporaryDirectory() as folder:
 
-        def run(cell: Cell) -> None:
+        def run(cell: StabilityCell) -> None:
             path = Path(folder) / f"{cell.problem}-{cell.seed}.npz"
             if not path.exists():
                 save_arrays(make_arrays(plan, cell.problem, cell.seed), path)
@@ -76,8 +80,13 @@ def run_cells(
 
 
 def run_cell(
-    plan: Plan, cell: Cell, python: Path, arrays: Path, limit_s: float, threads: int = 1
-) -> Record:
+    plan: StabilityPlan,
+    cell: StabilityCell,
+    python: Path,
+    arrays: Path,
+    limit_s: float,
+    threads: int = 1,
+) -> StabilityRecord:
     """Run one cell in its own process and return its record."""
     request = {
         "do": "walk",
@@ -110,7 +119,7 @@ def run_cell(
     finally:
         process.close()
     variance = last.get("smallest_variance")
-    return Record(
+    return StabilityRecord(
         cell,
         end,
         last.get("lived", last.get("died", last["step"])),

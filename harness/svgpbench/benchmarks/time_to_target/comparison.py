@@ -5,27 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
-from svgpbench.benchmarks.time_to_target.plan import OURS, Contestant, Plan, RatePair, Run
-from svgpbench.benchmarks.time_to_target.records import DONE, REFUSED, Record
+from svgpbench.benchmarks.time_to_target.plan import OURS, Contestant, LearningPlan, RatePair, Run
+from svgpbench.benchmarks.time_to_target.records import DONE, REFUSED, RunRecord
 
-Execute: TypeAlias = Callable[[Run], Record | None]
+Execute: TypeAlias = Callable[[Run], RunRecord | None]
 """Function that makes a run or finds its record. None if there is no record and none is to be made."""
 
 
-class Choice(NamedTuple):
+class ChosenRates(NamedTuple):
     """Mode and rates with which a contestant trains."""
 
     mode: str
     rates: RatePair
 
 
-class Entry(NamedTuple):
+class ContestantRuns(NamedTuple):
     """Contestant on a problem: its search, its choice, and its runs of every seed."""
 
     contestant: Contestant
-    search: tuple[Record, ...]
-    choice: Choice | None  # None if it was refused or no search run finished
-    trained: tuple[Record, ...] = ()  # one per seed
+    search: tuple[RunRecord, ...]
+    choice: ChosenRates | None  # None if it was refused or no search run finished
+    trained: tuple[RunRecord, ...] = ()  # one per seed
 
     @property
     def refusal(self) -> str:
@@ -34,8 +34,8 @@ class Entry(NamedTuple):
 
 
 def compare(
-    plan: Plan, problem: str, contestants: Sequence[Contestant], execute: Execute
-) -> list[Entry]:
+    plan: LearningPlan, problem: str, contestants: Sequence[Contestant], execute: Execute
+) -> list[ContestantRuns]:
     """Return all entries of a problem. Seeds are the outer loop, so that contestants run side by side."""
     entries = [search(plan, problem, contestant, execute) for contestant in contestants]
     for seed in plan.seeds:
@@ -43,38 +43,42 @@ def compare(
     return entries
 
 
-def search(plan: Plan, problem: str, contestant: Contestant, execute: Execute) -> Entry:
+def search(
+    plan: LearningPlan, problem: str, contestant: Contestant, execute: Execute
+) -> ContestantRuns:
     """Search the rates of a contestant: all modes at the first rates, then the fastest mode at the others."""
     first, *others = plan.problems[problem].grid
     asked = plan.backends if contestant.library == OURS else ("",)
 
-    def made(runs: Iterable[tuple[str, RatePair]]) -> list[Record]:
+    def made(runs: Iterable[tuple[str, RatePair]]) -> list[RunRecord]:
         found = [execute(_run(plan, problem, contestant, *one, search=True)) for one in runs]
         return [record for record in found if record is not None]
 
     tried = made((mode, first) for mode in asked)
     if not tried or any(record.end == REFUSED for record in tried):
-        return Entry(contestant, tuple(tried), None)
+        return ContestantRuns(contestant, tuple(tried), None)
     mode = fastest(tried)
     rest = made((mode, rates) for rates in others)
     rates = best_rates([x for x in (*tried, *rest) if x.mode == mode])
-    choice = Choice(mode, rates) if rates else None
-    return Entry(contestant, (*tried, *rest), choice)
+    choice = ChosenRates(mode, rates) if rates else None
+    return ContestantRuns(contestant, (*tried, *rest), choice)
 
 
-def fastest(records: Sequence[Record]) -> str:
+def fastest(records: Sequence[RunRecord]) -> str:
     """Return the mode with the shortest iterations, or that of the first record if none trained."""
     timed = [(ms, x.mode) for x in records if (ms := x.ms_an_iteration) is not None]
     return min(timed)[1] if timed else records[0].mode
 
 
-def best_rates(records: Iterable[Record]) -> RatePair | None:
+def best_rates(records: Iterable[RunRecord]) -> RatePair | None:
     """Return the rates with the highest ELBO at the end of a search, or None if no run finished."""
     ended = [(x.last.elbo, x.run.rates) for x in records if x.end == DONE and x.last]
     return max(ended)[1] if ended else None
 
 
-def _trained(plan: Plan, problem: str, entry: Entry, seed: int, execute: Execute) -> Entry:
+def _trained(
+    plan: LearningPlan, problem: str, entry: ContestantRuns, seed: int, execute: Execute
+) -> ContestantRuns:
     if entry.choice is None:
         return entry
     record = execute(_run(plan, problem, entry.contestant, *entry.choice, seed=seed))
@@ -82,7 +86,7 @@ def _trained(plan: Plan, problem: str, entry: Entry, seed: int, execute: Execute
 
 
 def _run(
-    plan: Plan,
+    plan: LearningPlan,
     problem: str,
     contestant: Contestant,
     mode: str,

@@ -14,8 +14,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from svgpbench.benchmarks.time_to_target.comparison import Entry
-from svgpbench.benchmarks.time_to_target.plan import Plan, Race
+from svgpbench.benchmarks.time_to_target.comparison import ContestantRuns
+from svgpbench.benchmarks.time_to_target.plan import LearningPlan, Race
 from svgpbench.benchmarks.time_to_target.records import DIED
 from svgpbench.errors import UserError
 from svgpbench.output.palette import KNOWN, OTHERS, LineStyle
@@ -24,7 +24,9 @@ from svgpbench.output.panel import STYLE, finish, legend
 AXES = {"nlpd": "test NLPD", "elbo": "ELBO"}
 
 
-def draw_learning(plan: Plan, entries: Mapping[str, Sequence[Entry]], out: Path) -> None:
+def draw_learning(
+    plan: LearningPlan, entries: Mapping[str, Sequence[ContestantRuns]], out: Path
+) -> None:
     """Draw one column per problem and one row for each of the plan's `curves`.
 
     Raises `UserError` if the file cannot be written.
@@ -53,7 +55,11 @@ def draw_learning(plan: Plan, entries: Mapping[str, Sequence[Entry]], out: Path)
 
 
 def _draw(
-    ax: Axes, curve: str, race: Race, entries: Sequence[Entry], styles: Mapping[str, LineStyle]
+    ax: Axes,
+    curve: str,
+    race: Race,
+    entries: Sequence[ContestantRuns],
+    styles: Mapping[str, LineStyle],
 ) -> None:
     ended: list[float] = []
     for entry in entries:

@@ -45,7 +45,7 @@ class Race(ProblemPlan):
         return [RatePair(*pair) for pair in product(self.e_rates, self.m_rates)]
 
 
-class Plan(Strict):
+class LearningPlan(Strict):
     """Settings of a comparison, read from its file."""
 
     seeds: Seeds = (0,)
@@ -62,7 +62,7 @@ class Plan(Strict):
     curves: Annotated[tuple[Literal["elbo", "nlpd"], ...], Field(min_length=1)] = ("nlpd",)
     problems: dict[str, Race]
 
-    def within(self, seconds: float) -> Plan:
+    def within(self, seconds: float) -> LearningPlan:
         """Return the plan with every run limited to `seconds` of training."""
         shorter = {
             name: race.model_copy(
@@ -155,9 +155,9 @@ def shipped_plans() -> dict[str, Path]:
     return {x.stem: x for x in sorted(papers.glob("*/plans/*.toml"))}
 
 
-def read_plan(path: Path = SHIPPED) -> Plan:
+def read_plan(path: Path = SHIPPED) -> LearningPlan:
     """Read a plan from a file, or a shipped one by name.
 
     Raises `UserError` if the file is missing or invalid.
     """
-    return read_as(Plan, shipped_plans().get(str(path), path))
+    return read_as(LearningPlan, shipped_plans().get(str(path), path))

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from svgpbench.benchmarks.stability.problems import start_of
-from svgpbench.benchmarks.time_to_target.plan import Plan, Race, RatePair
+from svgpbench.benchmarks.time_to_target.plan import LearningPlan, Race, RatePair
 from svgpbench.benchmarks.timing.problems import SQUASH
 from svgpbench.config import InducingConfig
 from svgpbench.errors import UserError
@@ -62,7 +62,7 @@ class Judge:
         return -float(np.mean(density))
 
 
-class Prepared(NamedTuple):
+class PreparedProblem(NamedTuple):
     """Problem at a seed: its arrays, test inputs and judge."""
 
     arrays: Arrays
@@ -75,7 +75,7 @@ class Prepared(NamedTuple):
         return {"e_rate": rates.e, "m_rate": rates.m, "X_new": X_new}
 
 
-def prepare_race(plan: Plan, name: str, seed: int) -> Prepared:
+def prepare_race(plan: LearningPlan, name: str, seed: int) -> PreparedProblem:
     """Prepare a problem at a seed. Raises `UserError` if the data or the peers do not fit it."""
     race = plan.problems[name]
     _refuse(name, race)
@@ -86,7 +86,7 @@ def prepare_race(plan: Plan, name: str, seed: int) -> Prepared:
     noise = rng.standard_normal(
         (1 + SETS * bool(likelihood.samples), likelihood.samples, model.latents)
     )
-    return Prepared(
+    return PreparedProblem(
         {
             "likelihood": likelihood.name,
             "classes": model.latents,

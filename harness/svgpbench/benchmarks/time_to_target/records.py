@@ -26,7 +26,7 @@ class Look(NamedTuple):
     nlpd: float | None  # of test rows; None in a search
 
 
-class Record(NamedTuple):
+class RunRecord(NamedTuple):
     """Result of a run."""
 
     run: Run
@@ -55,7 +55,7 @@ class Record(NamedTuple):
         return next((x for x in self.looks if x.nlpd is not None and x.nlpd <= target), None)
 
 
-def append(folder: Path, record: Record) -> None:
+def append(folder: Path, record: RunRecord) -> None:
     """Append a record to its library's file. Raises `UserError` if it cannot be written."""
     facts = record._asdict()
     del facts["run"]
@@ -64,30 +64,30 @@ def append(folder: Path, record: Record) -> None:
     append_line(folder / f"{record.run.contestant.library}.jsonl", record.run.key() | kept)
 
 
-def read(folder: Path) -> dict[Run, Record]:
+def read(folder: Path) -> dict[Run, RunRecord]:
     """Read the least disturbed record of every run in a folder. Incomplete or invalid lines are skipped."""
-    found: dict[Run, Record] = {}
+    found: dict[Run, RunRecord] = {}
     for facts in read_lines(folder):
         for record in _parsed(facts):
             found[record.run] = least_disturbed(found.get(record.run), record)
     return found
 
 
-def least_disturbed(earlier: Record | None, later: Record) -> Record:
+def least_disturbed(earlier: RunRecord | None, later: RunRecord) -> RunRecord:
     """Return the record that lost less CPU to other processes; the later one if both lost the same."""
     return earlier if earlier and earlier.other_cores < later.other_cores else later
 
 
-_FORM = TypeAdapter(Record)
+_FORM = TypeAdapter(RunRecord)
 
 
-def _parsed(facts: dict[str, Any]) -> Iterator[Record]:
+def _parsed(facts: dict[str, Any]) -> Iterator[RunRecord]:
     try:
         contestant = Contestant(facts.pop("library"), facts.pop("method"))
         rates = RatePair(facts.pop("e_rate"), facts.pop("m_rate"))
         own = {name: facts.pop(name) for name in ("plan", "problem", "search", "seed", "seconds")}
         run = Run(contestant=contestant, rates=rates, mode=facts.pop("asked", ""), **own)
         looks = tuple(Look(*values) for values in facts.pop("looks", ()))
-        yield _FORM.validate_python(Record(run, looks=looks, **facts), strict=True)
+        yield _FORM.validate_python(RunRecord(run, looks=looks, **facts), strict=True)
     except (ValueError, KeyError, TypeError, AttributeError):
         return

@@ -6,9 +6,9 @@ import math
 import statistics
 from collections.abc import Iterator, Sequence
 
-from svgpbench.benchmarks.time_to_target.comparison import Entry
+from svgpbench.benchmarks.time_to_target.comparison import ContestantRuns
 from svgpbench.benchmarks.time_to_target.plan import OURS, Race
-from svgpbench.benchmarks.time_to_target.records import DIED, Record
+from svgpbench.benchmarks.time_to_target.records import DIED, RunRecord
 from svgpbench.benchmarks.timing.compare import MAX_OTHER_CORES
 from svgpbench.output.table import MISSING, Column, Table, number
 
@@ -16,13 +16,13 @@ NEVER = math.inf
 WHO = Column("contestant", wrap=False)
 
 
-def seconds_to(entry: Entry, target: float) -> list[float]:
+def seconds_to(entry: ContestantRuns, target: float) -> list[float]:
     """Return the seconds of training to a target, one per seed; `NEVER` if a run did not reach it."""
     found = (record.reached(target) for record in entry.trained)
     return [NEVER if look is None else look.seconds for look in found]
 
 
-def iterations_to(entry: Entry, target: float) -> list[float]:
+def iterations_to(entry: ContestantRuns, target: float) -> list[float]:
     """Return the iterations to a target, one per seed; `NEVER` if a run did not reach it."""
     found = (record.reached(target) for record in entry.trained)
     return [NEVER if look is None else look.iterations for look in found]
@@ -33,13 +33,13 @@ def median(values: Sequence[float]) -> float:
     return statistics.median(values) if values else NEVER
 
 
-def fastest_peer(entries: Sequence[Entry], target: float) -> float:
+def fastest_peer(entries: Sequence[ContestantRuns], target: float) -> float:
     """Return the median seconds of the fastest contestant that is not ours."""
     theirs = (x for x in entries if x.contestant.library != OURS)
     return min((median(seconds_to(x, target)) for x in theirs), default=NEVER)
 
 
-def target_table(problem: str, race: Race, entries: Sequence[Entry]) -> Table:
+def target_table(problem: str, race: Race, entries: Sequence[ContestantRuns]) -> Table:
     """Return a table of seconds and iterations to each target, one row per trained contestant.
 
     All runs count.
@@ -67,7 +67,7 @@ def target_table(problem: str, race: Race, entries: Sequence[Entry]) -> Table:
     return Table(header, rows, title)
 
 
-def end_table(problem: str, race: Race, entries: Sequence[Entry]) -> Table:
+def end_table(problem: str, race: Race, entries: Sequence[ContestantRuns]) -> Table:
     """Return a table of each contestant's settings, speed, and NLPD and ELBO at the end, as medians.
 
     NLPD and ELBO are of the runs that finished; times are of all runs.
@@ -81,7 +81,7 @@ def end_table(problem: str, race: Race, entries: Sequence[Entry]) -> Table:
     return Table(header, rows, f"{problem}, after {race.seconds:g} s of training")
 
 
-def _ends(entry: Entry) -> list[str | float | None]:
+def _ends(entry: ContestantRuns) -> list[str | float | None]:
     assert entry.choice is not None
     lasts = [x.last for x in entry.trained if x.last and x.end != DIED]
     first = [x.first_call_s for x in entry.trained if x.first_call_s is not None]
@@ -114,7 +114,7 @@ def ratio(peer: float, this: float, budget: float) -> str:
     return f"< {peer / budget:.2f}" if math.isfinite(peer) else MISSING
 
 
-def search_table(problem: str, race: Race, entries: Sequence[Entry]) -> Table:
+def search_table(problem: str, race: Race, entries: Sequence[ContestantRuns]) -> Table:
     """Return a table of the ELBO per pair of rates in each contestant's search, the best marked."""
     header = [
         *(WHO, Column("mode")),
@@ -133,7 +133,7 @@ def search_table(problem: str, race: Race, entries: Sequence[Entry]) -> Table:
     return Table(header, rows, title)
 
 
-def _ended(record: Record) -> str:
+def _ended(record: RunRecord) -> str:
     return _elbo(record.last.elbo) if record.last and record.end != DIED else "died"
 
 
@@ -141,7 +141,7 @@ def _elbo(value: float) -> str:
     return f"{value:.0f}" if abs(value) < 1e8 else f"{value:.2e}"
 
 
-def notes(problem: str, entries: Sequence[Entry]) -> Iterator[str]:
+def notes(problem: str, entries: Sequence[ContestantRuns]) -> Iterator[str]:
     """Yield one line per contestant or run that was refused, failed or was disturbed."""
     for entry in entries:
         who = f"{problem}, {entry.contestant.title}"

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from svgpbench.benchmarks.time_to_target.plan import OURS, Plan, Run
-from svgpbench.benchmarks.time_to_target.problems import Prepared, prepare_race
-from svgpbench.benchmarks.time_to_target.records import DIED, DONE, REFUSED, Look, Record
+from svgpbench.benchmarks.time_to_target.plan import OURS, LearningPlan, Run
+from svgpbench.benchmarks.time_to_target.problems import PreparedProblem, prepare_race
+from svgpbench.benchmarks.time_to_target.records import DIED, DONE, REFUSED, Look, RunRecord
 from svgpbench.benchmarks.timing.meter import Load, together
 from svgpbench.benchmarks.timing.peers import SERVE, Located
 from svgpbench.benchmarks.timing.process import ProcessFailed, StepRefused, TimedProcess
@@ -46,10 +46,10 @@ class Resources(NamedTuple):
 class Trainer:
     """Trainer of a plan's runs, one at a time. As a context manager, it removes its temporary files."""
 
-    def __init__(self, plan: Plan, resources: Resources) -> None:
+    def __init__(self, plan: LearningPlan, resources: Resources) -> None:
         self.plan, self.resources = plan, resources
         self._folder = tempfile.TemporaryDirectory()
-        self._ready: tuple[str, int, Prepared] | None = None
+        self._ready: tuple[str, int, PreparedProblem] | None = None
 
     def __enter__(self) -> Trainer:
         return self
@@ -62,11 +62,11 @@ class Trainer:
     ) -> None:
         self._folder.cleanup()
 
-    def run(self, run: Run) -> Record:
+    def run(self, run: Run) -> RunRecord:
         """Train once and return the record. Raises `UserError` if the problem cannot be made."""
         race = self._prepared(run.problem, run.seed)
         save_arrays(race.of_run(run.rates, run.search), self._file("run"))
-        record, looks = Record(run, DONE), []
+        record, looks = RunRecord(run, DONE), []
         loads: list[Load] = []
         with self.resources.process(run) as process:
             try:
@@ -98,7 +98,7 @@ class Trainer:
         return record._replace(looks=tuple(looks), other_cores=other_cores)
 
     def _evaluate(
-        self, process: TimedProcess, totals: Mapping[str, Any], search: bool, race: Prepared
+        self, process: TimedProcess, totals: Mapping[str, Any], search: bool, race: PreparedProblem
     ) -> Look:
         into = "" if search else str(self._file("predicted"))
         elbo = process.ask({"do": "look", "into": into})["elbo"]
@@ -112,7 +112,7 @@ class Trainer:
         files = {name: str(self._file(name)) for name in ("problem", "run")}
         return {"do": "learn", "method": run.contestant.method, "mode": run.mode, **files}
 
-    def _prepared(self, problem: str, seed: int) -> Prepared:
+    def _prepared(self, problem: str, seed: int) -> PreparedProblem:
         """Return the problem at a seed, after writing its file unless the last run used the same."""
         if self._ready is None or self._ready[:2] != (problem, seed):
             prepared = prepare_race(self.plan, problem, seed)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from svgpbench.benchmarks.timing.problems import LATER, Problem
+from svgpbench.benchmarks.timing.problems import LATER, TimedProblem
 from svgpbench.config import LEARN
 from svgpbench.errors import UserError, unknown
 from svgpbench.kernels import Model, Theta
@@ -49,7 +49,7 @@ OF_FAMILY = ("m_step", "em_step")
 
 
 @dataclass(frozen=True)
-class Case:
+class TimedCase:
     """Step with its arguments on the device."""
 
     ops: Ops
@@ -183,7 +183,7 @@ def _sampled_points(method: AnyMethod, theta: Theta) -> Any:
     return np.random.default_rng(0).permutation(points)[:count]
 
 
-def build_case(ops: Ops, problem: Problem, method_title: str, step: str) -> Case:
+def build_case(ops: Ops, problem: TimedProblem, method_title: str, step: str) -> TimedCase:
     """Build a case. The timed step is neither traced nor compiled before its first call.
 
     `m_step` and `predict` start from the state after one E-step from q = p, the others from q = p.
@@ -206,7 +206,7 @@ def build_case(ops: Ops, problem: Problem, method_title: str, step: str) -> Case
 class _Start:
     """Method at the start of a problem, with the data on the device."""
 
-    def __init__(self, ops: Ops, problem: Problem, method_title: str, model: Model) -> None:
+    def __init__(self, ops: Ops, problem: TimedProblem, method_title: str, model: Model) -> None:
         timed = timed_method(method_title)
         timed.refuse(method_title, model.likelihood)
         method = timed.build()
@@ -222,17 +222,19 @@ class _Start:
         self.m_rate = ops.asarray(problem.m_rate)
         self.scale = self.session.scale(self.batch)
 
-    def case(self, step: str) -> Case:
+    def case(self, step: str) -> TimedCase:
         """Return the step with its arguments."""
         session, batch, rates = self.session, self.batch, (self.e_rate, self.scale)
         ops, raw, prior, q = session.ops, session.raw, session.prior, session.q
         compiled = _compile(ops, session.model, session.method)
         if step == "e_step":
             arguments: tuple[Tree, ...] = (raw, batch, q, *rates)
-            return Case(ops, compiled.e_step, arguments, lambda q: self._bound(raw, q, batch))
+            return TimedCase(ops, compiled.e_step, arguments, lambda q: self._bound(raw, q, batch))
         if step == "e_step_held":
             arguments = (raw, prior, batch, q, *rates)
-            return Case(ops, compiled.e_step_held, arguments, lambda q: self._bound(raw, q, batch))
+            return TimedCase(
+                ops, compiled.e_step_held, arguments, lambda q: self._bound(raw, q, batch)
+            )
         if step == "em_step":
             batches = [self.first] * (1 + LATER)
             if not self.whole:
@@ -242,16 +244,16 @@ class _Start:
             arguments = (raw, prior, q, session.adam(), self._stacked(batches[:LATER]))
             arguments += (self._stacked(batches[LATER:]), self.e_rate, self.m_rate, self.scale)
             after = self._bound_after(tree_map(ops.asarray, batches[LATER]))
-            return Case(ops, compiled.em_step, arguments, after, parts=compiled.parts_of_em)
+            return TimedCase(ops, compiled.em_step, arguments, after, parts=compiled.parts_of_em)
         f = session.steps.factor(raw, prior, batch)
         q = session.steps.e_phase(raw, f, batch, q, *rates)
         if step == "m_step":
             stacked = self._stacked([self.first])
             arguments = (raw, prior, q, session.adam(), stacked, self.m_rate, self.scale)
-            return Case(ops, compiled.m_step, arguments, self._bound_after(batch))
+            return TimedCase(ops, compiled.m_step, arguments, self._bound_after(batch))
         new = self._rows(self.problem.X_new, self.problem.y_new, np.arange(len(self.problem.y_new)))
         arguments = (raw, q, tree_map(ops.asarray, new._replace(basis_points=())))
-        return Case(
+        return TimedCase(
             ops,
             compiled.predict,
             arguments,

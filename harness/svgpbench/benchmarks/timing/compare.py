@@ -18,7 +18,7 @@ from svgpbench.benchmarks.timing.cases import STEPS, timed_method, usual_methods
 from svgpbench.benchmarks.timing.peers import Located
 from svgpbench.benchmarks.timing.problems import make_problem, save_problem
 from svgpbench.benchmarks.timing.process import ProcessFailed, StepRefused, TimedProcess
-from svgpbench.benchmarks.timing.report import Cell, SpeedReport, check_agreement
+from svgpbench.benchmarks.timing.report import SpeedReport, TimedCell, check_agreement
 from svgpbench.benchmarks.timing.rounds import Round
 from svgpbench.environment import describe
 from svgpbench.errors import unknown
@@ -142,13 +142,13 @@ def _cells(
     source: str,
     methods: Sequence[str],
     peers: Mapping[str, Located],
-) -> list[Cell]:
+) -> list[TimedCell]:
     if source in peers:
         families = peers[source].peer.methods
-        return [Cell(problem, step, source, m, family, True) for m, family in families.items()]
+        return [TimedCell(problem, step, source, m, family, True) for m, family in families.items()]
     timed = {title: timed_method(title) for title in methods}
     return [
-        Cell(problem, step, source, title, method.family, False, alone=method.alone)
+        TimedCell(problem, step, source, title, method.family, False, alone=method.alone)
         for title, method in timed.items()
     ]
 
@@ -166,7 +166,7 @@ def _wait(processes: Sequence[TimedProcess], environment: dict[str, Any]) -> dic
 
 
 def time_step(
-    cells: Sequence[tuple[TimedProcess, Cell]],
+    cells: Sequence[tuple[TimedProcess, TimedCell]],
     path: Path,
     repeats: int,
     max_other_cores: float,
@@ -215,5 +215,5 @@ def time_step(
             break
 
 
-def _request(do: str, cell: Cell, **more: Any) -> dict[str, Any]:
+def _request(do: str, cell: TimedCell, **more: Any) -> dict[str, Any]:
     return {"do": do, "method": cell.method, "step": cell.step, **more}

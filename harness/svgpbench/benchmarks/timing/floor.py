@@ -19,7 +19,7 @@ import numpy as np
 from pydantic import Field, FiniteFloat
 
 from svgpbench.benchmarks.timing.cases import STEPS, build_case
-from svgpbench.benchmarks.timing.problems import Problem
+from svgpbench.benchmarks.timing.problems import TimedProblem
 from svgpbench.benchmarks.timing.rates import Rates, best_of
 from svgpbench.config import Positive
 from svgpbench.cost import CountingBackend, Tally
@@ -30,7 +30,7 @@ from svgpbench.tree import leaves
 Amount = Annotated[FiniteFloat, Field(ge=0)]
 
 
-class Work(NamedTuple):
+class StepWork(NamedTuple):
     """FLOPs by kind, and bytes, of one step."""
 
     products: Amount
@@ -51,7 +51,7 @@ class Work(NamedTuple):
         return self.flops / self.least_bytes
 
 
-def work_of(problem: Problem, method: str, step: str) -> Work:
+def work_of(problem: TimedProblem, method: str, step: str) -> StepWork:
     """Count the work of a timed step without running it. Raises as `build_case` does."""
     ops: CountingBackend = new_backend("counting")  # type: ignore[assignment]
     case = build_case(ops, problem, method, step)
@@ -61,19 +61,19 @@ def work_of(problem: Problem, method: str, step: str) -> Work:
         *(tally.product_flops, tally.cholesky_flops, tally.solve_flops, tally.elementwise_flops),
         *(_bytes(case.arguments) + _bytes(result), tally.bytes),
     )
-    return Work(*(amount / STEPS[step] for amount in whole))
+    return StepWork(*(amount / STEPS[step] for amount in whole))
 
 
 def _bytes(tree: Tree) -> int:
     return sum(math.prod(x.shape) * np.dtype(x.dtype).itemsize for x in leaves(tree))
 
 
-def least_seconds(work: Work, rates: Rates) -> float:
+def least_seconds(work: StepWork, rates: Rates) -> float:
     """Return the time of the arithmetic or of moving the least bytes, whichever is longer."""
     return max(_arithmetic(work, rates), work.least_bytes / max(rates.cached, rates.memory))
 
 
-def _arithmetic(work: Work, rates: Rates) -> float:
+def _arithmetic(work: StepWork, rates: Rates) -> float:
     return (
         work.products / rates.products
         + work.choleskys / rates.choleskys
@@ -97,7 +97,7 @@ class Spent:
 
 
 def spend(
-    seconds: float, work: Work, rates: Mapping[str, Rates], source: str, dispatch: float | None
+    seconds: float, work: StepWork, rates: Mapping[str, Rates], source: str, dispatch: float | None
 ) -> Spent:
     """Split the `seconds` of a step on the backend `source` into shares.
 

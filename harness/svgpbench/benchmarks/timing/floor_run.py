@@ -17,14 +17,14 @@ from svgpbench.benchmarks.timing.cases import STEPS
 from svgpbench.benchmarks.timing.floor import work_of
 from svgpbench.benchmarks.timing.problems import (
     SHAPES,
-    Problem,
+    TimedProblem,
     make_problem,
     save_problem,
     shape_of,
 )
 from svgpbench.benchmarks.timing.process import ProcessFailed, TimedProcess
 from svgpbench.benchmarks.timing.rates import Rates, Sizes, best_of
-from svgpbench.benchmarks.timing.report import Cell, SpeedReport
+from svgpbench.benchmarks.timing.report import SpeedReport, TimedCell
 from svgpbench.errors import UserError
 from svgpbench.runs.core_locks import timing_cores
 
@@ -66,7 +66,7 @@ def add_floor(report: SpeedReport, on_progress: Callable[[str], None] = lambda t
         report.interrupted = True
 
 
-def _count(report: SpeedReport, cell: Cell, problem: Problem) -> None:
+def _count(report: SpeedReport, cell: TimedCell, problem: TimedProblem) -> None:
     try:
         cell.work = work_of(problem, cell.method, cell.step)
     except (
@@ -88,7 +88,9 @@ def _process(report: SpeedReport, source: str) -> Iterator[TimedProcess]:
         yield process
 
 
-def _rates(process: TimedProcess, source: str, problem: Problem, settings: dict[str, Any]) -> Rates:
+def _rates(
+    process: TimedProcess, source: str, problem: TimedProblem, settings: dict[str, Any]
+) -> Rates:
     rows = max(len(problem.y), len(problem.y_new))  # more columns are never slower
     request = {
         "do": "rates",
@@ -104,7 +106,7 @@ def _rates(process: TimedProcess, source: str, problem: Problem, settings: dict[
     return best_of(found)
 
 
-def _add_dispatch(process: TimedProcess, cells: Sequence[Cell]) -> None:
+def _add_dispatch(process: TimedProcess, cells: Sequence[TimedCell]) -> None:
     """Add the seconds of the fastest step at tiny M, b and D to each cell that has such a problem."""
     seconds: dict[tuple[str, str, str], float | None] = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -120,7 +122,7 @@ def _add_dispatch(process: TimedProcess, cells: Sequence[Cell]) -> None:
             cell.dispatch_s = seconds[key]
 
 
-def _fastest(process: TimedProcess, path: Path, cell: Cell) -> float | None:
+def _fastest(process: TimedProcess, path: Path, cell: TimedCell) -> float | None:
     request = {"do": "prepare", "problem": str(path), "method": cell.method, "step": cell.step}
     try:
         return float(process.ask(request)["call_s"]) / STEPS[cell.step]

@@ -30,7 +30,7 @@ from svgpbench.runs.worker_setup import peak_memory_bytes, pin, worker_environme
 CALLS = 5
 
 
-class Memory(NamedTuple):
+class StepMemory(NamedTuple):
     """Resident bytes of a step's process."""
 
     imported: int
@@ -44,7 +44,7 @@ class Memory(NamedTuple):
 
 def memory_here(
     backend: str, method: str, problem: str, step: str, threads: str, dtype: str, device: str
-) -> Memory:
+) -> StepMemory:
     """Measure a step in this process, which must be new. `problem` is a file."""
     name, _, mode = backend.partition(":")
     pin(name, int(threads), [])
@@ -54,7 +54,7 @@ def memory_here(
     )
     for _ in range(CALLS):
         case.call()
-    return Memory(imported, peak_memory_bytes())
+    return StepMemory(imported, peak_memory_bytes())
 
 
 def step_memory(
@@ -65,7 +65,7 @@ def step_memory(
     threads: int = 1,
     dtype: str = "float64",
     device: str = "cpu",
-) -> Memory:
+) -> StepMemory:
     """Measure a step in a fresh process.
 
     Raises `UserError` for an unknown problem and a missing framework, and `CalledProcessError` if the process
@@ -85,7 +85,7 @@ def step_memory(
             text=True,
             env=os.environ | worker_environment(device, threads),
         )
-    return Memory(*json.loads(done.stdout.splitlines()[-1]))
+    return StepMemory(*json.loads(done.stdout.splitlines()[-1]))
 
 
 def main_of_one() -> None:

@@ -83,7 +83,7 @@ TIMED = ("reg-M100", "reg-M500", "bern-M100", "bern-M500", "softmax10-M100")
 """Problems that are timed by default."""
 
 
-class Problem(NamedTuple):
+class TimedProblem(NamedTuple):
     """Arrays of a problem on the host: minibatches, rows to predict, inducing inputs and θ."""
 
     likelihood: npt.NDArray[np.str_]  # []
@@ -157,7 +157,7 @@ def shape_of(name: str) -> Shape:
 
 
 def model_of(p: Mapping[str, Any]) -> Model:
-    """Return the model of a problem's arrays by name, as in `Problem`. Its rows are not needed."""
+    """Return the model of a problem's arrays by name, as in `TimedProblem`. Its rows are not needed."""
     name = str(p["likelihood"])
     options: dict[str, dict[str, float]] = {
         "gaussian": {"noise_variance": float(p["noise_variance"])},
@@ -176,12 +176,12 @@ def theta_of(p: Mapping[str, Any], model: Model) -> Theta:
     return Theta(scales, likelihood, p["Z"])
 
 
-def make_problem(name: str) -> Problem:
+def make_problem(name: str) -> TimedProblem:
     """Make a problem by its name, as for `shape_of`."""
     return problem_of(shape_of(name))
 
 
-def problem_of(s: Shape) -> Problem:
+def problem_of(s: Shape) -> TimedProblem:
     """Make the problem of a shape."""
     rng = np.random.default_rng([2021, s.n, s.D, s.M, s.b])
     X = rng.standard_normal((s.pool + s.t, s.D))
@@ -198,7 +198,7 @@ def problem_of(s: Shape) -> Problem:
     else:
         y = f
     new = slice(s.pool, None)
-    return Problem(
+    return TimedProblem(
         likelihood=np.array(s.likelihood),
         n=np.array(s.n),
         X=X[rows],
@@ -223,12 +223,12 @@ def problem_of(s: Shape) -> Problem:
     )
 
 
-def save_problem(problem: Problem, path: Path) -> None:
+def save_problem(problem: TimedProblem, path: Path) -> None:
     """Write the arrays under their field names, for `np.load(path, allow_pickle=False)`."""
     save_arrays(problem._asdict(), path)
 
 
-def fingerprint(problem: Problem) -> str:
+def fingerprint(problem: TimedProblem) -> str:
     """Return a hash of the numbers rounded to six decimals, as machines differ in a sum's last digit.
 
     Sizes of two bases count only if there are any, so that records of problems without them stay valid.

@@ -11,9 +11,9 @@ from typing import Annotated, Any, TypeVar
 from pydantic import Field, NonNegativeFloat, TypeAdapter
 
 from svgpbench.benchmarks.timing.cases import OF_FAMILY
-from svgpbench.benchmarks.timing.floor import Spent, Work, spend
+from svgpbench.benchmarks.timing.floor import Spent, StepWork, spend
 from svgpbench.benchmarks.timing.rates import Rates
-from svgpbench.benchmarks.timing.rounds import KeptRound, Round, Spread, spread
+from svgpbench.benchmarks.timing.rounds import KeptRound, OrderStatistics, Round, spread
 from svgpbench.json_values import json_value
 
 Form = TypeVar("Form")
@@ -26,7 +26,7 @@ M_TOLERANCE = 1e-6
 
 
 @dataclass
-class Cell:
+class TimedCell:
     """Step of one method on one problem, timed in the process of one backend or peer."""
 
     problem: str
@@ -45,9 +45,9 @@ class Cell:
     error: str = ""
     refused: str = ""  # the reason why a peer or a backend has no such step
     alone: bool = False  # True if no other method has the same figure
-    work: Work | None = None  # None for a peer, whose code is not counted
+    work: StepWork | None = None  # None for a peer, whose code is not counted
     dispatch_s: float | None = None  # the fastest step with tiny arrays
-    kept_times: Spread | None = None  # from a record, which has no single calls
+    kept_times: OrderStatistics | None = None  # from a record, which has no single calls
 
     @property
     def title(self) -> str:
@@ -70,11 +70,11 @@ class Cell:
         """Figure that peers must have too."""
         return self.figure if self.as_peers is None else self.as_peers
 
-    def times(self) -> Spread | None:
+    def times(self) -> OrderStatistics | None:
         """Return the seconds per step over all calls of clean rounds, or None if no round is clean."""
         return self.kept_times or spread([s for r in self.rounds if r.clean for s in r.seconds])
 
-    def ratio_to(self, other: Cell) -> Spread | None:
+    def ratio_to(self, other: TimedCell) -> OrderStatistics | None:
         """Return how many times faster this cell is than `other`, from rounds in which both are clean."""
         pairs = zip(self.rounds, other.rounds, strict=False)
         return spread(
@@ -86,7 +86,7 @@ class Cell:
         )
 
 
-def check_agreement(cells: Sequence[Cell]) -> None:
+def check_agreement(cells: Sequence[TimedCell]) -> None:
     """Set an error on every cell whose figure is not that of its group, so that it is not timed.
 
     Where our estimates of sampled expectations differ from the peers', backends must agree on ours as well.
@@ -100,7 +100,7 @@ def check_agreement(cells: Sequence[Cell]) -> None:
         _mark(members, [cell.figure for cell in members])
 
 
-def _mark(members: Sequence[Cell], figures: Sequence[float]) -> None:
+def _mark(members: Sequence[TimedCell], figures: Sequence[float]) -> None:
     if not members:
         return
     tolerance = M_TOLERANCE if members[0].step in OF_FAMILY else TOLERANCE
@@ -120,7 +120,7 @@ def _mark(members: Sequence[Cell], figures: Sequence[float]) -> None:
 class SpeedReport:
     """Cells of a run, its settings and its environment."""
 
-    cells: list[Cell]
+    cells: list[TimedCell]
     settings: dict[str, Any]
     environment: dict[str, Any]  # of the parent, of each backend and of each peer
     interrupted: bool = False
@@ -132,20 +132,20 @@ class SpeedReport:
         """True if no cell has an error."""
         return not any(cell.error for cell in self.cells)
 
-    def baselines(self, cell: Cell) -> list[Cell]:
+    def baselines(self, cell: TimedCell) -> list[TimedCell]:
         """Return the peers' timed cells of the same problem and step; none if `cell` is a peer's."""
         if cell.peer:
             return []
         same = (cell.problem, cell.step)
         return [c for c in self.cells if c.peer and (c.problem, c.step) == same and not c.untimed]
 
-    def fastest(self, peer: str, cell: Cell) -> Cell | None:
+    def fastest(self, peer: str, cell: TimedCell) -> TimedCell | None:
         """Return a peer's fastest cell of the same problem and step, or None if it has no time."""
         timed = [(c.times(), c) for c in self.baselines(cell) if c.source == peer]
         medians = [(times.median, c) for times, c in timed if times]
         return min(medians, key=lambda pair: pair[0])[1] if medians else None
 
-    def spent(self, cell: Cell) -> Spent | None:
+    def spent(self, cell: TimedCell) -> Spent | None:
         """Return the shares of a cell's median time, or None if they cannot be computed."""
         times, rates = cell.times(), self.rates.get(cell.problem, {})
         if times is None or cell.work is None or cell.source not in rates or cell.error:
@@ -199,7 +199,7 @@ class SpeedReport:
         )
         return found
 
-    def _cell_json(self, cell: Cell) -> dict[str, Any]:
+    def _cell_json(self, cell: TimedCell) -> dict[str, Any]:
         """Return the fields of a cell, without single calls, and what is computed from them."""
         ratios = {other.title: cell.ratio_to(other) for other in self.baselines(cell)}
         fields = {name: value for name, value in vars(cell).items() if name != "kept_times"}
@@ -229,7 +229,7 @@ class SpeedReport:
         )
 
 
-_CELL, _LIMIT = TypeAdapter(Cell), TypeAdapter(NonNegativeFloat)
+_CELL, _LIMIT = TypeAdapter(TimedCell), TypeAdapter(NonNegativeFloat)
 _RATES = TypeAdapter(dict[str, Annotated[dict[str, Rates], Field(min_length=1)]])
 _REASONS = TypeAdapter(dict[str, str])
 
@@ -239,7 +239,7 @@ def _read(form: TypeAdapter[Form], found: Any) -> Form:
     return form.validate_json(json.dumps(found), strict=True)
 
 
-def _cell_of(found: Mapping[str, Any]) -> Cell:
+def _cell_of(found: Mapping[str, Any]) -> TimedCell:
     missing_figures = {
         name: float("nan") for name in ("first_call_s", "figure") if found[name] is None
     }

@@ -17,7 +17,7 @@ from matplotlib.lines import Line2D
 
 from svgpbench.benchmarks.timing import SpeedReport
 from svgpbench.benchmarks.timing.rates import Rates, best_of
-from svgpbench.benchmarks.timing.report import Cell
+from svgpbench.benchmarks.timing.report import TimedCell
 from svgpbench.errors import UserError
 from svgpbench.output.figure import check_figure_path
 from svgpbench.output.palette import line_styles
@@ -86,7 +86,7 @@ def draw_roofline(reports: Sequence[SpeedReport], path: Path) -> str:
     return CAPTION
 
 
-def _timed(report: SpeedReport, problem: str) -> list[tuple[Cell, tuple[float, float]]]:
+def _timed(report: SpeedReport, problem: str) -> list[tuple[TimedCell, tuple[float, float]]]:
     """Return the cells of a problem with their coordinates: FLOPs per byte, FLOP/s."""
     found = []
     for cell in report.cells:
@@ -99,7 +99,7 @@ def _timed(report: SpeedReport, problem: str) -> list[tuple[Cell, tuple[float, f
 def _draw_panel(
     panel: Axes,
     machine: Rates,
-    timed: Sequence[tuple[Cell, tuple[float, float]]],
+    timed: Sequence[tuple[TimedCell, tuple[float, float]]],
     colours: dict[str, str],
     marks: dict[str, str],
 ) -> None:

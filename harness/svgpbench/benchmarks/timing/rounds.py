@@ -50,7 +50,7 @@ class KeptRound(NamedTuple):
         return ()
 
 
-class Spread(NamedTuple):
+class OrderStatistics(NamedTuple):
     """Median, quartiles and least value of a sample, and its size."""
 
     median: Positive
@@ -60,9 +60,9 @@ class Spread(NamedTuple):
     of: NonNegativeInt
 
 
-def spread(values: Sequence[float]) -> Spread | None:
+def spread(values: Sequence[float]) -> OrderStatistics | None:
     """Return the order statistics of the values, or None if there are none."""
     if not values:
         return None
     q1, median, q3 = np.quantile(values, (0.25, 0.5, 0.75))
-    return Spread(float(median), float(q1), float(q3), min(values), len(values))
+    return OrderStatistics(float(median), float(q1), float(q3), min(values), len(values))

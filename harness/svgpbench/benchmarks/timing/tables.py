@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from svgpbench.benchmarks.timing.rates import Rates, best_of
 from svgpbench.benchmarks.timing.report import SpeedReport
-from svgpbench.benchmarks.timing.rounds import Spread
+from svgpbench.benchmarks.timing.rounds import OrderStatistics
 from svgpbench.output.number_formats import milliseconds
 from svgpbench.output.table import Column, Styled, Table, number
 
@@ -48,7 +48,7 @@ def times_table(report: SpeedReport) -> Table:
     return Table(columns, rows, "Milliseconds a step")
 
 
-def _ratio(ratio: Spread) -> str:
+def _ratio(ratio: OrderStatistics) -> str:
     return f"{ratio.median:.2f} ({ratio.q1:.2f}–{ratio.q3:.2f})"
 
 

@@ -23,8 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from svgpbench.benchmarks.timing.cases import Case, build_case
-from svgpbench.benchmarks.timing.problems import Problem
+from svgpbench.benchmarks.timing.cases import TimedCase, build_case
+from svgpbench.benchmarks.timing.problems import TimedProblem
 from svgpbench.benchmarks.timing.rates import Sizes, measure_blas, measure_ops
 from svgpbench.benchmarks.timing.timing import first_call, time_calls, warm_up
 from svgpbench.environment import describe
@@ -49,7 +49,7 @@ def main(arguments: list[str] | None = None) -> None:
     name, _, mode = options.backend.partition(":")
     place = (name, mode, "float64", options.device)
     pin(name, options.threads, [int(core) for core in options.cores.split(",") if core])
-    cases: dict[tuple[Any, Any], Case] = {}
+    cases: dict[tuple[Any, Any], TimedCase] = {}
 
     def say(message: dict[str, Any]) -> None:
         answers.write(json.dumps(message) + "\n")
@@ -81,7 +81,7 @@ def main(arguments: list[str] | None = None) -> None:
             say({"error": one_line(error)})
 
 
-def prepare(case: Case) -> dict[str, float]:
+def prepare(case: TimedCase) -> dict[str, float]:
     """Return the seconds of the first call, the figure, and the seconds of the fastest warm call."""
     first_s, result = first_call(case.call)
     answer = {
@@ -92,10 +92,10 @@ def prepare(case: Case) -> dict[str, float]:
     return answer | ({"as_peers": case.as_peers()} if case.as_peers else {})
 
 
-def load_problem(path: Path) -> Problem:
+def load_problem(path: Path) -> TimedProblem:
     """Load the problem that `save_problem` wrote."""
     with np.load(path, allow_pickle=False) as arrays:
-        return Problem(**arrays)
+        return TimedProblem(**arrays)
 
 
 if __name__ == "__main__":

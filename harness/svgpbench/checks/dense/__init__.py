@@ -48,12 +48,12 @@ def without_dense(case: Case) -> str:
     Methods, likelihoods and kernels of third parties are not known.
     """
     name, _ = VARIANTS[case.method]
-    for what, part, known in (
+    for what, part, names in (
         ("method", name, FAMILIES),
         ("likelihood", case.likelihood, KNOWN_LIKELIHOODS),
         ("kernel", case.kernel, {*KERNELS, *COMPOUND_KERNELS}),
     ):
-        if part not in known:
+        if part not in names:
             return f"{what} {part!r}"
     return ""
 

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from svgpbench.checks.cases import Case, Problem
-from svgpbench.checks.dense.gaussians import JITTER, Dense, times
+from svgpbench.checks.dense.gaussians import JITTER, Dense, float_arrays, times
 from svgpbench.checks.evaluate import RATE, Arrays
 from svgpbench.kernels import Theta
 
@@ -58,17 +58,17 @@ def coupled_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays:
 
     def dense(theta: Theta, rows: npt.NDArray[np.int64]) -> Dense:
         noise = problem.noise(model, rows)
-        at = Dense(case, theta, problem.X[rows], y[rows], n / len(rows), noise, jitter)
-        return at.reduce_variance(numbers)
+        gaussian = Dense(case, theta, problem.X[rows], y[rows], n / len(rows), noise, jitter)
+        return gaussian.reduce_variance(numbers)
 
-    theta, moved = (problem.theta(model, method.basis, moved=x) for x in (False, True))
-    first, third, every = problem.batches[0], problem.batches[2], np.arange(n)
-    at = dense(theta, first)
+    theta, theta_moved = (problem.theta(model, method.basis, moved=x) for x in (False, True))
+    first, third, all_rows = problem.batches[0], problem.batches[2], np.arange(n)
+    at_first = dense(theta, first)
     m, S = numbers["values/q_mean"], numbers["values/q_cov"]
-    mu, v = at.marginals(m, S)
+    mu, v = at_first.marginals(m, S)
     out: dict[str, npt.ArrayLike] = {
-        "values/elbo": at.elbo(m, S),
-        "values/kl": at.kl(m, S),
+        "values/elbo": at_first.elbo(m, S),
+        "values/kl": at_first.kl(m, S),
         "values/mu": mu,
         "values/v": v,
     }
@@ -79,15 +79,15 @@ def coupled_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays:
         mean, covariance = step.natural_step(m, S, RATE, pathwise=pathwise)
         out |= {"e_step/q_mean": mean, "e_step/q_cov": covariance}
         if "state/residual" in numbers:
-            moved_width = {"state/residual": step.next_width(m, S, RATE)}
+            next_residual = {"state/residual": step.next_width(m, S, RATE)}
             out["e_step/elbo"] = (
-                dense(theta, first).reduce_variance(moved_width).elbo(mean, covariance)
+                dense(theta, first).reduce_variance(next_residual).elbo(mean, covariance)
             )
-    old = dense(theta, every)
+    old = dense(theta, all_rows)
     if (sites := sites_of(numbers)) is not None:  # q(u) follows from the sums over all sites
         lambda1, beta = sites
-        of_sites: Floats = np.asarray(np.linalg.inv(old.K_inv + old.weighted(beta)), np.float64)
-        out |= {"values/q_mean": times(of_sites, lambda1 @ old.A.T), "values/q_cov": of_sites}
-    new = dense(moved, every)
+        q_cov: Floats = np.asarray(np.linalg.inv(old.K_inv + old.weighted(beta)), np.float64)
+        out |= {"values/q_mean": times(q_cov, lambda1 @ old.A.T), "values/q_cov": q_cov}
+    new = dense(theta_moved, all_rows)
     out["gradients/objective"] = new.elbo(*tied(case, old, new, numbers))
-    return {k: np.asarray(x, dtype=np.float64) for k, x in out.items()}
+    return float_arrays(out)

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from svgpbench.checks.cases import Case, Problem
-from svgpbench.checks.dense.gaussians import NO_NOISE, Dense
+from svgpbench.checks.dense.gaussians import NO_NOISE, Dense, float_arrays
 from svgpbench.checks.evaluate import ADAM_RATE, Arrays
 from svgpbench.kernels import Theta
 from svgpbench.numerics.adam import BETA1, BETA2, EPSILON
@@ -64,32 +64,32 @@ def at_batches(case: Case, problem: Problem) -> tuple[Union, Union, Union]:
     model, method = case.build()
     y, n = problem.targets(model.likelihood.support), len(problem.X)
 
-    def union(index: npt.NDArray[np.int64], theta: Theta) -> Union:
-        drawn = problem.draws(load_backend("numpy"), model, method, index)
-        noise, points = drawn.get("noise", NO_NOISE), drawn.get("basis_points")
-        return Union(case, theta, problem.X[index], y[index], n / len(index), noise, points)
+    def union(rows: npt.NDArray[np.int64], theta: Theta) -> Union:
+        inputs = problem.random_inputs(load_backend("numpy"), model, method, rows)
+        noise, points = inputs.get("noise", NO_NOISE), inputs.get("basis_points")
+        return Union(case, theta, problem.X[rows], y[rows], n / len(rows), noise, points)
 
-    here = problem.theta(model, method.basis)
-    there = problem.theta(model, method.basis, moved=True)
+    theta_now = problem.theta(model, method.basis)
+    theta_moved = problem.theta(model, method.basis, moved=True)
     first, third = problem.batches[0], problem.batches[2]
-    return union(first, here), union(third, here), union(np.arange(n), there)
+    return union(first, theta_now), union(third, theta_now), union(np.arange(n), theta_moved)
 
 
 def decoupled_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays:
     """Return DECOUPLED's values, a step, and the bound at another θ with a and B fixed."""
-    at, step, new = at_batches(case, problem)
+    at_first, step, new = at_batches(case, problem)
     a, L_B = numbers["state/q.a"], numbers["state/q.L_B"]
-    out = values(at, a, *at.decoupled(a, L_B))
+    out = values(at_first, a, *at_first.decoupled(a, L_B))
     m, S = step.decoupled(a, L_B)
     d_m, d_S = step.slopes(m, S)
     g_a = d_m @ step.K[:, : step.size] - step.sampled_excess(a)
     g_L = np.tril(-2.0 * (S @ d_S @ S)[:, step.size :, step.size :] @ L_B)
     if case.method.endswith("sgd"):
-        by_a, by_L = ADAM_RATE * g_a, ADAM_RATE * g_L
+        move_a, move_L = ADAM_RATE * g_a, ADAM_RATE * g_L
     else:
-        by_a = adam_move(numbers, ".a", g_a, ADAM_RATE)
-        by_L = adam_move(numbers, ".L_B", g_L, ADAM_RATE)
-    m, S = step.decoupled(a + by_a, L_B + by_L)
+        move_a = adam_move(numbers, ".a", g_a, ADAM_RATE)
+        move_L = adam_move(numbers, ".L_B", g_L, ADAM_RATE)
+    m, S = step.decoupled(a + move_a, L_B + move_L)
     out |= {"e_step/q_mean": m[:, step.size :]}
     out |= {"e_step/q_cov": S[:, step.size :, step.size :]}
     out["gradients/objective"] = np.asarray(new.sampled_elbo(a, *new.decoupled(a, L_B)))
@@ -105,15 +105,15 @@ def adam_move(numbers: Arrays, name: str, g: Floats, rate: float) -> Floats:
     return np.asarray(rate * mean / (spread + EPSILON))
 
 
-def values(at: Union, a: Floats, m: Floats, S: Floats) -> Arrays:
+def values(union: Union, a: Floats, m: Floats, S: Floats) -> Arrays:
     """Return the bound, the KL, the marginals and q at β."""
-    mu, v = at.marginals(m, S)
-    found: dict[str, npt.ArrayLike] = {
-        "values/elbo": at.sampled_elbo(a, m, S),
-        "values/kl": at.kl(m, S) + 0.5 * float(np.sum(a * at.sampled_excess(a))),
+    mu, v = union.marginals(m, S)
+    arrays: dict[str, npt.ArrayLike] = {
+        "values/elbo": union.sampled_elbo(a, m, S),
+        "values/kl": union.kl(m, S) + 0.5 * float(np.sum(a * union.sampled_excess(a))),
         "values/mu": mu,
         "values/v": v,
-        "values/q_mean": m[:, at.size :],
-        "values/q_cov": S[:, at.size :, at.size :],
+        "values/q_mean": m[:, union.size :],
+        "values/q_cov": S[:, union.size :, union.size :],
     }
-    return {k: np.asarray(x, dtype=np.float64) for k, x in found.items()}
+    return float_arrays(arrays)

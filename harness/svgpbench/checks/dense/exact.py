@@ -6,7 +6,14 @@ import numpy as np
 import numpy.typing as npt
 
 from svgpbench.checks.cases import Case, Problem, residual_variance_of
-from svgpbench.checks.dense.gaussians import JITTER, Dense, kernel_matrix, log_normal, sgpr_bound
+from svgpbench.checks.dense.gaussians import (
+    JITTER,
+    Dense,
+    float_arrays,
+    kernel_matrix,
+    log_normal,
+    sgpr_bound,
+)
 from svgpbench.checks.evaluate import Arrays
 from svgpbench.kernels import Theta
 
@@ -22,22 +29,25 @@ def gpr_bound(theta: Theta, kernel: str, X: Floats, y: Floats) -> float:
 def gpr_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays:
     """Return the log marginal likelihood at both θ, and p(f | y) from the joint of f and y."""
     model, _ = case.build()
-    theta, moved = (problem.theta(model, "data", moved=x) for x in (False, True))
+    theta, theta_moved = (problem.theta(model, "data", moved=x) for x in (False, True))
     X, y = problem.X, problem.y
-    bound = gpr_bound(theta, case.kernel, X, y)
+    bound, s2 = gpr_bound(theta, case.kernel, X, y), float(theta.likelihood.noise_variance)
     K = kernel_matrix(case.kernel, theta, X, X)
-    gain = K @ np.linalg.inv(K + float(theta.likelihood.noise_variance) * np.eye(len(y)))
-    return _arrays(
+    gain = K @ np.linalg.inv(K + s2 * np.eye(len(y)))
+    mean, covariance = gain @ y, K - gain @ K
+    variance = np.diag(covariance)
+    V = -0.5 * np.log(2 * np.pi * s2) - ((y - mean) ** 2 + variance) / (2 * s2)
+    return float_arrays(
         {
             "values/elbo": bound,
             "e_step/elbo": bound,
-            "values/mu": (gain @ y)[None],
-            "values/v": np.diag(K - gain @ K)[None],
-            "values/q_mean": (gain @ y)[None],
-            "values/q_cov": (K - gain @ K)[None],
+            "values/mu": mean[None],
+            "values/v": variance[None],
+            "values/q_mean": mean[None],
+            "values/q_cov": covariance[None],
             # log p(y) = ΣV − KL at the posterior itself
-            "values/kl": _expected(theta, y, gain @ y, np.diag(K - gain @ K)) - bound,
-            "gradients/objective": gpr_bound(moved, case.kernel, X, y),
+            "values/kl": float(np.sum(V)) - bound,
+            "gradients/objective": gpr_bound(theta_moved, case.kernel, X, y),
         }
     )
 
@@ -45,7 +55,7 @@ def gpr_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays:
 def sgpr_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays:
     """Return Titsias's bound at both θ as a dense density, and its optimal q(u)."""
     model, _ = case.build()
-    theta, moved = (problem.theta(model, moved=x) for x in (False, True))
+    theta, theta_moved = (problem.theta(model, moved=x) for x in (False, True))
     X, y, residual = problem.X, problem.y, residual_variance_of(case.method)
     dense = Dense(case, theta, X, y, 1.0)
     precision = 1.0 / float(theta.likelihood.noise_variance)
@@ -55,7 +65,7 @@ def sgpr_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays:
     m: Floats = np.asarray(precision * S @ dense.A @ y, dtype=np.float64)
     mu, v = dense.marginals(m, S)
     bound = sgpr_bound(theta, case.kernel, X, y, JITTER, residual)
-    return _arrays(
+    return float_arrays(
         {
             "values/elbo": bound,
             "e_step/elbo": bound,
@@ -64,15 +74,6 @@ def sgpr_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays:
             "values/v": v[None],
             "values/q_mean": m[None],
             "values/q_cov": S[None],
-            "gradients/objective": sgpr_bound(moved, case.kernel, X, y, JITTER, residual),
+            "gradients/objective": sgpr_bound(theta_moved, case.kernel, X, y, JITTER, residual),
         }
     )
-
-
-def _expected(theta: Theta, y: Floats, mu: Floats, v: Floats) -> float:
-    s2 = float(theta.likelihood.noise_variance)
-    return float(np.sum(-0.5 * np.log(2 * np.pi * s2) - ((y - mu) ** 2 + v) / (2 * s2)))
-
-
-def _arrays(named: dict[str, npt.ArrayLike]) -> Arrays:
-    return {k: np.asarray(x, dtype=np.float64) for k, x in named.items()}

@@ -114,17 +114,17 @@ def _robust_max(x: Any, y: Floats, mu: Floats, v: Floats, t: Floats, w: Floats) 
     wrong = np.log(x.epsilon / (x.classes - 1))
     gain = np.log(1 - x.epsilon) - wrong
     Phi, phi = scipy.stats.norm.cdf, scipy.stats.norm.pdf
-    for i, own in enumerate(y.astype(int)):
-        others = [c for c in range(x.classes) if c != own]
-        f = mu[own, i] + np.sqrt(v[own, i]) * t  # [S]
+    for i, label in enumerate(y.astype(int)):
+        others = [c for c in range(x.classes) if c != label]
+        f = mu[label, i] + np.sqrt(v[label, i]) * t  # [S]
         z = {c: (f - mu[c, i]) / np.sqrt(v[c, i]) for c in others}
         P = np.prod([x.squash + (1 - 2 * x.squash) * Phi(z[c]) for c in others], axis=0) @ w
         V[i] = P * np.log(1 - x.epsilon) + (1 - P) * wrong
         for c in others:
-            rest = [x.squash + (1 - 2 * x.squash) * Phi(z[k]) for k in others if k != c]
-            density = (1 - 2 * x.squash) * phi(z[c]) * np.prod(rest, axis=0)  # ∂∏Φ/∂z_c
+            factors = [x.squash + (1 - 2 * x.squash) * Phi(z[k]) for k in others if k != c]
+            density = (1 - 2 * x.squash) * phi(z[c]) * np.prod(factors, axis=0)  # ∂∏Φ/∂z_c
             alpha[c, i] = -gain * (density @ w) / np.sqrt(v[c, i])
             beta[c, i] = gain * ((z[c] * density) @ w) / v[c, i]
-            alpha[own, i] += gain * (density @ w) / np.sqrt(v[c, i])
-            beta[own, i] -= gain * ((density * t) @ w) / np.sqrt(v[c, i] * v[own, i])
+            alpha[label, i] += gain * (density @ w) / np.sqrt(v[c, i])
+            beta[label, i] -= gain * ((density * t) @ w) / np.sqrt(v[c, i] * v[label, i])
     return V, alpha, beta

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -47,13 +47,15 @@ def kernel_at_a_point(name: str, theta: Theta) -> float:
     return float(_kernel(name, theta.kernel, np.zeros(1)))
 
 
-def _kernel(name: str, p: Any, apart: Floats) -> Floats:
-    """Return the covariances at differences [..., D]."""
+def _kernel(name: str, p: Any, differences: Floats) -> Floats:
+    """Return the covariances at differences [..., D] for hyperparameters `p`."""
     if name in COMPOUND_KERNELS:
         join = np.sum if name == "sum" else np.prod
         pairs = zip(COMPOUND_KERNELS[name], p, strict=True)
-        return np.asarray(join([_kernel(part, own, apart) for part, own in pairs], axis=0))
-    d2 = np.sum((apart / np.asarray(p.lengthscales)[0]) ** 2, axis=-1)
+        return np.asarray(
+            join([_kernel(part, parameters, differences) for part, parameters in pairs], axis=0)
+        )
+    d2 = np.sum((differences / np.asarray(p.lengthscales)[0]) ** 2, axis=-1)
     return np.asarray(float(np.asarray(p.variance)[0]) * KERNELS[name](d2))
 
 
@@ -70,12 +72,12 @@ def sgpr_bound(
     Kuf = kernel_matrix(kernel, theta, Z, X)
     Q = Kuf.T @ np.linalg.solve(Kuu, Kuf)
     x = (kernel_at_a_point(kernel, theta) - np.diag(Q)) / s2
-    of = {
+    penalty = {
         "prior": np.sum(x),
         "scalar": len(X) * np.log(1 + np.mean(x)),
         "diagonal": np.sum(np.log(1 + x)),
     }
-    return log_normal(y, Q + s2 * np.eye(len(X))) - 0.5 * float(of[residual])
+    return log_normal(y, Q + s2 * np.eye(len(X))) - 0.5 * float(penalty[residual])
 
 
 def log_normal(y: Floats, covariance: Floats) -> float:
@@ -152,9 +154,9 @@ class Dense:
     def elbo(self, m: Floats, S: Floats) -> float:
         """Return the bound s ΣV − KL, where the KL is that of u and of f given u."""
         V, _, _ = self.expectations(m, S)
-        one = np.ones((len(m) if m.ndim > 1 else 1, len(self.y)))
-        of_f = 0.5 * np.sum((self.width - 1.0 - np.log(self.width)) * one)
-        return float(self.scale * (V.sum() - of_f) - self.kl(m, S))
+        ones = np.ones((len(m) if m.ndim > 1 else 1, len(self.y)))
+        kl_of_f = 0.5 * np.sum((self.width - 1.0 - np.log(self.width)) * ones)
+        return float(self.scale * (V.sum() - kl_of_f) - self.kl(m, S))
 
     def weighted(self, beta: Floats) -> Floats:
         """Return A diag(β) Aᵀ [..., M, M]."""
@@ -186,6 +188,11 @@ def natural_gradient_step(
     theta1 = times(precision, m) + rate * (d_m - 2 * times(d_S, m))
     covariance: Floats = np.asarray(np.linalg.inv(precision - 2 * rate * d_S))
     return times(covariance, theta1), covariance
+
+
+def float_arrays(values: Mapping[str, npt.ArrayLike]) -> Arrays:
+    """Return values as float64 arrays, by the same names."""
+    return {name: np.asarray(x, dtype=np.float64) for name, x in values.items()}
 
 
 def times(a: Floats, x: Floats) -> Floats:

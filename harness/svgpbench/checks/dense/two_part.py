@@ -39,8 +39,8 @@ class TwoPart:
         self, method: OrthogonalSVGP, numbers: Arrays, a: Floats, m: Floats, S: Floats
     ) -> Floats:
         """Return the new a, from the gradient and the curvature of the bound in a."""
-        u, at = self.union, self.q(a, m, S)
-        g = u.slopes(*at)[0] @ self.T - u.sampled_excess(a)
+        u, q = self.union, self.q(a, m, S)
+        g = u.slopes(*q)[0] @ self.T - u.sampled_excess(a)
         rate = method.gamma_rate or RATE
         D = self.T.T @ u.K_inv @ self.T
         if method.gamma_step == "adam":
@@ -48,7 +48,7 @@ class TwoPart:
         if method.gamma_step == "scaled":
             return np.asarray(a + rate * g / np.diag(D))
         if method.gamma_step == "newton":
-            _, _, beta = u.expectations(*at)
+            _, _, beta = u.expectations(*q)
             D = D + u.scale * self.T.T @ u.weighted(np.maximum(beta, 0.0)) @ self.T
         return np.asarray(a + rate * np.linalg.solve(D, g[..., None])[..., 0])
 
@@ -59,26 +59,26 @@ def two_part_arrays(case: Case, problem: Problem, numbers: Arrays) -> Arrays:
     assert isinstance(method, OrthogonalSVGP)
     orthogonal = method.name == "orth"
     first, third, all_moved = (
-        at.reduce_variance(numbers, "state/coupled.") for at in at_batches(case, problem)
+        union.reduce_variance(numbers, "state/coupled.") for union in at_batches(case, problem)
     )
-    at, step, new = (TwoPart(u, orthogonal=orthogonal) for u in (first, third, all_moved))
+    at_first, step, new = (TwoPart(u, orthogonal=orthogonal) for u in (first, third, all_moved))
     a, m, S = (numbers[k] for k in ("state/a", "values/q_mean", "values/q_cov"))
     if not orthogonal:  # the mean at β is not m_β
         m = m - a @ first.K[: first.size, first.size :]
-    out = values(first, a, *at.q(a, m, S))
+    out = values(first, a, *at_first.q(a, m, S))
     if "q-svgp adam" not in method.coupled:
         m1, S1 = step.beta_step(a, m, S)
         if "state/coupled.residual" in numbers:  # γ moves after the width
             step.union.width = 1.0 / step.union.next_width(*step.q(a, m, S), RATE)[:, None]
-        mean, cov = at.q(step.gamma_step(method, numbers, a, m1, S1), m1, S1)
+        mean, cov = at_first.q(step.gamma_step(method, numbers, a, m1, S1), m1, S1)
         mu, v = first.marginals(mean, cov)
         out |= {"e_step/mu": mu, "e_step/v": v, "e_step/q_mean": mean[:, first.size :]}
-    beta, moved = (
+    old_beta, new_beta = (
         Dense(case, t._replace(inducing=t.inducing.beta), problem.X, all_moved.y, 1.0)
         for t in (problem.theta(model, method.basis), all_moved.bases)
     )
     coupled = Case(method.coupled, case.likelihood, case.kernel)
-    held = {**numbers, "values/q_mean": m}
-    q = new.q(a, *tied(coupled, beta, moved, held))
+    fixed = {**numbers, "values/q_mean": m}
+    q = new.q(a, *tied(coupled, old_beta, new_beta, fixed))
     out["gradients/objective"] = np.asarray(all_moved.sampled_elbo(a, *q))
     return out

@@ -21,13 +21,13 @@ def positive_definite(*shape: int) -> Floats:
     return x @ np.swapaxes(x, -1, -2) + 0.5 * np.eye(shape[-1])
 
 
-def assert_same(ops: Ops, got: Array, wanted: npt.ArrayLike, units: float = 8.0) -> None:
+def assert_same(ops: Ops, got: Array, expected: npt.ArrayLike, units: float = 8.0) -> None:
     """Assert equal shapes, the dtype of `ops`, and equal values.
 
     The tolerance is `units` machine epsilons of 1 or of the largest entry, if that is larger.
     """
-    value, wanted = ops.to_numpy(got), np.asarray(wanted)
+    value, expected = ops.to_numpy(got), np.asarray(expected)
     assert value.dtype == np.dtype(ops.dtype)
-    assert value.shape == wanted.shape
-    scale = max(1.0, float(np.max(np.abs(wanted[np.isfinite(wanted)]), initial=0.0)))
-    np.testing.assert_allclose(value, wanted, rtol=0, atol=units * eps(ops.dtype) * scale)
+    assert value.shape == expected.shape
+    scale = max(1.0, float(np.max(np.abs(expected[np.isfinite(expected)]), initial=0.0)))
+    np.testing.assert_allclose(value, expected, rtol=0, atol=units * eps(ops.dtype) * scale)

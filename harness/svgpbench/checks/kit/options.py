@@ -30,8 +30,8 @@ from svgpbench.plugins import (
 )
 from svgpbench.runs.worker_setup import pin, worker_environment
 
-HERE = Path(__file__).parent
-OF_METHODS = "test_method.py"
+KIT_FOLDER = Path(__file__).parent
+TESTS_OF_METHODS = "test_method.py"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -48,9 +48,9 @@ class Kit:
 
     backends: list[BackendConfig]
     methods: list[str]
-    known: dict[str, list[str]] = field(default_factory=dict)  # pattern → matching names
+    known_failures: dict[str, list[str]] = field(default_factory=dict)  # pattern → matching names
 
-    def places(self) -> list[tuple[str, str, str]]:
+    def targets(self) -> list[tuple[str, str, str]]:
         """Return every backend with its mode and each dtype that it offers."""
         return [
             (b.name, b.mode, dtype)
@@ -65,12 +65,13 @@ KIT = pytest.StashKey[Kit]()
 def pytest_configure(config: pytest.Config) -> None:
     """Read the options, and set up this process like a worker."""
     try:
-        config.stash[KIT] = _asked_for(config)
+        config.stash[KIT] = _read_options(config)
     except UserError as error:
         raise pytest.UsageError(str(error)) from None
 
 
-def _asked_for(config: pytest.Config) -> Kit:
+def _read_options(config: pytest.Config) -> Kit:
+    """Return the options. Loads the methods, and sets the environment variables and threads."""
     methods: list[str] = config.getoption("method") or []
     names: list[str] = config.getoption("backend") or ([REFERENCE] if methods else [])
     if not names:
@@ -83,11 +84,12 @@ def _asked_for(config: pytest.Config) -> Kit:
     os.environ.update(worker_environment("cpu", 1))
     for backend in backends:
         pin(backend.name, 1, [])
-    patterns = _patterns(config.getoption("known_failures"))
+    patterns = _read_patterns(config.getoption("known_failures"))
     return Kit(backends, methods, {pattern: [] for pattern in patterns})
 
 
-def _patterns(file: str | None) -> Iterator[str]:
+def _read_patterns(file: str | None) -> Iterator[str]:
+    """Yield the patterns in a file of known failures."""
     if file is None:
         return
     try:
@@ -102,15 +104,15 @@ def _patterns(file: str | None) -> Iterator[str]:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Parametrise tests by backend and dtype, and tests of methods by variant too."""
     kit = metafunc.config.stash[KIT]
-    places = kit.places()
-    firsts = {place[0]: place for place in reversed(places)}
-    for name, chosen in (("typed", places), ("ops", list(firsts.values()))):
+    targets = kit.targets()
+    first_targets = {target[0]: target for target in reversed(targets)}
+    for name, values in (("typed", targets), ("ops", list(first_targets.values()))):
         if name in metafunc.fixturenames:
-            ids = [" ".join(filter(None, place)) for place in chosen]
-            metafunc.parametrize(name, chosen, indirect=True, ids=ids)
+            ids = [" ".join(filter(None, target)) for target in values]
+            metafunc.parametrize(name, values, indirect=True, ids=ids)
     if "moded" in metafunc.fixturenames:
-        chosen = list(firsts.values())
-        metafunc.parametrize("moded", chosen, indirect=True, ids=["-".join(x) for x in chosen])
+        values = list(first_targets.values())
+        metafunc.parametrize("moded", values, indirect=True, ids=["-".join(x) for x in values])
     if "variant" in metafunc.fixturenames:
         from svgpbench.checks.kit.variants import variants_of
 
@@ -120,9 +122,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Ignore tests of backends if methods are given, and tests of methods otherwise."""
-    if collection_path.parent != HERE or not collection_path.name.startswith("test_"):
+    if collection_path.parent != KIT_FOLDER or not collection_path.name.startswith("test_"):
         return None
-    return (collection_path.name == OF_METHODS) != bool(config.stash[KIT].methods) or None
+    return (collection_path.name == TESTS_OF_METHODS) != bool(config.stash[KIT].methods) or None
 
 
 def _ops(request: pytest.FixtureRequest) -> Ops:
@@ -150,13 +152,15 @@ def moded(request: pytest.FixtureRequest) -> Ops:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark known failures as expected to fail."""
-    known = config.stash[KIT].known
-    for pattern in known:
-        known[pattern] = [item.name for item in items if fnmatchcase(item.name, _literal(pattern))]
-    expected = {name: pattern for pattern, names in known.items() for name in names}
+    names_by_pattern = config.stash[KIT].known_failures
+    for pattern in names_by_pattern:
+        names_by_pattern[pattern] = [
+            item.name for item in items if fnmatchcase(item.name, _literal(pattern))
+        ]
+    pattern_of = {name: pattern for pattern, names in names_by_pattern.items() for name in names}
     for item in items:
-        if item.name in expected:
-            reason = f"known failure: {expected[item.name]}"
+        if item.name in pattern_of:
+            reason = f"known failure: {pattern_of[item.name]}"
             item.add_marker(pytest.mark.xfail(reason=reason, strict=False))
 
 
@@ -170,7 +174,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     for report in terminalreporter.stats.get("xpassed", []):
         name = report.nodeid.rpartition("::")[2]
         terminalreporter.line(f"known failure that passes: {name}", yellow=True)
-    for pattern, names in config.stash[KIT].known.items():
+    for pattern, names in config.stash[KIT].known_failures.items():
         if not names:
             terminalreporter.line(f"known failure that fits no test: {pattern}", yellow=True)
 

@@ -18,9 +18,9 @@ def test_asarray_gives_floats_the_dtype_and_keeps_integers(typed: Ops) -> None:
 
 def test_asarray_copies_floats(typed: Ops) -> None:
     x = np.ones(3, dtype=typed.dtype)
-    held = typed.asarray(x)
+    array = typed.asarray(x)
     x[0] = 9.0
-    assert_same(typed, held, np.ones(3))
+    assert_same(typed, array, np.ones(3))
 
 
 def test_asarray_accepts_read_only_memory(typed: Ops) -> None:

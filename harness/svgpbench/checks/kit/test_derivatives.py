@@ -42,12 +42,12 @@ def test_gradient_equals_the_numpy_reference(typed: Ops, name: str) -> None:
     reference = load_backend("numpy")
     _, arguments = DIFFERENTIABLE[name]
     f, units = scalar(reference, name), 512.0
-    _, wanted = reference.value_and_grad(f)(tuple(arguments))
+    _, gradients = reference.value_and_grad(f)(tuple(arguments))
     inputs = tuple(typed.asarray(x) for x in arguments)
     value, got = typed.jit(typed.value_and_grad(scalar(typed, name)))(inputs)
     assert_same(typed, value, f(tuple(arguments)), units=256)
-    for g, w in zip(got, wanted, strict=True):
-        assert_same(typed, g, w, units=units)
+    for g, expected in zip(got, gradients, strict=True):
+        assert_same(typed, g, expected, units=units)
 
 
 class Parts(NamedTuple):
@@ -90,8 +90,8 @@ def test_stop_gradient_keeps_the_value_of_a_tree_and_hides_it(typed: Ops) -> Non
     x = typed.asarray(np.array([1.0, 2.0]))
 
     def f(t: Any) -> Array:
-        held = typed.stop_gradient(Parts(t, t, (t, ())))
-        return typed.sum(t * held.used * held.nested[0])
+        constants = typed.stop_gradient(Parts(t, t, (t, ())))
+        return typed.sum(t * constants.used * constants.nested[0])
 
     value, g = typed.value_and_grad(f)(x)
     assert_same(typed, value, 9.0)

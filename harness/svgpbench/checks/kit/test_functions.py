@@ -38,10 +38,12 @@ def test_erfc_keeps_its_digits_in_the_tail(typed: Ops) -> None:
 def test_lgamma_equals_scipy_where_it_is_small_and_where_it_is_large(typed: Ops) -> None:
     x = np.array([1e-6, 0.03, 0.5, 1.0, 1.2, 1.5, 2.0, 2.5, 7.3, 41.0, 171.0, 1e4, 1e6])
     x = x.astype(typed.dtype)
-    got, wanted = typed.to_numpy(typed.lgamma(typed.asarray(x))), gammaln(np.float64(x))
+    got, expected = typed.to_numpy(typed.lgamma(typed.asarray(x))), gammaln(np.float64(x))
     assert got.dtype == np.dtype(typed.dtype)
     # relative error for large values; absolute error near the zeros at 1 and 2
-    assert np.all(np.abs(got - wanted) <= 16 * eps(typed.dtype) * np.maximum(1.0, np.abs(wanted)))
+    assert np.all(
+        np.abs(got - expected) <= 16 * eps(typed.dtype) * np.maximum(1.0, np.abs(expected))
+    )
 
 
 def test_log_and_sqrt_outside_their_domain(typed: Ops) -> None:
@@ -54,8 +56,8 @@ def test_index_add_adds_a_copy(typed: Ops) -> None:
     index = typed.asarray(np.array([3, 1]))
     for shape in ((5,), (2, 5), (2, 3, 5)):
         x, values = numbers(*shape), numbers(*shape[:-1], 2)
-        wanted = np.array(x)
-        wanted[..., [3, 1]] += values
-        held = typed.asarray(x)
-        assert_same(typed, typed.index_add(held, index, typed.asarray(values)), wanted)
-        assert_same(typed, held, x)
+        expected = np.array(x)
+        expected[..., [3, 1]] += values
+        array = typed.asarray(x)
+        assert_same(typed, typed.index_add(array, index, typed.asarray(values)), expected)
+        assert_same(typed, array, x)

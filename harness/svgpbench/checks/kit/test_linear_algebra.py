@@ -26,16 +26,16 @@ def test_cholesky_residual(typed: Ops, shape: tuple[int, ...]) -> None:
 def test_cholesky_reads_the_lower_triangle_only(typed: Ops) -> None:
     A = positive_definite(3, 5, 5)
     spoiled = np.tril(A) + np.triu(np.full((5, 5), 1e3), 1)
-    wanted = typed.to_numpy(typed.cholesky(typed.asarray(A)))
-    np.testing.assert_array_equal(typed.to_numpy(typed.cholesky(typed.asarray(spoiled))), wanted)
+    expected = typed.to_numpy(typed.cholesky(typed.asarray(A)))
+    np.testing.assert_array_equal(typed.to_numpy(typed.cholesky(typed.asarray(spoiled))), expected)
     spoiled = np.where(np.triu(np.ones((5, 5), dtype=bool), 1), np.nan, A)
-    np.testing.assert_array_equal(typed.to_numpy(typed.cholesky(typed.asarray(spoiled))), wanted)
+    np.testing.assert_array_equal(typed.to_numpy(typed.cholesky(typed.asarray(spoiled))), expected)
 
 
 @pytest.mark.parametrize("bad", ["indefinite", "first pivot", "last pivot", "singular"])
 def test_cholesky_of_a_matrix_that_is_not_positive_definite_is_nan(typed: Ops, bad: str) -> None:
     A = positive_definite(3, 4, 4)
-    wanted = typed.to_numpy(typed.cholesky(typed.asarray(A)))
+    expected = typed.to_numpy(typed.cholesky(typed.asarray(A)))
     A[1] = {
         "indefinite": np.eye(4) - 0.9 * np.ones((4, 4)),
         "first pivot": np.diag([-1.0, 1.0, 1.0, 1.0]),
@@ -44,7 +44,7 @@ def test_cholesky_of_a_matrix_that_is_not_positive_definite_is_nan(typed: Ops, b
     }[bad]
     got = typed.to_numpy(typed.cholesky(typed.asarray(A)))
     assert np.all(np.isnan(got[1][np.tril_indices(4)]))
-    np.testing.assert_array_equal(got[[0, 2]], wanted[[0, 2]])
+    np.testing.assert_array_equal(got[[0, 2]], expected[[0, 2]])
     compiled = typed.to_numpy(typed.jit(typed.cholesky)(typed.asarray(A)))
     np.testing.assert_array_equal(np.isnan(np.tril(compiled)), np.isnan(np.tril(got)))
 
@@ -93,5 +93,5 @@ def test_solve_triangular_residual_and_triangle(typed: Ops, lower: bool, transpo
 def test_solve_triangular_equals_scipy(ops: Ops) -> None:
     A, b = np.tril(numbers(4, 4)) + 4.0 * np.eye(4), numbers(4, 3)
     got = ops.solve_triangular(ops.asarray(A), ops.asarray(b), transpose=True)
-    wanted = scipy.linalg.solve_triangular(A, b, lower=True, trans=1)
-    assert_same(ops, got, wanted, units=32)
+    expected = scipy.linalg.solve_triangular(A, b, lower=True, trans=1)
+    assert_same(ops, got, expected, units=32)

@@ -11,7 +11,7 @@ from svgpbench.checks.bench import Bench
 from svgpbench.checks.cases import Case, small_problem
 from svgpbench.checks.evaluate import REFERENCE, evaluate
 from svgpbench.checks.identities_of_bases import growth_gap
-from svgpbench.checks.kit.variants import bench_of, e_rate
+from svgpbench.checks.kit.variants import bench_of
 from svgpbench.checks.matrix import compare
 from svgpbench.config import LikelihoodConfig
 from svgpbench.likelihoods import build_likelihood, likelihoods
@@ -32,7 +32,7 @@ def stepped(b: Bench, steps: int = 3) -> Tree:
     """Return the state after E-steps on minibatches, or on all data for a collapsed method."""
     state, rows = b.start, b.problem.batches_of(b.method)
     for turn in range(steps):
-        state = b.e_step(state, b.batch(rows[turn]), e_rate(b))
+        state = b.e_step(state, b.batch(rows[turn]), b.rate)
     return state
 
 
@@ -91,7 +91,7 @@ def test_a_step_keeps_the_state_s_form_and_leaves_its_arguments_alone(
 ) -> None:
     b = bench_of(typed, variant)
     before = host(typed, b.start)
-    after = b.e_step(b.start, b.batch(b.problem.batches_of(b.method)[0]), e_rate(b))
+    after = b.e_step(b.start, b.batch(b.problem.batches_of(b.method)[0]), b.rate)
     assert [name for name, _ in named_leaves(after)] == [name for name, _ in named_leaves(b.start)]
     for old, new in zip(before, host(typed, after), strict=True):
         assert (new.shape, new.dtype) == (old.shape, old.dtype)
@@ -104,7 +104,7 @@ def test_e_steps_on_all_data_raise_the_bound(ops: Ops, variant: Case) -> None:
     b = bench_of(ops, variant)
     state, full = b.start, b.full
     for _ in range(20):
-        state = b.e_step(state, full, e_rate(b))
+        state = b.e_step(state, full, b.rate)
     reached, start = bound(b, state, full), bound(b, b.start, full)
     assert reached > start or (b.method.collapsed and reached >= start)
 
@@ -122,7 +122,7 @@ def test_numbers_that_end_are_nan_and_raise_nothing(ops: Ops, variant: Case) -> 
     raw = b.raw._replace(inducing=spoiled)
     prior = b.steps.prior(raw)
     f = b.steps.factor(raw, prior, b.full)
-    after = b.steps.e_phase(raw, f, b.full, state, b.number(e_rate(b)), b.one)
+    after = b.steps.e_phase(raw, f, b.full, state, b.number(b.rate), b.one)
     value = float(ops.to_numpy(b.steps.bound(raw, f, b.full, after, b.one)))
     assert not np.isfinite(value)
 
@@ -140,22 +140,24 @@ def test_m_steps_go_up_the_gradient_of_the_objective(ops: Ops, variant: Case) ->
     size = [1.0] * len(leaves(b.raw._replace(inducing=()))) + [float(moves)] * len(
         leaves(b.raw.inducing)
     )
-    along = [k * rng.standard_normal(x.shape) for k, x in zip(size, host(ops, b.raw), strict=True)]
+    direction = [
+        k * rng.standard_normal(x.shape) for k, x in zip(size, host(ops, b.raw), strict=True)
+    ]
 
-    def at(h: float) -> Any:
-        moved = [ops.asarray(x + h * d) for x, d in zip(host(ops, b.raw), along, strict=True)]
-        return rebuild(b.raw, iter(moved))
+    def raw_at(h: float) -> Any:
+        shifted = [ops.asarray(x + h * d) for x, d in zip(host(ops, b.raw), direction, strict=True)]
+        return rebuild(b.raw, iter(shifted))
 
     def objective(h: float) -> float:
-        return b.objective(state, at(h))[0]
+        return b.objective(state, raw_at(h))[0]
 
-    value, slopes = b.objective(state, at(0.0))
-    got = sum(float(np.sum(g * d)) for g, d in zip(slopes, along, strict=True))
+    value, slopes = b.objective(state, raw_at(0.0))
+    got = sum(float(np.sum(g * d)) for g, d in zip(slopes, direction, strict=True))
     h = 1e-3
-    wanted = (8 * (objective(h) - objective(-h)) - (objective(2 * h) - objective(-2 * h))) / (
+    expected = (8 * (objective(h) - objective(-h)) - (objective(2 * h) - objective(-2 * h))) / (
         12 * h
     )
-    assert got == pytest.approx(wanted, rel=1e-6, abs=1e-7 * abs(value))
+    assert got == pytest.approx(expected, rel=1e-6, abs=1e-7 * abs(value))
 
 
 def test_a_step_is_compiled_once(typed: Ops, variant: Case) -> None:
@@ -173,7 +175,7 @@ def test_a_step_is_compiled_once(typed: Ops, variant: Case) -> None:
     for rows in b.problem.batches_of(b.method)[:3]:
         batch = b.batch(rows)
         f = b.steps.factor(b.raw, b.prior, batch)
-        state = compiled(f, batch, state, b.number(e_rate(b)))
+        state = compiled(f, batch, state, b.number(b.rate))
         counts.append(len(calls))
     assert counts == [counts[0]] * 3
 
@@ -183,8 +185,8 @@ def test_every_dtype_has_the_reference_s_numbers(typed: Ops, variant: Case) -> N
         pytest.skip("the reference is compared with itself by no one")
     case = Case(variant.method, variant.likelihood, variant.kernel, typed.dtype)
     arrays = {
-        each.name: evaluate(each, *case.build(), small_problem(), "none")
-        for each in (load_backend(REFERENCE), typed)
+        backend.name: evaluate(backend, *case.build(), small_problem(), "none")
+        for backend in (load_backend(REFERENCE), typed)
     }
     assert [(x.group, x.array, x.worst) for x in compare(case, arrays, None) if not x.ok] == []
 

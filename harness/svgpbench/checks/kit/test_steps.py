@@ -23,7 +23,7 @@ from svgpbench.runs.worker_setup import worker_environment
 A, B = positive_definite(3, 40, 40), numbers(3, 40, 7)
 
 
-def solved(ops: Ops) -> Any:
+def solve_and_multiply(ops: Ops) -> Any:
     """Return the results of a Cholesky solve and of a product, as NumPy arrays."""
 
     def f(a: Array, b: Array) -> tuple[Array, Array]:
@@ -36,7 +36,8 @@ def solved(ops: Ops) -> Any:
 
 def test_the_same_step_gives_the_same_bits(typed: Ops) -> None:
     again = new_backend(typed.name, typed.mode, typed.dtype, typed.device)
-    for first, second, third in zip(solved(typed), solved(typed), solved(again), strict=True):
+    results = (solve_and_multiply(ops) for ops in (typed, typed, again))
+    for first, second, third in zip(*results, strict=True):
         np.testing.assert_array_equal(first, second)
         np.testing.assert_array_equal(first, third)
 
@@ -55,8 +56,8 @@ def test_a_second_call_of_one_shape_compiles_nothing(typed: Ops) -> None:
     counts = []
     for turn in range(3):
         compiled(typed.asarray(numbers(2, seed=turn)), typed.asarray(np.float64(turn)))
-        known = framework.compilations(module, [compiled]) if framework else 0
-        counts.append(known or len(calls))
+        compilations = framework.compilations(module, [compiled]) if framework else 0
+        counts.append(compilations or len(calls))
     assert counts == [counts[0]] * 3
 
 
@@ -83,32 +84,32 @@ import json, sys
 from svgpbench.runs.worker_setup import pin
 backend, mode, threads = sys.argv[1], sys.argv[2], int(sys.argv[3])
 pin(backend, threads, [])
-from svgpbench.checks.kit.test_steps import solved
+from svgpbench.checks.kit.test_steps import solve_and_multiply
 from svgpbench.environment import thread_pools
 from svgpbench.plugins import load, load_backend
 dtype = load("svgpbench.backends", backend).capabilities.dtypes[0]
-found = solved(load_backend(backend, mode, dtype))
+arrays = solve_and_multiply(load_backend(backend, mode, dtype))
 pools = [(pool.name, pool.threads) for pool in thread_pools()]
-print(json.dumps({"pools": pools, "numbers": [x.tolist() for x in found]}))
+print(json.dumps({"pools": pools, "numbers": [x.tolist() for x in arrays]}))
 """
 
 
 def in_a_process(ops: Ops, threads: int) -> dict[str, Any]:
     """Run the step in a worker with this number of threads, and return its output."""
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", IN_A_PROCESS, ops.name, ops.mode, str(threads)],
         capture_output=True,
         text=True,
         check=False,
         env=os.environ | worker_environment("cpu", threads),
     )
-    assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    assert process.returncode == 0, process.stderr
+    results: dict[str, Any] = json.loads(process.stdout.splitlines()[-1])
+    return results
 
 
 def test_a_worker_keeps_to_its_threads_and_two_give_the_same_numbers(ops: Ops) -> None:
-    one, two = in_a_process(ops, 1), in_a_process(ops, 2)
-    assert {threads for _, threads in one["pools"]} <= {1}, one["pools"]
-    for x, y in zip(one["numbers"], two["numbers"], strict=True):
+    single, double = in_a_process(ops, 1), in_a_process(ops, 2)
+    assert {threads for _, threads in single["pools"]} <= {1}, single["pools"]
+    for x, y in zip(single["numbers"], double["numbers"], strict=True):
         np.testing.assert_allclose(x, y, rtol=1e-4 if ops.dtype == "float32" else 1e-11)

@@ -24,8 +24,3 @@ def variants_of(method: str) -> Iterator[Case]:
 def bench_of(ops: Ops, case: Case) -> Bench:
     """Return the bench of a case on the small problem."""
     return Bench(ops, *case.build(), small_problem())
-
-
-def e_rate(b: Bench) -> float:
-    """Return a rate at which an E-step of the method is moderate."""
-    return 0.02 if b.method.first_order else 0.6

@@ -9,8 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-from svgpbench.benchmarks.time_to_target.comparison import Entry, compare
-from svgpbench.benchmarks.time_to_target.plan import OURS, Contestant, Plan, read_plan
+from svgpbench.benchmarks.time_to_target.comparison import ContestantRuns, compare
+from svgpbench.benchmarks.time_to_target.plan import OURS, Contestant, LearningPlan, read_plan
 from svgpbench.benchmarks.time_to_target.problems import sizes_of
 from svgpbench.benchmarks.time_to_target.records import read
 from svgpbench.papers.evidence.records import Evidence
@@ -34,7 +34,7 @@ class CurveEvidence(Evidence):
         return self.about
 
 
-def entries_of(name: str, results: Path) -> dict[str, list[Entry]]:
+def entries_of(name: str, results: Path) -> dict[str, list[ContestantRuns]]:
     """Return the contestants of a plan that have trained, by problem; problems without any are left out."""
     plan, found = read_plan(Path(name)), read(results / LEARNING)
     entries = {
@@ -44,7 +44,7 @@ def entries_of(name: str, results: Path) -> dict[str, list[Entry]]:
     return {problem: several for problem, several in entries.items() if several}
 
 
-def contestants_of(plan: Plan) -> list[Contestant]:
+def contestants_of(plan: LearningPlan) -> list[Contestant]:
     """Return the contestants of a plan, ours first."""
     ours = [Contestant(OURS, method) for method in plan.methods]
     peers = plan.peer_methods.items()
@@ -60,7 +60,7 @@ def load_curves(results: Path, name: str) -> CurveEvidence:
     return CurveEvidence(frame, about=_about(entries))
 
 
-def _rows(name: str, entries: dict[str, list[Entry]]) -> Iterator[dict[str, Any]]:
+def _rows(name: str, entries: dict[str, list[ContestantRuns]]) -> Iterator[dict[str, Any]]:
     plan = read_plan(Path(name))
     for problem, several in entries.items():
         rows, _ = sizes_of(plan.problems[problem])
@@ -77,7 +77,7 @@ def _rows(name: str, entries: dict[str, list[Entry]]) -> Iterator[dict[str, Any]
                     }
 
 
-def _about(entries: dict[str, list[Entry]]) -> str:
+def _about(entries: dict[str, list[ContestantRuns]]) -> str:
     """Return the problems, number of seeds, our modes and the peers' versions as text."""
     each = [entry for several in entries.values() for entry in several]
     seeds = max(len(entry.trained) for entry in each)

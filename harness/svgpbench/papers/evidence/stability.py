@@ -9,8 +9,8 @@ from typing import Any
 import pandas as pd
 
 from svgpbench.benchmarks.stability.libraries import title
-from svgpbench.benchmarks.stability.plan import Plan, read_plan
-from svgpbench.benchmarks.stability.records import NO_VERDICT, Record, read
+from svgpbench.benchmarks.stability.plan import StabilityPlan, read_plan
+from svgpbench.benchmarks.stability.records import NO_VERDICT, StabilityRecord, read
 from svgpbench.papers.evidence.records import Evidence
 
 
@@ -41,8 +41,8 @@ def load_stability(results: Path, folder: str) -> StabilityEvidence:
     return StabilityEvidence(pd.DataFrame(rows))
 
 
-def _rows(plan: Plan, folder: str, records: Any) -> Iterator[dict[str, Any]]:
-    record: Record
+def _rows(plan: StabilityPlan, folder: str, records: Any) -> Iterator[dict[str, Any]]:
+    record: StabilityRecord
     for record in records:
         cell, at = record.cell, record.cell.point
         along_rates = at == plan.centre.model_copy(update={"rate": at.rate})

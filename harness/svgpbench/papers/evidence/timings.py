@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from svgpbench.benchmarks.timing.report import Cell, SpeedReport
+from svgpbench.benchmarks.timing.report import SpeedReport, TimedCell
 from svgpbench.errors import UserError
 from svgpbench.papers import Paper
 from svgpbench.papers.evidence.records import Evidence
@@ -62,7 +62,7 @@ def load_timing(results: Path, timing: Timing) -> TimingEvidence:
 
 def _rounds(report: SpeedReport, timing: Timing, problem: str) -> Iterator[dict[str, Any]]:
     """Yield the undisturbed rounds of the methods with times of every step."""
-    cells: dict[str, list[Cell]] = {}
+    cells: dict[str, list[TimedCell]] = {}
     for cell in report.cells:
         if cell.problem == problem and cell.step in timing.steps and not cell.untimed:
             cells.setdefault(cell.title, []).append(cell)

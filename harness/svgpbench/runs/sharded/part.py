@@ -55,13 +55,13 @@ class Sums(NamedTuple):
     peak_memory_bytes: int  # the most that one worker held
 
 
-def added(one: Sums, other: Sums) -> Sums:
-    """Return the sums of both; the peak memory is the larger one."""
+def added(first: Sums, second: Sums) -> Sums:
+    """Return the total of two sums. Its peak memory is the larger one."""
     return Sums(
-        tree_map(lambda a, b: a + b, one.sites, other.sites),
-        one.expected + other.expected,
-        one.rows + other.rows,
-        max(one.peak_memory_bytes, other.peak_memory_bytes),
+        tree_map(lambda a, b: a + b, first.sites, second.sites),
+        first.expected + second.expected,
+        first.rows + second.rows,
+        max(first.peak_memory_bytes, second.peak_memory_bytes),
     )
 
 
@@ -76,9 +76,9 @@ def sums(shard: Shard, work: Work, theta: Theta, state: Tree) -> Sums:
 
 def _chunk_sums(session: Session, X: Floats, y: Floats) -> Sums:
     ops, steps, raw = session.ops, session.steps, session.raw
-    batch, one = session.batch(X, y), session.number(1.0)
+    batch, full_rate = session.batch(X, y), session.number(1.0)
     blocks = steps.factor(raw, session.prior, batch)
-    sites = steps.e_phase(raw, blocks, batch, session.q, one, one)
+    sites = steps.e_phase(raw, blocks, batch, session.q, full_rate, full_rate)
     expected = float(ops.to_numpy(steps.expected(raw, blocks, batch, session.q)))
     return Sums(tree_map(ops.to_numpy, sites), expected, len(y), 0)
 

@@ -103,11 +103,11 @@ def moments(shard: Shard, columns: Columns) -> Moments:
     return Moments(len(rows), mean, np.square(rows - mean).sum(axis=0))
 
 
-def merged(one: Moments, other: Moments) -> Moments:
-    """Return the moments of both together. Source: Chan, Golub and LeVeque 1979."""
-    rows, apart = one.rows + other.rows, other.mean - one.mean
-    mean = one.mean + apart * (other.rows / rows)
-    squares = one.squares + other.squares + apart**2 * (one.rows * other.rows / rows)
+def merged(first: Moments, second: Moments) -> Moments:
+    """Return the moments of two sets of rows together. Source: Chan, Golub and LeVeque 1979."""
+    rows, apart = first.rows + second.rows, second.mean - first.mean
+    mean = first.mean + apart * (second.rows / rows)
+    squares = first.squares + second.squares + apart**2 * (first.rows * second.rows / rows)
     return Moments(rows, mean, squares)
 
 

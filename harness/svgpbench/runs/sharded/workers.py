@@ -34,8 +34,8 @@ class Workers:
     def _call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         return function(*arguments)
 
-    def _fetch(self, found: Any) -> Any:
-        return found
+    def _fetch(self, result: Any) -> Any:
+        return result
 
 
 class OnDevices(Workers):
@@ -51,9 +51,9 @@ class OnDevices(Workers):
         arguments: tuple[Any, ...],
         add: Callable[[T, T], T],
     ) -> T:
-        placed = [replace(shard, device=index % self.count) for index, shard in enumerate(shards)]
+        assigned = [replace(shard, device=index % self.count) for index, shard in enumerate(shards)]
         with ThreadPoolExecutor(self.count) as pool:
-            parts = list(pool.map(lambda shard: function(shard, *arguments), placed))
+            parts = list(pool.map(lambda shard: function(shard, *arguments), assigned))
         return in_pairs(parts, add)
 
 
@@ -73,8 +73,8 @@ class OnDask(Workers):
     def _call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         return self.client.submit(function, *arguments, pure=False)
 
-    def _fetch(self, found: Any) -> Any:
-        return found.result()
+    def _fetch(self, result: Any) -> Any:
+        return result.result()
 
 
 def in_pairs(parts: Iterable[T], add: Callable[[T, T], T]) -> T:

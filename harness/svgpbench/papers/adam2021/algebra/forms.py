@@ -92,16 +92,16 @@ def _own_log_partition(b: Bench, state: Tree, theta: Theta) -> float:
     return float(b.ops.to_numpy(value))
 
 
-class Sums(NamedTuple):
+class SiteSums(NamedTuple):
     """Dual parameters of q(u), as sums over sites."""
 
     lambda1: Floats  # [M], λ̄₁ = Σ λ₁ᵢ k_i
     Lambda2: Floats  # [M, M], Λ̄₂ = Σ β_i k_i k_iᵀ
 
 
-def _sums(b: Bench, state: Tree, dense: Dense) -> Sums:
+def _sums(b: Bench, state: Tree, dense: Dense) -> SiteSums:
     lambda1, beta = (b.ops.to_numpy(x)[0] for x in state.sites)
-    return Sums(dense.Kuf @ lambda1, (dense.Kuf * beta) @ dense.Kuf.T)
+    return SiteSums(dense.Kuf @ lambda1, (dense.Kuf * beta) @ dense.Kuf.T)
 
 
 def _with_inducing(likelihood: str, problem: Problem) -> Iterator[Row]:

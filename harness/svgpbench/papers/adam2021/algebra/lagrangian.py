@@ -22,7 +22,7 @@ Row = dict[str, Any]
 DIRECTIONS = 3
 
 
-class Point(NamedTuple):
+class LagrangianPoint(NamedTuple):
     """Point at which the Lagrangian is evaluated."""
 
     m: Floats  # [n], of the global Gaussian
@@ -47,7 +47,7 @@ def _at_optimum(b: Bench, seed: int) -> Iterator[Row]:
     state = settled(b)
     m, S = (x[0] for x in b.posterior(state)[:2])
     lambda1, beta = (b.ops.to_numpy(x)[0] for x in (state.lambda1, state.beta))
-    at, dense = Point(m, S, m, np.diag(S), lambda1, -0.5 * beta), dense_of(b)
+    at, dense = LagrangianPoint(m, S, m, np.diag(S), lambda1, -0.5 * beta), dense_of(b)
     elbo = dense.elbo(m[None], S[None])
     yield {"check": "value", "residual": difference(lagrangian(dense, at), elbo)}
     for name, steepest in _slopes(dense, at, seed):
@@ -57,7 +57,7 @@ def _at_optimum(b: Bench, seed: int) -> Iterator[Row]:
     yield {"check": "other multipliers", "residual": max(slopes) / abs(elbo)}
 
 
-def lagrangian(dense: Dense, at: Point) -> float:
+def lagrangian(dense: Dense, at: LagrangianPoint) -> float:
     """Evaluate Eq. 10 by dense algebra."""
     V, _, _ = expectations(
         dense.likelihood, dense.theta.likelihood, dense.y, at.mu[None], at.v[None], dense.noise
@@ -67,7 +67,7 @@ def lagrangian(dense: Dense, at: Point) -> float:
     return float(V.sum() - means - squares - dense.kl(at.m[None], at.S[None]))
 
 
-def _slopes(dense: Dense, at: Point, seed: int) -> Iterator[tuple[str, float]]:
+def _slopes(dense: Dense, at: LagrangianPoint, seed: int) -> Iterator[tuple[str, float]]:
     """Yield the largest absolute slope along random directions of each group of variables."""
     rng, n = np.random.default_rng(seed), len(at.m)
     root = np.linalg.cholesky(at.S)
@@ -77,14 +77,18 @@ def _slopes(dense: Dense, at: Point, seed: int) -> Iterator[tuple[str, float]]:
         G = rng.standard_normal((n, n)) / n
         D = root @ (G + G.T) @ root.T
         moves = {
-            "multipliers": Point(0 * d, 0 * D, 0 * d, 0 * d, d, e),
-            "local Gaussians": Point(0 * d, 0 * D, np.sqrt(at.v) * f, at.v * g, 0 * d, 0 * d),
-            "global Gaussian": Point(root @ d, D, 0 * d, 0 * d, 0 * d, 0 * d),
+            "multipliers": LagrangianPoint(0 * d, 0 * D, 0 * d, 0 * d, d, e),
+            "local Gaussians": LagrangianPoint(
+                0 * d, 0 * D, np.sqrt(at.v) * f, at.v * g, 0 * d, 0 * d
+            ),
+            "global Gaussian": LagrangianPoint(root @ d, D, 0 * d, 0 * d, 0 * d, 0 * d),
         }
         for name, move in moves.items():
 
-            def along(t: float, move: Point = move) -> float:
-                return lagrangian(dense, Point(*(x + t * y for x, y in zip(at, move, strict=True))))
+            def along(t: float, move: LagrangianPoint = move) -> float:
+                return lagrangian(
+                    dense, LagrangianPoint(*(x + t * y for x, y in zip(at, move, strict=True)))
+                )
 
             found.setdefault(name, []).append(abs(slope(along)))
     for name, slopes in found.items():

@@ -20,7 +20,7 @@ from svgpbench.plugins import load_backend
 from svgpbench.training.blocks import Batch, data_term
 
 
-class Drawn(NamedTuple):
+class RandomDecoupledQ(NamedTuple):
     """A random decoupled q on a small problem, as a state and as one dense Gaussian on both bases."""
 
     bench: Bench
@@ -31,12 +31,12 @@ class Drawn(NamedTuple):
     rng: np.random.Generator
 
 
-def drawn(likelihood: str, seed: int) -> Drawn:
+def drawn(likelihood: str, seed: int) -> RandomDecoupledQ:
     """Draw a random mean and precision on a new small problem."""
     return on(small_problem(M=4, seed=seed), likelihood, seed)
 
 
-def on(problem: Problem, likelihood: str, seed: int, *, subset: int = 0) -> Drawn:
+def on(problem: Problem, likelihood: str, seed: int, *, subset: int = 0) -> RandomDecoupledQ:
     """Draw a random mean and precision on a given problem."""
     model = build_model(likelihood, "matern52")
     method = build_method("decoupled", {"optimiser": "sgd", "subset": subset})
@@ -45,7 +45,7 @@ def on(problem: Problem, likelihood: str, seed: int, *, subset: int = 0) -> Draw
     a, L_B = general(rng, len(problem.gamma), len(problem.Z))
     case = Case("decoupled sgd", likelihood, "matern52")
     judge = Union(case, problem.theta(model, "decoupled"), problem.X, b.y, 1.0)
-    return Drawn(b, DecoupledState(MeanPrecision(a, L_B), ()), judge, a, L_B, rng)
+    return RandomDecoupledQ(b, DecoupledState(MeanPrecision(a, L_B), ()), judge, a, L_B, rng)
 
 
 def general(rng: np.random.Generator, M_alpha: int, M_beta: int) -> tuple[Floats, Floats]:

@@ -35,7 +35,7 @@ START = np.log([0.3, 0.7, 0.01])
 GRID = np.linspace(-HALF_WIDTH, HALF_WIDTH, 201)[:, None]
 
 
-class Posterior(NamedTuple):
+class PosteriorOnGrid(NamedTuple):
     """Mean and variance of q(f) on the grid."""
 
     mean: Floats  # [201]
@@ -56,11 +56,11 @@ def best_theta(seed: int, model: str) -> Sinc:
 
 
 @cache
-def posterior(seed: int, model: str, theta: str) -> Posterior:
+def posterior(seed: int, model: str, theta: str) -> PosteriorOnGrid:
     """Return the posterior of a model at its optimum, at the large model's θ or at its own."""
     logs = best_theta(seed, LIKE if theta == "same theta" else model).logs
     at = At(replace(problem(seed, model), logs=logs))
-    return Posterior(at.mean(at.best, GRID), at.variance(at.best, GRID))
+    return PosteriorOnGrid(at.mean(at.best, GRID), at.variance(at.best, GRID))
 
 
 def beside_large() -> pd.DataFrame:
@@ -96,5 +96,5 @@ def curves() -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _panels(q: Posterior) -> dict[str, Floats]:
+def _panels(q: PosteriorOnGrid) -> dict[str, Floats]:
     return {"mean": q.mean, "standard deviation": np.sqrt(q.variance)}

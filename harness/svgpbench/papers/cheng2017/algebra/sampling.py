@@ -14,7 +14,7 @@ from svgpbench.checks.dense.decoupled import Union
 from svgpbench.checks.matrix import difference
 from svgpbench.kernels import constrain
 from svgpbench.ops import Tree
-from svgpbench.papers.cheng2017.algebra.drawn import Drawn, cases, gradients, on
+from svgpbench.papers.cheng2017.algebra.drawn import RandomDecoupledQ, cases, gradients, on
 from svgpbench.tree import leaves, tree_map
 
 ROWS, COLUMNS = 2, 2
@@ -59,7 +59,7 @@ def _sampled(likelihood: str, seed: int) -> Iterator[tuple[str, float]]:
     yield "rows of K_alpha too", difference(d.a @ both, d.a @ u.K[: u.size, : u.size])
 
 
-def _slope(d: Drawn, direction: Tree) -> float:
+def _slope(d: RandomDecoupledQ, direction: Tree) -> float:
     """Return the slope of the dense bound along a direction of raw θ, q fixed, by central differences."""
 
     def bound(t: float) -> float:

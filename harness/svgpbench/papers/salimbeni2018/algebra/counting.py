@@ -37,7 +37,7 @@ DECADE = (1, 2, 5, 10)
 Row = dict[str, Any]
 
 
-class Sizes(NamedTuple):
+class BasisSizes(NamedTuple):
     """Number of rows of a batch, and numbers of points of the two bases."""
 
     b: int
@@ -46,12 +46,12 @@ class Sizes(NamedTuple):
 
 
 FEW = 10
-LARGE_BETA = Sizes(b=FEW, beta=10**6, gamma=10**6)
-LARGE_GAMMA = Sizes(b=FEW, beta=10**4, gamma=10**24)
-SWEEPS: tuple[tuple[str, str, Sizes, str, int], ...] = (
+LARGE_BETA = BasisSizes(b=FEW, beta=10**6, gamma=10**6)
+LARGE_GAMMA = BasisSizes(b=FEW, beta=10**4, gamma=10**24)
+SWEEPS: tuple[tuple[str, str, BasisSizes, str, int], ...] = (
     ("COUPLED", "M³", LARGE_BETA, "beta", 3),
-    ("COUPLED", "M² a row", Sizes(b=10**12, beta=10**4, gamma=1), "beta", 2),
-    ("COUPLED", "rows", Sizes(b=10**12, beta=10**4, gamma=1), "b", 1),
+    ("COUPLED", "M² a row", BasisSizes(b=10**12, beta=10**4, gamma=1), "beta", 2),
+    ("COUPLED", "rows", BasisSizes(b=10**12, beta=10**4, gamma=1), "b", 1),
     *(
         (basis, what, at, size, power)
         for basis, beside in (("DECOUPLED", 0), ("HYBRID", 0), ("ORTH", 1))
@@ -84,7 +84,7 @@ def _steps() -> Iterator[Row]:
         yield _off_print(check, _with_a_weight_a_point, LARGE_GAMMA, size, power)
 
 
-def _with_a_weight_a_point(at: Sizes) -> int:
+def _with_a_weight_a_point(at: BasisSizes) -> int:
     """Count FLOPs of a step if HYBRID's mean has one weight per point of γ ∪ β, as DECOUPLED's has for α."""
     return step("DECOUPLED", at._replace(gamma=at.gamma + at.beta))
 
@@ -98,7 +98,7 @@ def _predictions() -> Iterator[Row]:
 
 
 def _off_print(
-    check: str, flops: Callable[[Sizes], int], least: Sizes, size: str, power: int
+    check: str, flops: Callable[[BasisSizes], int], least: BasisSizes, size: str, power: int
 ) -> Row:
     """Fit the exponent of FLOPs in a size over a decade, and compare it with the printed power."""
     sizes = _over_a_decade(least, size)
@@ -120,19 +120,19 @@ def _extra() -> Iterator[Row]:
         yield {"check": "extra β over extra γ", "residual": max(0.0, after / before - 1.0)}
 
 
-def _added(at: Sizes, size: str) -> int:
+def _added(at: BasisSizes, size: str) -> int:
     """Count the FLOPs that one more point of a basis adds to ORTH's step."""
     return step("ORTH", at._replace(**{size: getattr(at, size) + 1})) - step("ORTH", at)
 
 
-def _over_a_decade(least: Sizes, size: str) -> list[Sizes]:
+def _over_a_decade(least: BasisSizes, size: str) -> list[BasisSizes]:
     return [least._replace(**{size: times * getattr(least, size)}) for times in DECADE]
 
 
 class _OnShapes:
     """A method with one input dimension on the counting backend."""
 
-    def __init__(self, basis: str, at: Sizes) -> None:
+    def __init__(self, basis: str, at: BasisSizes) -> None:
         self.ops: CountingBackend = new_backend("counting")  # type: ignore[assignment]
         name, options = METHODS[basis]
         self.model, self.method = build_model("gaussian", "se"), build_method(name, options)
@@ -157,7 +157,7 @@ class _OnShapes:
         return self.method.initial_state(self.ops, p, 1, self.batch.y.shape[0])
 
 
-def step(basis: str, at: Sizes) -> int:
+def step(basis: str, at: BasisSizes) -> int:
     """Count the FLOPs of a step on q."""
     on = _OnShapes(basis, at)
     p, number = on.prior(), on.ops.zeros(())
@@ -166,7 +166,7 @@ def step(basis: str, at: Sizes) -> int:
     return tally[0]
 
 
-def precomputation(basis: str, at: Sizes) -> int:
+def precomputation(basis: str, at: BasisSizes) -> int:
     """Count the FLOPs of K_β's factor and K_β⁻¹K_βγa_γ, the part of a prediction without inputs."""
     on = _OnShapes(basis, at)
     state = on.start(on.prior())
@@ -174,7 +174,7 @@ def precomputation(basis: str, at: Sizes) -> int:
     return tally[0]
 
 
-def prediction(basis: str, at: Sizes) -> int:
+def prediction(basis: str, at: BasisSizes) -> int:
     """Count the FLOPs of means and variances at the rows of a batch, without the precomputation."""
     on = _OnShapes(basis, at)
     p = on.prior()

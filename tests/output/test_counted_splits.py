@@ -11,7 +11,7 @@ from svgpbench.config import SplitConfig
 from svgpbench.output.pareto_table import ParetoTable
 from svgpbench.output.result_table import build_table
 from svgpbench.results.collect import Collected
-from svgpbench.site.explorer import explored
+from svgpbench.site.explorer import explorer_data
 from svgpbench.site.fields import Field
 
 Counts = dict[tuple[str, str], int]
@@ -59,7 +59,7 @@ def test_in_the_table_of_accuracy_against_compute(records: Collected) -> None:
 
 
 def test_in_the_explorer(records: Collected) -> None:
-    found = explored(Field(records))
+    found = explorer_data(Field(records))
     counts = {
         (found["data"][one["d"]], found["methods"][one["m"]]): one["splits"]
         for one in found["groups"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from svgpbench.benchmarks.time_to_target.plan import OURS, Contestant, Run, read_plan
-from svgpbench.benchmarks.time_to_target.records import DONE, Look, Record, append
+from svgpbench.benchmarks.time_to_target.records import DONE, Look, RunRecord, append
 from svgpbench.papers import load_paper
 from svgpbench.papers.evidence.curves import command, load_curves
 from svgpbench.papers.grades import Grade
@@ -31,7 +31,7 @@ def trained(
         run = Run(PLAN.digest(PROBLEM), PROBLEM, contestant, search, mode, RATES, seed, seconds)
         seen = tuple(Look(*look[:3], None if search else look[3]) for look in looks)
         versions = {library: "2.9.2"}
-        append(results / "learning", Record(run, DONE, mode=mode, looks=seen, versions=versions))
+        append(results / "learning", RunRecord(run, DONE, mode=mode, looks=seen, versions=versions))
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from svgpbench.benchmarks.stability import records
-from svgpbench.benchmarks.stability.plan import Cell, read_plan
-from svgpbench.benchmarks.stability.records import Record, append
+from svgpbench.benchmarks.stability.plan import StabilityCell, read_plan
+from svgpbench.benchmarks.stability.records import StabilityRecord, append
 from svgpbench.papers import load_paper
 from svgpbench.papers.evidence.stability import load_stability
 from svgpbench.papers.grading import judge
@@ -22,7 +22,10 @@ def walk(
     library = "gpflow" if method == "natgrad" else "svgpbench"
     steps = changes.pop("steps", PLAN.steps)
     point = PLAN.centre.model_copy(update={"rate": rate, **changes})
-    append(folder, Record(Cell("naval", library, method, point, steps, seed), end, steps))
+    append(
+        folder,
+        StabilityRecord(StabilityCell("naval", library, method, point, steps, seed), end, steps),
+    )
 
 
 def test_walks_are_those_at_the_centre_along_its_rates(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from svgpbench.benchmarks.timing.report import Cell, SpeedReport
+from svgpbench.benchmarks.timing.report import SpeedReport, TimedCell
 from svgpbench.benchmarks.timing.rounds import Round
 from svgpbench.errors import UserError
 from svgpbench.papers import load_paper
@@ -29,16 +29,16 @@ def cell(
     seconds: Sequence[float],
     *disturbed: int,
     problem: str = TIMING.problems[0],
-) -> Cell:
+) -> TimedCell:
     peer = source == "gpflow"
     rounds: list[Round] = [
         Round((s, s, 9.0), 0.0, turn not in disturbed) for turn, s in enumerate(seconds)
     ]
     method = "natgrad" if peer else "t-svgp"
-    return Cell(problem, step, source, method, "q", peer, figure=-1.0, rounds=list(rounds))
+    return TimedCell(problem, step, source, method, "q", peer, figure=-1.0, rounds=list(rounds))
 
 
-def recorded(results: Path, *cells: Cell, peers: Sequence[str] = ("gpflow",)) -> Path:
+def recorded(results: Path, *cells: TimedCell, peers: Sequence[str] = ("gpflow",)) -> Path:
     settings = {"peers": list(peers), "threads": 2, "max_other_cores": 0.1}
     environment = {"gpflow": {"versions": {"gpflow": "2.11.2", "numpy": "1.26"}}}
     path = results / TIMING.record
@@ -49,7 +49,7 @@ def recorded(results: Path, *cells: Cell, peers: Sequence[str] = ("gpflow",)) ->
 
 def both(
     source: str, times: float = 1.0, *disturbed: int, problem: str = TIMING.problems[0]
-) -> list[Cell]:
+) -> list[TimedCell]:
     return [
         cell(source, "e_step", [times * s for s in E_STEP], *disturbed, problem=problem),
         cell(source, "m_step", [times * s for s in M_STEP], problem=problem),
