@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 Array: TypeAlias = Any
-"""An array of the current backend; comments give shapes as `# [P, M, b]`."""
+"""An array of the current backend; signatures of the core give shapes as `Float[Array, "P M b"]`."""
 
 Tree: TypeAlias = Any
 """An array, or a (named) tuple of trees. Arguments of a compiled function hold no None or Python number."""

@@ -38,8 +38,8 @@ COMMANDS: dict[str, tuple[str | Path, ...]] = {
     ),
     "claims": ("claims", "--released"),
     "a claim": ("claims", "adam2021-16", "--results", RESULTS),
-    "speed": ("speed", "--from-records", RESULTS / "speed" / "gpflow-cpu.json"),
-    "scaling": ("scaling", "--from-record", RESULTS / "scaling" / "gaussian-cpu.json"),
+    "speed": ("speed", "--load", RESULTS / "speed" / "gpflow-cpu.json"),
+    "scaling": ("scaling", "--load", RESULTS / "scaling" / "gaussian-cpu.json"),
     "survive": ("survive", "--from-records", "--results", RESULTS / "survival"),
     "learn": ("learn", "--from-records", "--results", RESULTS / "learning"),
 }

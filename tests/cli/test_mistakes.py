@@ -8,6 +8,7 @@ import pytest
 from command_line import Cli
 from own_experiment import write_own, write_rows
 
+from svgpbench.cli.renamed_options import RENAMED
 from svgpbench.errors import UserError
 from svgpbench.results.store import check_writable
 
@@ -226,3 +227,27 @@ def test_a_file_in_place_of_a_folder_of_records_is_named(cli: Cli, tmp_path: Pat
     assert "records is a file; name a folder" in refused(cli, "table", FIG3, "--results", "records")
     with pytest.raises(UserError, match="cannot write into records: it is a file; name a folder"):
         check_writable(Path("records"))
+
+
+def test_an_option_that_was_renamed_still_works_and_warns(cli: Cli) -> None:
+    old, new = (cli("speed", option, "none.json") for option in ("--from-records", "--load"))
+    assert (old.code, new.code) == (2, 2)
+    warning, error = old.err.splitlines(keepends=True)
+    assert error == new.err
+    assert warning == (
+        "warning: --from-records of svgpbench speed is now --load; "
+        "the next version does not know the old name\n"
+    )
+    assert cli("scaling", "--N=10", "--n", "9").err.startswith("warning: --N of svgpbench scaling")
+
+
+@pytest.mark.parametrize(
+    ("command", "old", "new"),
+    [(command, old, new) for command, names in RENAMED.items() for old, new in names.items()],
+)
+def test_a_new_name_is_an_option_and_the_old_one_is_no_longer(
+    cli: Cli, command: str, old: str, new: str
+) -> None:
+    options = cli(command, "--help").out.split()
+    assert new in options
+    assert old not in options or old == "--out"

@@ -48,7 +48,7 @@ def write_speed(folder: Path, rng: random.Random) -> None:
 
 
 def read_speed(folder: Path) -> object:
-    return command("speed", "--from-records", str(folder / "speed.json"))
+    return command("speed", "--load", str(folder / "speed.json"))
 
 
 @cache
@@ -63,7 +63,7 @@ def write_scaling(folder: Path, rng: random.Random) -> None:
 
 
 def read_scaling(folder: Path) -> object:
-    return command("scaling", "--from-record", str(folder / "scaling.json"))
+    return command("scaling", "--load", str(folder / "scaling.json"))
 
 
 @cache

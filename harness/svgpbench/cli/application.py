@@ -11,6 +11,7 @@ import typer
 
 from svgpbench import __version__
 from svgpbench.cli.commands import Commands
+from svgpbench.cli.renamed_options import with_new_names
 from svgpbench.errors import UserError
 
 USER_MISTAKE = 2
@@ -55,7 +56,7 @@ def exit_code(arguments: Sequence[str] | None = None) -> int:
     An error of the user is printed as one line on stderr. Any other exception is raised.
     """
     command: Any = typer.main.get_command(app)
-    args = None if arguments is None else list(arguments)
+    args = with_new_names(sys.argv[1:] if arguments is None else arguments)
     try:
         return int(command.main(args, prog_name="svgpbench", standalone_mode=False) or 0)
     except UserError as error:

@@ -74,13 +74,13 @@ def learn_command(
     ] = False,
     threads: Threads = None,
     max_other_cores: MaxOtherCores = MAX_OTHER_CORES,
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="PICTURE", help="Draw the curves as well.")
+    figure: Annotated[
+        Path | None, typer.Option("--figure", metavar="FILE", help="Draw the curves as well.")
     ] = None,
 ) -> None:
     """Train ours and the peers with rates that each searched, and time them to a given test NLPD."""
-    if out is not None:
-        check_figure_path(out)
+    if figure is not None:
+        check_figure_path(figure)
     declared = _as_asked(read_plan(plan), seconds, backend)
     problems = chosen("problem of the plan", problem, declared.problems)
     libraries = chosen("library", library, [OURS, *known_peers()])
@@ -99,8 +99,8 @@ def learn_command(
             f"no record of these runs in {results}; leave --from-records out to make them"
         )
     _show(declared, entries)
-    if out is not None:
-        draw_learning(declared, entries, out)
+    if figure is not None:
+        draw_learning(declared, entries, figure)
 
 
 def _as_asked(

@@ -43,9 +43,9 @@ def scaling_command(
     likelihood: Annotated[
         str, typer.Option("--likelihood", help="gaussian, bernoulli-probit or softmax.")
     ] = "gaussian",
-    N: Annotated[int, typer.Option("--N", help="Rows of the data, at the centre.")] = 100_000,
+    N: Annotated[int, typer.Option("--n", help="Rows of the data, at the centre.")] = 100_000,
     M: Annotated[int, typer.Option("--M", help="Inducing points.")] = 256,
-    b: Annotated[int, typer.Option("--b", help="Rows of a batch.")] = 1024,
+    b: Annotated[int, typer.Option("--batch", help="Rows of a batch.")] = 1024,
     P: Annotated[int, typer.Option("--P", help="Latent functions, of softmax.")] = 8,
     D: Annotated[int, typer.Option("--D", help="Input dimensions.")] = 16,
     axis: Annotated[
@@ -71,11 +71,9 @@ def scaling_command(
         Path | None,
         typer.Option("--figure", metavar="FILE", help="Draw it: a .png, .pdf or .svg file."),
     ] = None,
-    from_record: Annotated[
+    load: Annotated[
         Path | None,
-        typer.Option(
-            "--from-record", metavar="FILE", help="Show a record of --out instead of timing."
-        ),
+        typer.Option("--load", metavar="FILE", help="Show a record of --out instead of timing."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -84,8 +82,8 @@ def scaling_command(
         refuse_absent_folder(out, "--out ")
     if not network > 0:
         raise UserError(f"--network {network:g}: bytes/s are above 0")
-    if from_record is not None:
-        report = read_report(from_record, "scaling", ScalingReport.from_json)
+    if load is not None:
+        report = read_report(load, "scaling", ScalingReport.from_json)
     else:
         several = likelihood == "softmax"
         report = run_scaling(
@@ -99,9 +97,9 @@ def scaling_command(
             tell,
             max_other_cores=max_other_cores,
             device=device,
+            on_step=lambda report: _write(report, out),
         )
-    if out is not None:
-        write_report(out, report.to_json())
+    _write(report, out)
     if as_json:
         print_json(report.to_json())
     else:
@@ -114,6 +112,11 @@ def scaling_command(
         raise typer.Exit(INTERRUPTED)
     if not report.speed.ok:
         raise typer.Exit(FAILED)
+
+
+def _write(report: ScalingReport, out: Path | None) -> None:
+    if out is not None:
+        write_report(out, report.to_json())
 
 
 def _print(report: ScalingReport, N: int, workers: list[int], network: float) -> None:

@@ -14,6 +14,7 @@ from svgpbench.benchmarks.timing.floor_run import add_floor
 from svgpbench.benchmarks.timing.peers import locate_peers
 from svgpbench.benchmarks.timing.problems import FAMILIES, TIMED
 from svgpbench.benchmarks.timing.record_files import write_report
+from svgpbench.benchmarks.timing.report import SpeedReport
 from svgpbench.cli.options import AsJson, Backends, Device, OnDevice
 from svgpbench.cli.printing import print_json, tell
 from svgpbench.cli.speed_records import draw_roofline, print_report, show_records
@@ -74,11 +75,9 @@ def speed_command(
     ] = True,
     out: RecordFile = None,
     as_json: AsJson = False,
-    from_records: Annotated[
+    load: Annotated[
         list[Path] | None,
-        typer.Option(
-            "--from-records", metavar="FILE", help="Print a record of --out; repeat for several."
-        ),
+        typer.Option("--load", metavar="FILE", help="Print a record of --out; repeat for several."),
     ] = None,
     roofline: Annotated[
         Path | None,
@@ -86,10 +85,10 @@ def speed_command(
     ] = None,
 ) -> None:
     """Time the steps of training, next to peer libraries and to the least that their arithmetic takes."""
-    if from_records and (out is not None or as_json):
-        raise UserError("--from-records prints what was timed before: leave out --out and --json")
-    if from_records:
-        show_records(from_records, roofline)
+    if load and (out is not None or as_json):
+        raise UserError("--load prints what was timed before: leave out --out and --json")
+    if load:
+        show_records(load, roofline)
         return
     if out is not None:
         refuse_absent_folder(out, "--out ")
@@ -106,11 +105,11 @@ def speed_command(
         methods=method or (),
         max_other_cores=max_other_cores,
         device=device,
+        on_step=lambda report: _write(report, out),
     )
     if floor:
         add_floor(report, tell)
-    if out is not None:
-        write_report(out, report.to_json())
+    _write(report, out)
     if as_json:
         print_json(report.to_json())
     else:
@@ -121,3 +120,8 @@ def speed_command(
         raise typer.Exit(INTERRUPTED)
     if not report.ok:
         raise typer.Exit(FAILED)
+
+
+def _write(report: SpeedReport, out: Path | None) -> None:
+    if out is not None:
+        write_report(out, report.to_json())

@@ -42,16 +42,16 @@ def survive_command(
     from_records: Annotated[
         bool, typer.Option("--from-records", help="Run nothing; show what is recorded.")
     ] = False,
-    limit: Annotated[
-        float, typer.Option("--limit", metavar="SECONDS", min=1, help="For one cell.")
+    timeout: Annotated[
+        float, typer.Option("--timeout", metavar="S", min=1, help="Seconds that a cell may take.")
     ] = 600.0,
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="PICTURE", help="Draw the map as well.")
+    figure: Annotated[
+        Path | None, typer.Option("--figure", metavar="FILE", help="Draw the map as well.")
     ] = None,
 ) -> None:
     """Map which natural gradients live through a thousand steps, and where and of what others die."""
-    if out is not None:
-        check_figure_path(out)
+    if figure is not None:
+        check_figure_path(figure)
     declared = read_plan(plan)
     problems = chosen("problem of the plan", problem, declared.problems)
     shown = chosen("library", library, LIBRARIES)
@@ -69,7 +69,7 @@ def survive_command(
             cells,
             pythons,
             results,
-            limit,
+            timeout,
             on_end=lambda record: tell(f"{record.cell.title}: {words(record)}"),
         )
     found = records.read(results)
@@ -79,8 +79,8 @@ def survive_command(
             f"no record of these cells in {results}; leave --from-records out to run them"
         )
     show(*tables(declared, ended))
-    if out is not None:
-        draw_map(declared, ended, out)
+    if figure is not None:
+        draw_map(declared, ended, figure)
     if any(record.end in records.NO_VERDICT for record in ended.values()):
         raise typer.Exit(NO_VERDICT)
 

@@ -25,8 +25,8 @@ FORMATS = (".png", ".pdf", ".svg")
 def check_figure_path(path: Path) -> None:
     """Raise `UserError` if a figure cannot have this path: its suffix is unknown or its folder absent."""
     if path.suffix.lower() not in FORMATS:
-        raise UserError(f"--out {path}: name a file ending in {', '.join(FORMATS)}")
-    refuse_absent_folder(path, "--out ")
+        raise UserError(f"{path}: name a file ending in {', '.join(FORMATS)}")
+    refuse_absent_folder(path)
 
 
 def draw_figure(
@@ -69,7 +69,7 @@ def save(figure: Figure, paths: Sequence[Path], caption: str) -> None:
         try:
             figure.savefig(one, dpi=200, metadata=_metadata(one, caption))
         except OSError as error:
-            raise UserError(f"--out {one} cannot be written ({error.strerror})") from None
+            raise UserError(f"{one} cannot be written ({error.strerror})") from None
 
 
 def _caption(collected: Collected, drawn: Drawn, kind: FigureKind) -> str:

@@ -27,7 +27,7 @@ OURS = ("--library", "svgpbench")
 
 def test_a_cell_lives_and_one_at_a_rate_of_ten_dies_at_once(survive: Survive) -> None:
     picture = survive.results.with_name("map.png")
-    code, out, err = survive(*OURS, "--problem", "tiny", "--out", str(picture))
+    code, out, err = survive(*OURS, "--problem", "tiny", "--figure", str(picture))
     assert code == 0, err
     ends = {(line["method"], line["rate"]): line for line in survive.lines()}
     for method in ("t-svgp", "q-svgp"):
@@ -146,7 +146,7 @@ def test_a_walk_that_says_nothing_of_its_gradient_is_recorded_all_the_same(
     script = tmp_path / "script.py"
     script.write_text(SCRIPTS[end])
     monkeypatch.setitem(LIBRARIES, "svgpbench", Library(script, {"t-svgp": "t-SVGP"}))
-    code, out, err = survive(*OURS, "--problem", "tiny", "--limit", "3")
+    code, out, err = survive(*OURS, "--problem", "tiny", "--timeout", "3")
     assert code == 1
     assert [line["end"] for line in survive.lines()] == [end] * 2
     assert f"0: {end}" in out
@@ -241,7 +241,7 @@ def test_a_walk_ends_where_q_does(loses: str, how: dict[str, Any]) -> None:
         (("--python", "gpfow=x"), "unknown library 'gpfow'"),
         (("--python", "gpflow"), "write LIBRARY=PATH"),
         (("--library", "gpflow", "--python", "gpflow=/no/python"), "no such program"),
-        (("--out", "map.txt"), "name a file ending in .png"),
+        (("--figure", "map.txt"), "name a file ending in .png"),
         (("--from-records",), "no record of these cells"),
     ],
 )

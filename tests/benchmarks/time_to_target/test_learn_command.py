@@ -74,7 +74,7 @@ def test_a_comparison_is_run_recorded_resumed_and_shown_again(
     learn: Learn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     picture = tmp_path / "curves.png"
-    code, out, err = learn("--library", OURS, "--out", str(picture))
+    code, out, err = learn("--library", OURS, "--figure", str(picture))
     assert code == 0, err
     assert picture.stat().st_size > 1000
     path = tmp_path / "records" / f"{OURS}.jsonl"
@@ -133,7 +133,7 @@ def test_a_disturbed_run_is_made_again_and_the_least_disturbed_counts(
         (("--library", "gpfow"), "unknown library 'gpfow'; did you mean 'gpflow'?"),
         (("--problem", "tidy"), "unknown problem of the plan 'tidy'"),
         (("--library", OURS, "--backend", "nunpy"), "unknown backend 'nunpy'"),
-        (("--out", "curves.txt"), "name a file ending in .png"),
+        (("--figure", "curves.txt"), "name a file ending in .png"),
         (("--from-records",), "no record of these runs"),
         (("--plan", "adam2021-fig5"), "cannot read the plan adam2021-fig5"),
     ],

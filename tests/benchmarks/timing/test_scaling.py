@@ -203,7 +203,7 @@ def record(tmp_path: Path) -> Path:
 
 def test_a_record_is_printed_and_drawn(record: Path, capsys: pytest.CaptureFixture[str]) -> None:
     figure = record.with_suffix(".svg")
-    arguments = ["scaling", "--from-record", str(record), "--figure", str(figure)]
+    arguments = ["scaling", "--load", str(record), "--figure", str(figure)]
     assert exit_code([*arguments, "--workers", "10", "--rows", "1000000"]) == 0
     out = capsys.readouterr().out
     lines = [line.split() for line in out.splitlines() if line.startswith("e_step ")]
@@ -221,16 +221,16 @@ def test_mistakes_are_one_line(
     other = tmp_path / "other.json"
     other.write_text("{}", encoding="utf-8")
     for arguments in (
-        ["--from-record", str(other)],
-        ["--from-record", str(tmp_path / "none.json")],
+        ["--load", str(other)],
+        ["--load", str(tmp_path / "none.json")],
         ["--axis", "Q"],
         ["--method", "no-such"],
         ["--likelihood", "poisson"],
         ["--rungs", "2"],
         ["--backend", "no-such"],
         ["--out", "/no/such/folder/x.json"],
-        ["--from-record", str(record), "--figure", "x.txt"],
-        ["--from-record", str(record), "--network", "0"],
+        ["--load", str(record), "--figure", "x.txt"],
+        ["--load", str(record), "--network", "0"],
     ):
         assert exit_code(["scaling", *arguments]) == 2, arguments
         told = capsys.readouterr().err

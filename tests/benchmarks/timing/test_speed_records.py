@@ -39,7 +39,7 @@ def test_records_are_printed_each_under_its_name(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "140")
     one, other = stored(tmp_path), stored(tmp_path, "b.json", rates=False)
-    assert exit_code(["speed", "--from-records", str(one), "--from-records", str(other)]) == 0
+    assert exit_code(["speed", "--load", str(one), "--load", str(other)]) == 0
     first, second = capsys.readouterr().out.split(str(other))
     assert str(one) in first and "× floor" in first and "products, GFLOP/s" in first
     assert "jax t-svgp" in second and "× floor" not in second
@@ -52,7 +52,7 @@ def test_a_roofline_is_drawn_with_its_caption(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path, out = stored(tmp_path), tmp_path / "roof.svg"
-    assert exit_code(["speed", "--from-records", str(path), "--roofline", str(out)]) == 0
+    assert exit_code(["speed", "--load", str(path), "--roofline", str(out)]) == 0
     assert "Roofline: FLOPs as counted over the median time" in capsys.readouterr().out
     assert out.read_text(encoding="utf-8").startswith("<?xml")
 
@@ -86,7 +86,7 @@ def test_what_is_no_record_is_refused_in_one_line(
 ) -> None:
     path = tmp_path / "x.json"
     path.write_text(text, encoding="utf-8")
-    assert exit_code(["speed", "--from-records", str(path)]) == 2
+    assert exit_code(["speed", "--load", str(path)]) == 2
     told = capsys.readouterr().err
     assert f"{path}: is no record" in told and told.count("\n") == 1
 
@@ -98,5 +98,5 @@ def test_a_roofline_needs_rates_and_a_place(tmp_path: Path) -> None:
         draw_roofline([record], tmp_path / "x.png")
     with pytest.raises(UserError, match=r"name a file ending in \.png"):
         draw_roofline([record], tmp_path / "x.txt")
-    assert exit_code(["speed", "--from-records", str(tmp_path / "none.json")]) == 2
-    assert exit_code(["speed", "--from-records", str(path), "--json"]) == 2
+    assert exit_code(["speed", "--load", str(tmp_path / "none.json")]) == 2
+    assert exit_code(["speed", "--load", str(path), "--json"]) == 2

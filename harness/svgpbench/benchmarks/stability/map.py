@@ -111,7 +111,7 @@ def draw_map(
     try:
         figure.savefig(out, dpi=150, metadata={"Software": None} if out.suffix == ".png" else None)
     except OSError as error:
-        raise UserError(f"--out {out} cannot be written ({error.strerror})") from None
+        raise UserError(f"{out} cannot be written ({error.strerror})") from None
 
 
 def _points(plan: StabilityPlan) -> list[AxisPoint]:

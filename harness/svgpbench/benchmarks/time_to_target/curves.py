@@ -51,7 +51,7 @@ def draw_learning(
         try:
             figure.savefig(out, dpi=200)
         except OSError as error:
-            raise UserError(f"--out {out} cannot be written ({error.strerror})") from None
+            raise UserError(f"{out} cannot be written ({error.strerror})") from None
 
 
 def _draw(
