@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -97,9 +98,9 @@ def scaling_command(
             tell,
             max_other_cores=max_other_cores,
             device=device,
-            on_step=lambda report: _write(report, out),
+            on_step=partial(write_report, out),
         )
-    _write(report, out)
+    write_report(out, report)
     if as_json:
         print_json(report.to_json())
     else:
@@ -112,11 +113,6 @@ def scaling_command(
         raise typer.Exit(INTERRUPTED)
     if not report.speed.ok:
         raise typer.Exit(FAILED)
-
-
-def _write(report: ScalingReport, out: Path | None) -> None:
-    if out is not None:
-        write_report(out, report.to_json())
 
 
 def _print(report: ScalingReport, N: int, workers: list[int], network: float) -> None:

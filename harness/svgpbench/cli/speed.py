@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +15,6 @@ from svgpbench.benchmarks.timing.floor_run import add_floor
 from svgpbench.benchmarks.timing.peers import locate_peers
 from svgpbench.benchmarks.timing.problems import FAMILIES, TIMED
 from svgpbench.benchmarks.timing.record_files import write_report
-from svgpbench.benchmarks.timing.report import SpeedReport
 from svgpbench.cli.options import AsJson, Backends, Device, OnDevice
 from svgpbench.cli.printing import print_json, tell
 from svgpbench.cli.speed_records import draw_roofline, print_report, show_records
@@ -105,11 +105,11 @@ def speed_command(
         methods=method or (),
         max_other_cores=max_other_cores,
         device=device,
-        on_step=lambda report: _write(report, out),
+        on_step=partial(write_report, out),
     )
     if floor:
         add_floor(report, tell)
-    _write(report, out)
+    write_report(out, report)
     if as_json:
         print_json(report.to_json())
     else:
@@ -120,8 +120,3 @@ def speed_command(
         raise typer.Exit(INTERRUPTED)
     if not report.ok:
         raise typer.Exit(FAILED)
-
-
-def _write(report: SpeedReport, out: Path | None) -> None:
-    if out is not None:
-        write_report(out, report.to_json())

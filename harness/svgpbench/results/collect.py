@@ -119,19 +119,13 @@ def _collect_by_name(results: Path, name: str) -> Collected:
 
 def _relabelled(records: Iterable[Record], cells: Iterable[Identity]) -> list[Record]:
     """Return the records with the present labels of their methods. A label changes no result."""
-    methods = {cell.cell_id: cell.config.method for cell in cells}
-    return [
-        record
-        if record.config.method.label == (label := methods[record.cell_id].label)
-        else record.model_copy(
-            update={
-                "config": record.config.model_copy(
-                    update={"method": record.config.method.model_copy(update={"label": label})}
-                )
-            }
-        )
-        for record in records
-    ]
+    labels = {cell.cell_id: {"label": cell.config.method.label} for cell in cells}
+    relabelled = []
+    for record in records:
+        method = record.config.method.model_copy(update=labels[record.cell_id])
+        config = record.config.model_copy(update={"method": method})
+        relabelled.append(record.model_copy(update={"config": config}))
+    return relabelled
 
 
 def _readable(loaded: LoadedRecords) -> tuple[list[Record], list[str]]:

@@ -177,8 +177,13 @@ def test_a_prediction_by_hand() -> None:
 def test_cells_run_each_in_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("svgpbench.benchmarks.timing.compare.ROUND_S", 0.01)
     centre = Shape("gaussian", 60, 3, 6, 12, 16)
-    report = run_scaling(centre, "numpy", "t-svgp", ["b"], 3, 1, max_other_cores=1e9)
-    assert report.speed.ok
+    unfinished: list[tuple[bool, int]] = []
+    report = run_scaling(
+        centre, "numpy", "t-svgp", ["b"], 3, 1, max_other_cores=1e9,
+        on_step=lambda x: unfinished.append((x.speed.interrupted, len(x.speed.cells))),
+    )  # fmt: skip
+    assert unfinished == [(True, count) for count in range(1, 7)]
+    assert report.speed.ok and not report.speed.interrupted
     assert [(c.problem, c.step) for c in report.speed.cells] == [
         (title_of(centre._replace(b=b)), step) for b in (12, 6, 24) for step in ("e_step", "m_step")
     ]

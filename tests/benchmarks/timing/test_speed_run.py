@@ -6,13 +6,16 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from svgpbench.benchmarks.timing import run_speed
+from svgpbench.benchmarks.timing.record_files import read_report
 from svgpbench.benchmarks.timing.report import SpeedReport, TimedCell, check_agreement
 from svgpbench.benchmarks.timing.rounds import Round
 from svgpbench.benchmarks.timing.tables import times_table
+from svgpbench.cli.application import exit_code
 
 
 @pytest.fixture
@@ -76,6 +79,25 @@ def test_a_run_hands_over_what_is_timed_after_each_step_and_when_it_is_interrupt
     stopped = run(stop_in_the_second_step)
     assert stopped.interrupted and stopped.notes()[0].startswith("interrupted: ")
     assert [[cell.step for cell in report.cells] for report in unfinished] == [["e_step"]]
+
+
+@pytest.mark.usefixtures("short_rounds")
+def test_the_record_of_a_killed_run_has_the_steps_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, stored = tmp_path / "speed.json", list[SpeedReport]()
+
+    def look(line: str) -> None:
+        if "m_step: preparing" in line:
+            stored.append(read_report(out, "speed", SpeedReport.from_json))
+
+    monkeypatch.setattr("svgpbench.cli.speed.tell", look)
+    steps = ("--step", "e_step", "--step", "m_step", "--repeats", "1", "--no-floor")
+    where = ("--problem", "tiny", "--backend", "numpy", "--method", "t-svgp", "--out", str(out))
+    assert exit_code(["speed", *where, *steps, "--max-other-cores", "1000"]) == 0
+    (halfway,) = stored
+    assert halfway.interrupted and [cell.step for cell in halfway.cells] == ["e_step"]
+    assert not read_report(out, "speed", SpeedReport.from_json).interrupted
 
 
 @pytest.mark.usefixtures("short_rounds")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from svgpbench.atomic import write_whole
 from svgpbench.errors import UserError
@@ -14,9 +14,17 @@ from svgpbench.json_values import json_text
 Report = TypeVar("Report")
 
 
-def write_report(path: Path, report: Any) -> None:
-    """Write a report as JSON. Raises `UserError` if the file cannot be written."""
-    write_whole(path, f"{json_text(report)}\n".encode())
+class Reported(Protocol):
+    """A report that can be stored."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return its content as JSON values."""
+
+
+def write_report(path: Path | None, report: Reported) -> None:
+    """Write a report as JSON, if a path is given. Raises `UserError` if the file cannot be written."""
+    if path is not None:
+        write_whole(path, f"{json_text(report.to_json())}\n".encode())
 
 
 def read_report(path: Path, command: str, from_json: Callable[[dict[str, Any]], Report]) -> Report:
